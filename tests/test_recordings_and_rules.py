@@ -141,7 +141,7 @@ def asked(exchange: Exchange, old: bytes, new: bytes) -> Exchange:
 @pytest.mark.parametrize("name", OFFERING)
 def test_a_tool_that_was_not_offered_is_unknown_in_every_dialect(name: str) -> None:
     exchange = asked(SPOKEN[name], b'"get_weather"', b'"weather_now"')
-    assert "(get_weather) is none of the 2 tools" in one(exchange, "T007").message
+    assert "(get_weather) is not among the 2 tools" in one(exchange, "T007").message
     assert not found(SPOKEN[name], "T007")
 
 

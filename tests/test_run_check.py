@@ -154,7 +154,7 @@ def test_what_the_app_printed_on_the_tape_counts_in_the_run() -> None:
     assert (without.codes, run.codes) == ([], ["C001"])
     (mistake,) = run.check.mistakes()
     assert mistake.finding.confidence is Confidence.LIKELY
-    assert mistake.finding.message.endswith("its message has no call at all")
+    assert mistake.finding.message.endswith("its assistant message has no call at all")
     assert mistake.finding.excluded[0].because == (
         f"on the tape, after this reply the app printed {line.decode()!r}"
     )

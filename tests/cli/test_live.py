@@ -52,7 +52,7 @@ def test_a_silence_that_goes_on_is_told_with_its_length(tmp_path: Path) -> None:
             await asyncio.sleep(0.05)
             told = called("why", str(running.writer.path), folder=tmp_path).stdout.decode()
             assert "No progress for 11" in told
-            assert "and it still goes on" in told
+            assert "is still going on" in told
             assert "upstream, likely" in told
 
     run(scenario())

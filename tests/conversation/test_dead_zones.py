@@ -63,7 +63,7 @@ def test_an_application_that_never_answers_its_call(tmp_path: Path) -> None:
     run(scenario())
     (finding,) = found(tmp_path, QUICK)
     assert finding.code == "D003"
-    assert " s of watched silence; then the recorder stopped (" in finding.message
+    assert " s; then the recorder stopped (" in finding.message
     assert not found(tmp_path, Settings())
 
 
@@ -77,5 +77,7 @@ def test_a_provider_that_is_silent_after_a_tool_result(tmp_path: Path) -> None:
 
     run(scenario())
     (finding,) = (each for each in found(tmp_path, QUICK) if each.code == "D004")
-    assert re.search(r"the client gave up after ([6-9][0-9]{2} ms|1\.[0-9] s)$", finding.message)
+    assert re.search(
+        r"the client disconnected after ([6-9][0-9]{2} ms|1\.[0-9] s)$", finding.message
+    )
     assert "D004" not in [each.code for each in found(tmp_path, Settings())]

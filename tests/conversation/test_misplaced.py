@@ -44,7 +44,7 @@ WRONG: Asked = (asks(BILL, assistant(text=SHIPPED), THANKS), [])
 def test_the_reply_to_another_user_is_told_with_both_places() -> None:
     (finding,) = foreign(FIRST, SECOND, WRONG)
     assert finding.message == (
-        "the request carries the reply of #1, which is another conversation's instead of that of #2"
+        "the request contains the reply of #1 from another conversation instead of that of #2"
     )
     assert (finding.exchange, finding.blame) == (3, Blame.APP)
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
@@ -63,7 +63,7 @@ def test_replies_that_took_each_others_places_are_told_as_that() -> None:
 def test_a_reply_beside_the_own_one_is_told_too() -> None:
     beside = asks(BILL, assistant(text=INVOICE), THANKS, assistant(text=SHIPPED), THANKS)
     (finding,) = foreign(FIRST, SECOND, (beside, []))
-    assert finding.message.endswith("which is another conversation's")
+    assert finding.message.endswith("another conversation")
 
 
 def test_a_call_of_another_user_is_told_by_an_id_that_is_nobody_elses() -> None:
@@ -117,8 +117,8 @@ def test_the_result_of_another_users_call_is_told_by_its_id() -> None:
     asked = (asks(ORDER), gets(known, ROME))
     (finding,) = foreign(asked, SECOND, (asks(BILL, assistant(text=INVOICE), result(known)), []))
     assert finding.message == (
-        "the request carries the result of call 0 (get, call_9fA3kQz1bT) of #1, which is another"
-        " conversation's"
+        "the request contains the result of call 0 (get, call_9fA3kQz1bT) of #1 from"
+        " another conversation"
     )
     counted = (asks(ORDER), gets("call_1", ROME))
     assert not foreign(counted, SECOND, (asks(BILL, assistant(text=INVOICE), result("call_1")), []))
@@ -138,7 +138,7 @@ def of_rome(*, second: str = GENT, text: str = OF_ROME, question: Json = BILL) -
 def test_the_result_of_another_users_call_is_told_by_what_it_says() -> None:
     (finding,) = of_rome()
     assert finding.message == (
-        "the request carries the result of call 0 (get, c1) of #1, which is another conversation's,"
+        "the request contains the result of call 0 (get, c1) of #1 from another conversation,"
         " at a call of #3"
     )
     assert not of_rome(second='{"city":"Rome","unit":"K"}')
@@ -167,11 +167,11 @@ def swapped(one: str, other: str) -> list[Finding]:
 def test_results_that_speak_of_each_others_arguments_are_swapped() -> None:
     (finding,) = swapped("Gent: 13 °C", "ROME: 21 °C")
     assert finding.message == (
-        "the results of call 0 (get, c1) of #1 and call 1 (get, c2) of #1 are swapped: each names"
-        " what another call was asked for, and nothing of its own"
+        "the results of call 0 (get, c1) of #1 and call 1 (get, c2) of #1 are swapped:"
+        " each mentions the arguments of the other call, and none of its own"
     )
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
-    assert finding.evidence == 'the result for \'c1\' speaks of {"city":"Gent"}'
+    assert finding.evidence == 'the result for \'c1\' mentions {"city":"Gent"}'
 
 
 @pytest.mark.parametrize(

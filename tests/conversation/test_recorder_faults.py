@@ -67,4 +67,4 @@ def test_a_recorder_that_is_killed_leaves_a_tape_that_blames_nobody(tmp_path: Pa
 
     (cut,) = taped(tmp_path, kill_soon, 1.0)
     assert (cut.code, cut.blame) == ("W006", None)
-    assert "the recorder died" in cut.message
+    assert "the recorder was killed or crashed" in cut.message

@@ -34,7 +34,7 @@ def test_an_entry_says_what_was_accepted_and_nothing_that_differs_from_run_to_ru
         "code": "T001",
         "name": "empty-arguments",
         "request": "/v1/chat/completions",
-        "message": "call # (get_itinerary) has no argument bytes, but its tool requires trip_id",
+        "message": "call # (get_itinerary) has empty arguments, but its tool requires trip_id",
         "fingerprint": FOUND[0].fingerprint,
     }
 

@@ -185,7 +185,7 @@ def test_arguments_that_miss_what_the_recorder_lost_are_nobodys_fault() -> None:
     lossy = without(WHOLE, 2)
     assert codes(lossy) == ["X002"]
     assert one(lossy, "X002").message.endswith(
-        "; T002 is not reported: what is missing may be the cause"
+        "; T002 is not reported, because the missing records may be the cause"
     )
 
 
@@ -281,7 +281,7 @@ def test_a_file_that_may_not_grow_costs_records_and_accuses_nobody(tmp_path: Pat
     (exchange,) = open_tape(writer.path)
     assert codes(exchange) == ["X002"]
     assert (
-        "the tape lacks 1 record of this exchange (File too large)"
+        "the tape is missing 1 record of this exchange (File too large)"
         in found(exchange, "X002")[0].message
     )
     assert len(alarms) == 1

@@ -61,10 +61,10 @@ def test_findings_can_be_left_out_and_notes_added() -> None:
 
 
 def test_what_holds_nothing_to_check_is_told() -> None:
-    assert check_exchanges("x", (), DEFAULTS).notes == ("x: no request came while it was recorded",)
+    assert check_exchanges("x", (), DEFAULTS).notes == ("x: no request was recorded",)
     page = Exchange.from_body(b"<html>", content_type="text/html", url="http://127.0.0.1/page")
     assert check_exchanges("x", [page], DEFAULTS).notes == (
-        "x: nothing in it is an answer of an LLM provider that can be read",
+        "x: the tape has no readable answer of an LLM provider",
     )
     assert check_exchanges("x", open_tape(FIXED).exchanges(), DEFAULTS).notes == ()
 
@@ -116,7 +116,7 @@ def test_an_error_that_was_answered_when_asked_again_is_a_fact() -> None:
     refused = replace(first, response=replace(first.response, status=429))
     (found,) = check_exchanges("x.tape", [refused, second], DEFAULTS).reported
     assert (found.finding.code, found.finding.severity) == ("S005", Severity.INFO)
-    assert found.finding.message.endswith("; asked again, answered by #2")
+    assert found.finding.message.endswith("; the request was sent again and answered in #2")
     assert not check_exchanges("x.tape", [refused, second], DEFAULTS, only=2).reported
     (alone,) = check_exchanges("x.tape", [refused], DEFAULTS).reported
     assert alone.finding.severity is Severity.ERROR

@@ -56,11 +56,11 @@ def cut(exchanges: Sequence[Exchange], *logs: LogEntry) -> Finding:
 
 def test_a_timeout_that_the_app_prints_is_likely_the_apps_and_named() -> None:
     finding = cut([gave_up()], printed(5_200, OPENAI))
-    assert finding.message.startswith("the client gave up after 5.0 s of silence")
+    assert finding.message.startswith("the client disconnected after 5.0 s without data")
     assert finding.message.endswith(f"and printed: {OPENAI}")
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
     assert finding.severity is Severity.ERROR
-    assert "raise its timeout for reads" in finding.hint
+    assert "raise its read timeout, and" in finding.hint
 
 
 def test_why_tells_the_same() -> None:
@@ -151,7 +151,7 @@ def test_a_long_silence_is_the_upstreams_and_says_what_the_app_printed() -> None
         "x", [gave_up(31.0)], DEFAULTS, logs=[printed(31_200, OPENAI)]
     ).reported
     stall = next(each.finding for each in reported if each.finding.code == "D001")
-    assert stall.message.endswith(f"then the client gave up, and printed: {OPENAI}")
+    assert stall.message.endswith(f"then the client disconnected, and printed: {OPENAI}")
     assert stall.blame is Blame.UPSTREAM
     left = next(each.finding for each in reported if each.finding.code == "W006")
     assert "a stall of the upstream" in left.message
@@ -179,8 +179,8 @@ def test_an_exception_by_which_the_app_ended_is_why_it_left(wait_s: float) -> No
     finding = cut([gave_up(wait_s, exit_code=1)], line)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
     assert finding.severity is Severity.ERROR
-    assert finding.message.endswith(f"just then the app printed {CRASH!r} and exited with 1")
-    assert finding.excluded[0].explanation == "its user stopped it"
+    assert finding.message.endswith(f"at the same time the app printed {CRASH!r} and exited with 1")
+    assert finding.excluded[0].explanation == "the user stopped it"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_who_asks_again_has_coped_with_its_exception() -> None:
 def test_a_timeout_while_the_answer_still_comes_is_the_apps(line: str) -> None:
     finding = cut([gave_up(0.1, exit_code=1)], printed(250, line))
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
-    assert "the app's timeout for a whole answer is shorter than this one" in finding.hint
+    assert "the app's total timeout is shorter than this answer" in finding.hint
     assert "The weather" not in finding.message
 
 

@@ -59,16 +59,16 @@ error C002 arguments-changed-by-app  app, proven  #2, line 200, at 10.000 s
     evidence: (no arguments)
     the wire, #1, line 105, bytes 89 to 515
     the app, #2, line 200, bytes 223 to 225
-    excluded: old or long arguments were left out to save room: it is the latest call, and has 7
+    excluded: old or long arguments were left out to save space: it is the latest call, and has 7
     characters
-    excluded: somebody edited the arguments, or the framework validated them: no edit makes an empty
-    text of an object: that is no JSON
+    excluded: somebody edited the arguments, or the framework validated them: an edit does not turn
+    an object into empty text, which is not JSON
 
 error C009 app-error-in-history  app, proven  #2, line 200, at 10.000 s
     the app reports an error of V8's JSON.parse, 'Unexpected end of JSON input', but call 0 (get,
-    c1) of #1 was delivered whole: '{"a":1}'; the app made '' of it
-    excluded: the tool read something else: the request repeats the call with other arguments than
-    were delivered
+    c1) of #1 was delivered complete: '{"a":1}'; the app turned it into ''
+    excluded: the tool failed to parse something else: the request repeats the call with other
+    arguments than were delivered
 
 more: deltatape why CODE   (C002, C009)
 
@@ -78,9 +78,9 @@ SUSPECT   arguments-of-first-piece-only  does just what the app did, by argument
 
 VERDICT   app, proven  (C002)
           The stream was in order; the app was not: call 0 (get, c1) of #1 was delivered with
-          '{"a":1}', the app repeats '' (first difference at $.a): the app repeats no arguments at
-          all. Also found: C009. The app behaves like arguments-of-first-piece-only (or one of 3
-          that do the same): it keeps the arguments of the first piece only; it throws "Unexpected
+          '{"a":1}', the app repeats '' (first difference at $.a): the app repeats the call without
+          arguments. Also found: C009. The app behaves like arguments-of-first-piece-only (or one of
+          3 that do the same): it keeps the arguments of the first piece only; it throws "Unexpected
           end of JSON input".
 
 FIX       Append the arguments of every piece.
@@ -176,7 +176,10 @@ def test_a_narrow_page_loses_no_words_and_a_wide_one_is_used() -> None:
     narrow = text(explain(broken_app()), 60)
     assert narrow.startswith("x.tape#1  POST /v1/chat/completions  openai-chat  m\n")
     assert max(map(len, narrow.splitlines())) <= 60
-    for words in ("the app repeats no arguments at all", "Append the arguments of every piece"):
+    for words in (
+        "the app repeats the call without arguments",
+        "Append the arguments of every piece",
+    ):
         assert words in " ".join(narrow.split())
     long = [replace(each, tape="a-long-name-of-a.tape") for each in broken_app()]
     assert text(explain(long), 60).startswith(
@@ -243,7 +246,7 @@ def short(explanation: Explanation) -> list[str]:
 def test_in_short_it_is_five_lines() -> None:
     what = (
         "WHAT      Call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
-        " (first difference at $.a): the app repeats no arguments at all;"
+        " (first difference at $.a): the app repeats the call without arguments;"
         " suspect: arguments-of-first-piece-only"
     )
     assert short(explain(broken_app())) == [
@@ -267,17 +270,17 @@ def test_in_short_what_is_possible_is_named_and_attempts_are_told() -> None:
     limited = replace(first, response=replace(first.response, status=429))
     told = short(explain([limited, second], 1))
     assert told[0] == "VERDICT   upstream, likely  (S005)"
-    assert "; 2 attempts: #1 status 429, asked again" in told[1]
+    assert "; 2 attempts: #1 status 429, sent again" in told[1]
     assert told[2] == "WHERE     x.tape#1, tape line 101"
 
 
 def test_in_short_what_the_recorder_lost_comes_first() -> None:
     explanation = explain(broken_app())
-    lost = replace(explanation.findings[0], code="X002", message="the tape lacks a record")
+    lost = replace(explanation.findings[0], code="X002", message="the tape is missing a record")
     told = replace(explanation, findings=(*explanation.findings, lost))
-    assert short(told)[1].startswith("WHAT      The tape lacks a record; call 0 (get, c1)")
+    assert short(told)[1].startswith("WHAT      The tape is missing a record; call 0 (get, c1)")
     alone = replace(told, verdict=replace(explanation.verdict, code="X002"), suspects=())
-    assert short(alone)[1] == "WHAT      The tape lacks a record"
+    assert short(alone)[1] == "WHAT      The tape is missing a record"
 
 
 def test_the_next_command_fits_the_verdict() -> None:
@@ -311,7 +314,7 @@ def test_the_next_command_fits_the_verdict() -> None:
 def test_what_is_possible_stands_below_the_verdict_and_is_said_once() -> None:
     silent = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
     shown = " ".join(text(explain(silent)).split())
-    message = "no request followed for 42.0 s of watched silence"
+    message = "no request followed within 42.0 s"
     assert shown.count(message) == 1
     assert "possible, not provable: D003 unanswered-tool-call (app): 1 call (get) was" in shown
     assert shown.index("VERDICT not provable") < shown.index(message)

@@ -38,12 +38,12 @@ def test_a_reported_finding_says_what_where_who_shows_the_wire_and_what_to_do() 
     assert plain(reported_lines(reported())) == (
         "error T006 arguments-not-an-object  upstream, proven\n"
         "  --> x.tape#1, line 9, event 0, 0.100 s into the tape\n"
-        "    the arguments of call 0 (get) are JSON, but no object\n"
+        "    the arguments of call 0 (get) are JSON, but not an object\n"
         "    |\n"
         '  9 | ..., "id": "c1", "function": {"name": "get", "arguments": "[1]"}}]}, '
         '"finish_reason": null}]}\n'
         "    |                                                            ^^^\n"
-        "    fix: the server has to send a string with one JSON object in it\n"
+        "    fix: the server must send the arguments as one JSON object in a string\n"
         "\n"
     )
 
@@ -69,9 +69,9 @@ def test_a_finding_in_a_story_says_what_where_who_and_what_to_do() -> None:
     assert plain(one_finding(finding)) == (
         "error T006 arguments-not-an-object  upstream, proven"
         "  x.tape#1, event 0, 0.100 s into the tape\n"
-        "    the arguments of call 0 (get) are JSON, but no object\n"
+        "    the arguments of call 0 (get) are JSON, but not an object\n"
         "    evidence: [1]\n"
-        "    fix: the server has to send a string with one JSON object in it\n"
+        "    fix: the server must send the arguments as one JSON object in a string\n"
         "\n"
     )
     assert place(finding) == "x.tape#1, event 0, 0.100 s into the tape"
@@ -83,7 +83,7 @@ def test_a_place_that_does_not_fit_has_a_line_of_its_own() -> None:
     assert lines[:3] == [
         "error T006 arguments-not-an-object  upstream, proven",
         "    x.tape#1, event 0, 0.100 s into the tape",
-        "    the arguments of call 0 (get) are JSON, but no object",
+        "    the arguments of call 0 (get) are JSON, but not an",
     ]
     assert max(map(len, lines)) <= 60
 

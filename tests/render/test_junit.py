@@ -27,7 +27,7 @@ def test_a_code_that_fails_is_a_failed_case_and_a_clean_exchange_a_passed_one() 
     assert failure is not None
     assert failure.get("type") == "T006"
     assert failure.get("message") == (
-        "the arguments of call 0 (get) are JSON, but no object (upstream, likely)"
+        "the arguments of call 0 (get) are JSON, but not an object (upstream, likely)"
     )
     assert "    fix: " in str(failure.text)
     assert not list(second[0])

@@ -104,8 +104,8 @@ def test_a_finding_is_an_annotation_of_a_line_of_the_tape() -> None:
     annotation, summary = lines(report_on(pasted(BAD_CALL, FINISH)))
     assert annotation == (
         "::error file=x.tape,line=1,title=T006 arguments-not-an-object (upstream%2C likely)::"
-        "the arguments of call 0 (get) are JSON, but no object%0A#1, event 0%0Aevidence: [1]%0A"
-        "fix: the server has to send a string with one JSON object in it"
+        "the arguments of call 0 (get) are JSON, but not an object%0A#1, event 0%0Aevidence: [1]%0A"
+        "fix: the server must send the arguments as one JSON object in a string"
     )
     assert summary == "1 error"
 

@@ -31,19 +31,19 @@ def answered(asked: object, answers: object, **more: object) -> Exchange:
 @pytest.mark.parametrize(
     ("asked", "answers", "how"),
     [
-        ("gpt-4o", "gpt-4o-mini-2024-07-18", "another tier of the family"),
-        ("gpt-4o", "claude-sonnet-4-5", "another family of models"),
-        ("gpt-4.1-mini", "moonshotai/kimi-k2", "another family of models"),
-        ("openai/gpt-4o", "gpt-4.1", "another version"),
-        ("gpt-4", "gpt-4o", "another version"),
-        ("o3", "o4-mini", "another tier of the family"),
+        ("gpt-4o", "gpt-4o-mini-2024-07-18", "a different tier of the family"),
+        ("gpt-4o", "claude-sonnet-4-5", "a different model family"),
+        ("gpt-4.1-mini", "moonshotai/kimi-k2", "a different model family"),
+        ("openai/gpt-4o", "gpt-4.1", "a different version"),
+        ("gpt-4", "gpt-4o", "a different version"),
+        ("o3", "o4-mini", "a different tier of the family"),
         ("claude-opus-4-1", "claude-opus-4-20250514", None),
-        ("claude-opus-4-1", "claude-opus-4-5-20251101", "another version"),
-        ("claude-3-5-sonnet-latest", "claude-3-7-sonnet-20250219", "another version"),
-        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-sonnet-4-5", "another tier"),
-        ("gemini-2.5-pro", "gemini-2.5-flash", "another tier"),
-        ("gemini-2.5-flash", "gemini-2.0-flash-001", "another version"),
-        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.1-8b-instant", "another size"),
+        ("claude-opus-4-1", "claude-opus-4-5-20251101", "a different version"),
+        ("claude-3-5-sonnet-latest", "claude-3-7-sonnet-20250219", "a different version"),
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-sonnet-4-5", "a different tier"),
+        ("gemini-2.5-pro", "gemini-2.5-flash", "a different tier"),
+        ("gemini-2.5-flash", "gemini-2.0-flash-001", "a different version"),
+        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.1-8b-instant", "a different size"),
     ],
 )
 def test_names_that_cannot_mean_the_same(asked: str, answers: str, how: str | None) -> None:
@@ -53,7 +53,7 @@ def test_names_that_cannot_mean_the_same(asked: str, answers: str, how: str | No
         return
     finding = one(exchange, "S011")
     assert finding.message.startswith(
-        f"the request asks for {asked!r}, and {answers!r} answers: {how}"
+        f"the request asks for {asked!r}, but {answers!r} answered: {how}"
     )
     assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
     assert finding.confidence is Confidence.POSSIBLE
@@ -110,28 +110,28 @@ def told(**usage: object) -> list[Finding]:
 @pytest.mark.parametrize(
     ("usage", "how"),
     [
-        ({"prompt_tokens": -1}, "the count of the prompt is -1"),
+        ({"prompt_tokens": -1}, "prompt count is -1"),
         (
             {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": -1}},
-            "the count of the cached tokens is -1",
+            "cached tokens count is -1",
         ),
         (
             {"prompt_tokens": 90, "completion_tokens": 20, "total_tokens": 50},
-            "the total is 50, of 90 and 20",
+            "the total is 50, but prompt and answer are 90 and 20",
         ),
         (
             {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}},
-            "9 tokens of a prompt of 5 were cached",
+            "9 cached tokens exceed the 5 prompt tokens",
         ),
         (
             {"promptTokenCount": 5, "cachedContentTokenCount": 9},
-            "9 tokens of a prompt of 5 were cached",
+            "9 cached tokens exceed the 5 prompt tokens",
         ),
     ],
 )
 def test_counts_that_contradict_each_other(usage: dict[str, object], how: str) -> None:
     (finding,) = told(**usage)
-    assert finding.message == f"the usage cannot be: {how}"
+    assert finding.message == f"impossible token usage: {how}"
     assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
     assert finding.confidence is Confidence.LIKELY
 
@@ -213,7 +213,7 @@ def formatted(
 def broken(text: str, wanted: object = OBJECT) -> tuple[str, Severity, Blame | None]:
     finding = one(formatted(text, wanted), "S013")
     assert finding.confidence is Confidence.LIKELY
-    how = finding.message.removeprefix("the request asks for an answer in JSON, and ")
+    how = finding.message.removeprefix("the request asks for a JSON answer, but ")
     return how, finding.severity, finding.blame
 
 
@@ -223,9 +223,9 @@ def test_a_fence_and_text_around_the_json_are_warnings_where_nothing_is_promised
 ) -> None:
     warning = (Severity.WARNING, Blame.MODEL)
     for fenced in ('```json\n{"city":"Gent"}\n```', '```\n{"city":"Gent"}'):
-        assert broken(fenced, wanted) == ("the JSON stands in a Markdown fence", *warning)
+        assert broken(fenced, wanted) == ("the JSON is inside a Markdown fence", *warning)
     around = 'Here it is: {"city":"Gent"}. Anything else?'
-    assert broken(around, wanted) == ("other text stands around the JSON", *warning)
+    assert broken(around, wanted) == ("there is other text around the JSON", *warning)
 
 
 def test_in_a_strict_mode_they_are_errors_of_those_who_promised_it() -> None:
@@ -237,17 +237,17 @@ def test_in_a_strict_mode_they_are_errors_of_those_who_promised_it() -> None:
 @pytest.mark.parametrize("text", ["Sunny.", '{"city":"Ge', '{"city":"Gent"}}', "{'city': 'Gent'}"])
 def test_what_is_no_json_is_an_error(text: str) -> None:
     how, severity, _ = broken(text)
-    assert how.startswith("the text is no JSON: ")
+    assert how.startswith("the text is not JSON: ")
     assert severity is Severity.ERROR
 
 
 def test_two_answers_after_each_other_are_no_json() -> None:
-    assert broken('{"city":"Gent"}{"city":"Gent"}')[0].startswith("the text is no JSON")
+    assert broken('{"city":"Gent"}{"city":"Gent"}')[0].startswith("the text is not JSON:")
 
 
 def test_json_that_violates_the_schema() -> None:
     how, severity, blame = broken('{"town":"Gent"}', LOOSE)
-    assert how == "it violates the schema: $: 'city' is a required property"
+    assert how == "the answer violates the schema: $: 'city' is a required property"
     assert (severity, blame) == (Severity.ERROR, Blame.MODEL)
     how, severity, blame = broken('{"city":"Antwerpen"}', STRICT)
     assert "too long" in how
@@ -405,7 +405,7 @@ def answer(*pieces: str, question: str = "How are you?") -> Exchange:
 def test_a_token_at_the_end_is_likely_the_servers(token: str) -> None:
     finding = one(answer("Fine.", f"{token}\n"), "S014")
     assert finding.message == (
-        f"the text of the answer holds the token {token!r}, at the end of a turn"
+        f"the answer text contains the token {token!r}, at the end of a turn"
     )
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
     assert (finding.confidence, finding.event) == (Confidence.LIKELY, 1)
@@ -448,7 +448,7 @@ def test_what_the_request_has_or_asks_about_is_fine() -> None:
 def test_a_page_that_tells_of_an_error_is_no_answer() -> None:
     finding = one(answer(PAGE), "S014")
     assert finding.message == (
-        "the text of the answer holds an HTML page with the title '502 Bad Gateway'"
+        "the answer text contains an HTML page with the title '502 Bad Gateway'"
     )
     assert finding.confidence is Confidence.LIKELY
 

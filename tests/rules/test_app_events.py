@@ -34,7 +34,7 @@ def test_a_flaw_of_an_event_that_is_not_there_has_no_evidence() -> None:
 @pytest.mark.parametrize("name", [None, "", 5, {"a": 1}])
 def test_a_call_without_a_name_is_an_error_of_the_application(name: object) -> None:
     finding = one(told(call(name), result(), done()), "A001")
-    assert finding.message == "call 0 has no name: the page cannot know which tool it is of"
+    assert finding.message == "call 0 has no name: the page cannot tell which tool it calls"
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.APP)
     assert finding.evidence.startswith('{"type": "tool_call", "name": ')
 
@@ -43,8 +43,10 @@ def test_a_name_that_is_there_and_empty_is_proven_and_says_what_was_excluded() -
     finding = one(timed((0.1, call(None, 10)), (0.2, result()), (0.3, done())), "A001")
     assert finding.confidence is Confidence.PROVEN
     (tried,) = finding.excluded
-    assert tried.explanation == "the contract has the name elsewhere"
-    assert tried.because == "the event has a field 'name' with nothing in it, and no other text"
+    assert tried.explanation == "the app's event format names the field differently"
+    assert (
+        tried.because == "the field 'name' of the event is empty, and the event has no other text"
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,12 +88,12 @@ def test_named_events_and_other_dialects_are_not_its_business() -> None:
     [
         (10, "the number 10", Severity.ERROR),
         (1.5, "the number 1.5", Severity.ERROR),
-        (True, "a truth value true", Severity.ERROR),
+        (True, "a boolean true", Severity.ERROR),
         ([1], "a list [1]", Severity.WARNING),
         ("Rome", "the string 'Rome'", Severity.WARNING),
         ("", "the string ''", Severity.WARNING),
-        ('{"ci', """the string '{"ci', a piece of JSON""", Severity.ERROR),
-        ('{"city":"Rome"}', "a string with an object in it", Severity.WARNING),
+        ('{"ci', """the string '{"ci', a fragment of JSON""", Severity.ERROR),
+        ('{"city":"Rome"}', "a string that contains an object", Severity.WARNING),
     ],
 )
 def test_arguments_that_are_no_object_are_told_as_what_they_are(
@@ -134,7 +136,7 @@ def test_objects_and_other_dialects_are_fine() -> None:
 
 def test_a_stream_that_dies_with_its_call_is_an_error() -> None:
     finding = one(told(call("put"), result("put"), text("a"), call()), "A003")
-    assert finding.message == "the result of call 1 (get) never came"
+    assert finding.message == "call 1 (get) never got a result"
     assert (finding.severity, finding.blame, finding.event) == (Severity.ERROR, Blame.APP, 3)
     assert finding.confidence is Confidence.LIKELY
 
@@ -146,7 +148,7 @@ def test_a_body_that_ends_with_its_only_call_may_leave_it_to_the_page() -> None:
 
 def test_a_call_that_is_left_beside_others_of_its_tool_with_results_is_an_error() -> None:
     finding = one(told(call(), result(), call(), done()), "A003")
-    assert finding.message == "the result of call 1 (get) never came"
+    assert finding.message == "call 1 (get) never got a result"
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
     assert (
         finding.excluded[0].because == "another call of the same tool has its result in this stream"
@@ -155,7 +157,7 @@ def test_a_call_that_is_left_beside_others_of_its_tool_with_results_is_an_error(
 
 def test_a_tool_without_any_result_may_be_one_that_the_page_runs() -> None:
     finding = one(told(call(), call("put"), result(), done()), "A003")
-    assert finding.message == "the result of call 1 (put) never came"
+    assert finding.message == "call 1 (put) never got a result"
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
@@ -176,9 +178,9 @@ def test_results_are_paired_by_id_else_by_name_else_in_order() -> None:
 
 def test_a_result_for_another_id_or_before_its_call_is_none_and_is_named() -> None:
     finding = one(told(call(id="c1"), result(id="x9"), done()), "A003")
-    assert finding.message.endswith("a result came for 'x9', which is none of the calls")
+    assert finding.message.endswith("a result came for 'x9', which matches no call")
     assert "a result came for 'get'" in one(told(result(), call(), done()), "A003").message
-    assert one(told(result(None), call(), done()), "A003").message.endswith("never came")
+    assert one(told(result(None), call(), done()), "A003").message.endswith("never got a result")
 
 
 def test_an_error_or_a_cut_tells_enough() -> None:
@@ -214,7 +216,7 @@ def test_a_stream_that_dies_in_a_call_is_an_error() -> None:
         Blame.APP,
         Confidence.LIKELY,
     )
-    assert finding.excluded[0].because.endswith("which stops right behind this one")
+    assert finding.excluded[0].because.endswith("which ends right after this call")
 
 
 def test_a_stream_that_ends_with_its_text_may_have_no_last_event_by_contract() -> None:
@@ -265,26 +267,26 @@ def test_the_sentinel_may_follow() -> None:
 @pytest.mark.parametrize(
     ("content", "relation"),
     [
-        ("It is", "it is the beginning of the pieces"),
-        ("13 °C.", "it is the end of the pieces"),
-        ("It is 13 °C. Bye.", "it goes on where the pieces end"),
+        ("It is", "it is only the beginning of the streamed text"),
+        ("13 °C.", "it is only the end of the streamed text"),
+        ("It is 13 °C. Bye.", "it continues where the streamed text ends"),
         ("It was 13 °C.", "they differ from character 3 on"),
     ],
 )
 def test_another_text_is_a_warning_that_says_how_it_differs(content: str, relation: str) -> None:
     finding = one(told(text("It is "), text("13 °C."), done(content)), "A006")
     assert finding.message == (
-        f"12 characters of text came in pieces, the last event tells {len(content)}: {relation}"
+        f"12 characters of text were streamed, but the last event has {len(content)}: {relation}"
     )
     assert (finding.severity, finding.blame, finding.event) == (Severity.WARNING, Blame.APP, 2)
-    part = relation.startswith(("it is the beginning", "it is the end"))
+    part = relation.startswith(("it is only the beginning", "it is only the end"))
     assert finding.confidence is (Confidence.LIKELY if part else Confidence.POSSIBLE)
 
 
 def test_a_text_that_is_gone_is_a_warning_since_done_may_have_none_by_contract() -> None:
     finding = one(told(text("a"), done("")), "A006")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
-    assert finding.message.endswith("nothing is left")
+    assert finding.message.endswith("its text is empty")
     assert finding.evidence == '{"type": "done", "content": ""}'
 
 

@@ -33,7 +33,7 @@ def test_another_notation_is_the_models_whether_or_not_the_schema_is_known(
     assert (finding.blame, finding.confidence) == (Blame.MODEL, Confidence.LIKELY)
     assert finding.message == (
         "the arguments of call 0 (get) are not JSON (unexpected 'D', expected a value at character"
-        " 13): they are JSON with an unquoted value, which models write"
+        " 13): they are JSON with an unquoted value, a typical mistake of models"
     )
 
 
@@ -49,8 +49,8 @@ def test_a_doubled_fragment_is_upstreams_wherever_it_stands(place: int) -> None:
     finding = streamed(*WHOLE[: place + 1], *WHOLE[place:])
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
     assert (
-        f"fragment {place + 2} of 11 (event {place + 2}) repeats the one before it, and without it"
-        " they are JSON that the tool's schema allows" in finding.message
+        f"fragment {place + 2} of 11 (event {place + 2}) repeats the fragment before it; without it"
+        " the arguments are JSON that the tool's schema allows" in finding.message
     )
     assert [each.explanation for each in finding.excluded] == [
         "the model wrote it so",
@@ -69,7 +69,8 @@ def test_two_fragments_in_the_wrong_order_are_upstreams() -> None:
     finding = streamed(WHOLE[1], WHOLE[0], *WHOLE[2:])
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
     assert (
-        "fragments 1 and 2 of 10 (events 1 and 2) are in the wrong order: exchanged, they are JSON"
+        "fragments 1 and 2 of 10 (events 1 and 2) are in the wrong order; swapped, the"
+        " arguments are JSON"
         " that the tool's schema allows" in finding.message
     )
 
@@ -92,16 +93,19 @@ def test_whole_deltas_before_a_broken_end_are_the_ones_to_take() -> None:
     found_on = responses.findings(*events, responses.ended(broken))
     (finding,) = (each for each in found_on if each.code == "T002")
     assert finding.message.endswith(
-        "the deltas are whole JSON, the event that ends the call is not"
+        "the deltas are complete JSON, but the event that ends the call is not"
     )
     assert finding.hint == "in the client, take the arguments of this call from the deltas"
     (sources,) = (each for each in found_on if each.code == "T015")
-    assert sources.hint.startswith("in the client, take the arguments from the deltas")
+    assert sources.hint.startswith("in the client, take the arguments from the joined deltas:")
 
 
 @pytest.mark.parametrize(
     ("arguments", "what"),
-    [('{"a": 1, "a": 2}', "the key 'a' comes twice"), ('{"a": "\\ud800"}', "half of a surrogate")],
+    [
+        ('{"a": 1, "a": 2}', "the key 'a' appears twice"),
+        ('{"a": "\\ud800"}', "half of a surrogate"),
+    ],
 )
 def test_json_that_parsers_read_differently_is_a_warning(arguments: str, what: str) -> None:
     whole = calls(entry(0, "c1", name="get", arguments=arguments))
@@ -133,7 +137,7 @@ HALF = calls(entry(0, "c1", name="get", arguments='{"a":'))
 def test_a_tail_lost_before_a_regular_end_is_upstreams_fault() -> None:
     finding = one(pasted(HALF, FINISH), "T003")
     assert finding.blame is Blame.UPSTREAM
-    assert "end after 5 characters in 1 fragment: the reply went on" in finding.message
+    assert "end after 5 characters in 1 fragment: the reply" in finding.message
     assert finding.evidence == '{"a":'
 
 
@@ -177,8 +181,9 @@ def test_arguments_that_only_look_cut_are_told_by_the_fragment_that_is_doubled()
     doubled = [calls(entry(0, arguments=piece)) for piece in pieces]
     finding = one(pasted(calls(entry(0, "c1", name="get")), *doubled, FINISH), "T003")
     assert finding.message == (
-        "the arguments of call 0 (get) end after 18 characters in 4 fragments without being whole:"
-        " fragment 3 of 4 (event 3) repeats the one before it, and without it they are JSON"
+        "the arguments of call 0 (get) end after 18 characters in 4 fragments and are incomplete:"
+        " fragment 3 of 4 (event 3) repeats the fragment before it; without it the"
+        " arguments are JSON"
     )
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
 
@@ -198,7 +203,7 @@ def test_whole_arguments_are_fine() -> None:
 def test_a_brace_too_many_is_reported() -> None:
     finding = one(pasted(calls(entry(0, "c1", name="get", arguments='{"a":1}}')), FINISH), "T016")
     assert finding.blame is Blame.UPSTREAM
-    assert "are whole after 7 characters" in finding.message
+    assert ": they are complete after 7 characters" in finding.message
     assert finding.evidence
 
 
@@ -207,8 +212,10 @@ def test_a_last_fragment_that_comes_twice_is_named() -> None:
     doubled = [calls(entry(0, arguments=piece)) for piece in pieces]
     finding = one(pasted(calls(entry(0, "c1", name="get")), *doubled, FINISH), "T016")
     assert finding.message == (
-        "the arguments of call 0 (get) are whole after 9 characters, and then '\"}' follows:"
-        " fragment 4 of 4 (event 4) repeats the one before it, and without it they are JSON"
+        "extra data after the arguments of call 0 (get): they are complete after 9"
+        " characters, then '\"}' follows:"
+        " fragment 4 of 4 (event 4) repeats the fragment before it; without it the"
+        " arguments are JSON"
     )
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
 
@@ -221,7 +228,9 @@ def test_what_follows_a_call_in_text_is_the_models() -> None:
     written = '<tool>{"tool_name": "get", "arguments": {"a": 1}}></tool>'
     finding = one(pasted(choice({"content": written}), choice({}, "stop")), "T016")
     assert finding.blame is Blame.MODEL
-    assert "call 0 (get) in the text (tool) is whole JSON, and then '>' follows" in finding.message
+    assert (
+        "call 0 (get) in the text (tool): its JSON is complete, then '>' follows" in finding.message
+    )
 
 
 def test_blanks_and_fences_around_a_call_in_text_are_fine() -> None:

@@ -53,18 +53,18 @@ MORE: Json = {"role": "user", "content": "And tomorrow?"}
 @pytest.mark.parametrize(
     ("delivered", "repeated", "expected", "says"),
     [
-        (SHORT, SHORT[:11], PROVEN, "it is fragment 1 of 2 alone"),
+        (SHORT, SHORT[:11], PROVEN, "it is only fragment 1 of 2"),
         (SHORT, SHORT + SHORT, PROVEN, "it is the arguments twice"),
         (SHORT, SHORT[:-3], PROVEN, "it is the first 18 of 21 characters"),
         (LONG, LONG[:100], LIKELY, "it is the first 100 of 311 characters"),
         (HUGE, HUGE[:100], POSSIBLE, "it is the first 100 of 3011 characters"),
-        (SHORT, "", PROVEN, "the app repeats no arguments at all"),
-        (SHORT, "{}", LIKELY, "the app repeats an empty object"),
-        (LONG, "", POSSIBLE, "the app repeats no arguments at all"),
-        (LONG, "{}", POSSIBLE, "the app repeats an empty object"),
+        (SHORT, "", PROVEN, "the app repeats the call without arguments"),
+        (SHORT, "{}", LIKELY, "the app repeats the call with an empty object"),
+        (LONG, "", POSSIBLE, "the app repeats the call without arguments"),
+        (LONG, "{}", POSSIBLE, "the app repeats the call with an empty object"),
         ('{"city":null}', "{}", FACT, "an empty value was left out ($.city)"),
         (SHORT, '{"city":"gent gent"}', FACT, "a text was normalised ($.city)"),
-        (SHORT, '{"city":"Rome"}', POSSIBLE, "no fragment of the reply explains it"),
+        (SHORT, '{"city":"Rome"}', POSSIBLE, "no fragment of the reply explains the"),
     ],
 )
 def test_a_change_is_as_sure_as_what_it_is_made_of(
@@ -91,7 +91,7 @@ def test_an_empty_object_lacks_what_the_schema_requires() -> None:
     assert grade(graded('{"x":1}', "{}", tools=[free])) == LIKELY
     finding = graded(SHORT, "{}", tools=[tool(city={"type": "string"})])
     assert grade(finding) == LIKELY
-    assert "requires members that an empty object lacks" in finding.excluded[1].because
+    assert "requires members that an empty object" in finding.excluded[1].because
 
 
 def test_a_reply_that_broke_off_accuses_nobody() -> None:
@@ -120,7 +120,7 @@ def test_what_a_parser_of_partial_json_makes_of_the_first_fragments_is_likely() 
     assert grade(finding) == POSSIBLE
     finding = graded('{"city":"Antwerp","day":"Monday"}', '{"city":"An"}', pieces=3)
     assert grade(finding) == LIKELY
-    assert "it is the first 1 of 3 fragments, closed by a partial parser" in finding.message
+    assert "it is the first 1 of 3 fragments, closed by a partial-JSON parser" in finding.message
 
 
 TWICE = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
@@ -156,7 +156,7 @@ def test_the_message_names_both_texts_the_path_and_the_mistake() -> None:
     (finding,) = changed(("c1", "get", ""), chunks=ONE)
     assert finding.message == (
         "call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
-        " (first difference at $.a): the app repeats no arguments at all"
+        " (first difference at $.a): the app repeats the call without arguments"
     )
     assert finding.evidence == "(no arguments)"
 
@@ -164,12 +164,12 @@ def test_the_message_names_both_texts_the_path_and_the_mistake() -> None:
 def test_calls_that_were_never_delivered_are_mentioned() -> None:
     fragments = (("c1", "get", ""), (None, None, '{"a"'), (None, None, ":1}"))
     (finding,) = changed(*fragments, chunks=ONE)
-    assert "it also repeats 2 calls that the wire did not deliver" in finding.message
+    assert "it also repeats 2 calls that the model never made" in finding.message
 
 
 def test_a_value_that_nothing_explains_is_possible_only() -> None:
     (finding,) = changed(("c1", "get", '{"z":9}'), chunks=ONE)
-    assert "(first difference at $.a): no fragment of the reply explains it" in finding.message
+    assert "(first difference at $.a): no fragment of the reply explains the" in finding.message
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     assert "append" not in finding.hint
 
@@ -189,13 +189,13 @@ def test_fragments_that_were_stripped_are_no_normalisation() -> None:
     ]
     (finding,) = changed(("c1", "get", '{"city":"NewYorkCity on"}'), chunks=chunks)
     assert grade(finding) == PROVEN
-    assert finding.hint.startswith("append fragments as they come")
+    assert finding.hint.startswith("append fragments unchanged")
 
 
 def test_words_that_are_glued_where_fragments_meet_are_likely_stripped_fragments() -> None:
     finding = graded('{"t":"ab cd ef gh ij"}', '{"t":"abcdefghij"}', pieces=8)
     assert grade(finding) == LIKELY
-    assert finding.hint.startswith("append fragments as they come")
+    assert finding.hint.startswith("append fragments unchanged")
 
 
 def test_who_takes_the_deltas_of_a_call_whose_last_event_has_others_did_nothing_wrong() -> None:
@@ -211,7 +211,7 @@ def test_who_takes_the_deltas_of_a_call_whose_last_event_has_others_did_nothing_
     found = check_conversation([mended, later])
     (told,) = [each for each in found if each.code == "C002"]
     assert (told.severity, told.blame) == (Severity.INFO, None)
-    assert "the event that ends the call has others (T015)" in told.message
+    assert "the event that ends the call has other arguments (T015)" in told.message
     assert not [each for each in found if each.code == "C009"]
 
 
@@ -233,7 +233,7 @@ def test_characters_that_only_a_decoder_loses_are_no_choice(
     finding = graded(delivered, repeated, pieces=1)
     assert grade(finding) == expected
     if expected == LIKELY:
-        assert "others like it are there" in finding.message
+        assert "similar characters are there" in finding.message
         assert "one incremental UTF-8 decoder" in finding.hint
 
 
@@ -272,7 +272,7 @@ def cut(
 def test_a_call_that_the_limit_cut_and_the_app_completed() -> None:
     (finding,) = ran(cut())
     assert finding.message == (
-        "call 0 (write, c1) of #1 reached the reply's limit in the middle of its arguments; the app"
+        "call 0 (write, c1) of #1 hit the output limit in the middle of its arguments; the app"
         ' completed them to {"text":"Dear An"} and ran the call'
     )
     assert (finding.exchange, finding.severity) == (2, Severity.ERROR)
@@ -285,7 +285,7 @@ def test_a_call_that_the_limit_cut_and_the_app_completed() -> None:
 def test_a_call_that_broke_off_with_the_stream() -> None:
     first, second = cut()
     (finding,) = ran([replace(first, failed=True, limited=False), second])
-    assert "broke off in the middle" in finding.message
+    assert "was cut off in the middle" in finding.message
 
 
 def test_a_call_without_its_end_in_a_reply_that_ended_as_it_should() -> None:

@@ -26,7 +26,7 @@ def test_a_name_that_was_joined_is_an_error() -> None:
 
 def test_an_id_that_was_joined_throughout_works_by_luck() -> None:
     (finding,) = changed(("c1c1c1", "get", '{"a":1}'), answers=("c1c1c1",))
-    assert finding.message.endswith("(the original 3 times), its result too")
+    assert finding.message.endswith("(the original 3 times), and so does its result")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.PROVEN)
 
 
@@ -85,7 +85,8 @@ def test_a_copy_of_a_call_under_another_id_is_told() -> None:
     tape = digests((asks(USER), [*call(), FINISH]), (after, []))
     (finding,) = [each for each in check_conversation(tape) if each.code == "C003"]
     assert finding.message == (
-        "call 0 (get, c1) of #1 comes back twice, the second time with the id 'x7' instead of 'c1'"
+        "the next request repeats call 0 (get, c1) of #1 twice, the second time with the"
+        " id 'x7' instead of 'c1'"
     )
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     assert finding.against is not None

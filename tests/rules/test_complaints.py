@@ -36,8 +36,9 @@ def printed(at_s: float, line: str) -> LogEntry:
 def test_it_is_proven_if_the_request_also_repeats_other_arguments() -> None:
     (finding,) = errors(answered(CUT, GENERIC))
     assert finding.message == (
-        "the app reports an error of V8's JSON.parse, 'Unexpected end of JSON input', but call 0"
-        """ (get, c1) of #1 was delivered whole: '{"a":1}'; the app made '":1}' of it"""
+        "the app reports an error of V8's JSON.parse, 'Unexpected end of JSON input',"
+        " but call 0 (get, c1) of #1 was delivered complete: '{\"a\":1}';"
+        " the app turned it into '\":1}'"
     )
     assert (finding.exchange, finding.line) == (2, 200)
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.APP)
@@ -78,7 +79,7 @@ def given_nothing(said: dict[str, object], *more: dict[str, object]) -> Finding:
 def test_an_empty_text_may_be_what_the_tool_has_read_elsewhere() -> None:
     finding = given_nothing(UNREAD)
     assert finding.message.endswith(
-        "was delivered whole, without arguments, which this tool allows"
+        "was delivered complete, without arguments, which this tool allows"
     )
     assert finding.confidence is Confidence.POSSIBLE
 
@@ -143,7 +144,16 @@ def test_without_the_call_in_the_request_nobody_knows_what_was_read() -> None:
             [calls(entry(0, "c1", arguments='{"a":1}')), FINISH],
         ),
     ],
-    ids=["broken", "fine", "schema", "far", "unknown", "user", "nameless", "without name"],
+    ids=[
+        "broken",
+        "fine",
+        "schema",
+        "far",
+        "unknown",
+        "user",
+        "nameless",
+        "without name",
+    ],
 )
 def test_what_is_no_error_of_the_app(tape: list[Digest]) -> None:
     assert not errors(tape)
@@ -177,7 +187,7 @@ def test_calls_in_text_are_answered_by_the_user() -> None:
     said = assistant(text='<tool>{"tool_name": "f", "arguments": {}}</tool>')
     (finding,) = errors(digests((asks(USER), WRITTEN), (asks(USER, said, told), [])))
     assert "an error of Go's encoding/json" in finding.message
-    assert "call 0 (f) of #1 was delivered whole: '{}'" in finding.message
+    assert "call 0 (f) of #1 was delivered complete: '{}'" in finding.message
     assert finding.confidence is Confidence.LIKELY
     asked: dict[str, object] = {"role": "user", "content": f"Why does it say {GENERIC}?"}
     assert not errors(digests((asks(USER), WRITTEN), (asks(USER, said, asked), [])))
@@ -196,7 +206,7 @@ def test_what_the_application_prints_is_about_the_reply_before() -> None:
 def test_what_is_printed_about_several_calls_names_them_in_short() -> None:
     both = [*call(), *call("put", index=1), FINISH]
     (finding,) = errors(digests((asks(USER), both)), printed(0.9, OF_ARGUMENTS))
-    assert "call 0 (get, c1) of #1 and 1 more were delivered whole" in finding.message
+    assert "call 0 (get, c1) of #1 and 1 more were delivered complete" in finding.message
     broken = [*call(), *call("put", '{"a":', 1), FINISH]
     assert not errors(digests((asks(USER), broken)), printed(0.9, OF_ARGUMENTS))
 

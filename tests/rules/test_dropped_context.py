@@ -22,7 +22,7 @@ def removed(tape: list[Digest]) -> list[Finding]:
 def test_calls_in_the_history_and_no_tools_any_more() -> None:
     (finding,) = removed(digests(FIRST, (asks(USER, *ROUND), [TEXT, FINISH_TEXT])))
     assert finding.message == (
-        "the history has tool calls or results, but the request offers no tools, as #1 did"
+        "the history has tool calls or results, but the request offers no tools (#1 did)"
     )
     assert (finding.exchange, finding.severity) == (2, Severity.INFO)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.POSSIBLE)
@@ -31,7 +31,7 @@ def test_calls_in_the_history_and_no_tools_any_more() -> None:
 def test_it_is_an_error_if_it_was_refused() -> None:
     first, second = digests(FIRST, (asks(USER, *ROUND), []))
     (finding,) = removed([first, replace(second, status=400, error="toolConfig is missing")])
-    assert finding.message.endswith("as #1 did; it was refused (400)")
+    assert finding.message.endswith("(#1 did); the provider rejected it (400)")
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
     assert finding.evidence == "toolConfig is missing"
 
@@ -46,8 +46,8 @@ def test_it_is_told_once_until_tools_are_offered_again() -> None:
         (asks(USER, *said, *[assistant(text="Hello"), MORE] * 2), []),
     )
     assert [(finding.exchange, finding.message[-9:]) for finding in removed(tape)] == [
-        (2, "as #1 did"),
-        (5, "as #4 did"),
+        (2, " (#1 did)"),
+        (5, " (#4 did)"),
     ]
 
 
@@ -93,9 +93,7 @@ def lost(tape: list[Digest]) -> list[Finding]:
 
 def test_a_turn_without_the_prompt_is_possible() -> None:
     (finding,) = lost(digests((asks(SYSTEM, USER), SAID), (asks(USER, HELLO, MORE), SAID)))
-    assert finding.message == (
-        "the request goes on from #1, but without a system prompt, which that one had"
-    )
+    assert finding.message == ("the request continues #1, but without its system prompt")
     assert (finding.exchange, finding.severity) == (2, Severity.WARNING)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.POSSIBLE)
 
@@ -104,17 +102,17 @@ def test_it_is_likely_where_the_conversation_goes_on_from_there() -> None:
     rest = (USER, HELLO, MORE, HELLO, LAST)
     first, second = (asks(SYSTEM, USER), SAID), (asks(USER, HELLO, MORE), SAID)
     (back,) = lost(digests(first, second, (asks(SYSTEM, *rest), SAID)))
-    assert back.message.endswith("which that one had, and #3 has it again")
+    assert back.message.endswith("prompt, and #3 has it again")
     assert back.confidence is Confidence.LIKELY
     assert [each.because for each in back.excluded] == [
-        "model and tools are those of #1, and no call hands over",
-        "#3 goes on from its answer",
+        "model and tools are those of #1, and no call hands the conversation over",
+        "#3 continues from its answer",
     ]
     (gone,) = lost(digests(first, second, (asks(*rest), SAID)))
-    assert gone.message.endswith("which that one had")
+    assert gone.message.endswith("but without its system prompt")
     assert gone.confidence is Confidence.LIKELY
     (other,) = lost(digests(first, second, (asks(OTHER, *rest), SAID)))
-    assert other.message.endswith("which that one had")
+    assert other.message.endswith("but without its system prompt")
 
 
 def test_it_is_likely_where_the_same_agent_goes_on_from_its_results() -> None:
@@ -185,8 +183,7 @@ def test_a_shortened_history_may_have_lost_the_prompt_with_its_first_messages() 
     first = (asks(SYSTEM, *SHORTENED[:3]), SPOKE)
     (finding,) = lost(digests(first, (asks(*SHORTENED[2:]), SAID)))
     assert finding.message == (
-        "the request goes on from #1 with a shortened history, and without the system prompt that"
-        " that one had"
+        "the request continues #1 with a shortened history, and without its system prompt"
     )
     assert finding.confidence is Confidence.POSSIBLE
     assert not lost(digests(first, (asks(SYSTEM, *SHORTENED[2:]), SAID)))
@@ -219,7 +216,7 @@ def pair(
 def test_the_called_tool_is_gone_and_others_are_there() -> None:
     (finding,) = withdrawn(pair("put"))
     assert finding.message == (
-        "the request brings a result of get, which #1 offered, and offers only put"
+        "the request has a result of get, which #1 offered, but offers only put"
     )
     assert (finding.exchange, finding.severity) == (2, Severity.WARNING)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.POSSIBLE)
@@ -233,7 +230,7 @@ def test_where_all_tools_are_others_it_is_a_remark() -> None:
 def test_a_model_that_calls_it_all_the_same() -> None:
     (finding,) = withdrawn(pair("a", "b", "c", "d", said=[*call(), FINISH]))
     assert finding.message.endswith(
-        "offers only a, b, c and 1 more; the model calls it again all the same"
+        "offers only a, b, c and 1 more; the model calls it again anyway"
     )
     assert finding.severity is Severity.WARNING
 
@@ -242,7 +239,7 @@ def test_a_provider_that_refuses_it() -> None:
     first, second = pair("put")
     refused = replace(second, status=400, error="tool 'get' is not defined")
     (finding,) = withdrawn([first, refused])
-    assert finding.message.endswith("put; it was refused (400)")
+    assert finding.message.endswith("put; the provider rejected it (400)")
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
 
 

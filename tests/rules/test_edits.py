@@ -71,10 +71,10 @@ def explained(
         ({"a": "caf\u00e9"}, {"a": "caf"}, "characters outside ASCII, or symbols, were removed"),
         ({"a": "\u00e9 \U0001f600"}, {"a": "\u00e9 "}, "characters outside ASCII, or symbols"),
         ({"a": "24/11/2026"}, {"a": "2026-11-24"}, "a date or number was written in another"),
-        ({"a": [2, 1, 1]}, {"a": [1, 2]}, "a list was sorted or cleared of repeats"),
-        ({"a": "x" * 99}, {"a": "xx... (97 characters)"}, "a long value was elided"),
-        ({"a": "x" * 99}, {"a": ["omitted"]}, "a long value was elided"),
-        ({"a": 1}, {"a": 1, "_": {"note": "truncated"}}, "a note about left-out content was added"),
+        ({"a": [2, 1, 1]}, {"a": [1, 2]}, "a list was sorted or deduplicated"),
+        ({"a": "x" * 99}, {"a": "xx... (97 characters)"}, "a long value was shortened"),
+        ({"a": "x" * 99}, {"a": ["omitted"]}, "a long value was shortened"),
+        ({"a": 1}, {"a": 1, "_": {"note": "truncated"}}, "a note about omitted content was added"),
     ],
 )
 def test_what_frameworks_and_histories_do_is_explained(

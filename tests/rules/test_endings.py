@@ -183,8 +183,8 @@ def test_a_client_that_left_there_would_have_missed_a_later_call() -> None:
     assert exchange.end
     left = replace(exchange, end=replace(exchange.end, reason=EndReason.CLIENT_CLOSED))
     assert one(left, "S003").message.endswith(
-        "no tool call before it; the client left here, so that one that came later would be lost"
-        " to it"
+        "no tool call before it; the client disconnected here, so a later one would not"
+        " be on the tape"
     )
     assert one(exchange, "S003").message.endswith("but the reply has no tool call")
 
@@ -236,7 +236,7 @@ def test_a_limit_in_the_text_is_a_warning() -> None:
 def test_a_filter_does_what_it_is_for_and_blames_nobody() -> None:
     finding = one(pasted(TEXT, choice({}, "content_filter")), "S009")
     assert finding.blame is None
-    assert finding.message.startswith("a filter of the provider cut the reply")
+    assert finding.message.startswith("a content filter of the provider cut the reply")
 
 
 def test_a_normal_end_is_fine() -> None:
@@ -258,8 +258,8 @@ def late(finding: Finding) -> str:
 def test_a_call_that_is_opened_after_the_finish_reason_is_an_error() -> None:
     finding = one(pasted(*call(), FINISH, SECOND), "S010")
     assert finding.message == (
-        "call 1 (put) is opened after the finish reason 'tool_calls' of event 3, in event 4; a"
-        " client that stops at the finish reason never gets it"
+        "call 1 (put) starts after the finish reason 'tool_calls' of event 3, in event"
+        " 4; a client that stops reading at the finish reason never gets it"
     )
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
     assert (finding.confidence, finding.event) == (Confidence.LIKELY, 4)
@@ -279,7 +279,7 @@ def test_arguments_that_go_on_after_the_finish_reason_are_an_error() -> None:
     opened, *pieces = call()
     finding = one(pasted(opened, pieces[0], FINISH, pieces[1]), "S010")
     assert late(finding) == (
-        "call 0 (get) goes on after the finish reason 'tool_calls' of event 2, in event 3"
+        "call 0 (get) continues after the finish reason 'tool_calls' of event 2, in event 3"
     )
 
 
@@ -291,7 +291,9 @@ def test_a_finish_reason_after_each_call_hides_the_second_one() -> None:
 def test_text_after_the_finish_reason_is_a_warning() -> None:
     finding = one(pasted(*call(), FINISH, TEXT), "S010")
     assert finding.severity is Severity.WARNING
-    assert late(finding) == "text comes after the finish reason 'tool_calls' of event 3, in event 4"
+    assert (
+        late(finding) == "text arrives after the finish reason 'tool_calls' of event 3, in event 4"
+    )
 
 
 @pytest.mark.parametrize("last", [{"choices": []}, choice({"content": ""}), choice({}), FINISH])
@@ -316,7 +318,7 @@ def test_a_block_after_the_stop_reason_of_a_message() -> None:
     second = (messages.tool_block(1, "c2"), messages.piece("{}", 1), messages.stop(1))
     exchange = of_messages(*first, messages.reason("tool_use"), *second, messages.STOP)
     assert late(one(exchange, "S010")) == (
-        "call 1 (get) is opened after the finish reason 'tool_use' of event 4, in event 5"
+        "call 1 (get) starts after the finish reason 'tool_use' of event 4, in event 5"
     )
     assert not found(of_messages(*first, *second, *messages.END), "S010")
 
@@ -347,7 +349,7 @@ def test_gemini_may_finish_on_several_events() -> None:
 
     assert not found(exchange(first, second), "S010")
     finding = one(exchange(first, late), "S010")
-    assert finding.message.startswith("call 1 (put) is opened after the finish reason 'STOP'")
+    assert finding.message.startswith("call 1 (put) starts after the finish reason 'STOP'")
 
 
 def test_what_an_application_sends_its_page_is_the_business_of_its_own_rules() -> None:

@@ -76,7 +76,7 @@ def test_an_invalid_request_that_names_its_member_is_likely_the_apps(
     finding = answered(body, url=url)
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.APP)
     assert finding.confidence is Confidence.LIKELY
-    assert finding.hint == f"repair {member!r} in the request, as the message says"
+    assert finding.hint == f"fix {member!r} in the request, as the message says"
     assert len(finding.excluded) == 3
 
 
@@ -86,11 +86,11 @@ def test_an_invalid_request_that_names_its_member_is_likely_the_apps(
         (400, "<html><title>400 Request Header Or Cookie Too Large</title>", "a web server"),
         (403, "<!DOCTYPE html><title>Attention Required! | Cloudflare</title>", "a web server"),
         (404, "<html><h1>404 Not Found</h1><hr>nginx</html>", "a web server"),
-        (404, {"message": "no Route matched with those values"}, "the server or gateway says"),
+        (404, {"message": "no Route matched with those values"}, "the server or gateway reports"),
         (
             404,
             {"error": {"message": "No endpoints found that support tool use.", "code": 404}},
-            "the server or gateway says",
+            "the server or gateway reports",
         ),
         (
             400,
@@ -102,22 +102,22 @@ def test_an_invalid_request_that_names_its_member_is_likely_the_apps(
                 "message": '"auto" tool choice requires --enable-auto-tool-choice and'
                 " --tool-call-parser to be set",
             },
-            "the server or gateway says",
+            "the server or gateway reports",
         ),
         (
             400,
             openai("litellm.BadRequestError: OpenAIException - messages.1: no", "messages"),
-            "the server or gateway says",
+            "the server or gateway reports",
         ),
-        (400, {"message": "no healthy upstream"}, "the server or gateway says"),
-        (400, google("API key not valid. Please pass a valid API key."), "check the key"),
-        (402, {"error": "pay"}, "check the key"),
+        (400, {"message": "no healthy upstream"}, "the server or gateway reports"),
+        (400, google("API key not valid. Please pass a valid API key."), "check the API key"),
+        (402, {"error": "pay"}, "check the API key"),
         (404, openai("The model `m` does not exist", None, "model_not_found"), "check the model's"),
         (404, {"error": "gone"}, "check the model's"),
         (400, openai("This model's maximum context length is 9", "messages"), "a limit"),
         (400, anthropic("prompt is too long: 210000 tokens > 200000 maximum"), "a limit"),
         (400, anthropic("Your credit balance is too low"), "a limit"),
-        (400, openai("The prompt was refused", "messages", "content_filter"), "a filter"),
+        (400, openai("The prompt was refused", "messages", "content_filter"), "a content filter"),
         (400, openai("'max_tokens' is not supported with this model", "max_tokens"), "this model"),
         (400, {"error": "m does not support tools"}, "this model"),
         (400, openai("We could not parse the JSON body of your request."), "read the message"),
@@ -188,7 +188,7 @@ def test_an_error_in_the_middle_of_a_stream_is_reported_with_its_message() -> No
     ("status", "blame", "hint"),
     [
         (400, None, "check the model's name"),
-        (401, None, "check the key"),
+        (401, None, "check the API key"),
         (429, Blame.UPSTREAM, "a later attempt"),
         (503, Blame.UPSTREAM, "a later attempt"),
     ],
@@ -221,11 +221,11 @@ def test_an_answer_without_error_is_fine() -> None:
 @pytest.mark.parametrize(
     ("headers", "hint"),
     [
-        ((), "a later attempt may succeed: wait longer before each one, and give up after a few"),
-        (((b"Retry-After", b"7"),), "a later attempt may succeed: retry-after asks for 7 s"),
+        ((), "a later attempt may succeed: wait longer before each retry, and give up after a few"),
+        (((b"Retry-After", b"7"),), "a later attempt may succeed: wait for retry-after, 7 s"),
         (
             ((b"Retry-After", b"Wed, 21 Oct 2026 07:28:00 GMT"),),
-            "a later attempt may succeed: retry-after asks for Wed, 21 Oct 2026 07:28:00 GMT",
+            "a later attempt may succeed: wait for retry-after, Wed, 21 Oct 2026 07:28:00 GMT",
         ),
     ],
 )
@@ -246,4 +246,4 @@ def test_it_says_when_to_ask_again(headers: Headers, hint: str) -> None:
 def test_a_quota_that_is_used_up_accuses_nobody(said: bytes) -> None:
     finding = one(from_bytes(said, asks(USER), 429, "application/json"), "S005")
     assert finding.blame is None
-    assert finding.hint.startswith("a quota of the account is used up: check its plan")
+    assert finding.hint.startswith("the account's quota is used up: check its plan")

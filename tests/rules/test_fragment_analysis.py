@@ -97,7 +97,7 @@ def test_an_event_that_comes_again_with_its_number_is_proven() -> None:
     found = trace(WHOLE[0], *WHOLE, datas=datas)
     assert found is not None
     assert found.proof == (
-        'both events have "sequence_number":0, which a server makes anew for each'
+        'both events have the same "sequence_number":0, which a server generates anew for each'
     )
     (model, app) = excluded_by(found)
     assert model.because == found.proof
@@ -110,7 +110,7 @@ def test_padding_of_its_own_proves_it_too_and_padding_that_is_everywhere_the_sam
     own = [f'{{"obfuscation":"padding{at}"}}' for at in range(len(WHOLE))]
     found = trace(WHOLE[0], *WHOLE, datas=[own[0], *own])
     assert found is not None
-    assert found.proof.startswith('both events have "obfuscation":"padding0"')
+    assert found.proof.startswith('both events have the same "obfuscation":"padding0"')
     same = trace(WHOLE[0], *WHOLE, datas=['{"obfuscation":"padding"}'] * (len(WHOLE) + 1))
     assert same is not None
     assert same.proof == ""
@@ -126,7 +126,7 @@ def test_numbers_that_jump_within_the_fragments_prove_a_gap() -> None:
     )
     pieces = fragments(*WHOLE[:2], *WHOLE[3:])
     assert told(found, pieces) == (
-        "a piece of them is missing between fragments 2 and 3 (events 1 and 2);"
+        "a part is missing between fragments 2 and 3 (events 1 and 2);"
         " the sequence number 3 comes 1 event after 1"
     )
 
@@ -166,7 +166,9 @@ def test_a_lost_beginning_is_told_as_such() -> None:
     pieces = fragments('code":', '"x"}')
     found = gap_of(pieces)
     assert found is not None
-    assert told(found, pieces) == "their beginning is missing: they start in the middle of JSON"
+    assert (
+        told(found, pieces) == "the beginning is missing: the arguments start in the middle of JSON"
+    )
 
 
 def test_a_gap_that_may_be_in_several_places_is_told_by_the_last() -> None:
@@ -185,8 +187,8 @@ def test_a_run_is_told_with_all_its_events() -> None:
     found = trace(*texts)
     assert found is not None
     assert told(found, fragments(*texts)) == (
-        "fragments 4 to 6 of 13 (events 3 to 5) repeat the 3 before them, and without them they are"
-        " JSON that the tool's schema allows"
+        "fragments 4 to 6 of 13 (events 3 to 5) repeat the 3 fragments before them;"
+        " without them the arguments are JSON that the tool's schema allows"
     )
 
 
@@ -195,7 +197,7 @@ def test_a_whole_source_tells_what_is_missing_or_doubled_in_the_pieces() -> None
     assert beside(fragments('{"a":', '"x', 'z"}'), whole) == "'y' is missing before fragment 3 of 3"
     assert beside(fragments('{"a":', '"xyz'), whole) == "'\"}' is missing at the end of 2"
     doubled = fragments('{"a":', '"x', "y", "y", 'z"}')
-    assert beside(doubled, whole) == "fragment 4 of 5 (event 3) repeats the one before it"
+    assert beside(doubled, whole) == "fragment 4 of 5 (event 3) repeats the fragment before it"
     assert beside(fragments("other"), whole) == ""
     beside_twins = fragments('{"a":', '"', '"', 'z"}')
     assert beside(beside_twins, whole) == ""

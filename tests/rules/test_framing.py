@@ -286,7 +286,7 @@ def test_text_between_the_elements_of_an_array_is_reported() -> None:
     body = b'[{"a":"\xef\xbf\xbd"}\nupstream connect error\xef\xbf\xbd\n,{"a":2}]'
     finding = one(timed((0.1, body), headers=()), "W010")
     assert "upstream connect error" in finding.evidence
-    assert "tells who wrote" in finding.hint
+    assert "which server wrote" in finding.hint
 
 
 def test_a_file_may_have_been_damaged_on_its_way_here() -> None:

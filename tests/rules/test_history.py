@@ -52,7 +52,7 @@ def test_a_lost_first_fragment_says_who_and_where() -> None:
     ("content", "words"),
     [
         (DELIVERED + DELIVERED, "text of #1 twice"),
-        ("".join(each * 2 for each in PIECES), "with each of its 5 fragments doubled"),
+        ("".join(each * 2 for each in PIECES), "with each of its 5 fragments duplicated"),
         (DELIVERED.replace("lo, it is", ""), "without fragment 2 of 5"),
         ("Hello,it is13 degreesin Gent.", ""),
     ],
@@ -78,9 +78,7 @@ def test_a_text_of_several_messages_is_theirs_together() -> None:
 def test_the_same_text_in_two_messages_in_a_row_is_likely() -> None:
     twice = (asks(USER, text(DELIVERED), text(DELIVERED), GO_ON), said("Rain", "."))
     (finding,) = changed(digests((asks(USER), said(*PIECES)), twice))
-    assert finding.message == (
-        "the app repeats the text of #1 2 times, each time in a message of its own"
-    )
+    assert finding.message == ("the app repeats the text of #1 2 times, each in a separate message")
     assert finding.confidence is Confidence.LIKELY
     assert not changed(digests((asks(USER), said(*PIECES)), (asks(USER), said(*PIECES)), twice))
     short = (asks(USER, text("Ok."), text("Ok."), GO_ON), said("Rain", "."))
@@ -98,8 +96,8 @@ def test_a_character_that_a_read_cut_and_the_app_lost_is_proven() -> None:
     later = taped([(10, sse(FINISH_TEXT))], body=second, number=2)
     (finding,) = changed([digest(first), replace(digest(later), t_ns=60_000_000_000)])
     assert finding.confidence is Confidence.PROVEN
-    assert "without '°'" in finding.message
-    assert "cut in two by the end of a network read" in finding.excluded[0].because
+    assert "without the characters '°'" in finding.message
+    assert "a chunk boundary splits the bytes" in finding.excluded[0].because
 
 
 def test_what_is_only_possible_is_likely_once_it_happens_to_another_text_too() -> None:
@@ -215,7 +213,7 @@ def found(finding: Finding) -> tuple[Severity, Blame | None, Confidence]:
 
 def test_twice_in_the_first_request_may_be_the_application() -> None:
     (finding,) = doubled(digests((asks(USER, USER), SAID)))
-    assert finding.message == "the user's message stands twice in a row: 'What is the weather?'"
+    assert finding.message == "the user's message appears twice in a row: 'What is the weather?'"
     assert found(finding) == (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
     assert finding.exchange == 1
 
@@ -225,8 +223,8 @@ def test_each_of_several_messages_twice_is_no_users_habit() -> None:
     first, second = doubled(tape)
     assert found(first) == (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
     assert found(second) == (Severity.WARNING, Blame.APP, Confidence.LIKELY)
-    assert second.message.startswith("the user's message stands twice in a row, as each of 2 does")
-    assert second.excluded[0].because == "each of the user's last 2 messages stands there twice"
+    assert second.message.startswith("the user's message appears twice in a row, as each of 2 does")
+    assert second.excluded[0].because == "each of the user's last 2 messages appears twice in a row"
 
 
 def test_messages_with_the_same_text_and_different_pictures_may_be_meant() -> None:
@@ -254,7 +252,7 @@ def test_a_message_that_comes_again_right_after_its_answer_without_it_is_a_fact(
 
 def test_a_message_that_comes_again_behind_its_answer_is_a_fact() -> None:
     (finding,) = doubled(digests((asks(USER), SAID), (asks(USER, HELLO, USER), SAID)))
-    assert finding.message.startswith("the user's message comes again after its answer")
+    assert finding.message.startswith("the user's message appears again after its answer,")
     assert found(finding) == (Severity.INFO, None, Confidence.PROVEN)
 
 
@@ -327,8 +325,8 @@ def growing(count: int = 4, answers: Sequence[list[object]] = ()) -> list[Digest
 def test_the_second_answer_that_is_left_out_is_told_and_then_no_other() -> None:
     (finding,) = unkept(growing(5))
     assert finding.message == (
-        "the request has 3 messages of the user and no answer: that of #2 and the one before were"
-        " delivered whole"
+        "the request has 3 user messages but no answer: the answer #2 and the one before"
+        " were delivered completely"
     )
     assert (finding.exchange, finding.severity) == (3, Severity.WARNING)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.POSSIBLE)

@@ -62,7 +62,7 @@ def test_a_name_that_was_not_offered_is_reported_with_the_nearest(
 ) -> None:
     finding = one(pasted(*call(name), FINISH, request=TOOLS), "T007")
     assert finding.blame is blame
-    assert finding.message.endswith(f"none of the 2 tools of the request{meant}")
+    assert finding.message.endswith(f"is not among the 2 tools of the request{meant}")
 
 
 def test_an_offered_tool_and_a_request_without_tools_are_fine() -> None:
@@ -200,12 +200,12 @@ def reused(tape: Sequence[Digest]) -> list[Finding]:
 def test_a_new_call_with_the_id_of_a_delivered_one() -> None:
     (finding,) = reused(digests(FIRST, (asks(USER, *ROUND), [*call("put"), FINISH])))
     assert finding.message == (
-        "call 0 (put, c1) of #2 has the id of call 0 (get, c1) of #1: a result under this id may be"
-        " taken for that of the other call"
+        "call 0 (put, c1) of #2 has the id of call 0 (get, c1) of #1: a result with this"
+        " id can be assigned to the wrong call"
     )
     assert (finding.severity, finding.exchange) == (Severity.WARNING, 2)
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
-    assert finding.excluded[0].because == "the wire delivered the id in #1 and again in #2"
+    assert finding.excluded[0].because == "the provider sent the id in #1 and again in #2"
     assert finding.against
     assert finding.against.exchange == 1
 

@@ -50,7 +50,7 @@ def test_calls_of_other_arguments_are_no_repetition_but_a_cycle_without_a_word()
     found = loops(digests(*rounds(11, distinct=True)))
     assert [finding.exchange for finding in found] == [10]
     assert found[0].message == (
-        "10 replies in a row called tools and said nothing to the user; this one calls get"
+        "10 replies in a row called tools without any text for the user; this one calls get"
     )
     assert found[0].against is None
 
@@ -86,7 +86,7 @@ def test_calls_that_the_application_drops_from_its_history_are_counted_all_the_s
     found = loops(digests(*made), Settings(loop_turns=3))
     assert [finding.message.partition(" (")[0] for finding in found] == [
         "get is called with the same arguments 3 times since the user last spoke",
-        "3 replies in a row called tools and said nothing to the user; this one calls get",
+        "3 replies in a row called tools without any text for the user; this one calls get",
     ]
 
 
@@ -155,7 +155,7 @@ def test_broken_and_missing_answers_are_failures_too() -> None:
     tape[0] = replace(tape[0], status=200, error=None)
     tape[3] = replace(tape[3], status=None, error=None)
     (finding,) = storms(tape)
-    assert finding.message.endswith("broke off, 429, 429, no response")
+    assert finding.message.endswith("): cut off, 429, 429, no response")
     assert finding.evidence == ""
 
 
@@ -217,8 +217,8 @@ def forced(
 def test_a_named_tool_that_is_still_forced_when_its_result_is_there() -> None:
     (finding,) = forced(NAMED, SAME)
     assert finding.message == (
-        "the request brings tool results and still has tool_choice 'get': the model may not answer,"
-        " it calls get again"
+        "the request has tool results but still tool_choice 'get': the model cannot"
+        " answer, it must call get again"
     )
     assert (finding.exchange, finding.severity) == (2, Severity.WARNING)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
@@ -278,7 +278,7 @@ def repeated(tape: list[Digest]) -> list[Finding]:
 def test_the_same_question_again_is_a_fact() -> None:
     (finding,) = repeated(digests((asks(USER), SAID), (asks(USER), SAID)))
     assert finding.message == (
-        "the request of #1 came again 10.0 s later, after it had been answered in full"
+        "the request of #1 came again 10.0 s later, after it had been answered completely"
     )
     assert (finding.exchange, finding.severity) == (2, Severity.INFO)
     assert (finding.blame, finding.confidence) == (None, Confidence.PROVEN)
@@ -347,7 +347,7 @@ def test_attempts_after_a_failure_are_none() -> None:
 def test_without_times_and_on_another_tape() -> None:
     first, second = digests((asks(USER), SAID), (asks(USER), SAID))
     (finding,) = repeated([first, replace(second, t_ns=None)])
-    assert finding.message == "the request of #1 came again, after it had been answered in full"
+    assert finding.message == "the request of #1 came again, after it had been answered completely"
     assert not repeated([first, replace(second, tape="other.tape")])
 
 

@@ -138,7 +138,7 @@ def lossy(exchange: Exchange, reads: int) -> Exchange:
 def test_what_the_tape_lacks_is_told_with_its_reason() -> None:
     finding = one(lossy(timed((0.1, TEXT), (0.2, TEXT), (0.3, FINISH_TEXT)), 2), "X002")
     assert finding.message.startswith(
-        "the tape lacks 2 records of this exchange (No space left on device), with "
+        "the tape is missing 2 records of this exchange (No space left on device), with "
     )
     assert "bytes of the answer" in finding.message
     assert (finding.severity, finding.blame) == (Severity.WARNING, None)
@@ -146,13 +146,13 @@ def test_what_the_tape_lacks_is_told_with_its_reason() -> None:
 
 def test_an_answer_that_is_whole_is_said_to_be() -> None:
     finding = one(lossy(timed((0.1, TEXT), (0.3, FINISH_TEXT)), 2), "X002")
-    assert finding.message.endswith("; all bytes of the answer were looked at")
+    assert finding.message.endswith("; all bytes of the answer were analysed")
 
 
 def test_a_request_that_is_missing_is_told_without_a_number() -> None:
     whole = timed(*((0.1, each) for each in call()), (0.2, FINISH))
     headless = replace(whole, request=replace(whole.request, method=""))
-    assert one(headless, "X002").message == "the tape lacks records of this exchange"
+    assert one(headless, "X002").message == "the tape is missing records of this exchange"
     assert one(replace(headless, end=None), "X002").span is None
 
 

@@ -25,8 +25,8 @@ FIRST = ("c1", "get", '{"a":1}')
 @pytest.mark.parametrize(
     ("kept", "hint", "words"),
     [
-        (LAST, "only the last call survived", "of 2 calls it repeats only call 1"),
-        (FIRST, "read every entry of tool_calls", "of 2 calls it repeats only call 0"),
+        (LAST, "only the last call was kept", "of 2 calls, the request has only call 1"),
+        (FIRST, "read every entry of tool_calls", "of 2 calls, the request has only call 0"),
     ],
 )
 def test_one_of_two_calls_of_different_tools_may_have_been_denied(
@@ -35,7 +35,7 @@ def test_one_of_two_calls_of_different_tools_may_have_been_denied(
     after = asks(USER, assistant(kept), result(kept[0]))
     (finding,) = lost(*digests((asks(USER), TWO), (after, [])))
     assert hint in finding.hint
-    assert "if the app drops it on purpose, nothing is wrong" in finding.hint
+    assert "if the app drops it on purpose, ignore this finding" in finding.hint
     assert words in finding.message
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
@@ -47,7 +47,7 @@ def test_only_the_last_of_two_calls_of_a_tool_speaks_against_a_choice() -> None:
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
     assert [each.because for each in finding.excluded] == [
         "it keeps other calls of get",
-        "it keeps the last call: such apps take the first",
+        "it keeps the last call; an app that runs one at a time takes the first",
     ]
     first = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
     (finding,) = lost(*digests((asks(USER), same), (first, [])))
@@ -85,15 +85,15 @@ def test_a_call_whose_fragments_stand_in_another_one_is_proven() -> None:
     glued = ("c2", "put", '{"a":1}{"b":2}')
     (finding,) = lost(*digests((asks(USER), TWO), (asks(USER, assistant(glued), result("c2")), [])))
     assert finding.confidence is Confidence.PROVEN
-    assert "glued together, in what the app repeats as call 1" in finding.excluded[0].because
+    assert "together, in what the app repeats as call 1" in finding.excluded[0].because
 
 
 def test_where_all_calls_are_gone_they_may_have_been_dropped_on_purpose() -> None:
     findings = lost(*digests((asks(USER), TWO), (asks(USER, assistant(), MORE), [])))
     assert [finding.evidence for finding in findings] == ['{"a":1}', '{"b":2}']
-    assert "its message has no call at all; a message of the user follows" in findings[0].message
+    assert "its assistant message has no call at all; a user message follows" in findings[0].message
     assert [finding.confidence for finding in findings] == [Confidence.POSSIBLE] * 2
-    assert findings[0].hint.startswith("look at what the app does with a reply that has calls")
+    assert findings[0].hint.startswith("check how the app handles a reply with calls:")
 
 
 def test_an_application_that_loses_calls_elsewhere_is_likely_to_have_lost_these() -> None:
@@ -102,12 +102,12 @@ def test_an_application_that_loses_calls_elsewhere_is_likely_to_have_lost_these(
     tape = digests((asks(USER), TWO), (asks(*orphan[:3]), one), (asks(*orphan), []))
     assert [finding.confidence for finding in lost(*tape)] == [Confidence.LIKELY] * 2
     assert lost(*tape)[0].excluded[0].because == (
-        "the app loses calls: #3 brings the result of a call that its history lacks"
+        "this app loses calls: #3 has the result of a call that its history does not have"
     )
     torn = asks(USER, assistant(), MORE, assistant(("c5", "get", '":1}')), result("c5"))
     tape = digests((asks(USER), TWO), (asks(*orphan[:3]), one), (torn, []))
     assert (
-        "#3 repeats a call of #2: it is fragment 2 of 2 alone" in lost(*tape)[0].excluded[0].because
+        "#3 repeats a call of #2: it is only fragment 2 of 2" in lost(*tape)[0].excluded[0].because
     )
 
 
@@ -128,7 +128,7 @@ def test_a_text_that_tells_of_the_call_and_an_equal_call_speak_for_a_choice() ->
     told: dict[str, object] = {"role": "user", "content": "forecast for Gent was denied"}
     (finding,) = lost(*digests((asks(USER), city), (asks(USER, assistant(), told), [])))
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
-    assert "a text in the request tells of it" in finding.message
+    assert "a text in the request mentions it" in finding.message
     old = [assistant(("c0", "get", '{"a": 1}')), result("c0")]
     again = asks(USER, *old, MORE, assistant(), MORE)
     (finding,) = lost(*digests((asks(USER, *old, MORE), [*call(), FINISH]), (again, [])))
@@ -153,7 +153,7 @@ def test_nothing_is_held_against_a_request_that_had_left_or_what_the_recorder_lo
 def test_calls_made_of_single_fragments_are_no_repetition() -> None:
     after = asks(USER, assistant((None, None, '{"a'), (None, None, '":1}')), MORE)
     findings = lost(*digests((asks(USER), [*call(), FINISH]), (after, [])))
-    assert "it repeats 2 calls that the wire did not deliver" in findings[0].message
+    assert "instead it has 2 calls that the model never made" in findings[0].message
 
 
 def test_another_text_in_its_place_is_possible_at_most() -> None:

@@ -193,7 +193,7 @@ def test_it_says_for_how_long_was_watched_and_what_ended_that() -> None:
     finding = unanswered(42.5, "child-exit", 0)
     assert (finding.code, finding.name) == ("D003", "unanswered-tool-call")
     assert finding.message == (
-        "1 call (get) was delivered whole, and no request followed for 42.0 s of watched silence;"
+        "1 call (get) was delivered complete, and no request followed within 42.0 s;"
         " then the app exited with 0"
     )
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
@@ -207,7 +207,7 @@ def test_it_says_for_how_long_was_watched_and_what_ended_that() -> None:
     [
         ("interrupted", "then the recorder stopped (interrupted)"),
         ("child-exit", "then the recorder stopped (child-exit)"),
-        (None, "then the tape breaks off"),
+        (None, "then the tape ends"),
     ],
 )
 def test_what_ended_the_watching_is_said(stop: str | None, words: str) -> None:
@@ -218,7 +218,7 @@ def test_what_still_goes_on_is_said_to_do_so() -> None:
     (reply,) = watched_digests(CALLS, until_s=60)
     watch = TapeSummary(until_ns=60 * NS, recording=True)
     (finding,) = check_conversation([replace(reply, watch=watch)])
-    assert finding.message.endswith("watched silence; it still goes on")
+    assert finding.message.endswith("within 59.5 s; the recording still goes on")
 
 
 def test_an_unknown_end_of_the_application_is_possible_at_most() -> None:
@@ -240,8 +240,8 @@ def test_an_application_that_answers_no_calls_may_take_them_as_its_output() -> N
         tape = watched_digests(CALLS, *others[:number], until_s=900, stop="child-exit")
         (finding,) = check_conversation(tape)
         assert (finding.confidence, finding.severity) == (Confidence.POSSIBLE, Severity.WARNING)
-        assert finding.message.endswith(f"; the same goes for {words}")
-        assert finding.hint.startswith("the app answers no calls on this tape: if it takes calls")
+        assert finding.message.endswith(f"; the same is true of {words}")
+        assert finding.hint.startswith("the app answers no calls on this tape: if it uses calls")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_several_calls_are_named_up_to_a_number() -> None:
     many = [each for index in range(5) for each in call(f"t{index}", "{}", index)]
     tape = watched_digests((asks(USER), [*many, FINISH]), until_s=60)
     (finding,) = check_conversation(tape)
-    assert finding.message.startswith("5 calls (t0, t1, t2 and 2 more) were delivered whole")
+    assert finding.message.startswith("5 calls (t0, t1, t2 and 2 more) were delivered complete,")
 
 
 def test_what_is_not_known_is_not_judged() -> None:
@@ -309,9 +309,9 @@ def test_an_app_that_ended_by_an_exception_did_not_mean_to_stay_silent(line: byt
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
     assert "without a further request, the app printed '" in finding.message
     assert finding.message.endswith(" and exited with 1")
-    assert finding.hint.startswith("the app ended by an error of its own")
+    assert finding.hint.startswith("the app exited with an error before it")
     (excluded,) = finding.excluded
-    assert excluded.explanation == "the app takes calls as its output, or waits for a person"
+    assert excluded.explanation == "the app uses calls as its output, or waits for a person"
 
 
 def test_an_app_that_printed_no_exception_may_have_meant_it() -> None:

@@ -56,8 +56,8 @@ def lost(*tape: Digest) -> list[Finding]:
 def test_thinking_that_is_missing() -> None:
     (finding,) = lost(first(), then())
     assert finding.message == (
-        "the calls of #1 come back without their reasoning (1 of 1 signature missing): providers"
-        " reject such a request (400)"
+        "the next request repeats the calls of #1 without their reasoning (1 of 1"
+        " signature missing); providers reject such a request (400)"
     )
     assert (finding.severity, finding.exchange) == (Severity.WARNING, 2)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
@@ -72,7 +72,7 @@ def test_it_is_a_proven_error_where_the_request_was_refused_for_it() -> None:
     error = "messages.1.content.0.type: Expected `thinking`, but found `tool_use`"
     refused = replace(then(), status=400, error=error)
     (finding,) = lost(first(), refused)
-    assert finding.message.endswith(": it was refused (400)")
+    assert finding.message.endswith("the provider rejected it (400)")
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.PROVEN)
     assert finding.evidence == error
     (finding,) = lost(first(), replace(then(), status=400, error="prompt is too long"))
@@ -81,7 +81,9 @@ def test_it_is_a_proven_error_where_the_request_was_refused_for_it() -> None:
 
 def test_a_signature_that_is_missing() -> None:
     (finding,) = lost(first(), then({"type": "thinking", "thinking": THOUGHT}))
-    assert finding.message.startswith("the reasoning of #1 comes back without 1 of 1 signature:")
+    assert finding.message.startswith(
+        "the next request repeats the reasoning of #1 without 1 of 1 signature;"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,9 @@ def test_a_signature_that_is_missing() -> None:
 )
 def test_a_signature_that_is_another(signature: str, how: str, confidence: Confidence) -> None:
     (finding,) = lost(first(), then({**SIGNED, "signature": signature}))
-    assert finding.message.startswith(f"a signature of the reasoning of #1 comes back {how}:")
+    assert finding.message.startswith(
+        f"the next request repeats a signature of the reasoning of #1 {how};"
+    )
     assert (finding.confidence, finding.evidence) == (confidence, signature)
 
 
@@ -110,7 +114,7 @@ def test_a_signature_that_is_another(signature: str, how: str, confidence: Confi
 )
 def test_a_text_that_is_another(text: str, how: str, confidence: Confidence) -> None:
     (finding,) = lost(first(), then({**SIGNED, "thinking": text}))
-    told = f"the text of the reasoning of #1 comes back {how} under its signature:"
+    told = f"the next request repeats the text of the reasoning of #1 {how}, with its signature;"
     assert finding.message.startswith(told)
     assert finding.confidence is confidence
 
@@ -196,7 +200,9 @@ def next_response(*items: Json, **more: object) -> Digest:
 
 def test_an_item_of_encrypted_reasoning_that_is_missing() -> None:
     (finding,) = lost(response(ENCRYPTED), next_response(store=False))
-    assert finding.message.startswith("the calls of #1 come back without their reasoning")
+    assert finding.message.startswith(
+        "the next request repeats the calls of #1 without their reasoning"
+    )
     assert finding.confidence is Confidence.POSSIBLE
     assert lost(response(ENCRYPTED), next_response(REASONING))
     assert not lost(response(ENCRYPTED), next_response(ENCRYPTED))

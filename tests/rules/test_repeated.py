@@ -88,12 +88,18 @@ def test_values_as_deep_as_the_parser_allows_are_compared() -> None:
 @pytest.mark.parametrize(
     ("text", "clause"),
     [
-        ("", "the app repeats no arguments at all"),
-        ("{}", "the app repeats an empty object"),
+        ("", "the app repeats the call without arguments"),
+        ("{}", "the app repeats the call with an empty object"),
         ('{"b":2}', "these are the arguments of call 1"),
-        ('{"city":"Rome"}{"b":2}', "the arguments of call 0 and call 1 are glued together"),
-        ('{"b":2}{"city":"Rome"}', "the arguments of call 0 and call 1 are glued together"),
-        ('"Rome"', "it is fragment 2 of 3 alone"),
+        (
+            '{"city":"Rome"}{"b":2}',
+            "the arguments of call 0 and call 1 are joined together",
+        ),
+        (
+            '{"b":2}{"city":"Rome"}',
+            "the arguments of call 0 and call 1 are joined together",
+        ),
+        ('"Rome"', "it is only fragment 2 of 3"),
         ('{"city":"Rome"}{"city":"Rome"}', "it is the arguments twice"),
         ('"Rome"}', "fragment 1 of 3 is missing"),
         ('{"city":"Ro', "it is the first 11 of 15 characters"),
@@ -128,13 +134,17 @@ def test_an_id_made_of_the_delivered_one_is_derived() -> None:
 @pytest.mark.parametrize(
     ("text", "clause", "hint"),
     [
-        ('{"city":{"city":"Rome"}', "fragment 1 of 3 comes twice", "append each fragment once"),
-        ('{"city":"Rome""Rome"}', "fragment 2 of 3 comes twice", "append each fragment once"),
-        ('{"city":{"city":"Rome""Rome"}}', "every fragment comes twice", "append each fragment"),
+        ('{"city":{"city":"Rome"}', "fragment 1 of 3 appears twice", "append each fragment once"),
+        ('{"city":"Rome""Rome"}', "fragment 2 of 3 appears twice", "append each fragment once"),
+        ('{"city":{"city":"Rome""Rome"}}', "every fragment appears twice", "append each fragment"),
         ('"{\\"city\\":\\"Rome\\"}"', "it is the arguments' text, encoded as JSON", "pass the"),
-        ("[object Object]", "it is what JavaScript makes of an object", "pass the arguments on"),
-        ("{'city': 'Rome'}", "it is Python's notation of the value", "pass the arguments on"),
-        ('"Rome"}', "fragment 1 of 3 is missing", "take the arguments of the event that opens"),
+        ("[object Object]", "it is what JavaScript prints for an object", "pass the arguments on"),
+        ("{'city': 'Rome'}", "it is the value in Python's notation, not", "pass the arguments on"),
+        (
+            '"Rome"}',
+            "fragment 1 of 3 is missing",
+            "also take the arguments of the event that opens",
+        ),
         ('{"city":}', "fragment 2 of 3 is missing", "append every fragment"),
     ],
 )
@@ -233,7 +243,7 @@ def test_an_early_end_of_partial_json_counts_inside_a_text(
 ) -> None:
     one = said("".join(pieces), *pieces)
     found = relation(one, heard(text), (one,))
-    assert (found is not None and "closed by a partial parser" in found.says) is is_closed
+    assert (found is not None and "closed by a partial-JSON parser" in found.says) is is_closed
 
 
 @pytest.mark.parametrize(
@@ -262,7 +272,7 @@ def test_spaces_that_are_missing_where_fragments_end_were_stripped(
     [
         (
             ('{"t":"Dinner', " with", " Ana", " at", ' eight"}'),
-            "its words are glued together where",
+            "its words run together where",
         ),
         (('{"t":"Ana', " at", ' eight"}'), None),  # too few for a text
         (('{"t":"12', " 34", " 56", " 78", ' 90"}'), None),  # a number
@@ -291,10 +301,14 @@ def torn(*fragments: str, at: tuple[int, ...]) -> DeliveredCall:
         (
             '{"q": "tr\u00e8s bien, a cté"}',
             (1,),
-            "without 'ô', whose bytes the end of a network read",
+            "'ô' is missing: a chunk boundary splits its bytes",
         ),
         ('{"q":"trs bien, a côt"}', (0,), None),  # it has no é
-        ('{"q":"trs bien, a côté"}', (0,), "without 'è', whose bytes the end of a network read"),
+        (
+            '{"q":"trs bien, a côté"}',
+            (0,),
+            "'è' is missing: a chunk boundary splits its bytes",
+        ),
         ('{"q":"trs bien, a côté"}', (1,), None),
         ('{"q":"tr bien, a côté"}', (0,), None),
         ('{"q":7}', (0,), None),

@@ -67,28 +67,28 @@ def test_the_fix_names_the_source_that_holds_arguments() -> None:
     end, _ = hint_of(['{"a":'], WHOLE)
     assert end.startswith("in the client, take the arguments from the event that ends the call")
     deltas, _ = hint_of([WHOLE], '{"a":1]')
-    assert deltas.startswith("in the client, take the arguments from the deltas, joined")
+    assert deltas.startswith("in the client, take the arguments from the joined")
     both, _ = hint_of([WHOLE], '{"a":2}')
-    assert both.startswith("both are JSON that the tool can take")
+    assert both.startswith("the tool accepts both, and the tape does not show which was intended")
     neither, _ = hint_of(['{"a":'], '{"a":1]')
-    assert neither.startswith("no source has arguments")
+    assert neither.startswith("neither source has arguments")
 
 
 def test_a_third_source_that_differs_is_judged_against_the_others() -> None:
     hint, _ = hint_of([WHOLE], '{"a":2}', WHOLE)
-    assert hint.startswith("in the client, take the arguments from the deltas")
+    assert hint.startswith("in the client, take the arguments from the joined deltas:")
 
 
 def test_what_became_of_the_deltas_is_told() -> None:
     _, lost = hint_of(['{"a":', "}"], WHOLE)
     assert lost.endswith("; '1' is missing before fragment 2 of 2")
     _, doubled = hint_of(['{"a"', ":", ":", "1}"], WHOLE)
-    assert doubled.endswith("; fragment 3 of 4 (event 4) repeats the one before it")
+    assert doubled.endswith("; fragment 3 of 4 (event 4) repeats the fragment before it")
 
 
 def test_input_at_the_start_of_a_call_counts_only_if_the_deltas_are_broken() -> None:
     start = messages.tool_block(input={"a": 1})
-    for pieces, source in ((['{"a":2}'], "the deltas, joined"), (["{"], "the event that this is")):
+    for pieces, source in ((['{"a":2}'], "the joined deltas"), (["{"], "this event")):
         frames = [messages.start(), start, *map(messages.piece, pieces), messages.stop()]
         body = messages.sse(*frames, *messages.END)
         exchange = Exchange.from_body(
@@ -104,7 +104,9 @@ def test_free_text_is_good_as_it_is() -> None:
     last = {**item, "input": "print(2)"}
     found_on = findings(created(), added(item), said, done(last), ended(last))
     (finding,) = (each for each in found_on if each.code == "T015")
-    assert finding.hint.startswith("both are JSON that the tool can take")
+    assert finding.hint.startswith(
+        "the tool accepts both, and the tape does not show which was intended"
+    )
 
 
 def test_a_name_that_differs_leaves_the_arguments_alone() -> None:
@@ -170,8 +172,10 @@ def test_an_event_that_comes_again_byte_for_byte_is_proven() -> None:
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.PROVEN)
     assert finding.severity is Severity.WARNING
     assert finding.message == (
-        "in the arguments of call 0 (get), fragment 3 of 4 (event 3) repeats the one before it;"
-        ' both events have "obfuscation": "padding1", which a server makes anew for each'
+        "in the arguments of call 0 (get), fragment 3 of 4 (event 3) repeats the"
+        " fragment before it;"
+        ' both events have the same "obfuscation": "padding1", which a server generates'
+        " anew for each"
     )
     assert finding.excluded[0].explanation == "the model wrote it so"
 
@@ -179,13 +183,13 @@ def test_an_event_that_comes_again_byte_for_byte_is_proven() -> None:
 def test_a_repetition_without_which_the_schema_allows_the_arguments_is_likely() -> None:
     (finding,) = doubled('{"city":"', "Gent", "Gent", '"}')
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
-    assert finding.message.endswith("only without that are they what the tool's schema allows")
+    assert finding.message.endswith("only without the repetition does the tool's schema allow them")
 
 
 def test_a_long_piece_that_comes_twice_is_a_fact_about_nobody() -> None:
     (finding,) = doubled('{"text":"', "again ", "again ", '"}')
     assert (finding.blame, finding.severity) == (None, Severity.INFO)
-    assert finding.message.endswith("sent twice, or meant so")
+    assert finding.message.endswith("sent twice by mistake or the text repeats itself")
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_call_of_an_offered_tool_that_is_only_text_is_an_error() -> None:
     finding = one(pasted(choice({"content": CALL}, "stop"), request=TOOLS), "T018")
     assert finding.severity is Severity.ERROR
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
-    assert finding.message.startswith("call 0 (get) in the text (hermes) is of an offered tool")
+    assert finding.message.startswith("call 0 (get) in the text (hermes) names an offered tool,")
     assert finding.evidence == CALL
 
 
@@ -114,7 +114,7 @@ def test_a_call_that_came_as_a_tool_call_too_is_a_warning() -> None:
     chunks = [choice({"content": CALL}), *call(), FINISH]
     finding = one(pasted(*chunks, request=TOOLS), "T018")
     assert finding.severity is Severity.WARNING
-    assert "came as a tool call too" in finding.message
+    assert "was also sent as a tool call" in finding.message
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def said(text: str, finish: str | None, channel: str = "content") -> Exchange:
     ("finish", "why", "blame", "confidence"),
     [
         ("length", "the provider cut the reply", None, Confidence.PROVEN),
-        ("stop", "the reply went on to its regular end", Blame.UPSTREAM, Confidence.LIKELY),
+        ("stop", "the reply nevertheless ended normally", Blame.UPSTREAM, Confidence.LIKELY),
         (None, "the stream ended without a finish reason", None, Confidence.LIKELY),
     ],
 )
@@ -174,13 +174,13 @@ def test_a_call_that_is_cut_off_is_an_error_with_its_cause(
 
 def test_a_cut_stream_is_a_cause() -> None:
     exchange = replace(timed((0.1, choice({"content": CUT})), request=OFFERED), end=None)
-    assert "the stream was cut" in one(exchange, "T019").message
+    assert "the connection broke" in one(exchange, "T019").message
 
 
 def test_whole_arguments_without_a_closing_tag_are_a_warning() -> None:
     finding = one(said(CALL.removesuffix("</tool_call>"), "stop"), "T019")
     assert finding.severity is Severity.WARNING
-    assert "its arguments are whole, the closing tag is missing" in finding.message
+    assert "its arguments are complete, but the closing tag is missing" in finding.message
 
 
 def test_an_open_call_in_the_reasoning_is_information() -> None:
@@ -203,4 +203,4 @@ def test_a_notation_that_the_request_speaks_of_may_only_be_talked_about() -> Non
     text = 'They begin with <tool_call>{"name": "get", "arguments": {'
     finding = one(pasted(choice({"content": text}, "stop"), request=asked), "T019")
     assert (finding.severity, finding.blame) == (Severity.INFO, None)
-    assert finding.message.endswith("so the text may only be about it")
+    assert finding.message.endswith("so this may only be an example")

@@ -100,10 +100,25 @@ def test_clean_ups_and_cuts_are_no_change(heard: str, pieces: Sequence[str]) -> 
 @pytest.mark.parametrize(
     ("heard", "pieces", "what", "confidence"),
     [
-        ("lo world", ["Hel", "lo wor", "ld"], "without its first fragment, 'Hel'", "proven"),
+        (
+            "lo world",
+            ["Hel", "lo wor", "ld"],
+            "without its first fragment, 'Hel'",
+            "proven",
+        ),
         ("lo", ["Hel", "lo"], "without its first fragment, 'Hel'", "proven"),
-        ("345 km", ["12", "345", " km"], "without its first fragment, '12'", "proven"),
-        ("ld", ["Hel", "lo wor", "ld"], "without its first 2 fragments, 'Hello wor'", "likely"),
+        (
+            "345 km",
+            ["12", "345", " km"],
+            "without its first fragment, '12'",
+            "proven",
+        ),
+        (
+            "ld",
+            ["Hel", "lo wor", "ld"],
+            "without its first 2 fragments, 'Hello wor'",
+            "likely",
+        ),
         (TEXT[3:], PIECES, "without its first fragment, 'The'", "likely"),
         (TEXT[4:], PIECES, "without its first fragment, 'The'", "likely"),
         (
@@ -112,10 +127,30 @@ def test_clean_ups_and_cuts_are_no_change(heard: str, pieces: Sequence[str]) -> 
             "without its first fragment, 'Hi'",
             "likely",
         ),
-        ("I can", ["Sure.", " I", " can"], "without its first fragment, 'Sure.'", "possible"),
-        ("Hello wor", ["Hel", "lo wor", "ld"], "without its last fragment, 'ld'", "proven"),
-        ("Hello worl", ["Hel", "lo worl", "d"], "without its last fragment, 'd'", "possible"),
-        ("Hel", ["Hel", "lo wor", "ld"], "without its last 2 fragments, 'lo world'", "possible"),
+        (
+            "I can",
+            ["Sure.", " I", " can"],
+            "without its first fragment, 'Sure.'",
+            "possible",
+        ),
+        (
+            "Hello wor",
+            ["Hel", "lo wor", "ld"],
+            "without its last fragment, 'ld'",
+            "proven",
+        ),
+        (
+            "Hello worl",
+            ["Hel", "lo worl", "d"],
+            "without its last fragment, 'd'",
+            "possible",
+        ),
+        (
+            "Hel",
+            ["Hel", "lo wor", "ld"],
+            "without its last 2 fragments, 'lo world'",
+            "possible",
+        ),
         ("How do you", ["How", " do you", " do?"], "", ""),
         (
             "How will you",
@@ -129,31 +164,41 @@ def test_clean_ups_and_cuts_are_no_change(heard: str, pieces: Sequence[str]) -> 
             "without its last fragment, ' Fine'",
             "possible",
         ),
-        ("Helld", ["Hel", "lo wor", "ld"], "without fragment 2 of 3, 'lo wor'", "proven"),
+        (
+            "Helld",
+            ["Hel", "lo wor", "ld"],
+            "without fragment 2 of 3, 'lo wor'",
+            "proven",
+        ),
         (
             "Hezed",
             ["He", "llo", " wor", "zed"],
             "without fragments 2 to 3 of 4, 'llo wor'",
             "likely",
         ),
-        ("The in", ["The", " weather", " in"], "without fragment 2 of 3, ' weather'", "possible"),
+        (
+            "The in",
+            ["The", " weather", " in"],
+            "without fragment 2 of 3, ' weather'",
+            "possible",
+        ),
         (TEXT + TEXT, PIECES, "twice", "proven"),
         (f"{TEXT}\n\n{TEXT}", PIECES, "twice", "proven"),
         ("Hello Hello ", ["Hello "], "twice", "proven"),
-        ("HelHellolo", ["Hel", "lo"], "with each of its 2 fragments doubled", "proven"),
-        ("HelHelloHello!", ["Hel", "lo", "!"], "as a row of snapshots", "proven"),
+        ("HelHellolo", ["Hel", "lo"], "with each of its 2 fragments duplicated", "proven"),
+        ("HelHelloHello!", ["Hel", "lo", "!"], "as a series of snapshots", "proven"),
         ("Hello lo wor worldld", ["Hel", "lo wor", "ld"], "", ""),
         (
             "HelHello world",
             ["Hel", "lo wor", "ld"],
-            "with fragment 1 of 3, 'Hel' doubled",
+            "with fragment 1 of 3, 'Hel' duplicated",
             "proven",
         ),
-        ("go far far", ["go", " far"], "with fragment 2 of 2, ' far' doubled", "likely"),
+        ("go far far", ["go", " far"], "with fragment 2 of 2, ' far' duplicated", "likely"),
         (
             "lo worHelld",
             ["Hel", "lo wor", "ld"],
-            "with fragments 1 and 2 of 3 in each other's place",
+            "with fragments 1 and 2 of 3 swapped",
             "proven",
         ),
         (
@@ -166,13 +211,13 @@ def test_clean_ups_and_cuts_are_no_change(heard: str, pieces: Sequence[str]) -> 
         (
             "HelHello world world it is",
             ["Hel", "lo", " world", " it is"],
-            "with 2 of its 4 fragments doubled ('Hel', ' world')",
+            "with 2 of its 4 fragments duplicated ('Hel', ' world')",
             "proven",
         ),
         (
             "one two two three four four five",
             ["one", " two", " three", " four", " five"],
-            "with 2 of its 5 fragments doubled (' two', ' four')",
+            "with 2 of its 5 fragments duplicated (' two', ' four')",
             "likely",
         ),
         (
@@ -218,9 +263,9 @@ def test_what_follows_the_fragments_is_told(
     [
         ("".join(FRENCH).encode().decode("latin-1"), (), "Latin-1", "proven"),
         ("".join(FRENCH).replace("é", "\ufffd\ufffd", 1), (), "U+FFFD", "proven"),
-        ("".join(FRENCH).replace("é", "", 1), (), "without 'é'", "likely"),
-        ("".join(FRENCH).replace("é", "", 1), (1,), "without 'é'", "proven"),
-        ("".join(FRENCH).replace("è", "", 1), (), "without 'è'", "likely"),
+        ("".join(FRENCH).replace("é", "", 1), (), "without the characters 'é'", "likely"),
+        ("".join(FRENCH).replace("é", "", 1), (1,), "without the characters 'é'", "proven"),
+        ("".join(FRENCH).replace("è", "", 1), (), "without the characters 'è'", "likely"),
     ],
 )
 def test_characters_that_were_decoded_wrongly_are_told(
@@ -251,7 +296,7 @@ def test_several_characters_that_were_cut_are_told_together() -> None:
     broken = whole.replace("é", "\ufffd\ufffd").replace("è", "\ufffd")
     found = change(broken, FRENCH)
     assert found
-    assert "at 4 of its places" in found.told
+    assert "with 4 U+FFFD in place" in found.told
     assert change("\ufffd\ufffd\ufffd", ["ééé"])
 
 

@@ -88,7 +88,7 @@ def test_no_call_where_one_is_demanded(wanted: object) -> None:
     finding = one(pasted(TEXT, FINISH_TEXT, request=request), "T025")
     name = wanted if isinstance(wanted, str) else "get"
     assert finding.message == (
-        f"the tool choice {name!r} demands a call, and the reply has none (finish reason 'stop')"
+        f"the tool choice {name!r} requires a call, but the reply has none (finish reason 'stop')"
     )
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
     assert finding.evidence == "Hello"
@@ -200,7 +200,7 @@ def talk(request: dict[str, object], chunks: list[object]) -> list[Finding]:
 
 def test_a_farewell_needs_no_tool() -> None:
     (finding,) = talk(asks(USER, assistant(text="13 °C."), says("Thanks, that's all, bye!")), ONE)
-    assert finding.message == ("the user says only 'thanks thats all bye', and the model calls get")
+    assert finding.message == ("the user only says 'thanks thats all bye', but the model calls get")
     assert (finding.severity, finding.blame) == (Severity.INFO, Blame.MODEL)
     assert (finding.confidence, finding.evidence) == (Confidence.LIKELY, '{"a":1}')
 

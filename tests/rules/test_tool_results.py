@@ -25,7 +25,7 @@ def test_a_result_without_its_call_is_proven_where_the_tape_delivered_the_call()
     (finding,) = orphans(digests(ONE, (asks(USER, result("c1")), [])))
     assert (finding.exchange, finding.line) == (2, 200)
     assert finding.message == (
-        "the request brings the result of call 0 (get, c1) of #1, but no assistant message in it"
+        "the request has the result of call 0 (get, c1) of #1, but no assistant message in it"
         " has that call"
     )
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.APP)
@@ -68,7 +68,7 @@ def test_a_call_that_the_tape_did_not_deliver_makes_it_possible_only() -> None:
     assert finding.against is None
     (finding,) = orphans(refused(lone))
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
-    assert finding.message.endswith("; the provider refused it (400)")
+    assert finding.message.endswith("; the provider rejected it (400)")
 
 
 def test_a_history_that_was_cut_in_front_is_reported_only_if_it_was_refused() -> None:
@@ -99,8 +99,7 @@ def test_a_second_result_to_a_call_that_was_delivered_once() -> None:
     )
     (finding,) = orphans(digests(ONE, twice))
     assert finding.message == (
-        "the request brings a second result of call 0 (get, c1) of #1, which the wire delivered"
-        " once"
+        "the request has a second result of call 0 (get, c1) of #1, which was delivered once"
     )
     assert finding.hint.startswith("run a call once")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
@@ -156,7 +155,8 @@ def missing(tape: list[Digest]) -> list[Finding]:
 def test_one_of_two_results_is_missing() -> None:
     (finding,) = missing(digests((asks(USER), TWO), (asks(USER, BOTH, result("c1")), SAYS)))
     assert finding.message == (
-        "the history goes on after call 1 (put, c2) of #1 without its result; this provider took it"
+        "the history continues after call 1 (put, c2) of #1 without its result; this"
+        " provider accepted it"
     )
     assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.APP)
     assert (finding.confidence, finding.evidence) == (Confidence.POSSIBLE, '{"b":2}')
@@ -173,14 +173,14 @@ def test_it_is_an_error_if_the_provider_refused_the_request() -> None:
     about = replace(tape[1], status=400, error="tool_call_ids without response messages: c1, c2")
     found = missing([tape[0], about])
     assert [finding.confidence for finding in found] == [Confidence.PROVEN] * 2
-    assert found[0].excluded[0].because == "it refused the request with 400"
-    assert all("; the provider refused the request (400)" in each.message for each in found)
+    assert found[0].excluded[0].because == "it rejected the request with 400"
+    assert all("; the provider rejected the request (400)" in each.message for each in found)
 
 
 def test_without_an_answer_nothing_is_said_about_it() -> None:
     tape = digests((asks(USER, BOTH, result("c1")), []))
     (finding,) = missing([replace(tape[0], status=None)])
-    assert finding.message == "the history goes on after a call (put, c2) without its result"
+    assert finding.message == "the history continues after a call (put, c2) without its result"
     assert finding.against is None
 
 
@@ -250,22 +250,22 @@ def test_an_object_turned_into_text_says_whose_result_it_is() -> None:
         ('"[object Object]"', "an object turned into text"),
         ('{"result": "[object Object]"}', "an object turned into text"),
         ("Promise { <pending> }", "a promise that nobody awaited"),
-        ("<coroutine object get at 0x7f5c1c0a2b40>", "a coroutine that nobody awaited"),
+        ("<coroutine object get at 0x7f5c1c0a2b40>", "a coroutine that was not awaited"),
         (
             "<Task pending name='Task-2' coro=<get() running at app.py:3>>",
-            "a task that nobody awaited",
+            "a task that was not awaited",
         ),
-        ("<Future pending>", "a task that nobody awaited"),
-        ("<_asyncio.Future pending>", "a task that nobody awaited"),
-        ("<generator object get at 0x7f5c1c0a2b40>", "a generator that nobody has run through"),
+        ("<Future pending>", "a task that was not awaited"),
+        ("<_asyncio.Future pending>", "a task that was not awaited"),
+        ("<generator object get at 0x7f5c1c0a2b40>", "a generator that was not consumed"),
         (
             "<async_generator object get at 0x7f5c1c0a2b40>",
-            "a generator that nobody has run through",
+            "a generator that was not consumed",
         ),
-        ("<function get at 0x7f5c1c0a2b40>", "a function that nobody called"),
-        ("<bound method Weather.get of <Weather>>", "a function that nobody called"),
-        ("<__main__.Weather object at 0x7f5c1c0a2b40>", "an object without a text of its own"),
-        ("<map object at 0x7f5c1c0a2b40>", "an object without a text of its own"),
+        ("<function get at 0x7f5c1c0a2b40>", "a function that was not called"),
+        ("<bound method Weather.get of <Weather>>", "a function that was not called"),
+        ("<__main__.Weather object at 0x7f5c1c0a2b40>", "an object without a text representation"),
+        ("<map object at 0x7f5c1c0a2b40>", "an object without a text representation"),
         ("<Response [200]>", "a response instead of its body"),
         ("#<Weather:0x000071b0 @town=1>", "an object turned into text"),
         ("com.example.Weather@1b6d3586", "an object turned into text"),

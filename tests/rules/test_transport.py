@@ -24,10 +24,10 @@ def ended(exchange: Exchange, reason: EndReason | None, detail: str = "") -> Exc
     [
         (EndReason.UPSTREAM_CLOSED, Severity.ERROR, Blame.TRANSPORT, "closed the connection"),
         (EndReason.UPSTREAM_RESET, Severity.ERROR, Blame.TRANSPORT, "was reset"),
-        (EndReason.TIMEOUT, Severity.ERROR, Blame.TRANSPORT, "gave up waiting"),
+        (EndReason.TIMEOUT, Severity.ERROR, Blame.TRANSPORT, "timed out waiting"),
         (EndReason.CLIENT_CLOSED, Severity.INFO, None, "the client closed"),
         (EndReason.STOPPED, Severity.WARNING, None, "recorder was stopped"),
-        (None, Severity.WARNING, None, "recorder died"),
+        (None, Severity.WARNING, None, "recorder was killed or crashed"),
     ],
 )
 def test_a_cut_in_the_arguments_says_who_and_where(
@@ -56,7 +56,8 @@ def test_a_close_inside_an_event_is_proven() -> None:
 def test_a_refused_connection_has_no_response() -> None:
     finding = one(ended(timed(framing=None), EndReason.REFUSED, "no route"), "W006")
     assert (
-        finding.message == "there was no connection to the upstream (no route), before any response"
+        finding.message
+        == "the recorder could not connect to the upstream (no route), before any response"
     )
     assert finding.confidence is Confidence.PROVEN
 
@@ -103,10 +104,12 @@ def patient(seconds: float, *headers: tuple[bytes, bytes]) -> Exchange:
 
 def test_a_client_that_gives_up_is_told_with_the_silence() -> None:
     finding = one(patient(4.0), "W006")
-    assert finding.message.startswith("the client gave up after 4.0 s of silence, in the arguments")
+    assert finding.message.startswith(
+        "the client disconnected after 4.0 s without data, in the arguments"
+    )
     assert finding.blame is None
     assert one(patient(0.4), "W006").message.startswith("the client closed the connection, in")
-    assert "silence, a stall of the upstream, in" in one(patient(12.0), "W006").message
+    assert "a stall of the upstream, in" in one(patient(12.0), "W006").message
     unwatched = replace(patient(12.0), idle_ns=())
     assert "a stall" not in one(unwatched, "W006").message
 
@@ -114,8 +117,8 @@ def test_a_client_that_gives_up_is_told_with_the_silence() -> None:
 @pytest.mark.parametrize(
     ("headers", "told"),
     [
-        ([(b"X-Stainless-Read-Timeout", b"4.0")], ", as long as its read timeout (4 s)"),
-        ([(b"x-stainless-timeout", b"4")], ", as long as its read timeout (4 s)"),
+        ([(b"X-Stainless-Read-Timeout", b"4.0")], ", equal to its read timeout (4 s)"),
+        ([(b"x-stainless-timeout", b"4")], ", equal to its read timeout (4 s)"),
         ([(b"x-stainless-read-timeout", b"600")], ""),
         ([(b"x-stainless-read-timeout", b"4 s")], ""),
     ],
@@ -124,24 +127,28 @@ def test_the_timeout_that_an_sdk_tells_is_compared_with_the_silence(
     headers: list[tuple[bytes, bytes]], told: str
 ) -> None:
     message = one(patient(4.2, *headers), "W006").message
-    assert message.startswith(f"the client gave up after 4.2 s of silence{told}, in the arguments")
+    assert message.startswith(
+        f"the client disconnected after 4.2 s without data{told}, in the arguments"
+    )
 
 
 def test_a_client_that_waits_for_the_recorder_to_connect_blames_nobody() -> None:
     finding = one(ended(timed(framing=None, end_s=30), EndReason.CLIENT_CLOSED), "W006")
-    assert finding.message.endswith(
-        "s of silence, and the request had not left yet, before any response"
-    )
+    assert finding.message.endswith("before the request was sent upstream, before any response")
     assert finding.blame is None
 
 
 @pytest.mark.parametrize(
     ("reason", "detail", "words"),
     [
-        (EndReason.REFUSED, "http://x: no connection: Too many open files", "no descriptor"),
-        (EndReason.UPSTREAM_CLOSED, "the response is not HTTP/1: no end of", "refused the head"),
-        (EndReason.UPSTREAM_CLOSED, "Cannot parse HTTP response: bad", "refused the head"),
-        (EndReason.TIMEOUT, "mitmproxy gave up after 600 s without a byte", "own patience"),
+        (EndReason.REFUSED, "http://x: no connection: Too many open files", "file descriptors"),
+        (EndReason.UPSTREAM_CLOSED, "the response is not HTTP/1: no end of", "rejected the head"),
+        (EndReason.UPSTREAM_CLOSED, "Cannot parse HTTP response: bad", "rejected the head"),
+        (
+            EndReason.TIMEOUT,
+            "mitmproxy gave up after 600 s without a byte",
+            "own timeout",
+        ),
     ],
 )
 def test_what_the_recorder_did_itself_is_nobodys_fault(
@@ -155,7 +162,7 @@ def test_what_the_recorder_did_itself_is_nobodys_fault(
 def test_a_tape_that_went_on_without_the_end_of_an_exchange_says_so() -> None:
     watch = TapeSummary(until_ns=9_000 * MS, stop="interrupted")
     finding = one(replace(ended(timed((0.1, TEXT)), None), watch=watch), "W006")
-    assert "although the recorder went on" in finding.message
+    assert "although the recorder kept running" in finding.message
     assert finding.blame is None
 
 
@@ -163,14 +170,14 @@ def test_a_connection_that_did_not_come_in_time_is_likely_and_a_reset_says_what_
     late = ended(timed(framing=None, end_s=60), EndReason.TIMEOUT)
     assert one(late, "W006").confidence is Confidence.LIKELY
     reset = one(ended(timed((0.1, TEXT)), EndReason.UPSTREAM_RESET), "W006")
-    assert next(each.explanation for each in reset.excluded) == "the client left first"
+    assert next(each.explanation for each in reset.excluded) == "the client disconnected first"
 
 
 def test_a_cut_after_the_terminal_event_is_an_information() -> None:
     exchange = timed(*((0.1, each) for each in call()), (0.2, FINISH), (0.3, DONE))
     finding = one(ended(exchange, EndReason.UPSTREAM_CLOSED), "W006")
     assert finding.severity is Severity.INFO
-    assert "no part of the answer is missing" in finding.message
+    assert "the answer is complete" in finding.message
 
 
 def test_one_finished_choice_of_two_is_not_the_end() -> None:
@@ -191,7 +198,7 @@ MANY = [(4.0 + at / 1000, choice({"content": "x"})) for at in range(40)]
 
 def test_many_events_at_once_after_a_long_silence_are_a_burst() -> None:
     finding = one(timed(*MANY, (4.05, FINISH_TEXT)), "W007")
-    assert "41 events came within 0.050 s after 4.0 s of silence, in 41 reads" in finding.message
+    assert "41 events came within 0.050 s after 4.0 s without data, in 41 reads" in finding.message
 
 
 def test_the_wait_is_measured_from_the_request_on_its_way() -> None:

@@ -52,7 +52,7 @@ def retried() -> list[Exchange]:
 def test_a_refused_request_that_is_asked_again_is_one_row_of_attempts() -> None:
     (row,) = rows(retried())
     assert (row.answered, [each.exchange for each in row.tries]) == (True, [1, 2])
-    assert sentence(row) == "2 attempts: #1 status 429, asked again after 9.8 s, answered by #2"
+    assert sentence(row) == "2 attempts: #1 status 429, sent again after 9.8 s and answered in #2"
     assert settled([row]) == {1}
     assert row_of([row], 2) is row
     assert row_of([row], 3) is None
@@ -63,8 +63,8 @@ def test_a_stream_that_broke_off_and_is_asked_for_without_streaming_is_told_so()
     first, second = conversation((asks(USER), [TEXT, TEXT]), (whole, ANSWER))
     (row,) = rows([cut(first, EndReason.UPSTREAM_RESET), second])
     assert sentence(row) == (
-        "2 attempts: #1 the stream broke off, asked again without streaming after 9.7 s,"
-        " answered by #2"
+        "2 attempts: #1 the stream broke off, sent again without streaming after 9.7 s"
+        " and answered in #2"
     )
     back = rows([cut(replace(second, number=1), EndReason.UPSTREAM_CLOSED), _later(first)])
     assert back[0].tries[1].changed == "as a stream"
@@ -79,7 +79,7 @@ def _later(exchange: Exchange) -> Exchange:
 def test_a_client_that_gave_up_is_told_with_the_time_that_it_waited() -> None:
     first, second = conversation((asks(USER), [TEXT, TEXT]), (asks(USER), ANSWER))
     (row,) = rows([cut(first, EndReason.CLIENT_CLOSED), second])
-    assert row.tries[0].outcome == "left by the client after 0.3 s"
+    assert row.tries[0].outcome == "the client disconnected after 0.3 s"
 
 
 def test_no_response_and_an_error_in_a_stream_are_outcomes_too() -> None:
@@ -90,7 +90,7 @@ def test_no_response_and_an_error_in_a_stream_are_outcomes_too() -> None:
     (row,) = rows([silent, second, third])
     outcomes = [each.outcome for each in row.tries]
     assert outcomes[0] == "no response"
-    assert outcomes[1].startswith("an error in the answer (Rate limit reached")
+    assert outcomes[1].startswith("error in the answer (Rate limit reached")
     assert outcomes[2] == "answered"
 
 
@@ -98,8 +98,8 @@ def test_of_many_attempts_the_first_and_the_last_are_told() -> None:
     tape = [refused(each) for each in conversation(*[(asks(USER), LIMIT)] * 9)]
     (row,) = rows(tape)
     told = sentence(row)
-    assert told.startswith("9 attempts, all failed: #1 status 429, asked again after 9.8 s: #2")
-    assert ", 3 more that failed, " in told
+    assert told.startswith("9 attempts, all failed: #1 status 429, sent again after 9.8 s: #2")
+    assert ", 3 more failed attempts, " in told
     assert told.endswith("#9 status 429")
 
 
@@ -136,23 +136,23 @@ def test_an_attempt_that_still_goes_on_is_told_so() -> None:
     going = replace(second, end=None, open=True, reads=second.reads[:1])
     (row,) = rows([first, going])
     assert (row.answered, row.pending) == (False, True)
-    assert sentence(row).endswith("asked again after 9.8 s, #2 is still going on")
+    assert sentence(row).endswith("sent again after 9.8 s in #2, which is still going on")
     assert row.tries[1].outcome == "still going on"
 
 
 def test_without_times_attempts_are_in_order() -> None:
     first, second = (replace(digest(each), t_ns=None, end_ns=None) for each in retried())
     (row,) = attempts_of([first, second])
-    assert sentence(row) == "2 attempts: #1 status 429, asked again, answered by #2"
+    assert sentence(row) == "2 attempts: #1 status 429, sent again and answered in #2"
     left = replace(first, status=200, left=True)
-    assert attempts_of([left, second])[0].tries[0].outcome == "left by the client"
+    assert attempts_of([left, second])[0].tries[0].outcome == "the client disconnected"
 
 
 def test_attempts_that_are_asked_again_at_once_have_a_short_pause() -> None:
     first, second = retried()
     assert first.end
     close = replace(first, end=replace(first.end, t_ns=second.request.t_ns - 20 * MS))
-    assert "asked again after 0.02 s" in sentence(rows([close, second])[0])
+    assert "sent again after 0.02 s" in sentence(rows([close, second])[0])
 
 
 def test_a_tape_whose_only_errors_were_answered_later_is_healthy() -> None:
@@ -178,12 +178,12 @@ def test_why_on_any_attempt_shows_all_of_them() -> None:
     first, second = explain(retried(), 1), explain(retried(), 2)
     assert (first.verdict.blame, first.verdict.code) == ("upstream", "S005")
     for explanation in (first, second):
-        assert "2 attempts: #1 status 429, asked again after 9.8 s, answered by #2." in (
+        assert "2 attempts: #1 status 429, sent again after 9.8 s and answered in #2." in (
             explanation.verdict.summary
         )
         assert explanation.attempts == rows(retried())[0]
     told = [(each.exchange, each.what) for each in first.timeline if each.exchange == 2]
-    assert told == [(2, "asks the same again after 9.8 s: answered")]
+    assert told == [(2, "sent again after 9.8 s: answered")]
     earlier = [each.what for each in second.timeline if each.exchange == 1]
     assert earlier == ["asks this for the first time: status 429"]
 

@@ -132,7 +132,7 @@ def test_without_blame_there_is_no_confidence_in_it() -> None:
     ("reason", "code", "words"),
     [
         ("upstream_reset", "W006", "Before that: no progress for 39.9 s"),
-        ("client_closed", "D001", "then the client gave up."),
+        ("client_closed", "D001", "then the client disconnected."),
     ],
 )
 def test_a_client_leaves_because_of_a_silence_and_a_reset_follows_one(
@@ -149,8 +149,8 @@ def test_a_client_leaves_because_of_a_silence_and_a_reset_follows_one(
 def test_calls_that_nothing_answered_are_told_with_the_time_that_was_watched() -> None:
     made = verdict(*watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0))
     assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.LIKELY, "D003")
-    assert made.summary.startswith("The stream was in order: 1 call (get) was delivered whole")
-    assert "42.0 s of watched silence; then the app exited with 0." in made.summary
+    assert made.summary.startswith("The stream was in order: 1 call (get) was delivered")
+    assert "42.0 s; then the app exited with 0." in made.summary
     assert "a filter on id or name" in made.fix
 
 
@@ -235,11 +235,11 @@ def test_what_the_tape_lacks_is_the_first_thing_that_is_said() -> None:
     assert whole.summary.startswith("Both replies arrived whole.")
     lacking = explain([without_a_read(exchanges[0]), exchanges[1]]).verdict
     assert (lacking.code, lacking.blame, lacking.healthy) == ("X002", None, False)
-    assert lacking.summary.startswith("The tape lacks 1 record of this exchange")
+    assert lacking.summary.startswith("The tape is missing 1 record of this exchange")
     error = timed((0.1, TEXT), (0.2, TEXT), (0.3, {"error": {"message": "overloaded"}}))
     failed = verdict(without_a_read(error))
     assert failed.code == "S005"
-    assert failed.summary.startswith("The tape lacks 1 record of this exchange (No space left")
+    assert failed.summary.startswith("The tape is missing 1 record of this exchange (No space left")
 
 
 def test_replies_are_not_said_to_be_whole_where_the_tape_breaks_off() -> None:
@@ -397,7 +397,7 @@ def test_a_call_that_the_app_may_have_lost_is_not_healthy() -> None:
     for made in (explain(tape).verdict, explain(tape, 1).verdict):
         assert made.kind is VerdictKind.UNPROVABLE
         assert made.summary.startswith("Call 1 (put, c2) of #1 was delivered")
-        assert made.fix.startswith("if all calls are to run, read every entry of tool_calls")
+        assert made.fix.startswith("if all calls should run, read every entry of tool_calls,")
 
 
 def test_what_an_app_changed_by_right_is_told_with_a_healthy_verdict() -> None:

@@ -70,12 +70,12 @@ def sentence(row: Attempts) -> str:
         *(f"{_asked(each)}: #{each.exchange} {each.outcome}" for each in rest),
     ]
     if row.answered:
-        parts[-1] = f"{_asked(rest[-1])}, answered by #{rest[-1].exchange}"
+        parts[-1] = f"{_asked(rest[-1])} and answered in #{rest[-1].exchange}"
     elif row.pending:
-        parts[-1] = f"{_asked(rest[-1])}, #{rest[-1].exchange} is still going on"
+        parts[-1] = f"{_asked(rest[-1])} in #{rest[-1].exchange}, which is still going on"
     left = len(parts) - 2 * _ENDS
     if left > 1:
-        parts = [*parts[:_ENDS], f"{left} more that failed", *parts[-_ENDS:]]
+        parts = [*parts[:_ENDS], f"{left} more failed attempts", *parts[-_ENDS:]]
     failed = "" if row.answered or row.pending else ", all failed"
     ended = f"; then the app exited with {row.exit_code}" if row.exit_code is not None else ""
     return f"{count(len(row.tries), 'attempt')}{failed}: {', '.join(parts)}{ended}"
@@ -84,12 +84,12 @@ def sentence(row: Attempts) -> str:
 def again(attempt: Attempt) -> str:
     """What a later attempt is on a timeline: `asks the same again after 0.4 s: status 429`."""
     how = f", {attempt.changed}" if attempt.changed else ""
-    return f"asks the same again{_after(attempt)}{how}: {attempt.outcome}"
+    return f"sent again{_after(attempt)}{how}: {attempt.outcome}"
 
 
 def _asked(attempt: Attempt) -> str:
     how = f" {attempt.changed}" if attempt.changed else ""
-    return f"asked again{how}{_after(attempt)}"
+    return f"sent again{how}{_after(attempt)}"
 
 
 def _after(attempt: Attempt) -> str:
@@ -155,9 +155,9 @@ def _outcome(digest: Digest) -> str:
     if digest.status is not None and digest.status >= _ERROR:
         return f"status {digest.status}"
     if digest.left:
-        return f"left by the client{_lasted(digest)}"
+        return f"the client disconnected{_lasted(digest)}"
     if digest.error is not None:
-        return f"an error in the answer ({excerpt(digest.error, _SHOWN)})"
+        return f"error in the answer ({excerpt(digest.error, _SHOWN)})"
     what = "the stream" if digest.stream else "the answer"
     return "no response" if digest.status is None else f"{what} broke off"
 

@@ -171,7 +171,7 @@ class _Ledger:
             calls = (call for message in reversed(digest.history) for call in message.calls)
             if not any(call.id == call_id for call in calls):
                 self.orphaned[digest.tape] = (
-                    f"#{digest.exchange} brings the result of a call that its history lacks"
+                    f"#{digest.exchange} has the result of a call that its history does not have"
                 )
                 return
 

@@ -94,7 +94,7 @@ def _naming(loss: Finding, codes: Sequence[str]) -> Finding:
     if not codes:
         return loss
     are = "is" if len(codes) == 1 else "are"
-    may = f"; {', '.join(codes)} {are} not reported: what is missing may be the cause"
+    may = f"; {', '.join(codes)} {are} not reported, because the missing records may be the cause"
     return replace(loss, message=loss.message + may)
 
 

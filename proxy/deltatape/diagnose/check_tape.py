@@ -123,7 +123,10 @@ def _settled(reported: Sequence[ReportedFinding], answered: int) -> tuple[Report
             finding=replace(
                 each.finding,
                 severity=Severity.INFO,
-                message=f"{each.finding.message}; asked again, answered by #{answered}",
+                message=(
+                    f"{each.finding.message}; the request was sent again and answered"
+                    f" in #{answered}"
+                ),
             )
         )
         if each.finding.code == _REFUSAL
@@ -178,9 +181,9 @@ def _of_conversation(finding: Finding, digest: Digest) -> ReportedFinding:
 
 def _notes(name: str, digests: list[Digest]) -> tuple[str, ...]:
     if not digests:
-        return (f"{name}: no request came while it was recorded",)
+        return (f"{name}: no request was recorded",)
     if all(digest.dialect == UNKNOWN for digest in digests):
-        return (f"{name}: nothing in it is an answer of an LLM provider that can be read",)
+        return (f"{name}: the tape has no readable answer of an LLM provider",)
     return ()
 
 

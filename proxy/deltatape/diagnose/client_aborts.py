@@ -15,7 +15,7 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severi
 from deltatape.model.tape_summary import LogEntry
 from deltatape.printable import excerpt
 from deltatape.rules.app_exception import THROWN, crashed, last_thrown, shown
-from deltatape.rules.transport import GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT
+from deltatape.rules.transport import DISCONNECTED, GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT
 
 _SOONER_NS, _LATER_NS = 500_000_000, 3_000_000_000
 """When a line may be printed that is about the leaving: before it is seen, or after it."""
@@ -34,16 +34,16 @@ _LEFT = re.compile(r"\b(?:AbortError|APIUserAbortError|CancelledError|ECONNRESET
 
 
 _TOTAL = (
-    "the app's timeout for a whole answer is shorter than this one, which was still coming: raise"
-    " it, or let it count silence only"
+    "the app's total timeout is shorter than this answer, which was still arriving: raise"
+    " it, or time out on silence only"
 )
 
 
 def is_departure(finding: Finding) -> bool:
-    """Whether a finding tells of a client that gave up, or left."""
+    """Return whether `finding` reports a client that disconnected."""
     if finding.code == "W006":
         return finding.message.startswith((GAVE_UP, LEFT))
-    return finding.code in {"D001", "D004"} and "the client gave up" in finding.message
+    return finding.code in {"D001", "D004"} and DISCONNECTED in finding.message
 
 
 def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEntry]) -> Finding:
@@ -76,8 +76,10 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         severity=Severity.ERROR if threw else Severity.WARNING,
-        hint="the app's client does not wait for as long as this answer paused: raise its timeout"
-        " for reads, and ask again when a timeout comes",
+        hint=(
+            "the app's client timed out while this answer paused: raise its read timeout,"
+            " and retry on a timeout"
+        ),
     )
 
 
@@ -104,14 +106,14 @@ def _of_crash(finding: Finding, own: Digest, error: str) -> Finding:
     ended = f"printed {excerpt(error, _SHOWN)!r} and exited with {own.watch.exit_code}"
     return replace(
         finding,
-        message=f"{finding.message}: just then the app {ended}",
+        message=f"{finding.message}; at the same time the app {ended}",
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         severity=Severity.ERROR,
         hint=_TOTAL
         if _TIMEOUT.search(error)
-        else "the app left by an error of its own: the traceback on the tape says where",
-        excluded=(Excluded("its user stopped it", f"the app {ended}"),),
+        else "the app exited with its own error: the traceback on the tape shows where",
+        excluded=(Excluded("the user stopped it", f"the app {ended}"),),
     )
 
 

@@ -47,7 +47,7 @@ def misread(then: ParsedAs, now: ParsedAs) -> str:
         if one != other
     ]
     if not found and then.form == now.form and then.sha256 != now.sha256:
-        found.append("the text, a call or its arguments, or the ending is another")
+        found.append("the text, a call or its arguments, or the ending differs")
     return "; ".join(found)
 
 

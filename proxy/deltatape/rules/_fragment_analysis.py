@@ -350,7 +350,7 @@ def proof_of_twin(
             continue
         every = [found[0] for event in events if (found := _MARKS.search(event.data))]
         if every.count(mark[0]) == _PAIR and len(set(every)) >= _FEWEST_MARKS:
-            return f"both events have {mark[0]}, which a server makes anew for each"
+            return f"both events have the same {mark[0]}, which a server generates anew for each"
     return ""
 
 
@@ -364,17 +364,20 @@ def told(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
     allowed = " that the tool's schema allows" if trace.fits else ""
     if trace.damage is FragmentDamage.DOUBLED:
         without = "it" if end - start == 1 else "them"
-        return f"{repeated(trace, fragments)}, and without {without} they are JSON{allowed}{proof}"
+        return (
+            f"{repeated(trace, fragments)}; without {without} the arguments are"
+            f" JSON{allowed}{proof}"
+        )
     if trace.damage is FragmentDamage.SWAPPED:
         which = _which(start, end, fragments)
-        return f"{which} are in the wrong order: exchanged, they are JSON{allowed}{proof}"
+        return f"{which} are in the wrong order; swapped, the arguments are JSON{allowed}{proof}"
     if end - start > 1:
         last = f"fragment {end} (event {fragments[end - 1].event})"
-        return f"a piece of them is missing somewhere before {last}{proof}"
+        return f"a part is missing somewhere before {last}{proof}"
     if start == 0:
-        return f"their beginning is missing: they start in the middle of JSON{proof}"
+        return f"the beginning is missing: the arguments start in the middle of JSON{proof}"
     both = f"fragments {start} and {start + 1} (events {fragments[start - 1].event} and"
-    return f"a piece of them is missing between {both} {fragments[start].event}){proof}"
+    return f"a part is missing between {both} {fragments[start].event}){proof}"
 
 
 def repeated(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
@@ -382,8 +385,8 @@ def repeated(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
     size = trace.end - trace.start
     which = _which(trace.start, trace.end, fragments)
     if size == 1:
-        return f"{which} repeats the one before it"
-    return f"{which} repeat the {size} before them"
+        return f"{which} repeats the fragment before it"
+    return f"{which} repeat the {size} fragments before them"
 
 
 def _which(start: int, end: int, fragments: Sequence[Fragment]) -> str:
@@ -402,19 +405,27 @@ def concerned(trace: FragmentTrace, fragments: Sequence[Fragment]) -> Fragment:
 def excluded_by(trace: FragmentTrace) -> tuple[Excluded, ...]:
     """The innocent explanations that `trace` speaks against."""
     done = {
-        FragmentDamage.DOUBLED: "without the repetition they are JSON",
-        FragmentDamage.SWAPPED: "exchanged they are JSON",
-        FragmentDamage.LOST: "they break where two fragments meet, and go on there as JSON does",
+        FragmentDamage.DOUBLED: "without the repetition the arguments are JSON",
+        FragmentDamage.SWAPPED: "in swapped order the arguments are JSON",
+        FragmentDamage.LOST: (
+            "the JSON breaks off exactly where one fragment ends, and the"
+            " next one continues it after a gap"
+        ),
     }[trace.damage]
     return (
-        Excluded("the model wrote it so", trace.proof or f"{done}: models know no fragments"),
-        Excluded("the app or its SDK did it", "these are the bytes before any client read them"),
+        Excluded(
+            "the model wrote it so",
+            trace.proof or (f"{done}, and a model does not know where fragments begin and end"),
+        ),
+        Excluded(
+            "the app or its SDK did it", ("these bytes were recorded before any client read them")
+        ),
     )
 
 
 HINT = (
-    "the provider or a gateway sent it so, and one recording cannot tell which: record on both"
-    " sides of the gateway, and show them this tape; in the client, answer the call with the"
-    " parse error"
+    "the provider or a gateway sent it this way, and one recording cannot tell which:"
+    " record on both sides of the gateway, and show both this tape; in the client, return"
+    " the parse error as the tool result"
 )
 """What to do about damaged fragments."""

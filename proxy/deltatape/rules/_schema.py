@@ -184,7 +184,7 @@ def validate(schema: Mapping[str, object], value: object, settings: Settings) ->
     try:
         return _validated(schema, value, settings)
     except Unresolvable:
-        reason = "a reference that leads nowhere inside the schema"
+        reason = "a reference that is not in the schema"
     except BudgetUsedUpError:
         reason = _TOO_MANY
     # The schema is untrusted, and the library trips over odd ones in many ways.

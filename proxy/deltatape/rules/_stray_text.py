@@ -8,6 +8,8 @@ for the rule to ask.
 import re
 from typing import NamedTuple
 
+from deltatape.printable import count
+
 _PAGE = re.compile(r"<!doctype html|<html[ >]", re.IGNORECASE)
 _NAMES = (
     "im_start|im_end|eot_id|eom_id|endoftext|end_of_text|begin_of_text|start_header_id"
@@ -84,7 +86,7 @@ def mojibake(text: str) -> StrayToken | None:
     if len(found) < _MANY:
         return None
     first = found[0]
-    what = f"{len(found)} times UTF-8 that was read as Latin-1, such as {first[0]!r}"
+    what = f"UTF-8 that was read as Latin-1, {count(len(found), 'time')}, such as {first[0]!r}"
     return StrayToken(what, first[0], first.start(), last=False)
 
 
@@ -92,7 +94,11 @@ def replaced(text: str) -> StrayToken | None:
     """The first character that stands for bytes which could not be decoded."""
     at = _without_code(text).find("\ufffd")
     return (
-        None if at < 0 else StrayToken("U+FFFD, a character that was cut", "\ufffd", at, last=False)
+        None
+        if at < 0
+        else StrayToken(
+            "U+FFFD, the replacement for an invalid or split character", "\ufffd", at, last=False
+        )
     )
 
 

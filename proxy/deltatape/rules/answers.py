@@ -61,9 +61,11 @@ def other_model(context: RuleContext) -> Iterator[Claim]:
         return
     first = context.stream.events[0]
     yield Claim(
-        message=f"the request asks for {excerpt(asked, 80)!r}, and"
-        f" {excerpt(answered, 80)!r} answers: {how}",
-        hint="look up the aliases and fallbacks of the gateway",
+        message=(
+            f"the request asks for {excerpt(asked, 80)!r}, but"
+            f" {excerpt(answered, 80)!r} answered: {how}"
+        ),
+        hint="check the model aliases and fallbacks of the gateway",
         blame=Blame.UPSTREAM,
         confidence=Confidence.POSSIBLE,
         event=first.number,
@@ -95,13 +97,13 @@ def _difference(asked: str, answered: str) -> str | None:
     if one is None or other is None:
         return None
     if one.family != other.family:
-        return "another family of models"
+        return "a different model family"
     if one.tiers != other.tiers and (one.family in _BARE_TIER or (one.tiers and other.tiers)):
-        return "another tier of the family"
+        return "a different tier of the family"
     if one.size and other.size and one.size != other.size:
-        return "another size of the family"
+        return "a different size of the family"
     if any(mine != theirs for mine, theirs in zip(one.version, other.version, strict=False)):
-        return "another version"
+        return "a different version"
     return None
 
 
@@ -151,8 +153,8 @@ def impossible_usage(context: RuleContext) -> Iterator[Claim]:
         return
     last = context.stream.events[-1]
     yield Claim(
-        message=f"the usage cannot be: {wrong.how}",
-        hint="do not compute budgets from it; report it to the gateway or the provider",
+        message=f"impossible token usage: {wrong.how}",
+        hint="do not compute budgets from this usage; report it to the gateway or the provider",
         blame=Blame.UPSTREAM,
         confidence=wrong.confidence,
         severity=wrong.severity,
@@ -173,12 +175,12 @@ def _wrong(counts: TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
     prompt, answer, total, cached = counts
     for name, count in zip(TokenCounts._fields, counts, strict=True):
         if count is not None and count < 0:
-            return _Wrong(f"the count of the {_WORDS.get(name, name)} is {count}")
+            return _Wrong(f"{_WORDS.get(name, name)} count is {count}")
     if cached > prompt:
-        return _Wrong(f"{cached} tokens of a prompt of {prompt} were cached")
+        return _Wrong(f"{cached} cached tokens exceed the {prompt} prompt tokens")
     if answer is None or total is None or total == prompt + answer:
         return None
-    told = f"the total is {total}, of {prompt} and {answer}"
+    told = f"the total is {total}, but prompt and answer are {prompt} and {answer}"
     if total < max(prompt, answer):
         return _Wrong(told)
     explained = is_explained(abs(total - prompt - answer), usage)
@@ -193,7 +195,7 @@ def _nothing_counted(context: RuleContext, counts: TokenCounts) -> _Wrong | None
     said = any(choice.text or choice.tool_calls for choice in context.reply.choices)
     if counts.answer != 0 or not counts.prompt or not said:
         return None
-    told = "no token is counted for an answer that has some"
+    told = "the answer has content, but its token count is 0"
     return _Wrong(told, Severity.INFO, Confidence.POSSIBLE)
 
 
@@ -221,13 +223,13 @@ def broken_structured_output(context: RuleContext) -> Iterator[Claim]:
 def _broken_claim(choice: Choice, wanted: AnswerFormat, broken: "_Broken") -> Claim:
     last = [piece for piece in choice.pieces if piece.channel is Channel.TEXT][-1].carrier
     strict = Excluded(
-        "the format is a wish that the model need not obey",
-        "the interface promises it: a strict mode, or a grammar",
+        "JSON output is best effort here: the model need not obey",
+        "the API guarantees the format: a strict mode, or a grammar",
     )
-    ended = Excluded("the answer was cut", "it came to its regular end")
+    ended = Excluded("the answer was cut", "it ended normally")
     return Claim(
-        message=f"the request asks for an answer in JSON, and {broken.how}",
-        hint="validate the answer and ask again with the error; use a strict mode, if there is one",
+        message=f"the request asks for a JSON answer, but {broken.how}",
+        hint="validate the answer and ask again with the error; use a strict mode if there is one",
         blame=Blame.UPSTREAM if wanted.promised else Blame.MODEL,
         confidence=Confidence.LIKELY,
         severity=broken.severity,
@@ -267,10 +269,10 @@ def _broken(context: RuleContext, choice: Choice, wanted: AnswerFormat) -> _Brok
     readable = Severity.ERROR if wanted.promised else Severity.WARNING
     fenced = _FENCE.match(text)
     if fenced and parse(fenced[1]).error is None:
-        return _Broken("the JSON stands in a Markdown fence", readable)
+        return _Broken("the JSON is inside a Markdown fence", readable)
     if _holds_object(text):
-        return _Broken("other text stands around the JSON", readable)
-    return _Broken(f"the text is no JSON: {parsed.error}", Severity.ERROR)
+        return _Broken("there is other text around the JSON", readable)
+    return _Broken(f"the text is not JSON: {parsed.error}", Severity.ERROR)
 
 
 def _holds_object(text: str) -> bool:
@@ -291,7 +293,7 @@ def _violation(
     wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in violations)
     breaks = any(each.keyword in _BREAKS for each in violations)
     return _Broken(
-        f"it violates the schema: {wrong}", Severity.ERROR if breaks else Severity.WARNING
+        f"the answer violates the schema: {wrong}", Severity.ERROR if breaks else Severity.WARNING
     )
 
 
@@ -343,14 +345,18 @@ def _stray_claim(choice: Choice, stray: StrayToken, *, sure: bool) -> Claim:
     piece = _piece_at(choice, stray.start)
     shown = choice.text[max(stray.start - _AROUND, 0) : stray.start + 2 * _AROUND]
     excluded = (
-        Excluded("the conversation is about it", "the request has nothing of the kind"),
-        Excluded("it is quoted or code", "it stands in the plain text"),
+        Excluded("the conversation is about it", "the request contains nothing like it"),
+        Excluded(
+            "it is quoted, or part of code", "it is in plain text, outside of quotes and code"
+        ),
     )
     return Claim(
-        message=f"the text of the answer holds {stray.what}"
+        message=f"the answer text contains {stray.what}"
         + (", at the end of a turn" if stray.last and stray.start else ""),
-        hint="set chat template and stop tokens of the server to those of the model; for broken"
-        " characters look for the hop that decodes the stream",
+        hint=(
+            "set the server's chat template and stop tokens to those of the model; for"
+            " broken characters, find the proxy or server that decodes the stream"
+        ),
         blame=Blame.UPSTREAM,
         confidence=Confidence.LIKELY if sure else Confidence.POSSIBLE,
         event=piece.event,

@@ -78,8 +78,8 @@ def doubted(found: Claim, context: RuleContext) -> Claim:
 
 DIES = (
     Excluded(
-        "the contract ends with the body, or the page runs the tool",
-        "earlier calls have results in this stream, which stops right behind this one",
+        "the protocol ends with the response body, or the page runs the tool",
+        "earlier calls have results in this stream, which ends right after this call",
     ),
 )
 
@@ -113,10 +113,12 @@ def event_without_name(context: RuleContext) -> Iterator[Claim]:
     """An application's event about a tool that does not say which."""
     if not context.reply.from_app:
         return
-    hint = "collect the provider's pieces per index; tell the page of a call when it is whole"
+    hint = (
+        "collect the provider's fragments by index; send the call to the page when it is complete"
+    )
     calls = [
         EventFlaw(
-            message=f"{label(call)} has no name: the page cannot know which tool it is of",
+            message=f"{label(call)} has no name: the page cannot tell which tool it calls",
             event=call.start_event,
             place=call.start,
             confidence=Confidence.PROVEN if (empty := _empty_field(context, call)) else None,
@@ -127,7 +129,10 @@ def event_without_name(context: RuleContext) -> Iterator[Claim]:
     ]
     results = [
         EventFlaw(
-            message="a result has neither a name nor an id: whose it is can only be guessed",
+            message=(
+                "a result has neither a name nor an id: the page can only guess which"
+                " call it belongs to"
+            ),
             event=result.event,
             place=result.place,
             severity=Severity.WARNING,
@@ -158,13 +163,13 @@ def _has_text(value: object) -> bool:
 def _not_elsewhere(field: str) -> tuple[Excluded, ...]:
     return (
         Excluded(
-            "the contract has the name elsewhere",
-            f"the event has a field {field!r} with nothing in it, and no other text",
+            "the app's event format names the field differently",
+            f"the field {field!r} of the event is empty, and the event has no other text",
         ),
     )
 
 
-_WORDS = {bool: "a truth value", int: "the number", float: "the number", list: "a list"}
+_WORDS = {bool: "a boolean", int: "the number", float: "the number", list: "a list"}
 
 
 @exchange_rule("A002", "event-arguments-not-object", Severity.ERROR)
@@ -177,7 +182,7 @@ def event_arguments_not_object(context: RuleContext) -> Iterator[Claim]:
         for _, call in context.calls()
         if call.kind is not CallKind.CUSTOM and (flaw := _flaw(call)) is not None
     ]
-    hint = "join the pieces of the arguments per index and parse them once, at the end"
+    hint = "join the argument fragments by index and parse them once, at the end"
     yield from flawed(context, flaws, hint)
 
 
@@ -193,7 +198,7 @@ def _flaw(call: ToolCall) -> EventFlaw | None:
         place=last.place if last else call.start,
         severity=severity,
         confidence=Confidence.LIKELY if odd else None,
-        excluded=(Excluded("the contract has them as text", odd),) if odd else (),
+        excluded=(Excluded("the app's event format sends arguments as text", odd),) if odd else (),
     )
 
 
@@ -210,15 +215,15 @@ def _instead(arguments: str) -> tuple[str, Severity, str]:
         return "", Severity.ERROR, ""
     if not isinstance(value, str):
         what = f"{_WORDS.get(type(value), '')} {excerpt(arguments, 40)}"
-        odd = "they are no text" if isinstance(value, bool | int | float) else ""
+        odd = "they are not text" if isinstance(value, bool | int | float) else ""
         return what.strip(), Severity.ERROR, odd
     if isinstance(parse(value).value, dict):
-        return "a string with an object in it", Severity.WARNING, ""
+        return "a string that contains an object", Severity.WARNING, ""
     shown = f"the string {excerpt(repr(value), 60)}"
     if not value or scan(value).verdict is not ScanState.PREFIX:
         return shown, Severity.ERROR, ""
-    begun = "the text is the beginning of an object" if value.lstrip().startswith("{") else ""
-    return f"{shown}, a piece of JSON", Severity.ERROR, begun
+    begun = "the text is only the beginning of an object" if value.lstrip().startswith("{") else ""
+    return f"{shown}, a fragment of JSON", Severity.ERROR, begun
 
 
 @exchange_rule("A003", "call-without-result", Severity.ERROR, at_end=True)
@@ -230,12 +235,12 @@ def call_without_result(context: RuleContext) -> Iterator[Claim]:
     calls = [call for _, call in context.calls()]
     left, strays = _paired(calls, reply.results)
     silent = reply.terminated and not reply.results
-    told = f"; a result came for {strays[0]!r}, which is none of the calls" if strays else ""
+    told = f"; a result came for {strays[0]!r}, which matches no call" if strays else ""
     dies = dies_in_call(context)
     names = {call.name for call in calls if call not in left}
     flaws = [
         EventFlaw(
-            message=f"the result of {label(call)} never came{told}",
+            message=f"{label(call)} never got a result{told}",
             event=call.start_event,
             place=call.start,
             severity=Severity.WARNING if silent else Severity.ERROR,
@@ -245,13 +250,13 @@ def call_without_result(context: RuleContext) -> Iterator[Claim]:
         )
         for call in left
     ]
-    hint = "send a result for every call, also when the tool fails: then with the error"
+    hint = "send a result for every call; if the tool fails, send the error as the result"
     yield from flawed(context, flaws, hint)
 
 
 _RESULTS_ARE_REPORTED = (
     Excluded(
-        "the page runs the tool, or its results are not told",
+        "the page runs the tool, or the app does not stream results",
         "another call of the same tool has its result in this stream",
     ),
 )
@@ -284,8 +289,8 @@ def _fits(call: ToolCall, result: ToolResult) -> bool:
 @exchange_rule("A004", "missing-or-early-done", Severity.ERROR, at_end=True)
 def missing_or_early_done(context: RuleContext) -> Iterator[Claim]:
     """An application's stream that does not say where it ends, or says so too early."""
-    hint = "send done after everything else, and error in the handler of every exception"
-    found = [*observed(context, "A004", "send done once, after everything else")]
+    hint = "send done last, and send error from every exception handler"
+    found = [*observed(context, "A004", "send done once, as the last event")]
     if context.reply.from_app:
         found = [*unended(context, hint), *found]
     for each in found:
@@ -295,7 +300,7 @@ def missing_or_early_done(context: RuleContext) -> Iterator[Claim]:
 @exchange_rule("A005", "event-after-done", Severity.WARNING)
 def event_after_done(context: RuleContext) -> Iterator[Claim]:
     """An application's event after the one that ended its stream."""
-    hint = "return after done and error; send metadata before them"
+    hint = "return after sending done or error; send metadata earlier"
     return (doubted(each, context) for each in observed(context, "A005", hint))
 
 
@@ -313,8 +318,10 @@ def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
     last = context.event(reply.terminal_event)
     cut = bool(told.strip()) and (text.startswith(told.strip()) or text.endswith(told.strip()))
     yield Claim(
-        message=f"{len(reply.text)} characters of text came in pieces, the last event tells"
-        f" {len(told)}: {_relation(text, told.strip())}",
+        message=(
+            f"{len(reply.text)} characters of text were streamed, but the last event"
+            f" has {len(told)}: {_relation(text, told.strip())}"
+        ),
         hint="collect the text where it is sent, across all requests to the provider",
         blame=Blame.UPSTREAM,
         confidence=sure(context, Confidence.LIKELY if cut else None),
@@ -327,7 +334,9 @@ def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
 
 
 _IS_A_PART = (
-    Excluded("done has another content by contract", "it is a part of the text that was streamed"),
+    Excluded(
+        "done has other content in this event format", "its text is part of the streamed text"
+    ),
 )
 
 
@@ -341,13 +350,13 @@ def _text_at_the_end(reply: Reply) -> str:
 
 def _relation(text: str, told: str) -> str:
     if not told:
-        return "nothing is left"
+        return "its text is empty"
     if text.startswith(told):
-        return "it is the beginning of the pieces"
+        return "it is only the beginning of the streamed text"
     if text.endswith(told):
-        return "it is the end of the pieces"
+        return "it is only the end of the streamed text"
     if told.startswith(text):
-        return "it goes on where the pieces end"
+        return "it continues where the streamed text ends"
     at = next(
         place for place, (one, other) in enumerate(zip(text, told, strict=False)) if one != other
     )

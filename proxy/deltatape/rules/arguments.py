@@ -28,17 +28,24 @@ def _empty(context: RuleContext, call: ToolCall) -> Claim:
     needed = required(context.asked.tool(call.name))
     if not needed:
         return Claim(
-            message=f"{label(call)} has no argument bytes, and it is not known whether its tool"
-            " needs any: its schema is not on the tape",
-            hint="tape the request too; in the client, run it as {} only if nothing is required",
+            message=(
+                f"{label(call)} has empty arguments; the tool's schema is not on the"
+                " tape, so it is unknown whether they are required"
+            ),
+            hint=(
+                "record the request too; in the client, treat empty arguments as {} only"
+                " if the tool requires none"
+            ),
             blame=None,
             confidence=Confidence.POSSIBLE,
             severity=Severity.WARNING,
         )
     return Claim(
-        message=f"{label(call)} has no argument bytes, but its tool requires {', '.join(needed)}",
-        hint="send the same request without streaming: if the arguments are there, the server's"
-        " streaming parser loses them",
+        message=f"{label(call)} has empty arguments, but its tool requires {', '.join(needed)}",
+        hint=(
+            "send the same request without streaming: if the arguments arrive, the"
+            " server's streaming parser loses them"
+        ),
         blame=Blame.UPSTREAM,
         confidence=context.seen,
     )
@@ -51,8 +58,8 @@ def required(tool: ToolSpec | None) -> tuple[str, ...]:
 
 
 _WHAT = {
-    CallStatus.NOT_OBJECT: "are JSON, but no object",
-    CallStatus.DOUBLE_ENCODED: "are a JSON string that holds the object: encoded twice",
+    CallStatus.NOT_OBJECT: "are JSON, but not an object",
+    CallStatus.DOUBLE_ENCODED: "are encoded twice: a JSON string that contains the object",
 }
 
 
@@ -63,7 +70,7 @@ _WHAT = {
 )
 def arguments_not_an_object(context: RuleContext) -> Iterator[Claim]:
     """Arguments that are JSON, but not a string that holds an object."""
-    hint = "the server has to send a string with one JSON object in it"
+    hint = "the server must send the arguments as one JSON object in a string"
     yield from observed(context, "T006", hint)
     known = {(seen.choice, seen.call) for seen in context.observed("T006")}
     for choice, call in context.calls():
@@ -88,8 +95,9 @@ if TYPE_CHECKING:
 _BREAKS = frozenset({"required", "type", "enum", "const"})
 _REQUIRED = re.compile(r"'([^']+)' is a required property")
 _EITHER = (
-    "answer the call with the violation, so that the model can correct itself; to know whether a"
-    " piece was lost, record on both sides of the gateway, or where events carry numbers"
+    "return the violation as the tool result, so that the model can correct the call; to"
+    " find out whether a fragment was lost, record on both sides of the gateway, or where"
+    " events are numbered"
 )
 
 
@@ -131,7 +139,7 @@ def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
     if joined != call.arguments:
         whole = isinstance(parse(joined).value, dict)
         good = whole and fits(joined, tool, context.settings) is True
-        return "the deltas, joined, fit it" if good else None
+        return "the joined deltas fit it" if good else None
     trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
     return told(trace, call.fragments) if trace and trace.fits else None
 
@@ -154,8 +162,9 @@ def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "Schema
         return ""
     one, other = (call.fragments[at] for at in (trace.start - 1, trace.start))
     return (
-        f"the model left it out, or a piece that held it was lost on the way: one fits between"
-        f" fragments {trace.start} and {trace.end} (events {one.event} and {other.event})"
+        "either the model left it out, or a fragment was lost between fragments"
+        f" {trace.start} and {trace.end} (events {one.event} and {other.event}), where it"
+        " would fit"
     )
 
 
@@ -166,15 +175,15 @@ def _violation(call: ToolCall, outcome: "SchemaResult") -> Claim:
         breaks = any(each.keyword in _BREAKS for each in outcome.violations)
         return Claim(
             message=f"the arguments of {label(call)} violate the tool's schema: {wrong}{skipped}",
-            hint="answer the call with the violation, so that the model can correct itself",
+            hint="return the violation as the tool result, so that the model can correct the call",
             blame=Blame.MODEL,
             confidence=Confidence.LIKELY,
             severity=Severity.ERROR if breaks else Severity.WARNING,
             evidence=call.arguments,
         )
     return Claim(
-        message=f"the arguments of {label(call)} were not checked completely{skipped}",
-        hint="nothing is wrong; the schema is too costly to check, or unusual",
+        message=f"the arguments of {label(call)} were only partly checked{skipped}",
+        hint="no defect was found; the schema is too large to check, or uses unsupported features",
         blame=None,
         confidence=Confidence.POSSIBLE,
         severity=Severity.INFO,
@@ -198,9 +207,11 @@ def double_escaped_arguments(context: RuleContext) -> Iterator[Claim]:
         if text is None:
             continue
         claim = Claim(
-            message=f"a string in the arguments of {label(call)} has a backslash and 'n' where"
-            f" its lines should end: {excerpt(text, 60)}",
-            hint="ask the model again; unescape nothing blindly",
+            message=(
+                f"a string in the arguments of {label(call)} contains a literal"
+                f" backslash and 'n' instead of line breaks: {excerpt(text, 60)}"
+            ),
+            hint="ask the model again; do not unescape such strings blindly",
             blame=Blame.MODEL,
             confidence=Confidence.POSSIBLE,
             evidence=text,
@@ -243,7 +254,7 @@ def arguments_in_text(context: RuleContext) -> Iterator[Claim]:
             continue
         claim = Claim(
             message=f"the text of the answer repeats the arguments of {label(call)}",
-            hint="in the client, show no text that is the arguments of a call",
+            hint="in the client, do not show text that repeats the arguments of a call",
             blame=Blame.UPSTREAM,
             confidence=Confidence.LIKELY,
             evidence=text,

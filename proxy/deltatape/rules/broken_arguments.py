@@ -67,7 +67,9 @@ class _Cause:
     """Why arguments are broken, as far as the fragments tell."""
 
     what: str
-    hint: str = "answer the call with the parse error, never run it with a guess"
+    hint: str = (
+        "return the parse error as the tool result; never run the call with guessed arguments"
+    )
     blame: Blame = Blame.UPSTREAM
     confidence: Confidence = Confidence.LIKELY
     excluded: tuple[Excluded, ...] = ()
@@ -80,12 +82,17 @@ def _explained(context: RuleContext, call: ToolCall) -> _Cause:
     joined = "".join(fragment.text for fragment in call.fragments)
     if joined != call.arguments and isinstance(parse(joined).value, dict):
         return _Cause(
-            what="the deltas are whole JSON, the event that ends the call is not",
+            what="the deltas are complete JSON, but the event that ends the call is not",
             hint="in the client, take the arguments of this call from the deltas",
             confidence=context.seen,
             excluded=(
-                Excluded("the model wrote it so", "it wrote the deltas, and they are JSON"),
-                Excluded("the app did it", "these are the bytes before any client read them"),
+                Excluded(
+                    "the model wrote it this way",
+                    ("the deltas, which the model wrote, are valid JSON"),
+                ),
+                Excluded(
+                    "the app caused it", "these bytes were recorded before any client read them"
+                ),
             ),
         )
     tool = context.asked.tool(call.name)
@@ -94,15 +101,21 @@ def _explained(context: RuleContext, call: ToolCall) -> _Cause:
         return _cause_in(trace, context, call)
     notation = notation_of(call.arguments)
     if notation is not None and notation.habits != {QUOTES}:
-        return _Cause(what=f"they are {notation.name}, which models write", blame=Blame.MODEL)
+        return _Cause(
+            what=f"they are {notation.name}, a typical mistake of models", blame=Blame.MODEL
+        )
     gap = gap_of(call.fragments)
     if gap is not None:
         return _cause_in(gap, context, call)
     if notation is not None:
-        return _Cause(what=f"they are {notation.name}, which models write", blame=Blame.MODEL)
+        return _Cause(
+            what=f"they are {notation.name}, a typical mistake of models", blame=Blame.MODEL
+        )
     return _Cause(
-        what="no fragment that was lost, doubled or moved explains it; the model wrote it, or the"
-        " server's parser spoilt it"
+        what=(
+            "no lost, duplicated or reordered fragment explains it: the model wrote it"
+            " this way, or the server's parser corrupted it"
+        )
     )
 
 
@@ -121,7 +134,7 @@ def _malformed_in_text(written: TextCall) -> Claim:
     return Claim(
         message=f"the arguments of {where(written)} are not JSON: {scanner.problem}"
         f" at character {scanner.position}",
-        hint="answer the call with the parse error, so that the model writes it again",
+        hint="return the parse error as the tool result, so that the model writes the call again",
         blame=Blame.MODEL,
         confidence=Confidence.LIKELY,
         evidence=written.call.arguments[max(0, scanner.position - 100) :],
@@ -130,10 +143,12 @@ def _malformed_in_text(written: TextCall) -> Claim:
 
 def _ambiguous(context: RuleContext, call: ToolCall, scanner: JsonScanner) -> Claim:
     keys = scanner.duplicate_keys
-    what = f"the key {keys[0]!r} comes twice" if keys else "half of a surrogate pair is in a string"
+    what = (
+        f"the key {keys[0]!r} appears twice" if keys else "half of a surrogate pair is in a string"
+    )
     return Claim(
-        message=f"the arguments of {label(call)} are JSON that parsers read differently: {what}",
-        hint="parse them strictly and answer the call with the problem",
+        message=f"parsers may read the arguments of {label(call)} differently: {what}",
+        hint="parse them strictly and return the problem as the tool result",
         blame=Blame.UPSTREAM,
         confidence=context.seen,
         severity=Severity.WARNING,
@@ -164,8 +179,8 @@ def truncated_arguments(context: RuleContext) -> Iterator[Claim]:
         )
 
 
-_HINT = "run no such call and complete no partial JSON"
-_SHOW = "ask again, and show the provider this tape if it stays so"
+_HINT = "do not run the call, and do not complete partial JSON"
+_SHOW = "send the request again; if it happens again, show the provider this tape"
 
 
 def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> FragmentTrace | None:
@@ -180,7 +195,7 @@ def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> FragmentTrac
 def _damaged(context: RuleContext, call: ToolCall, trace: FragmentTrace) -> Claim:
     """Arguments that only look cut: something in their middle is doubled, moved or missing."""
     return Claim(
-        message=f"{_extent(call)} without being whole: {told(trace, call.fragments)}",
+        message=f"{_extent(call)} and are incomplete: {told(trace, call.fragments)}",
         hint=HINT,
         blame=Blame.UPSTREAM,
         confidence=context.seen if trace.proof else Confidence.LIKELY,
@@ -190,7 +205,7 @@ def _damaged(context: RuleContext, call: ToolCall, trace: FragmentTrace) -> Clai
     )
 
 
-_UNSEEN = "the recorder stopped watching"
+_UNSEEN = "the recorder stopped before the call was complete"
 _LEFT = "the client closed the connection"
 _NOBODY = frozenset({_UNSEEN, _LEFT})
 """What ends a call by nobody's fault: who did not want the rest does not run it either."""
@@ -198,7 +213,7 @@ _NOBODY = frozenset({_UNSEEN, _LEFT})
 
 def _extent(call: ToolCall) -> str:
     if not call.fragments:
-        return f"no arguments of {label(call)} came"
+        return f"{label(call)} has no arguments"
     pieces = count(len(call.fragments), "fragment")
     return f"the arguments of {label(call)} end after {len(call.arguments)} characters in {pieces}"
 
@@ -212,7 +227,7 @@ def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None
     if context.reply.error is not None:
         return "upstream sent an error", Blame.UPSTREAM, context.seen
     if choice.finish_reason_raw is not None:
-        return "the reply went on to its regular end", Blame.UPSTREAM, context.seen
+        return "the reply nevertheless ended normally", Blame.UPSTREAM, context.seen
     if not context.exchange.cut:
         blame = Blame.UPSTREAM if context.exchange.timed else None
         return "the stream ended without a finish reason", blame, Confidence.LIKELY
@@ -221,7 +236,7 @@ def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None
         return _UNSEEN, None, Confidence.POSSIBLE
     if ended.reason is EndReason.CLIENT_CLOSED:
         return _LEFT, None, Confidence.PROVEN
-    return "the transport was cut", Blame.TRANSPORT, Confidence.LIKELY
+    return "the connection broke", Blame.TRANSPORT, Confidence.LIKELY
 
 
 @exchange_rule("T016", "data-after-arguments", Severity.ERROR)
@@ -243,11 +258,11 @@ def _more_after_end(context: RuleContext, call: ToolCall) -> Claim:
     trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
     cause = f": {told(trace, call.fragments)}" if trace else ""
     return Claim(
-        message=f"the arguments of {label(call)} are whole after {scanner.end} characters, and then"
-        f" {excerpt(more, 40)!r} follows{cause}",
-        hint=HINT
-        if trace
-        else "answer the call with the parse error; the server has to be repaired",
+        message=(
+            f"extra data after the arguments of {label(call)}: they are complete after"
+            f" {scanner.end} characters, then {excerpt(more, 40)!r} follows{cause}"
+        ),
+        hint=HINT if trace else "return the parse error as the tool result; the server needs a fix",
         blame=Blame.UPSTREAM,
         confidence=context.seen if trace and trace.proof else Confidence.LIKELY,
         evidence=call.arguments[max(0, (scanner.extra or 0) - 100) :],
@@ -259,9 +274,11 @@ def _more_after_end(context: RuleContext, call: ToolCall) -> Claim:
 
 def _more_in_text(written: TextCall) -> Claim:
     return Claim(
-        message=f"{where(written)} is whole JSON, and then {excerpt(written.junk, 40)!r} follows"
-        " before its closing tag: strict parsers refuse that",
-        hint="answer the call with the parse error, so that the model writes it again",
+        message=(
+            f"extra data in {where(written)}: its JSON is complete, then"
+            f" {excerpt(written.junk, 40)!r} follows before the closing tag"
+        ),
+        hint="return the parse error as the tool result, so that the model writes the call again",
         blame=Blame.MODEL,
         confidence=Confidence.LIKELY,
         evidence=written.call.arguments_raw[-100:],

@@ -67,15 +67,12 @@ def arguments_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
         )
 
 
-_FACT_HINT = "nothing to fix, unless the tool was to get the value exactly as delivered"
+_FACT_HINT = "nothing to fix, unless the tool needs the value exactly as delivered"
 _LOOK = (
-    "look at what changes the arguments between the reply and the next request: a person's review,"
-    " a validation, a rewrite of the history"
+    "find the code that changes the arguments between the reply and the next request: a"
+    " review by a person, a validation, a rewrite of the history"
 )
-_DECODER = (
-    "decode the bytes of the whole response with one incremental UTF-8 decoder, never each piece"
-    " alone"
-)
+_DECODER = "decode the whole response with one incremental UTF-8 decoder, not each chunk separately"
 _NO_EDIT = "somebody edited the arguments, or the framework validated them"
 
 
@@ -85,8 +82,11 @@ def _graded(
     """How sure it is that a change is a mistake in the code that joins fragments."""
     if takes_deltas(pair.said, pair.heard):
         return ClaimGrade(
-            "these are its deltas as they came, and the event that ends the call has others (T015)",
-            "take the arguments from the event that ends the call, where there is one",
+            (
+                "these are its deltas as delivered; the event that ends the call has other"
+                " arguments (T015)"
+            ),
+            "take the arguments from the event that ends the call, if there is one",
             Confidence.PROVEN,
             severity=Severity.INFO,
             blame=None,
@@ -101,14 +101,13 @@ def _graded(
     valid = parse(pair.heard.arguments).error is None and damage is not ArgumentsDamage.ENCODED
     if valid and edit is not None and damage not in _OF_FRAGMENTS | _UNLIKE_EDITS:
         return _fact(edit)
-    because = f"{related.says}, as no edit leaves it"
+    because = f"{related.says}; an edit does not produce this"
     if damage is ArgumentsDamage.CUT and len(said.arguments) > _SHORT:
         whole = len(said.arguments) > _LONG
         doubt = Confidence.POSSIBLE if whole else Confidence.LIKELY
         elided = Excluded(
-            "the application keeps only the beginning of long arguments",
-            f"they have no more than {len(said.arguments)} characters, and no mark stands for the"
-            " rest",
+            "the app keeps only the beginning of long arguments",
+            f"they have only {len(said.arguments)} characters, and no marker replaces the rest",
         )
         return ClaimGrade(related.says, related.hint, doubt, () if whole else (elided,))
     if valid and damage not in _OF_FRAGMENTS:
@@ -117,12 +116,12 @@ def _graded(
     excluded = (
         Excluded(_NO_EDIT, because),
         Excluded(
-            "the arguments were left out to save room",
-            f"what is left is no mark of an elision: {excerpt(pair.heard.arguments, 40)!r}",
+            "the arguments were left out to save space",
+            f"the remaining text does not mark an omission: {excerpt(pair.heard.arguments, 40)!r}",
         ),
         Excluded(
-            "the call had not been delivered when the request left",
-            f"its last fragment had come, on line {said.line}",
+            "the call was not yet complete when the request was sent",
+            f"its last fragment had arrived, on line {said.line}",
         ),
     )
     return ClaimGrade(related.says, related.hint, Confidence.PROVEN, excluded)
@@ -139,18 +138,23 @@ def _of_nothing(
     if not (short and read_back.latest):
         return ClaimGrade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
     room = Excluded(
-        "old or long arguments were left out to save room",
+        "old or long arguments were left out to save space",
         f"it is the latest call, and has {count(len(said.arguments), 'character')}",
     )
     broken = breaks_schema(read_back.reply.schemas.get(said.name or ""), pair.heard.arguments)
     if related.damage is ArgumentsDamage.EMPTY_OBJECT:
         needs = (
-            (Excluded(_NO_EDIT, "the tool's schema requires members that an empty object lacks"),)
+            (
+                Excluded(
+                    _NO_EDIT,
+                    ("the tool's schema requires members that an empty object does not have"),
+                ),
+            )
             if broken
             else ()
         )
         return ClaimGrade(related.says, related.hint, Confidence.LIKELY, (room, *needs))
-    text = Excluded(_NO_EDIT, "no edit makes an empty text of an object: that is no JSON")
+    text = Excluded(_NO_EDIT, "an edit does not turn an object into empty text, which is not JSON")
     return ClaimGrade(related.says, related.hint, Confidence.PROVEN, (room, text))
 
 
@@ -161,13 +165,13 @@ def _of_values(pair: CallWithRepeat, edit: LegitimateEdit | None) -> ClaimGrade:
     gone = _undecoded(pair.said.arguments, pair.heard.arguments)
     if gone:
         return ClaimGrade(
-            f"{gone}, as where pieces of the response are decoded one by one",
+            f"{gone}, which happens when chunks of the response are decoded separately",
             _DECODER,
             Confidence.LIKELY,
-            (Excluded("a filter left such characters out", gone),),
+            (Excluded("a filter removed such characters", gone),),
         )
     return ClaimGrade(
-        "no fragment of the reply explains it: the app may have changed it on purpose",
+        "no fragment of the reply explains the change: the app may have made it on purpose",
         _LOOK,
         Confidence.POSSIBLE,
         severity=Severity.WARNING,
@@ -197,7 +201,7 @@ def _undecoded(delivered: str, repeated: str) -> str:
     alike = {char for char in kept if _script(char) in scripts}
     if scripts != {_script(char) for char in alike}:
         return ""
-    return f"{min(gone)!r} is missing, and others like it are there ({min(alike)!r})"
+    return f"{min(gone)!r} is missing, but similar characters are there ({min(alike)!r})"
 
 
 def _script(char: str) -> str:
@@ -219,9 +223,7 @@ def _is_permuted(read_back: ReadBack) -> bool:
 def _message(read_back: ReadBack, pair: CallWithRepeat, path: str, why: str) -> str:
     said, heard = excerpt(pair.said.arguments, 80), excerpt(pair.heard.arguments, 80)
     extra = len(read_back.extra)
-    more = (
-        f"; it also repeats {count(extra, 'call')} that the wire did not deliver" if extra else ""
-    )
+    more = f"; it also repeats {count(extra, 'call')} that the model never made" if extra else ""
     return (
         f"{called(read_back, pair.said)} was delivered with {said!r}, the app repeats {heard!r}"
         f" (first difference at {path}){': ' if why else ''}{why}{more}"
@@ -262,15 +264,17 @@ def _finding(
     turn: Turn, delivered: DeliveredCallRef, again: RepeatedCall, result: HistoryMessage
 ) -> Claim:
     reply = delivered.reply
-    ended = "stopped" if reply.whole else "broke off"
+    ended = "stopped" if reply.whole else "was cut off"
     if reply.limited:
-        ended = "reached the reply's limit"
+        ended = "hit the output limit"
     shown = excerpt(again.arguments, 80)
     return Claim(
         message=f"{called_in(delivered)} {ended} in the middle of its arguments; the app"
         f" completed them to {shown} and ran the call",
-        hint="answer a call that was cut with an error, or ask again with a higher limit;"
-        " never run repaired JSON",
+        hint=(
+            "return an error for a call that was cut, or ask again with a higher limit;"
+            " never run repaired JSON"
+        ),
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         evidence=again.arguments,
@@ -281,9 +285,11 @@ def _finding(
                 f"its result is {excerpt(result.content, 60)!r}",
             ),
             Excluded(
-                "another attempt brought the whole call",
-                "no other reply to the same request on the tape has it, and its id is that"
-                " of the call that was cut",
+                "another attempt delivered the complete call",
+                (
+                    "no other reply to this request on the tape has it, and its id is that of"
+                    " the call that was cut"
+                ),
             ),
         ),
     )

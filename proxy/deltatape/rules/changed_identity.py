@@ -27,9 +27,11 @@ def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
         works = same_name(pair.said, pair.heard) and pair.heard.id in read_back.answered
         surest = min((each.confidence for each in changes), key=lambda each: each.rank)
         yield Claim(
-            message=f"{called(read_back, pair.said)} comes back with"
-            f" {' and '.join(each.says for each in changes)}"
-            f"{', its result too' if works else ''}",
+            message=(
+                f"the next request repeats {called(read_back, pair.said)} with"
+                f" {' and '.join(each.says for each in changes)}"
+                f"{', and so does its result' if works else ''}"
+            ),
             hint=_HINTS[surest],
             evidence=f"id {pair.heard.id!r}, name {pair.heard.name!r}",
             severity=Severity.WARNING if works else Severity.ERROR,
@@ -50,9 +52,11 @@ def _twins(read_back: ReadBack) -> Iterator[Claim]:
         if said is None:
             continue
         yield Claim(
-            message=f"{called(read_back, said)} comes back twice, the second time with"
-            f" {_change('id', said.id or '', heard.id or '')}",
-            hint="run a call once: either while it streams or when it has ended",
+            message=(
+                f"the next request repeats {called(read_back, said)} twice, the second"
+                f" time with {_change('id', said.id or '', heard.id or '')}"
+            ),
+            hint="run a call once: either while it streams, or after it has ended",
             evidence=f"id {heard.id!r}, name {heard.name!r}",
             severity=Severity.WARNING,
             blame=Blame.APP,
@@ -64,11 +68,15 @@ def _twins(read_back: ReadBack) -> Iterator[Claim]:
 
 
 _HINTS = {
-    Confidence.PROVEN: "take id and name from the first fragment that has them, append nothing",
-    Confidence.LIKELY: "keep the id of a call as it came, in the call and in its result",
-    Confidence.POSSIBLE: "look at what renames the call between the reply and the next request",
+    Confidence.PROVEN: (
+        "take id and name from the first fragment that has them; do not append later ones"
+    ),
+    Confidence.LIKELY: "keep the id of a call as delivered, in the call and in its result",
+    Confidence.POSSIBLE: (
+        "find the code that renames the call between the reply and the next request"
+    ),
 }
-_REPAIR = "the framework repairs names, or has ids of its own"
+_REPAIR = "the framework corrects names, or assigns its own ids"
 _BREAKS = re.compile(r"[\W_]+")
 
 
@@ -93,11 +101,11 @@ def _name_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
     said, heard = pair.said.name or "", pair.heard.name or ""
     says = _change("name", said, heard)
     if _times(said, heard) > 1:
-        never = Excluded(_REPAIR, "no tool has a name that is the delivered one several times over")
+        never = Excluded(_REPAIR, "no tool's name is the delivered name repeated")
         return [_Change(says, Confidence.PROVEN, (never,))]
     offered = read_back.reply.tools
     if not heard:
-        needs = Excluded(_REPAIR, "it repeats the call without any name")
+        needs = Excluded(_REPAIR, "the app repeats the call without a name")
         return [_Change(says, Confidence.LIKELY, (needs,))]
     if (offered and said not in offered) or _bare(said) == _bare(heard):
         return []
@@ -120,7 +128,7 @@ def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
         return []
     says = _change("id", said, heard)
     if _times(said, heard) > 1:
-        never = Excluded(_REPAIR, "nobody makes an id of the delivered one several times over")
+        never = Excluded(_REPAIR, "no framework creates an id by repeating the delivered one")
         return [_Change(says, Confidence.PROVEN, (never,))]
     if heard in read_back.answered or (heard and not is_derived(pair.said, pair.heard)):
         return []

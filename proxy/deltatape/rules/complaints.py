@@ -94,13 +94,13 @@ _HINTS = {
         "append every fragment, the first one too; take no argument bytes for {}"
     ),
     ParserErrorKind.CUT: (
-        "append every fragment to the entry of its index; parse once, when it is whole"
+        "append every fragment to the entry of its index; parse once, when the call is complete"
     ),
     ParserErrorKind.GLUED: (
         "keep one entry per call, and hold back its closing tag; parse once, at the end"
     ),
-    ParserErrorKind.INVALID: "parse the arguments once, as they came, when the call is whole",
-    ParserErrorKind.REFUSED: "give the tool the arguments as they came",
+    ParserErrorKind.INVALID: "parse the arguments once, unchanged, when the call is complete",
+    ParserErrorKind.REFUSED: "pass the arguments to the tool unchanged",
     ParserErrorKind.DROPPED: "keep id and name from the event that opens the call, by its index",
 }
 _SEVERITIES = {
@@ -127,12 +127,12 @@ def _is_torn(complaint: Complaint) -> bool:
 
 
 def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, ...]:
-    other = "the tool read something else"
+    other = "the tool failed to parse something else"
     if confidence is Confidence.PROVEN:
         torn = "the request repeats the call with other arguments than were delivered"
         return (Excluded(other, torn),)
     if confidence is Confidence.LIKELY:
-        says = "the error speaks of the call's arguments"
+        says = "the error mentions the call's arguments"
         return (Excluded(other, says if complaint.error.about_call else complaint.unread),)
     return ()
 
@@ -147,7 +147,7 @@ def _message(complaint: Complaint) -> str:
     text = excerpt(complaint.error.text, 100)
     return (
         f"{told} of {complaint.error.parser}, {text!r}, but {calls} {were} delivered"
-        f" whole{f': {said!r}' if said else ', without arguments, which this tool allows'}"
+        f" complete{f': {said!r}' if said else ', without arguments, which this tool allows'}"
         f"{_repeated(complaint)}"
     )
 
@@ -155,4 +155,4 @@ def _message(complaint: Complaint) -> str:
 def _repeated(complaint: Complaint) -> str:
     if complaint.repeated is None:
         return ""
-    return f"; the app made {excerpt(complaint.repeated.arguments, 80)!r} of it"
+    return f"; the app turned it into {excerpt(complaint.repeated.arguments, 80)!r}"

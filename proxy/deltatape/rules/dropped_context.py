@@ -18,11 +18,13 @@ def tools_removed_from_history(turn: Turn) -> Iterator[Claim]:
         return
     digest = turn.digest
     about_tools = digest.refused and "tool" in (digest.error or "").lower()
-    refused = f"; it was refused ({digest.status})" if about_tools else ""
+    refused = f"; the provider rejected it ({digest.status})" if about_tools else ""
     yield Claim(
-        message="the history has tool calls or results, but the request offers no tools, as"
-        f" #{turn.offered} did{refused}",
-        hint="keep sending the tools, and forbid calls with tool_choice none",
+        message=(
+            "the history has tool calls or results, but the request offers no tools"
+            f" (#{turn.offered} did){refused}"
+        ),
+        hint="keep sending the tools; use tool_choice none to forbid calls",
         blame=Blame.APP,
         confidence=Confidence.LIKELY if about_tools else Confidence.POSSIBLE,
         severity=Severity.ERROR if about_tools else None,
@@ -49,8 +51,9 @@ def system_prompt_lost(turn: Turn) -> Iterator[Claim]:
         else ""
     )
     yield Claim(
-        message=f"the request goes on from #{reply.exchange}, but without a system prompt,"
-        f" which that one had{back}{kept}",
+        message=(
+            f"the request continues #{reply.exchange}, but without its system prompt{back}{kept}"
+        ),
         hint="send the system prompt with each request",
         blame=Blame.APP,
         confidence=Confidence.LIKELY if excluded else Confidence.POSSIBLE,
@@ -66,9 +69,11 @@ def _of_shortened(turn: Turn, reply: Digest) -> Iterator[Claim]:
     if digest.instructed or not reply.instructed or not same or hands_over(reply):
         return
     yield Claim(
-        message=f"the request goes on from #{reply.exchange} with a shortened history, and"
-        " without the system prompt that that one had",
-        hint="when a history is shortened, keep the system prompt in front",
+        message=(
+            f"the request continues #{reply.exchange} with a shortened history, and"
+            " without its system prompt"
+        ),
+        hint="when you shorten a history, keep the system prompt",
         blame=Blame.APP,
         confidence=Confidence.POSSIBLE,
         evidence=digest.history[-1].content,
@@ -81,13 +86,15 @@ def _same_agent_and_job(found: Continuation, digest: Digest, reply: Digest) -> I
         return
     if hands_over(reply):
         return
-    same = f"model and tools are those of #{reply.exchange}, and no call hands over"
+    same = (
+        f"model and tools are those of #{reply.exchange}, and no call hands the conversation over"
+    )
     if found.followed is not None:
-        yield Excluded("another agent goes on", same)
-        yield Excluded("it is another job", f"#{found.followed} goes on from its answer")
+        yield Excluded("another agent took over", same)
+        yield Excluded("it is a different task", f"#{found.followed} continues from its answer")
     elif digest.tools and digest.results:
-        yield Excluded("another agent goes on", same)
-        yield Excluded("it is another job", "it brings the results of the calls, and nothing else")
+        yield Excluded("another agent took over", same)
+        yield Excluded("it is a different task", "it adds only the results of the calls")
 
 
 _SEARCH = "search"
@@ -114,16 +121,18 @@ def called_tool_withdrawn(turn: Turn) -> Iterator[Claim]:
         return
     wanted = {call.name for call in digest.calls} & {call.name for call in gone}
     refused = digest.refused and "tool" in (digest.error or "").lower()
-    more = f"; it was refused ({digest.status})" if refused else ""
+    more = f"; the provider rejected it ({digest.status})" if refused else ""
     if wanted:
-        more += "; the model calls it again all the same"
+        more += "; the model calls it again anyway"
     listed = names(*sorted({call.name or "" for call in gone}))
     kept = not set(reply.tools).isdisjoint(digest.tools) and reply.system == digest.system
     severity = None if wanted or kept else Severity.INFO
     yield Claim(
-        message=f"the request brings a result of {listed}, which #{reply.exchange} offered,"
-        f" and offers only {_offered(digest)}{more}",
-        hint="keep sending all tools; forbid calls with tool_choice",
+        message=(
+            f"the request has a result of {listed}, which #{reply.exchange} offered,"
+            f" but offers only {_offered(digest)}{more}"
+        ),
+        hint="keep sending all tools; use tool_choice to forbid calls",
         blame=Blame.APP,
         confidence=Confidence.LIKELY if refused else Confidence.POSSIBLE,
         severity=Severity.ERROR if refused else severity,

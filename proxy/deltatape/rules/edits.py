@@ -107,7 +107,7 @@ def _edit(
             return "a default of the schema was filled in"
         if spec and any(_same(other, each) for each in _EMPTY):
             return "an unset parameter was written out"
-        return "a note about left-out content was added" if _is_elided(other) else None
+        return "a note about omitted content was added" if _is_elided(other) else None
     if other is ABSENT:
         if one is None or any(_same(one, each) for each in _EMPTY):
             return "an empty value was left out"
@@ -139,9 +139,9 @@ def _converted(one: object, other: object) -> str | None:
 
 def _respelled(one: object, other: object) -> str | None:
     if _is_elided(other) and not _is_elided(one) and len(str(other)) < len(str(one)):
-        return "a long value was elided"
+        return "a long value was shortened"
     if isinstance(one, list) and isinstance(other, list):
-        return "a list was sorted or cleared of repeats" if _same_set(one, other) else None
+        return "a list was sorted or deduplicated" if _same_set(one, other) else None
     if not (isinstance(one, str) and isinstance(other, str)):
         return None
     if _plain(one) == _plain(other):

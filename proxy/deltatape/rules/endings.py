@@ -40,7 +40,7 @@ def unended(context: RuleContext, hint: str) -> Iterator[Claim]:
     blame, confidence = _unended_blame(context, finished=finished)
     # A pasted stream easily loses its end: the signal may be in the event that is not whole.
     lost = not exchange.timed and context.stream.pending is not None
-    reason = " (there was a finish reason, so the answer itself is whole)" if finished else ""
+    reason = " (there was a finish reason, so the answer itself is complete)" if finished else ""
     yield Claim(
         message=f"the stream ended without {reply.terminator}{reason}",
         hint=hint,
@@ -63,10 +63,10 @@ def ended_well(context: RuleContext, choice: Choice) -> bool:
 
 
 _TRIED = (
-    Excluded("the connection broke", "HTTP says that the body ended as it was announced"),
+    Excluded("the connection broke", "by HTTP framing the body is complete"),
     Excluded("the client or the recorder stopped reading", "the body was read to its end"),
-    Excluded("the recorder lost the event", "it wrote as many bytes of the body as it read"),
-    Excluded("a gateway that never sends the last event", "there is no finish reason either"),
+    Excluded("the recorder lost the event", "it recorded as many bytes of the body as it read"),
+    Excluded("this gateway never sends the last event", "there is no finish reason either"),
 )
 
 
@@ -89,8 +89,8 @@ def _unended_blame(context: RuleContext, *, finished: bool) -> tuple[Blame | Non
 def no_terminal_event(context: RuleContext) -> Iterator[Claim]:
     """The stream ends without the event that says that it is whole."""
     hint = (
-        "in the client, treat a body that ends before the terminal event as an error, and ask"
-        " again; show the provider this tape if it stays so"
+        "in the client, treat a body that ends before the terminal event as an error and"
+        " send the request again; if it happens again, show the provider this tape"
     )
     if not context.reply.from_app:
         yield from unended(context, hint)
@@ -114,9 +114,11 @@ def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
             continue
         last = context.last
         yield Claim(
-            message=f"the finish reason is {choice.finish_reason_raw!r}, but the reply has"
-            f" {count(_count_calls(choice), 'tool call')}",
-            hint="in the client, run the calls that are there, whatever the reason says",
+            message=(
+                f"the finish reason is {choice.finish_reason_raw!r}, but the reply has"
+                f" {count(_count_calls(choice), 'tool call')}"
+            ),
+            hint="in the client, run the delivered calls, whatever the finish reason is",
             blame=Blame.UPSTREAM,
             confidence=context.seen,
             event=last.number if last else None,
@@ -144,7 +146,10 @@ def finish_without_calls(context: RuleContext) -> Iterator[Claim]:
         yield Claim(
             message=f"the finish reason is {choice.finish_reason_raw!r},"
             f" but the reply has no tool call{_if_left(context)}",
-            hint="ask again; look whether the call leaked into the text or the reasoning",
+            hint=(
+                "send the request again; check whether the call is in the text or the"
+                " reasoning instead"
+            ),
             blame=Blame.UPSTREAM,
             confidence=context.seen,
             event=last.number if last else None,
@@ -158,14 +163,14 @@ def _if_left(context: RuleContext) -> str:
     end = context.exchange.end
     if end is None or end.reason is not EndReason.CLIENT_CLOSED:
         return ""
-    return " before it; the client left here, so that one that came later would be lost to it"
+    return " before it; the client disconnected here, so a later one would not be on the tape"
 
 
 observed_rule(
     "S004",
     "repeated-finish",
     Severity.WARNING,
-    "let the presence of calls decide, not the last finish reason",
+    "in the client, check for calls instead of relying on the last finish reason",
 )
 observed_rule(
     "S008",
@@ -184,18 +189,18 @@ def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
     for choice in context.reply.choices:
         end = finish_of(choice)
         if end is FinishMeaning.LENGTH:
-            yield _cut(context, choice, "the limit of output tokens")
+            yield _cut(context, choice, "the output token limit")
         elif end is FinishMeaning.FILTER:
-            yield _cut(context, choice, "a filter of the provider")
+            yield _cut(context, choice, "a content filter of the provider")
 
 
 def _cut(context: RuleContext, choice: Choice, by: str) -> Claim:
     half = [label(call) for call in choice.tool_calls if call.status in _HALF]
-    what = f"in the arguments of {' and '.join(half)}" if half else "before the answer was whole"
+    what = f"in the arguments of {' and '.join(half)}" if half else "before the answer was complete"
     last = context.last
     return Claim(
         message=f"{by} cut the reply {what} (finish reason {choice.finish_reason_raw!r})",
-        hint="raise the limit of output tokens or ask for less; run no call of a cut reply",
+        hint="raise the output token limit or ask for less; do not run calls of a cut reply",
         blame=None,
         confidence=Confidence.PROVEN,
         severity=Severity.ERROR if half else Severity.WARNING,
@@ -205,10 +210,10 @@ def _cut(context: RuleContext, choice: Choice, by: str) -> Claim:
     )
 
 
-_LOST = "a client that stops at the finish reason never gets it"
+_LOST = "a client that stops reading at the finish reason never gets it"
 _ORDER = Excluded(
     "the recorder mixed up the order",
-    "the tape holds the bytes in the order in which they were read from the provider",
+    "the tape has the bytes in the order in which they were read from the provider",
 )
 _HABIT = Excluded(
     "the server repeats its finish reason on every event",
@@ -234,7 +239,7 @@ def _late_text(context: RuleContext, choice: Choice) -> Iterator[Claim]:
     last = late_text(choice)
     if last is None or any(seen.event == last.event for seen in context.observed("S006")):
         return  # where the dialect has no place for it, that is told already
-    told = f"text comes {_after_finish(choice)}, in event {last.event}; {_LOST}"
+    told = f"text arrives {_after_finish(choice)}, in event {last.event}; {_LOST}"
     claim = _late(context, told, last.carrier.data)
     warning = replace(claim, severity=Severity.WARNING)
     yield replace(warning, event=last.event, place=last.carrier.place)
@@ -243,7 +248,7 @@ def _late_text(context: RuleContext, choice: Choice) -> Iterator[Claim]:
 def _late_call(context: RuleContext, choice: Choice, call: ToolCall) -> Claim:
     opened = call.start_event > (choice.finish_event or 0)
     event = call.start_event if opened else call.fragments[-1].event
-    told = "is opened" if opened else "goes on"
+    told = "starts" if opened else "continues"
     after = f"{told} {_after_finish(choice)}, in event {event}"
     place = call.start if opened else call.fragments[-1].place
     return replace(_late(context, f"{label(call)} {after}; {_LOST}", ""), event=event, place=place)
@@ -257,8 +262,10 @@ def _after_finish(choice: Choice) -> str:
 def _late(context: RuleContext, message: str, evidence: str) -> Claim:
     return Claim(
         message=message,
-        hint="show the provider this tape: calls belong before the finish reason; in the client,"
-        " read to the end of the stream before running the calls",
+        hint=(
+            "show the provider this tape: calls must come before the finish reason; in"
+            " the client, read the stream to its end before running the calls"
+        ),
         blame=Blame.UPSTREAM,
         confidence=context.seen,
         evidence=evidence,

@@ -47,7 +47,7 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
         message=f"{'the app tells its page of' if reply.from_app else 'upstream sent'} an"
         f" error under status {head.status if head else '?'}:"
         f" {reply.error or (seen.detail if seen else '')}",
-        hint="in the client, look for an error in every event; this answer is not whole",
+        hint="in the client, check every event for an error; this answer is incomplete",
         blame=None if reply.from_app else Blame.UPSTREAM,
         confidence=context.seen,
         event=seen.event if seen else None,
@@ -61,10 +61,10 @@ def _later(context: RuleContext) -> str:
     head = context.exchange.response
     told = header(head.headers, "retry-after") if head is not None else None
     if told is None:
-        return f"{_LATER}: wait longer before each one, and give up after a few"
+        return f"{_LATER}: wait longer before each retry, and give up after a few"
     wait = told.decode("latin-1")
     unit = " s" if wait.isdigit() else ""
-    return f"{_LATER}: retry-after asks for {excerpt(wait, 40)}{unit}"
+    return f"{_LATER}: wait for retry-after, {excerpt(wait, 40)}{unit}"
 
 
 def _said(status: int, message: str) -> str:
@@ -88,35 +88,51 @@ class _Ruling:
 
 
 _LATER = "a later attempt may succeed"
-_KEY = _Ruling(hint="check the key, its rights, and whether it belongs to this provider")
+_KEY = _Ruling(hint="check the API key, its permissions, and whether it belongs to this provider")
 _NOT_THERE = _Ruling(
-    hint="nothing to do if the client copes: this path is no endpoint of a model",
+    hint="nothing to do if the client handles it: this path is not a model endpoint",
     severity=Severity.INFO,
 )
 _PAGE = _Ruling(
-    hint="a web server, proxy or firewall answered, not the API: check the base URL, the proxy"
-    " settings, and who stands between here and the provider"
+    hint=(
+        "a web server, proxy or firewall answered, not the API: check the base URL, the"
+        " proxy settings, and what is between here and the provider"
+    )
 )
 _OF_THE_SERVER = _Ruling(
-    hint="the server or gateway says so of itself: change how it is started or configured, or ask"
-    " for no more than it can do"
+    hint=(
+        "the server or gateway reports a limit of its own: change how it is started or"
+        " configured, or do not request this feature"
+    )
 )
 _LIMIT = _Ruling(
-    hint="a limit of the model or the account: shorten the history, ask for less, or raise it"
+    hint=(
+        "a limit of the model or the account: shorten the history, request less, or raise the limit"
+    )
 )
-_FILTERED = _Ruling(hint="a filter of the provider refused the content: ask otherwise")
+_FILTERED = _Ruling(
+    hint="a content filter of the provider rejected the request: change the content"
+)
 _QUOTA = _Ruling(
-    hint="a quota of the account is used up: check its plan and billing; waiting helps only where"
-    " the quota is one per minute or per day"
+    hint=(
+        "the account's quota is used up: check its plan and billing; waiting helps only"
+        " if the quota is per minute or per day"
+    )
 )
-_UNKNOWN_MODEL = _Ruling(hint="check the model's name, the base URL, and the key's access to both")
+_UNKNOWN_MODEL = _Ruling(
+    hint=("check the model's name, the base URL, and whether the key has access to both")
+)
 _NOT_HERE = _Ruling(
-    hint="this model or server does not have what the request asks for: ask without it, or ask"
-    " another model"
+    hint=(
+        "this model or server does not support what the request uses: leave it out, or"
+        " use another model"
+    )
 )
 _UNCLEAR = _Ruling(
-    hint="read the message: it does not say which member of the request is wrong, or whether the"
-    " server could have answered"
+    hint=(
+        "read the message: it names no member of the request, so the tape does not show"
+        " whether the request is invalid or the server failed"
+    )
 )
 _BY_WORDS = (
     (
@@ -194,17 +210,18 @@ def _ruling(context: RuleContext, status: int) -> _Ruling:
     if not invalid or not named or not context.recognised or of_app:
         return _UNCLEAR
     return _Ruling(
-        hint=f"repair {named!r} in the request, as the message says",
+        hint=f"fix {named!r} in the request, as the message says",
         blame=Blame.APP,
         excluded=(
             Excluded(
                 "a proxy, gateway or server could not answer",
-                f"a provider's own error calls the request invalid ({invalid})",
+                f"the error, in a provider's own format, calls the request invalid ({invalid})",
             ),
             Excluded(
-                "a gateway rewrote the request", f"the error names {named!r}, which was sent so"
+                "a gateway rewrote the request",
+                (f"the error names {named!r}, which is in the recorded request"),
             ),
-            Excluded("a limit, a key or a missing feature", "the message speaks of none"),
+            Excluded("a limit, a key or a missing feature", "the message mentions none of these"),
         ),
     )
 

@@ -53,13 +53,22 @@ def anomalies(context: RuleContext, kind: AnomalyKind, what: str, hint: str) -> 
 
 
 _INSIDE = {
-    Format.SSE: "inside an event, after {} bytes of it: clients that keep to the standard"
-    " discard it",
-    Format.NDJSON: "inside a line, after {} bytes of it: they are no JSON value, clients raise",
-    Format.JSON_ARRAY: "inside an element, after {} bytes of it: clients discard it or raise",
-    Format.EVENTSTREAM: "inside a message, after {} bytes of it: clients discard it or raise",
+    Format.SSE: (
+        "inside an event, after {} bytes of it: clients that follow the SSE"
+        " standard discard the event"
+    ),
+    Format.NDJSON: (
+        "inside a line, after {} bytes of it: the line is not a JSON value, and"
+        " clients raise an error"
+    ),
+    Format.JSON_ARRAY: (
+        "inside an element, after {} bytes of it: clients discard it or raise an error"
+    ),
+    Format.EVENTSTREAM: (
+        "inside a message, after {} bytes of it: clients discard it or raise an error"
+    ),
 }
-_UNCLOSED = "before the end of the array: clients that parse it as a whole raise"
+_UNCLOSED = "before the end of the array: clients that parse it as a whole raise an error"
 
 
 @exchange_rule(
@@ -78,7 +87,10 @@ def unterminated_event(context: RuleContext) -> Iterator[Claim]:
         start, end = anomaly.place.span
         yield Claim(
             message=f"the body ends {_where_it_ends(context, anomaly).format(end - start)}",
-            hint="end each event, server-sent ones with an empty line; clients can flush",
+            hint=(
+                "the server must end every event (server-sent events with an empty line);"
+                " the client can flush its parser at the end of the body"
+            ),
             blame=Blame.UPSTREAM if context.exchange.timed else None,
             confidence=Confidence.LIKELY,
             severity=_unterminated_severity(context, anomaly),
@@ -114,7 +126,7 @@ def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
         context,
         AnomalyKind.INVALID_UTF8,
         "not UTF-8",
-        "the server must not cut characters; in the client, decode with replacement",
+        "the server must not split characters; in the client, decode with errors replaced",
     )
 
 
@@ -124,15 +136,15 @@ def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
     return anomalies(
         context,
         AnomalyKind.BYTE_ORDER_MARK,
-        "a byte order mark stands before the first event",
-        "remove it at the server; clients lose the first event over it",
+        "a byte order mark precedes the first event",
+        "remove it at the server: it makes clients lose the first event",
     )
 
 
 @exchange_rule("W004", "event-not-json", Severity.ERROR)
 def event_not_json(context: RuleContext) -> Iterator[Claim]:
     """An event whose data is not JSON where the dialect has nothing but JSON."""
-    hint = "look at the evidence: it tells which server or gateway wrote it"
+    hint = "the evidence shows which server or gateway wrote it"
     last = len(context.stream.events) - 1
     for each in observed(context, "W004", hint):
         if not (each.event == last and is_left(context.exchange)):
@@ -153,9 +165,15 @@ def not_a_stream(context: RuleContext) -> Iterator[Claim]:
     kind = media.decode("latin-1") if media else "no content type"
     what = "one JSON document" if stream.format is Format.JSON else "something else"
     yield Claim(
-        message=f"a stream was asked for, {what if stream.body else 'an empty body'} came"
-        f" ({kind}, {len(stream.body)} bytes): stream readers find no event in it",
-        hint="look at who answered: a sign-in page, a wrong path, no streaming here",
+        message=(
+            "the request asks for a stream, but"
+            f" {what if stream.body else 'an empty body'} came ({kind},"
+            f" {len(stream.body)} bytes): stream parsers find no event in it"
+        ),
+        hint=(
+            "find out what answered: a sign-in page, a wrong path, or a server that does"
+            " not stream here"
+        ),
         blame=Blame.UPSTREAM,
         confidence=context.seen,
         place=Place(Span(0, len(stream.body)), exchange.response.t_ns, exchange.response.line),
@@ -170,7 +188,7 @@ def missing_event_line(context: RuleContext) -> Iterator[Claim]:
         yield from observed(
             context,
             "W008",
-            "have the gateway keep the event lines, or go by the type in the data",
+            "configure the gateway to keep the event lines, or use the type in the data",
         )
 
 
@@ -181,17 +199,19 @@ def missing_event_line(context: RuleContext) -> Iterator[Claim]:
 )
 def bad_content_coding(context: RuleContext) -> Iterator[Claim]:
     """A body that its content coding does not fit."""
-    hint = "ask with accept-encoding: identity; look for a proxy that changes the body"
+    hint = "send accept-encoding: identity; look for a proxy that changes the body"
     yield from anomalies(
         context, AnomalyKind.BAD_CONTENT_CODING, "the body cannot be decoded", hint
     )
-    limit = "the analysis stops at a limit; the tape has all of the body"
-    for found in anomalies(context, AnomalyKind.TOO_LARGE, "not all was read", limit):
+    limit = "the analysis stops at a limit; the tape has the whole body"
+    for found in anomalies(
+        context, AnomalyKind.TOO_LARGE, "the body was not read completely", limit
+    ):
         yield replace(found, severity=Severity.WARNING, blame=None)
 
 
 _REPLACEMENT = "\ufffd".encode()
-_AS_TEXT = "somebody read the body as text and wrote it back: have that proxy pass bytes"
+_AS_TEXT = "a proxy read the body as text and wrote it back: configure it to pass bytes"
 
 
 @exchange_rule("W010", "corrupt-message", Severity.ERROR)
@@ -199,7 +219,7 @@ def corrupt_message(context: RuleContext) -> Iterator[Claim]:
     """Bytes in the body that are no part of any message, or a message that was changed."""
     binary = context.stream.format is Format.EVENTSTREAM
     as_text = binary and any(_REPLACEMENT in each for each in _bad_bytes(context))
-    hint = _AS_TEXT if as_text else "the evidence tells who wrote into the stream"
+    hint = _AS_TEXT if as_text else "the evidence shows which server wrote into the stream"
     for found in anomalies(context, AnomalyKind.BAD_MESSAGE, "corrupt", hint):
         # A file of binary messages may well have been damaged on its way here.
         yield found if context.exchange.timed else replace(found, blame=None)
@@ -215,8 +235,8 @@ observed_rule(
     "S006",
     "unexpected-event",
     Severity.WARNING,
-    "in the client, ignore what the dialect does not define",
+    "in the client, ignore what the API does not define",
 )
 observed_rule(
-    "S007", "sequence-gap", Severity.WARNING, "look for the gateway that drops or repeats events"
+    "S007", "sequence-gap", Severity.WARNING, "look for a gateway that drops or repeats events"
 )

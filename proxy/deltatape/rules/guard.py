@@ -29,7 +29,10 @@ def internal_error(failure: RuleFailure) -> Iterator[Claim]:
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     yield Claim(
         message=excerpt(f"the rule {failure.code} failed: {type(error).__name__}: {error}"),
-        hint="a defect of deltatape: report it with the tape, if you may share what it holds",
+        hint=(
+            "this is a bug in deltatape: report it with the tape, if you may share the"
+            " recorded data"
+        ),
         blame=None,
         confidence=Confidence.PROVEN,
         evidence=" < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames)),

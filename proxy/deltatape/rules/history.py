@@ -13,15 +13,20 @@ from deltatape.rules.context import Claim
 from deltatape.rules.rule import turn_rule
 
 _HINTS = {
-    TextDamage.LOST: "append every fragment: also one that comes in the first event, in the last,"
-    " or in one event with something else",
-    TextDamage.DOUBLED: "append each fragment once: either the deltas or the text that ends them,"
-    " and in one place only",
-    TextDamage.ORDER: "append fragments in the order in which they come; do not handle them at the"
-    " same time",
+    TextDamage.LOST: (
+        "append every fragment, also one in the first event, in the last"
+        " event, or in an event with other data"
+    ),
+    TextDamage.DOUBLED: (
+        "append each fragment once and in one place only: either the"
+        " deltas or the complete text that follows them"
+    ),
+    TextDamage.ORDER: (
+        "append fragments in the order in which they arrive; do not handle them concurrently"
+    ),
     TextDamage.ENCODING: "decode the response as UTF-8 with one incremental decoder for the whole"
     " stream",
-    TextDamage.TRIMMED: "append fragments as they are; trim the whole text if anything",
+    TextDamage.TRIMMED: "append fragments unchanged; if you trim, trim only the complete text",
 }
 
 
@@ -59,7 +64,7 @@ def foreign_message(turn: Turn) -> Iterator[Claim]:
         donor = foreign.donor
         yield Claim(
             message=_foreign_claim(foreign),
-            hint="keep the state of each conversation apart: no shared variable or client",
+            hint="keep the state of each conversation separate: no shared variable or client",
             blame=Blame.APP,
             confidence=Confidence.LIKELY,
             evidence=message.content,
@@ -79,21 +84,23 @@ def _foreign_claim(foreign: MisplacedMessage) -> str:
         instead = f" instead of that of #{foreign.own.exchange}" if foreign.own else ""
     other = f"; that conversation has the reply of #{foreign.own.exchange}" if foreign.own else ""
     return (
-        f"the request carries {what}, which is another conversation's{instead}"
-        f"{other if foreign.exchanged else ''}"
+        f"the request contains {what} from another"
+        f" conversation{instead}{other if foreign.exchanged else ''}"
     )
 
 
 def _foreign_excluded(foreign: MisplacedMessage) -> tuple[Excluded, ...]:
     return (
         Excluded(
-            "agents that work together hand their answers on",
-            "both have the same instructions and tools, and no message of"
-            f" #{foreign.donor.exchange} stands in this history",
+            "agents that work together pass their answers on",
+            (
+                "both have the same instructions and tools, and no message of"
+                f" #{foreign.donor.exchange} is in this history"
+            ),
         ),
         Excluded(
             "the history was summarised",
-            "before this message it is the history of a reply on the tape",
+            "before this message, it is the history of a reply on the tape",
         ),
     )
 
@@ -124,7 +131,7 @@ def user_message_repeated(turn: Turn) -> Iterator[Claim]:
             yield _repeated_message(
                 turn,
                 place,
-                "the user's message comes again after its answer, and no new one",
+                "the user's message appears again after its answer, and no new one follows",
                 None,
             )
 
@@ -136,9 +143,9 @@ def _in_a_row(turn: Turn, place: int) -> Iterator[Claim]:
     if first and (found is None or not any(each.whole for each in found.replies)):
         return  # the answer never came: it was asked for again
     doubled = _all_doubled(history)
-    told = "the user's message stands twice in a row"
+    told = "the user's message appears twice in a row"
     if doubled >= _NO_CHANCE:
-        because = f"each of the user's last {doubled} messages stands there twice"
+        because = f"each of the user's last {doubled} messages appears twice in a row"
         excluded = Excluded("the user sent the message twice", because)
         yield _repeated_message(
             turn, place, f"{told}, as each of {doubled} does", Blame.APP, excluded
@@ -214,9 +221,12 @@ def answers_not_kept(turn: Turn) -> Iterator[Claim]:
         return
     reply = found.reply
     yield Claim(
-        message=f"the request has {len(turn.digest.history)} messages of the user and no"
-        f" answer: that of #{reply.exchange} and the one before were delivered whole",
-        hint="append each answer to the history as a message of the assistant",
+        message=(
+            f"the request has {len(turn.digest.history)} user messages but no answer:"
+            f" the answer #{reply.exchange} and the one before were delivered"
+            " completely"
+        ),
+        hint="append each answer to the history as an assistant message",
         blame=Blame.APP,
         confidence=Confidence.POSSIBLE,
         evidence=turn.digest.history[-1].content,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.turn import DeliveredCallRef, Turn
-from deltatape.printable import excerpt
+from deltatape.printable import count, excerpt
 from deltatape.rules._call_references import against, called_in
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.rule import (
@@ -30,8 +30,8 @@ def missing_name(context: RuleContext) -> Iterator[Claim]:
             context,
             call,
             Claim(
-                message=f"{label(call)} {what}: nobody can know which tool to run",
-                hint="the server has to send the name with the first fragment of a call",
+                message=f"{label(call)} {what}: the client cannot know which tool to run",
+                hint="the server must send the name with the first fragment of a call",
                 blame=Blame.UPSTREAM,
                 confidence=context.seen,
             ),
@@ -42,7 +42,7 @@ observed_rule(
     "T005",
     "missing-id",
     Severity.ERROR,
-    "in the client, make an id up and use it for the call and its result",
+    "in the client, generate an id and use it for the call and its result",
     at_end=True,
     about_missing=True,
 )
@@ -68,8 +68,10 @@ def _unknown(call: ToolCall, name: str, offered: list[str]) -> Claim:
     near = [inside] if inside else difflib.get_close_matches(name[:_LONGEST_NAME], offered, n=1)
     meant = f"; the nearest is {excerpt(near[0], 60)}" if near else ""
     return Claim(
-        message=f"{label(call)} is none of the {len(offered)} tools of the request{meant}",
-        hint="answer the call with an error that lists the tools",
+        message=(
+            f"{label(call)} is not among the {count(len(offered), 'tool')} of the request{meant}"
+        ),
+        hint="return an error that lists the tools as the tool result",
         blame=Blame.UPSTREAM if inside else Blame.MODEL,
         confidence=Confidence.LIKELY,
         evidence=name,
@@ -80,7 +82,7 @@ observed_rule(
     "T009",
     "repeated-name",
     Severity.ERROR,
-    "in the client, keep the first name of a call and ignore equal ones",
+    "in the client, keep the first name of a call and ignore repetitions",
 )
 observed_rule(
     "T010",
@@ -92,13 +94,13 @@ observed_rule(
     "T011",
     "missing-index",
     Severity.ERROR,
-    "in the client, match by id, else continue the last open call",
+    "in the client, match by id; without an id, continue the last open call",
 )
 observed_rule(
     "T012",
     "reused-index",
     Severity.ERROR,
-    "in the client, open a new call when a fragment brings another id",
+    "in the client, open a new call when a fragment has another id",
 )
 observed_rule(
     "T013",
@@ -111,7 +113,7 @@ observed_rule(
 @exchange_rule("T020", "duplicate-call", Severity.WARNING)
 def duplicate_call(context: RuleContext) -> Iterator[Claim]:
     """The same call twice in one reply."""
-    yield from observed(context, "T020", "run one of them only")
+    yield from observed(context, "T020", "run only one of them")
     for choice in context.reply.choices:
         if len(choice.tool_calls) == 1:
             continue  # The usual one, whose arguments need not be compared.
@@ -126,9 +128,8 @@ def duplicate_call(context: RuleContext) -> Iterator[Claim]:
                 context,
                 call,
                 Claim(
-                    message=f"{label(call)} repeats call {first.index}: the same tool with the"
-                    " same arguments",
-                    hint="ask before running a call with side effects a second time",
+                    message=f"{label(call)} repeats call {first.index}: same tool, same arguments",
+                    hint="ask the user before running a call with side effects twice",
                     blame=Blame.MODEL,
                     confidence=Confidence.POSSIBLE,
                 ),
@@ -163,7 +164,7 @@ def id_reused(turn: Turn) -> Iterator[Claim]:
         yield Claim(
             message=f"{new} has the id of a call in the history, which no reply on the tape"
             f" delivered{more}",
-            hint="give the calls in the history ids that no server makes",
+            hint="give the calls in the history ids that no server generates",
             blame=None,
             confidence=Confidence.POSSIBLE,
             severity=Severity.INFO,
@@ -172,9 +173,11 @@ def id_reused(turn: Turn) -> Iterator[Claim]:
         return
     old = called_in(first.earlier)
     yield Claim(
-        message=f"{new} has the id of {old}{more}: a result under this id may be taken for"
-        " that of the other call",
-        hint="in the client, give calls ids of its own as they arrive",
+        message=(
+            f"{new} has the id of {old}{more}: a result with this id can be assigned to"
+            " the wrong call"
+        ),
+        hint="in the client, give calls your own ids as they arrive",
         blame=Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
         evidence=first.call.id or "",
@@ -182,8 +185,10 @@ def id_reused(turn: Turn) -> Iterator[Claim]:
         excluded=(
             Excluded(
                 "the app made up the ids in its history",
-                f"the wire delivered the id in #{first.earlier.reply.exchange} and again in"
-                f" #{turn.digest.exchange}",
+                (
+                    f"the provider sent the id in #{first.earlier.reply.exchange} and again in"
+                    f" #{turn.digest.exchange}"
+                ),
             ),
         ),
     )

@@ -26,8 +26,8 @@ def tool_loop(seen: SeenTurn) -> Iterator[Claim]:
             yield _loop(_same_call(again), again.call, _first_call(turn, again))
     if _is_worth_telling(turn.silent_calls, settings.loop_turns):
         told = (
-            f"{turn.silent_calls} replies in a row called tools and said nothing to the user;"
-            f" this one calls {_all_calls(turn)}"
+            f"{turn.silent_calls} replies in a row called tools without any text for the"
+            f" user; this one calls {_all_calls(turn)}"
         )
         yield _loop(told, turn.digest.calls[0], None)
 
@@ -35,7 +35,7 @@ def tool_loop(seen: SeenTurn) -> Iterator[Claim]:
 def _loop(message: str, call: DeliveredCall, first: ComparedPlace | None) -> Claim:
     return Claim(
         message=message,
-        hint="limit the number of turns; make the last request without tools",
+        hint="limit the number of turns; send the last request without tools",
         blame=None,
         confidence=Confidence.PROVEN,
         evidence=call.arguments or "(no argument bytes)",
@@ -97,7 +97,7 @@ def retry_storm(seen: SeenTurn) -> Iterator[Claim]:
         message=f"the same request came {len(storm)} times in {_seconds(storm):.1f} s, each"
         f" time after the one before had failed (#{first.exchange} and on):"
         f" {_outcomes(storm)}",
-        hint="retry in one layer only, a few times, with pauses that grow",
+        hint="retry in one layer only, a few times, with increasing pauses",
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         evidence=storm[-2].error or "",
@@ -147,7 +147,7 @@ def _outcomes(storm: Sequence[Digest]) -> str:
 def _outcome(digest: Digest) -> str:
     if digest.status is None:
         return "no response"
-    return str(digest.status) if digest.status >= 400 else "broke off"  # noqa: PLR2004 - errors
+    return str(digest.status) if digest.status >= 400 else "cut off"  # noqa: PLR2004 - errors
 
 
 @turn_rule("C010", "forced-tool-choice-loop", Severity.WARNING)
@@ -158,21 +158,23 @@ def forced_tool_choice_loop(turn: Turn) -> Iterator[Claim]:
         return
     tools = names(*(call.name for call in digest.calls[:3])) or "a tool without a name"
     yield Claim(
-        message="the request brings tool results and still has tool_choice"
-        f" {excerpt(digest.tool_choice or '', 60)!r}: the model may not answer, it calls"
-        f" {tools} again",
-        hint="set tool_choice back to auto in the requests that bring results",
+        message=(
+            "the request has tool results but still tool_choice"
+            f" {excerpt(digest.tool_choice or '', 60)!r}: the model cannot answer, it"
+            f" must call {tools} again"
+        ),
+        hint="set tool_choice back to auto in requests with tool results",
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         evidence=digest.calls[0].arguments or "(no argument bytes)",
         excluded=(
             Excluded(
-                "the run ends with a call of a tool of its own",
-                "every tool that the request leaves open has been called already",
+                "the run ends with a call of a special tool",
+                "every tool that the request allows has already been called",
             ),
             Excluded(
-                "the model is to correct a call, or to make another one",
-                "it makes the same call once more, and no result complains",
+                "the model must correct a call, or make another one",
+                "it makes the same call again, and no result reports an error",
             ),
         ),
     )
@@ -192,7 +194,7 @@ def request_repeated(turn: Turn) -> Iterator[Claim]:
     first = same.first
     yield Claim(
         message=_request_again(turn, same),
-        hint="if it is not meant: ask in one place only, and wait for the answer",
+        hint="if this is not intended: send the request in one place only, and wait for the answer",
         blame=Blame.APP if step else None,
         confidence=Confidence.POSSIBLE if step else Confidence.PROVEN,
         severity=Severity.WARNING if step else None,
@@ -206,7 +208,7 @@ def _request_again(turn: Turn, same: SameRequest) -> str:
     results = " with the same tool results" if digest.results else ""
     if same.times > _TWICE:
         return f"the same request{results} came {same.times} times, first as #{first.exchange}"
-    when = "after it had been answered in full" if same.ended else "before its answer had ended"
+    when = "after it had been answered completely" if same.ended else "before its answer had ended"
     waited = ""
     if digest.t_ns is not None and first.t_ns is not None:
         seconds = (digest.t_ns - first.t_ns) / NS

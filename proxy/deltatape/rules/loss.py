@@ -141,8 +141,7 @@ def recorder_loss(context: RuleContext) -> Iterator[Claim]:
     at_end = Place(span=Span(size, size), t_ns=end.t_ns, line=end.line) if end else None
     yield Claim(
         message=_message(loss),
-        hint="make room on the disk, or record to one that keeps up (--to FOLDER), and tape"
-        " it again",
+        hint="free disk space, or record to a faster disk (--to FOLDER), then record again",
         blame=None,
         confidence=Confidence.PROVEN,
         place=at_end,
@@ -152,7 +151,7 @@ def recorder_loss(context: RuleContext) -> Iterator[Claim]:
 def _message(loss: Loss) -> str:
     records = count(loss.records, "record") if loss.records else "records"
     why = f" ({loss.error})" if loss.error else ""
-    lacks = f"the tape lacks {records} of this exchange{why}"
+    lacks = f"the tape is missing {records} of this exchange{why}"
     if loss.body_bytes:
         return f"{lacks}, with {loss.body_bytes} of the {count(loss.of, 'byte')} of the answer"
-    return lacks if loss.answer else f"{lacks}; all bytes of the answer were looked at"
+    return lacks if loss.answer else f"{lacks}; all bytes of the answer were analysed"

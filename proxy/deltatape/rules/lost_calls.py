@@ -32,8 +32,11 @@ def call_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
             continue
         grade = _graded(read_back, call)
         yield Claim(
-            message=f"{called(read_back, call)} was delivered whole, but the app does not"
-            f" repeat it: {_instead(read_back)}{grade.says and f'; {grade.says}'}",
+            message=(
+                f"{called(read_back, call)} was delivered complete, but the next"
+                " request of the app does not have it:"
+                f" {_instead(read_back)}{grade.says and f'; {grade.says}'}"
+            ),
             hint=grade.hint,
             evidence=call.arguments or "(no argument bytes)",
             severity=grade.severity,
@@ -44,12 +47,12 @@ def call_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
         )
 
 
-_LAST = "only the last call survived: keep one entry per index instead of a current call"
-_FIRST = "if all calls are to run, read every entry of tool_calls, and every index"
-_ALL = "keep one entry per index, and keep it whatever the finish reason is"
+_LAST = "only the last call was kept: keep one entry per index instead of one current call"
+_FIRST = "if all calls should run, read every entry of tool_calls, and every index"
+_ALL = "keep one entry per index, whatever the finish reason is"
 _LOOK = (
-    "look at what the app does with a reply that has calls: a filter, a denial, an early return;"
-    " if it drops the call on purpose, nothing is wrong"
+    "check how the app handles a reply with calls: a filter, a denial, an early return; if"
+    " it drops the call on purpose, ignore this finding"
 )
 _DROPPED = "the app dropped the call on purpose"
 _DENIED = "a person or a filter denied the call"
@@ -59,8 +62,14 @@ _ONE = "the app runs one call at a time"
 def _graded(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
     if call.after_finish:
         return ClaimGrade(
-            "it came after the finish reason: a client that stops there never sees it (S010)",
-            "read the stream to its terminal event; the provider should not send calls that late",
+            (
+                "it came after the finish reason: a client that stops reading there never sees"
+                " it (S010)"
+            ),
+            (
+                "read the stream to its terminal event; the provider should not send calls"
+                " after the finish reason"
+            ),
             Confidence.PROVEN,
             severity=Severity.INFO,
             blame=None,
@@ -85,11 +94,11 @@ def _graded(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
         says = f"the app printed {line!r}"
         return ClaimGrade(says, _hint_by_place(read_back), Confidence.LIKELY, (lost,))
     if read_back.habits.broken:
-        torn_elsewhere = Excluded(_DROPPED, f"the app loses calls: {read_back.habits.broken}")
+        torn_elsewhere = Excluded(_DROPPED, f"this app loses calls: {read_back.habits.broken}")
         return ClaimGrade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))
     if read_back.pairs:
         return _of_several(read_back, call)
-    follows = "a message of the user follows" if _user_follows(read_back) else ""
+    follows = "a user message follows" if _user_follows(read_back) else ""
     return ClaimGrade(
         f"{follows + ', ' if follows else ''}so it may have been dropped on purpose",
         _LOOK,
@@ -114,13 +123,17 @@ def _of_several(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
     if read_back.habits.keeps_several:
         excluded.append(Excluded(_ONE, "elsewhere on the tape it repeats several calls of a reply"))
     elif only_last:
-        excluded.append(Excluded(_ONE, "it keeps the last call: such apps take the first"))
+        excluded.append(
+            Excluded(
+                _ONE, ("it keeps the last call; an app that runs one at a time takes the first")
+            )
+        )
     likely = len(excluded) > 1 or (only_last and len(calls) > 2 and not refused)  # noqa: PLR2004
     if likely:
         return ClaimGrade("", hint, Confidence.LIKELY, tuple(excluded))
     return ClaimGrade(
         "it may have been dropped on purpose, by a filter or a limit of one call at a time",
-        f"{hint}; if the app drops it on purpose, nothing is wrong",
+        f"{hint}; if the app drops it on purpose, ignore this finding",
         Confidence.POSSIBLE,
         severity=Severity.WARNING,
     )
@@ -140,7 +153,7 @@ def _torn(read_back: ReadBack, call: DeliveredCall) -> str:
     pieces = {piece for piece in call.fragments if piece}
     broken = [each for each in read_back.extra if _is_piece(each, pieces)]
     if broken:
-        return f"{count(len(broken), 'call')} that it repeats instead are made of its fragments"
+        return f"{count(len(broken), 'call')} that it repeats instead contain its fragments"
     for pair in read_back.pairs:
         if call.arguments and pair.heard.arguments != pair.said.arguments:
             found = relation(pair.said, pair.heard, read_back.reply.calls)
@@ -175,7 +188,7 @@ def _otherwise(read_back: ReadBack, call: DeliveredCall) -> str:
     if any(_content(each) == wanted for message in history for each in message.calls):
         return "the history has an equal call"
     if any(_retells(message, call) for message in history[read_back.start :]):
-        return "a text in the request tells of it"
+        return "a text in the request mentions it"
     return ""
 
 
@@ -196,7 +209,7 @@ def _instead(read_back: ReadBack) -> str:
     kept = [pair.said.index for pair in read_back.pairs]
     if kept:
         places = ", ".join(str(index) for index in sorted(kept))
-        return f"of {len(read_back.reply.calls)} calls it repeats only call {places}"
+        return f"of {len(read_back.reply.calls)} calls, the request has only call {places}"
     if read_back.extra:
-        return f"it repeats {count(len(read_back.extra), 'call')} that the wire did not deliver"
-    return "its message has no call at all"
+        return f"instead it has {count(len(read_back.extra), 'call')} that the model never made"
+    return "its assistant message has no call at all"

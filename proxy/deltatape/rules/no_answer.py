@@ -75,7 +75,7 @@ def silent_answer(context: RuleContext) -> Iterator[Claim]:
         message=f"the answer has no text and no call{only}"
         f" ({f'finish reason {word!r}, ' if word else ''}{count(len(events), 'event')})"
         f"{asked_for and f': {asked_for}'}",
-        hint="in the client, treat an empty answer as an error: ask again or tell the user",
+        hint="in the client, treat an empty answer as an error: ask again or inform the user",
         blame=None if expected or asked_for else Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
         severity=_silent_severity(expected=expected, asked_for=bool(asked_for)),
@@ -98,9 +98,9 @@ def _may_say_nothing(context: RuleContext) -> str:
     if any(choice.finish_reason_raw == "stop_sequence" for choice in context.reply.choices):
         return "a stop sequence of the request came first"
     if last is not None and last.role in _ANSWERING and not last.calls:
-        return "the request ends with a beginning of the answer, and the model adds nothing"
+        return "the request ends with the beginning of the answer, and the model adds nothing"
     if any(_SILENCE.search(message.text) for message in asked.history):
-        return "the request says when to say nothing"
+        return "the request says when to answer with nothing"
     if last is not None and last.call_id is not None and asked.tool_choice == "none":
         return "it follows a tool's result, and the request forbids calls"
     return ""
@@ -165,16 +165,16 @@ def unanswered_tool_call(seen: SeenSilence) -> Iterator[Claim]:
 
 
 _HINT = (
-    "look at what the app does after a reply with calls: a filter on id or name, a finish reason it"
-    " waits for, a swallowed exception, a tool that never returns"
+    "check how the app handles a reply with calls: a filter on id or name, a finish reason"
+    " that it waits for, a swallowed exception, a tool that never returns"
 )
 _HABIT = (
-    "the app answers no calls on this tape: if it takes calls as its output, all is well; else "
-    + _HINT
-)
+    "the app answers no calls on this tape: if it uses calls as its output, ignore this"
+    " finding; otherwise "
+) + _HINT
 _CRASH = (
-    "the app ended by an error of its own before it could answer: the traceback on the tape says"
-    " where; if that is where it parses the arguments, what it parsed is not what was delivered"
+    "the app exited with an error before it could answer; the traceback on the tape shows"
+    " where: if that is where it parses the arguments, it did not parse what was delivered"
 )
 
 
@@ -182,7 +182,7 @@ def _unanswered_excluded(silence: Unanswered) -> tuple[Excluded, ...]:
     if not silence.thrown:
         return ()
     ended = f"it printed {excerpt(silence.thrown, 100)!r} and ended with an error"
-    return (Excluded("the app takes calls as its output, or waits for a person", ended),)
+    return (Excluded("the app uses calls as its output, or waits for a person", ended),)
 
 
 def _unanswered_confidence(silence: Unanswered, end_ns: int, settings: Settings) -> Confidence:
@@ -200,8 +200,8 @@ def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: floa
     more = f" and {len(calls) - 3} more" if len(calls) > 3 else ""  # noqa: PLR2004 - as above
     were = "was" if len(calls) == 1 else "were"
     others = f"{silence.alike} later {'reply' if silence.alike == 1 else 'replies'}"
-    alike = f"; the same goes for {others}" if silence.alike else ""
-    came = f"{count(len(calls), 'call')} ({names}{more}) {were} delivered whole, and"
+    alike = f"; the same is true of {others}" if silence.alike else ""
+    came = f"{count(len(calls), 'call')} ({names}{more}) {were} delivered complete, and"
     if silence.thrown:
         thrown = excerpt(silence.thrown, 160)
         return (
@@ -211,7 +211,7 @@ def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: floa
     if crashed(watch):
         ended = f"the app exited with {watch.exit_code}, {watched_s:.1f} s later"
         return f"{came} no request followed before {ended}{alike}"
-    silent = f"no request followed for {watched_s:.1f} s of watched silence"
+    silent = f"no request followed within {watched_s:.1f} s"
     return f"{came} {silent}; {_then(watch)}{alike}"
 
 
@@ -222,7 +222,7 @@ def _label(call: DeliveredCall) -> str:
 def _then(watch: TapeSummary) -> str:
     """What ended the watching."""
     if watch.stop is None:
-        return "it still goes on" if watch.recording else "then the tape breaks off"
+        return "the recording still goes on" if watch.recording else "then the tape ends"
     if watch.stop == CHILD_EXIT and watch.exit_code is not None:
         return f"then the app exited with {watch.exit_code}"
     return f"then the recorder stopped ({excerpt(watch.stop, 60)})"

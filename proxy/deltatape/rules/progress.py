@@ -95,12 +95,12 @@ def not_watched(silence: Silence) -> str:
     """What a message says of a silence that was not watched all the time; "" if it was."""
     if not silence.unwatched_ns:
         return ""
-    return f", of which {silence.unwatched_ns / NS:.1f} s without any record of the recorder"
+    return f", of which {silence.unwatched_ns / NS:.1f} s without any record from the recorder"
 
 
 NOT_WATCHED = (
-    "the recorder wrote nothing meanwhile, so it may have been stopped or waited for its disk:"
-    " look at what held it up, and tape it again"
+    "the recorder wrote nothing during this time, so it may have been paused or waiting"
+    " for its disk: find out why, and record again"
 )
 """The hint where most of a silence was not watched."""
 

@@ -42,11 +42,11 @@ def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
     model = (reply.model or "").rpartition("/")[2]
     if model.startswith(_OPTIONAL) and not refused:
         return
-    told = "it was refused (400)" if refused else "providers reject such a request (400)"
+    told = "the provider rejected it (400)" if refused else "providers reject such a request (400)"
     confidence = Confidence.PROVEN if refused else loss.confidence
     yield Claim(
-        message=f"{loss.how}: {told}",
-        hint="send the assistant's turn back as it came, reasoning and signatures included",
+        message=f"{loss.how}; {told}",
+        hint="send the assistant's turn back unchanged, with reasoning and signatures",
         evidence=later.error or "" if refused else loss.evidence,
         severity=Severity.ERROR if refused else None,
         against=against(
@@ -116,9 +116,12 @@ def _loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | 
     of = f"{len(missing)} of {count(len(signed), 'signature')}"
     unsigned = any(not each.signature for each in thoughts)
     how = (
-        f"the reasoning of #{reply.exchange} comes back without {of}"
+        f"the next request repeats the reasoning of #{reply.exchange} without {of}"
         if unsigned
-        else f"the calls of #{reply.exchange} come back without their reasoning ({of} missing)"
+        else (
+            f"the next request repeats the calls of #{reply.exchange} without their"
+            f" reasoning ({of} missing)"
+        )
     )
     # Responses take calls without reasoning, only less well; so does Claude without thinking.
     optional = (
@@ -135,7 +138,10 @@ def _unsigned_loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) ->
     missing = [each.id for each in reply.thoughts if each.id not in here]
     if not missing or later.store is False:
         return None
-    how = f"the calls of #{reply.exchange} come back without their reasoning item {missing[0]!r}"
+    how = (
+        f"the next request repeats the calls of #{reply.exchange} without their reasoning"
+        f" item {missing[0]!r}"
+    )
     return _Loss(how, Confidence.POSSIBLE)
 
 
@@ -143,7 +149,7 @@ def _changed(reply: Digest, was: str, found: str) -> _Loss:
     cut = was.startswith(found) or was.endswith(found)
     how = "cut" if cut else "doubled" if found == 2 * was else "changed"
     sure = Confidence.LIKELY if how == "changed" else Confidence.PROVEN
-    told = f"a signature of the reasoning of #{reply.exchange} comes back {how}"
+    told = f"the next request repeats a signature of the reasoning of #{reply.exchange} {how}"
     return _Loss(told, sure, found)
 
 
@@ -157,7 +163,10 @@ def _text_loss(reply: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
     cut = bool(found) and (was.startswith(found) or was.endswith(found))
     how = "cut" if cut else "changed" if found else "empty"
     sure = Confidence.PROVEN if cut else Confidence.LIKELY
-    told = f"the text of the reasoning of #{reply.exchange} comes back {how} under its signature"
+    told = (
+        f"the next request repeats the text of the reasoning of #{reply.exchange} {how},"
+        " with its signature"
+    )
     return _Loss(told, sure, found)
 
 

@@ -136,18 +136,18 @@ class ArgumentsDamage(enum.Enum):
     DOUBLED = "fragments come twice"
     MIXED = "fragments of several calls are joined"
     CUT = "a part of the text"
-    TRIMMED = "white space is missing where fragments end"
-    GLUED = "words are glued together where fragments meet"
+    TRIMMED = "white space is missing between fragments"
+    GLUED = "words run together where fragments meet"
     ENCODED = "encoded once more"
     DECODED = "decoded wrongly"
-    TORN = "without the characters that reads cut"
+    TORN = "without the characters that chunk boundaries split"
 
 
 _APPEND = "append every fragment to the entry of its index; parse once, at the end"
 _BY_INDEX = "keep one entry per index, not one for the current call; parse once, at the end"
-_WITH_SPACES = "append fragments as they come: a space at the end of one belongs to the text"
-_INCREMENTALLY = "decode the whole stream with one incremental UTF-8 decoder, not each read"
-_FIRST = "take the arguments of the event that opens the call, too, and append all later ones"
+_WITH_SPACES = "append fragments unchanged: a space at the end of one belongs to the text"
+_INCREMENTALLY = "decode the whole stream with one incremental UTF-8 decoder, not each chunk"
+_FIRST = "also take the arguments of the event that opens the call, and append all later ones"
 HINTS: Mapping[ArgumentsDamage, str] = {
     ArgumentsDamage.EMPTIED: (
         "append every fragment after the event that opens the call; parse at the end"
@@ -167,7 +167,7 @@ HINTS: Mapping[ArgumentsDamage, str] = {
     ArgumentsDamage.CUT: "parse when the call has ended, not before; append every fragment",
     ArgumentsDamage.TRIMMED: _WITH_SPACES,
     ArgumentsDamage.GLUED: _WITH_SPACES,
-    ArgumentsDamage.ENCODED: "pass the arguments on as they came: they are JSON text already",
+    ArgumentsDamage.ENCODED: "pass the arguments on unchanged: they are JSON text already",
     ArgumentsDamage.DECODED: _INCREMENTALLY,
     ArgumentsDamage.TORN: _INCREMENTALLY,
 }
@@ -217,16 +217,20 @@ def relation(
     """
     text, pieces = heard.arguments, [piece for piece in said.fragments if piece]
     if not text.strip():
-        return Relation(ArgumentsDamage.EMPTIED, "the app repeats no arguments at all")
+        return Relation(ArgumentsDamage.EMPTIED, "the app repeats the call without arguments")
     if text.strip() == "{}":
-        return Relation(ArgumentsDamage.EMPTY_OBJECT, "the app repeats an empty object")
+        return Relation(
+            ArgumentsDamage.EMPTY_OBJECT, ("the app repeats the call with an empty object")
+        )
     for other in others:
         if other is not said and other.arguments and text == other.arguments:
             says = f"these are the arguments of call {other.index}"
             return Relation(ArgumentsDamage.OTHER_CALL, says)
     for first, second in pairwise([*others]):
         if text in (first.arguments + second.arguments, second.arguments + first.arguments):
-            says = f"the arguments of call {first.index} and call {second.index} are glued together"
+            says = (
+                f"the arguments of call {first.index} and call {second.index} are joined together"
+            )
             return Relation(ArgumentsDamage.MIXED, says)
     return (
         _of_fragments(text, said.arguments, pieces)
@@ -240,7 +244,7 @@ def relation(
 
 def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
     if text in pieces:
-        says = f"it is fragment {pieces.index(text) + 1} of {len(pieces)} alone"
+        says = f"it is only fragment {pieces.index(text) + 1} of {len(pieces)}"
         return Relation(ArgumentsDamage.ALONE, says)
     if whole and text == whole + whole:
         return Relation(ArgumentsDamage.DOUBLED, "it is the arguments twice")
@@ -270,14 +274,14 @@ def _doubled(text: str, pieces: Sequence[str]) -> str:
     if extra <= 0:
         return ""
     if text == "".join(piece + piece for piece in pieces):
-        return "every fragment comes twice"
+        return "every fragment appears twice"
     start = 0
     for number, piece in enumerate(pieces, 1):
         if not text.startswith(piece, start):
             return ""
         start += len(piece)
         if len(piece) == extra and text == whole[:start] + piece + whole[start:]:
-            return f"fragment {number} of {len(pieces)} comes twice"
+            return f"fragment {number} of {len(pieces)} appears twice"
     return ""
 
 
@@ -296,7 +300,7 @@ def _of_several(text: str, calls: Sequence[DeliveredCall]) -> Relation | None:
         used.add(longest)
         at += len(left[longest].popleft())
     names = " and ".join(f"call {index}" for index in sorted(used))
-    says = f"the fragments of {names} are mixed, in the order in which they came"
+    says = f"the fragments of {names} are mixed, in the order in which they arrived"
     return Relation(ArgumentsDamage.MIXED, says)
 
 
@@ -328,7 +332,8 @@ def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
         closed = _close_string(whole[:end])
         if closed and end < len(whole) and parse(closed).value == repeated.value:
             says = (
-                f"it is the first {number} of {len(pieces)} fragments, closed by a partial parser"
+                f"it is the first {number} of {len(pieces)} fragments, closed by a"
+                " partial-JSON parser"
             )
             return Relation(ArgumentsDamage.CUT, says)
     return None
@@ -377,9 +382,7 @@ def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
             if spaced:
                 says = "the white space at the ends of its fragments is missing, and no other"
                 return Relation(ArgumentsDamage.TRIMMED, says)
-            return Relation(
-                ArgumentsDamage.GLUED, "its words are glued together where fragments meet"
-            )
+            return Relation(ArgumentsDamage.GLUED, "its words run together where fragments meet")
     return None
 
 
@@ -397,12 +400,12 @@ def _encoded(text: str, whole: str) -> Relation | None:
     inner = repeated.value
     if isinstance(inner, str) and parse(inner).value == delivered.value:
         return Relation(
-            ArgumentsDamage.ENCODED, "it is the arguments' text, encoded as JSON once more"
+            ArgumentsDamage.ENCODED, "it is the arguments' text, encoded as JSON a second time"
         )
     if text.strip() == "[object Object]":
-        return Relation(ArgumentsDamage.ENCODED, "it is what JavaScript makes of an object as text")
+        return Relation(ArgumentsDamage.ENCODED, "it is what JavaScript prints for an object")
     if repeated.error and len(text) <= _MAX_LITERAL and _literal(text) == delivered.value:
-        return Relation(ArgumentsDamage.ENCODED, "it is Python's notation of the value, no JSON")
+        return Relation(ArgumentsDamage.ENCODED, "it is the value in Python's notation, not JSON")
     return None
 
 
@@ -428,8 +431,8 @@ def _decoded(said: DeliveredCall, heard: RepeatedCall) -> Relation | None:
     if lost and lost <= cut and all(_lost(one, other) for one, other in pairs):
         places = ", ".join(str(place + 1) for place in said.torn[:8])
         says = (
-            f"without {''.join(lost)!r}, whose bytes the end of a network read cut in two"
-            f" (fragment {places} of {len(said.fragments)})"
+            f"{''.join(lost)!r} is missing: a chunk boundary splits its bytes (fragment"
+            f" {places} of {len(said.fragments)})"
         )
         # Who filters such characters leaves none; who does not decode them leaves the others.
         others = not all(each.isascii() for each in leaves(heard.arguments))

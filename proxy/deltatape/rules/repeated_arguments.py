@@ -39,7 +39,7 @@ observed_rule(
 def sources_disagree(context: RuleContext) -> Iterator[Claim]:
     """One thing said in several places, and not the same."""
     calls = {(choice.index, call.index): call for choice, call in context.calls()}
-    found = observed(context, "T015", "nothing depends on it but what is shown")
+    found = observed(context, "T015", "only the displayed text depends on it")
     for seen, each in zip(context.observed("T015"), found, strict=False):
         call = None if seen.call is None else calls.get((seen.choice, seen.call))
         if call is None:
@@ -66,22 +66,27 @@ def _worth(context: RuleContext, call: ToolCall, seen: Observation, base: Claim)
 
 
 _END = (
-    "in the client, take the arguments from the event that ends the call, not from the deltas;"
-    " show the provider or gateway this tape"
+    "in the client, take the arguments from the event that ends the call, not from the"
+    " deltas; show the provider or gateway this tape"
 )
 _DELTAS = (
-    "in the client, take the arguments from the deltas, joined: they are JSON that the tool can"
-    " take, what the other event says is not, or nothing bears it out; show the provider this tape"
+    "in the client, take the arguments from the joined deltas: they are JSON that the tool"
+    " accepts, while those of the other event are not, or nothing confirms them; show the"
+    " provider this tape"
 )
 _OTHER = (
-    "in the client, take the arguments from the event that this is about: they are JSON that the"
-    " tool can take, the deltas are not; show the provider or gateway this tape"
+    "in the client, take the arguments from this event: they are JSON that the tool"
+    " accepts, the deltas are not; show the provider or gateway this tape"
 )
 _BOTH = (
-    "both are JSON that the tool can take, and the tape does not say which was meant: by the"
-    " protocol the event that ends the call counts; show the provider or gateway this tape"
+    "the tool accepts both, and the tape does not show which was intended: by the"
+    " protocol, the event that ends the call counts; show the provider or gateway this"
+    " tape"
 )
-_NEITHER = "no source has arguments that the tool can take: run none, and answer the call so"
+_NEITHER = (
+    "neither source has arguments that the tool accepts: do not run the call,"
+    " return an error as the tool result"
+)
 
 
 def _is_good(text: str, call: ToolCall, context: RuleContext) -> bool:
@@ -96,7 +101,7 @@ observed_rule(
     "T017",
     "empty-object-prefix",
     Severity.ERROR,
-    "repair the gateway; in the client, parse only when the call has ended",
+    "fix the gateway; in the client, parse only when the call has ended",
 )
 
 
@@ -147,7 +152,9 @@ def _repetition(context: RuleContext, call: ToolCall, texts: list[str]) -> Claim
 
 
 def _damaged(context: RuleContext, call: ToolCall, found: FragmentTrace) -> Claim:
-    without = ": only without that are they what the tool's schema allows" if found.fits else ""
+    without = (
+        "; only without the repetition does the tool's schema allow them" if found.fits else ""
+    )
     return Claim(
         message=f"in the arguments of {label(call)}, {repeated(found, call.fragments)}"
         f"{without}{f'; {found.proof}' if found.proof else ''}",
@@ -162,9 +169,15 @@ def _damaged(context: RuleContext, call: ToolCall, found: FragmentTrace) -> Clai
 
 def _doubtful(call: ToolCall, found: FragmentTrace) -> Claim:
     return Claim(
-        message=f"in the arguments of {label(call)}, {repeated(found, call.fragments)}: sent twice,"
-        " or meant so",
-        hint="compare the value with what the tool should get; nothing else speaks for a defect",
+        message=(
+            f"in the arguments of {label(call)}, {repeated(found, call.fragments)}; the"
+            " tape does not show whether it was sent twice by mistake or the text"
+            " repeats itself"
+        ),
+        hint=(
+            "compare the value with what the tool should get; the JSON is valid and"
+            " nothing else indicates a defect"
+        ),
         blame=None,
         confidence=Confidence.POSSIBLE,
         severity=Severity.INFO,

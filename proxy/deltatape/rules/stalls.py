@@ -20,8 +20,8 @@ from deltatape.rules.progress import (
 from deltatape.rules.rule import exchange_rule
 
 ALIVE = (
-    Excluded("the recorder was held up", "keep-alives passed through it meanwhile"),
-    Excluded("the connection was broken", "keep-alives came over it meanwhile"),
+    Excluded("the recorder was held up", "keep-alives passed through it during this time"),
+    Excluded("the connection was broken", "keep-alives came over it during this time"),
 )
 """Why a silence with signs of life is that of whoever sent these."""
 _QUIET = 0.7
@@ -30,8 +30,8 @@ _THEN = {
     EndReason.COMPLETE: "the response ended",
     EndReason.UPSTREAM_CLOSED: "the upstream closed the connection",
     EndReason.UPSTREAM_RESET: "the connection was reset",
-    EndReason.CLIENT_CLOSED: "the client gave up",
-    EndReason.TIMEOUT: "the recorder gave up",
+    EndReason.CLIENT_CLOSED: "the client disconnected",
+    EndReason.TIMEOUT: "the recorder timed out",
     EndReason.REFUSED: "the connection failed",
     EndReason.STOPPED: "the recorder was stopped",
 }
@@ -62,16 +62,20 @@ def stall(context: RuleContext) -> Iterator[Claim]:
 
 _HINTS = {
     SilencePhase.BEFORE_FIRST: (
-        "a long prompt, a reasoning model or a queue; show the user that you wait"
+        "a long prompt, a reasoning model or a queue; show the user that the app is waiting"
     ),
-    SilencePhase.IN_TEXT: "in the client, time progress instead of bytes, and offer to ask again",
+    SilencePhase.IN_TEXT: (
+        "in the client, set a timeout on progress instead of bytes, and offer to ask again"
+    ),
     SilencePhase.IN_ARGUMENTS: (
-        "ask for fine-grained streaming of arguments, or allow for it in timeouts"
+        "request fine-grained streaming of arguments, or allow for such pauses in timeouts"
     ),
     SilencePhase.AFTER_CALL: (
-        "the call was whole: a client may run it when the finish reason is there"
+        "the call was complete: a client may run it as soon as the finish reason is there"
     ),
-    SilencePhase.BEFORE_END: "end at the terminal event instead of waiting for the end of the body",
+    SilencePhase.BEFORE_END: (
+        "stop reading at the terminal event instead of waiting for the end of the body"
+    ),
 }
 
 
@@ -79,7 +83,9 @@ def _stall_hint(context: RuleContext, silence: Silence) -> str:
     if not _is_known(silence, context.settings.stall_s):
         return NOT_WATCHED
     if context.reply.from_app and silence.phase is SilencePhase.AFTER_CALL:
-        return "the tool takes that long, or hangs: tell the page that it runs, and limit its time"
+        return (
+            "the tool is slow or hangs: show the page that it is running, and set a timeout for it"
+        )
     return _HINTS[silence.phase]
 
 
@@ -110,9 +116,9 @@ def _stall_message(context: RuleContext, silence: Silence) -> str:
 
 def _then(context: RuleContext, silence: Silence) -> str:
     if not silence.open:
-        return "then it went on"
+        return "then data came again"
     if context.exchange.open:
-        return "and it still goes on"
+        return "the exchange is still going on"
     end = context.exchange.end
     return f"then {_THEN[end.reason]}" if end else "then the tape ends"
 
@@ -179,8 +185,8 @@ def _result_hint(context: RuleContext, silence: Silence) -> str:
     if context.exchange.sent is None:
         return "check the upstream's address, DNS, the proxy settings and the network"
     return (
-        "ask again with the same history, the tools need not run again; in the client, limit the"
-        " time to the first byte"
+        "send the same history again, without running the tools again; in the client, set"
+        " a timeout for the first byte"
     )
 
 
@@ -207,7 +213,7 @@ def _result_message(context: RuleContext, silence: Silence) -> str:
     exchange = context.exchange
     start_ns = exchange.request.t_ns
     if exchange.sent:
-        gone = f"left {_seconds(exchange.sent.t_ns - start_ns)} after it came"
+        gone = f"was sent upstream after {_seconds(exchange.sent.t_ns - start_ns)}"
     else:
         gone = "never left" if exchange.response is None else "left"
     status = f"status {exchange.response.status} and then " if exchange.response else ""
@@ -238,10 +244,10 @@ def _client(context: RuleContext, silence: Silence) -> str:
     exchange = context.exchange
     waited = _seconds(silence.end_ns - exchange.request.t_ns)
     if exchange.end is None:
-        ongoing = "it still goes on" if exchange.open else "then the tape breaks off"
+        ongoing = "and the exchange is still going on" if exchange.open else "then the tape ends"
         return f"the client had waited {waited}, {ongoing}"
     if exchange.end.reason is EndReason.CLIENT_CLOSED:
-        return f"the client gave up after {waited}"
+        return f"the client disconnected after {waited}"
     ended = _STILL_THERE[exchange.end.reason]
     return f"the client was still there {waited} after its request, {ended}"
 
@@ -250,7 +256,7 @@ _STILL_THERE = {
     EndReason.COMPLETE: "when the response ended",
     EndReason.UPSTREAM_CLOSED: "when the upstream closed the connection",
     EndReason.UPSTREAM_RESET: "when the connection was reset",
-    EndReason.TIMEOUT: "when the recorder gave up",
+    EndReason.TIMEOUT: "when the recorder timed out",
     EndReason.REFUSED: "when the connection failed",
     EndReason.STOPPED: "when the recorder was stopped",
 }
@@ -280,8 +286,8 @@ def slow_client(context: RuleContext) -> Iterator[Claim]:
     coded = len(context.stream.body) != len(context.exchange.body)
     shown = 0 if coded else offset
     yield Claim(
-        message=f"the client took byte {offset} of the body {seconds:.1f} s after it came",
-        hint="look at what the application does between two reads",
+        message=f"the client took byte {offset} of the body {seconds:.1f} s after it arrived",
+        hint="check what the app does between two reads",
         blame=Blame.APP,
         confidence=Confidence.PROVEN,
         place=Place(span=Span(shown, shown), t_ns=worst.end_ns, line=worst.line),

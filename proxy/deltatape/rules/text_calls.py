@@ -103,7 +103,7 @@ def tool_call_in_text(context: RuleContext) -> Iterator[Claim]:
 def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
     if written.channel is Channel.REASONING:
         return Claim(
-            message=f"{where(written)}: the model thinks of a call",
+            message=f"{where(written)}: the model is only thinking about a call",
             hint="do not execute it",
             blame=None,
             confidence=Confidence.POSSIBLE,
@@ -111,8 +111,8 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
         )
     if is_structured(choice, written):
         return Claim(
-            message=f"{where(written)} came as a tool call too",
-            hint="run it once; do not show the markup",
+            message=f"{where(written)} was also sent as a tool call",
+            hint="run the call once; do not show the markup",
             blame=Blame.UPSTREAM,
             confidence=Confidence.LIKELY,
             severity=Severity.WARNING,
@@ -122,24 +122,34 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
         known = "is none of the request's tools" if context.asked.tools else f"came {none}"
         return Claim(
             message=f"{where(written)} {known}; the reply has no such tool call",
-            hint="offer the tools in the request, or look for the prompt that asks for such calls",
+            hint="offer the tools in the request, or find the prompt that asks for such calls",
             blame=Blame.MODEL if context.asked.tools else None,
             confidence=Confidence.POSSIBLE,
             severity=Severity.WARNING,
         )
     if is_followed(choice, written) or is_told_of(context.asked, written):
         return Claim(
-            message=f"{where(written)} is of an offered tool; the text may only be about it:"
-            " it goes on behind the call, or the request speaks of the notation",
-            hint="nothing to do if the answer explains calls; else set the server's tool parser",
+            message=(
+                f"{where(written)} names an offered tool, but may only be an example:"
+                " more text follows it, or the request mentions the notation"
+            ),
+            hint=(
+                "nothing to do if the answer explains calls; otherwise configure the"
+                " server's tool parser"
+            ),
             blame=None,
             confidence=Confidence.POSSIBLE,
             severity=Severity.INFO,
         )
     return Claim(
-        message=f"{where(written)} is of an offered tool, and the reply has no such tool call:"
-        " the server's tool parser missed it",
-        hint="set the server's tool parser to this notation, and use the model's chat template",
+        message=(
+            f"{where(written)} names an offered tool, and the reply has no such tool"
+            " call: the server's tool parser missed it"
+        ),
+        hint=(
+            "configure the server's tool parser for this notation, and use the model's"
+            " chat template"
+        ),
         blame=Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
     )
@@ -158,17 +168,19 @@ def unclosed_text_tool_call(context: RuleContext) -> Iterator[Claim]:
 def _unclosed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
     call = written.call
     whole = call.name is not None and parse(call.arguments).error is None
-    missing = "its arguments are whole, the closing tag is missing" if whole else "it is cut off"
+    missing = (
+        "its arguments are complete, but the closing tag is missing" if whole else "it is cut off"
+    )
     why, blame, confidence = _what_ended(context, choice)
     severity = Severity.WARNING if whole else Severity.ERROR
     if written.channel is Channel.REASONING:
         severity = Severity.INFO
     if context.asked.tools and is_told_of(context.asked, written):
         severity, blame = Severity.INFO, None
-        why = f"{why}; the request speaks of the notation, so the text may only be about it"
+        why = f"{why}; the request mentions the notation, so this may only be an example"
     return Claim(
         message=f"{where(written)} is not closed: {missing}; {why}",
-        hint="do not run it; give up an open call with an error when the stream ends",
+        hint="do not run it; when the stream ends, treat an open call as an error",
         blame=blame,
         confidence=confidence,
         severity=severity,
@@ -181,7 +193,7 @@ def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None
     if finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         return f"the provider cut the reply (finish reason {reason!r})", None, Confidence.PROVEN
     if reason is not None:
-        return "the reply went on to its regular end", Blame.UPSTREAM, Confidence.LIKELY
+        return "the reply nevertheless ended normally", Blame.UPSTREAM, Confidence.LIKELY
     if context.exchange.cut:
-        return "the stream was cut", None, Confidence.LIKELY
+        return "the connection broke", None, Confidence.LIKELY
     return "the stream ended without a finish reason", None, Confidence.LIKELY

@@ -160,8 +160,10 @@ def _recoded(text: _Text, got: str) -> TextChange | None:
                 f"with its UTF-8 read as {name}: {_near_special(got)}",
                 Excluded(
                     "the app changed characters on purpose",
-                    "every character beyond ASCII became the characters that its bytes are in"
-                    f" {name}, and nothing else was changed",
+                    (
+                        "every non-ASCII character became the characters that its UTF-8 bytes"
+                        f" are in {name}, and nothing else changed"
+                    ),
                 ),
             )
     if _REPLACED in got and _REPLACED not in said:
@@ -174,12 +176,14 @@ def _replaced(text: _Text, got: str) -> TextChange | None:
         return None
     count = len(_REPLACED_RUN.findall(got))
     return _encoding(
-        f"with U+FFFD in place of characters, at {count} of its places: {_near_special(got)}",
+        f"with {count} U+FFFD in place of characters: {_near_special(got)}",
         Excluded("the model wrote U+FFFD", "the delivered text has none"),
         Excluded(
             "the app changed characters on purpose",
-            "U+FFFD is what a decoder writes for half a character: the bytes of one were decoded"
-            " in two pieces",
+            (
+                "a decoder writes U+FFFD for half a character: the bytes of a character were"
+                " decoded in two chunks"
+            ),
         ),
     )
 
@@ -216,14 +220,18 @@ def _left_out(text: _Text, got: str) -> TextChange | None:
     kept = missing & set(got)
     others = any(each.isalpha() and not each.isascii() for each in got)
     torn = all(_piece_at(text, place) in text.torn for place in lost)
-    told = f"without {_quoted(''.join(said[place] for place in lost[:8]))}: {_near(said, lost[0])}"
+    told = (
+        "without the characters"
+        f" {', '.join(map(_quoted, dict.fromkeys(said[place] for place in lost[:8])))},"
+        f" near {_near(said, lost[0])}"
+    )
     if torn:
         return _encoding(
             told,
             Excluded(
                 "the app filters characters",
-                "the bytes of just these were cut in two by the end of a network read"
-                + (", and the same characters elsewhere are kept" if kept else ""),
+                "a chunk boundary splits the bytes of exactly these characters"
+                + (", and the same characters are kept elsewhere" if kept else ""),
             ),
         )
     if not (kept or (letters and others)):
@@ -231,7 +239,7 @@ def _left_out(text: _Text, got: str) -> TextChange | None:
     because = (
         f"{_quoted(min(kept))} is kept elsewhere in the same text"
         if kept
-        else "other letters of the kind are kept"
+        else "other letters of this kind are kept"
     )
     excluded = Excluded("the app filters characters", because)
     return _encoding(told, excluded, confidence=Confidence.LIKELY)
@@ -271,17 +279,20 @@ def _doubled(text: _Text, got: str) -> TextChange | None:
     half = len(got) - len(said)
     around = half >= len(said) and got.startswith(said) and got.endswith(said)
     if around and not got[len(said) : half].strip():
-        return _twice("twice", "the wire delivered it once")
+        return _twice("twice", "the provider delivered it once")
     if len(pieces) > 1 and got == "".join(piece * 2 for piece in pieces).strip():
         return _twice(
-            f"with each of its {len(pieces)} fragments doubled", "the wire delivered each once"
+            f"with each of its {len(pieces)} fragments duplicated",
+            ("the provider delivered each one once"),
         )
     long = len(pieces) > 1 and len(got) == sum(text.ends)
     if long and got == "".join(said[:end] for end in text.ends):
         return _twice(
-            f"as a row of snapshots: at each of its {len(pieces)} fragments all that had come so"
-            " far was appended",
-            "the wire delivered each fragment once",
+            (
+                f"as a series of snapshots: for each of its {len(pieces)} fragments, all text"
+                " up to it was appended"
+            ),
+            "the provider delivered each fragment once",
         )
     return None
 
@@ -293,10 +304,10 @@ def _twice(told: str, because: str) -> TextChange:
         where="all",
         confidence=Confidence.PROVEN,
         excluded=(
-            Excluded("the model said it twice", because),
+            Excluded("the model wrote it twice", because),
             Excluded(
-                "the app put something around the text on purpose",
-                "the message holds the delivered fragments again, and nothing else",
+                "the app added text around it on purpose",
+                "the message is exactly the delivered fragments, repeated",
             ),
         ),
     )
@@ -306,10 +317,10 @@ def repeated_message(copies: int) -> TextChange:
     """What to say of a text that is whole, and stands in several messages in a row."""
     return TextChange(
         damage=TextDamage.DOUBLED,
-        told=f"{copies} times, each time in a message of its own",
+        told=f"{copies} times, each in a separate message",
         where="all",
         confidence=Confidence.LIKELY,
-        excluded=(Excluded("the model said it twice", "the wire delivered it once"),),
+        excluded=(Excluded("the model wrote it twice", "the provider delivered it once"),),
     )
 
 
@@ -335,16 +346,16 @@ def _one_more(text: _Text, got: str) -> TextChange | None:
             return None
         return TextChange(
             damage=TextDamage.DOUBLED,
-            told=f"with {text.nth(first, place)} doubled: {_near(got, end)}",
+            told=f"with {text.nth(first, place)} duplicated: {_near(got, end)}",
             where=f"{first}",
             confidence=Confidence.PROVEN
             if _splits_word(said[: end - more], double) or _splits_word(double, said[end:])
             else Confidence.LIKELY,
             excluded=(
-                Excluded("the model said it twice", "the wire delivered it once"),
+                Excluded("the model wrote it twice", "the provider delivered it once"),
                 Excluded(
                     "somebody edited the text",
-                    "what is there twice begins and ends just as the wire's fragments do",
+                    "the duplicated text begins and ends exactly where delivered fragments do",
                 ),
             ),
         )
@@ -386,7 +397,10 @@ def _first_lost(text: _Text, heard: str, last: int) -> TextChange | None:
     excluded = [
         Excluded(
             "the app cut off the beginning on purpose",
-            f"what is left begins inside a word, just where {_count(last + 1)} of the wire ends",
+            (
+                f"the text now begins inside a word, exactly where {_count(last + 1)} of the"
+                " delivered text ends"
+            ),
         )
     ]
     if _splits_word(lost, left):
@@ -395,15 +409,15 @@ def _first_lost(text: _Text, heard: str, last: int) -> TextChange | None:
         return None
     elif left[0] in _CLOSING or heard[0].isspace() or (left.strip()[0].islower() and _rises(lost)):
         how = (
-            f"what is left begins with {_quoted(heard[0])}"
+            f"the text now begins with {_quoted(heard[0])}"
             if left[0] in _CLOSING or heard[0].isspace()
-            else "what is left begins in the middle of a sentence"
+            else "the text now begins in the middle of a sentence"
         )
         confidence = Confidence.LIKELY
         excluded = [
             Excluded(
                 "the app cut off the beginning on purpose",
-                f"{how}, just where the first fragment of the wire ends",
+                f"{how}, exactly where the first delivered fragment ends",
             )
         ]
     else:
@@ -436,18 +450,18 @@ def _last_lost(text: _Text, got: str, first: int) -> TextChange | None:
     told = "its last fragment" if alone else f"its last {len(text.pieces) - first} fragments"
     because = ""
     if inside and alone and not _is_round(len(got)):
-        confidence, because = Confidence.PROVEN, "it ends inside a word"
+        confidence, because = Confidence.PROVEN, "the text now ends inside a word"
     elif inside and (alone or not _is_round(len(got))):
         confidence = Confidence.POSSIBLE
     elif not alone or len(text.pieces) < _FEW or _is_round(len(got)):
         return None
     elif got[-1] not in _ENDS and text.whole[-1] in _ENDS:
-        confidence, because = Confidence.LIKELY, "it ends in the middle of a sentence"
+        confidence, because = Confidence.LIKELY, "the text now ends in the middle of a sentence"
     else:
         confidence = Confidence.POSSIBLE
     excluded = Excluded(
-        "the app cut the text to a length, or at a stop word, on purpose",
-        f"{because}, just where the last fragment of the wire begins",
+        "the app cut the text at a maximum length, or at a stop word, on purpose",
+        f"{because}, exactly where the last delivered fragment begins",
     )
     return TextChange(
         damage=TextDamage.LOST,
@@ -486,7 +500,9 @@ def _one_gap(text: _Text, got: str) -> TextChange | None:
         inside = _splits_word(said[:start], lost) or _splits_word(lost, said[start + less :])
         if not inside and (last > first or len(text.pieces) < _FEW):
             return None
-        because = "what is missing begins or ends inside a word, just as the wire's fragments do"
+        because = (
+            "the missing text begins or ends inside a word, exactly where delivered fragments do"
+        )
         confidence = Confidence.PROVEN if last == first else Confidence.LIKELY
         return TextChange(
             damage=TextDamage.LOST,
@@ -516,14 +532,16 @@ def _swapped(text: _Text, got: str) -> TextChange | None:
             return None
         return TextChange(
             damage=TextDamage.ORDER,
-            told=f"with fragments {first + 1} and {first + 2} of {len(pieces)} in each other's"
-            f" place: {_near(got, start)}",
+            told=(
+                f"with fragments {first + 1} and {first + 2} of {len(pieces)} swapped:"
+                f" {_near(got, start)}"
+            ),
             where=f"{first}",
             confidence=Confidence.PROVEN,
             excluded=(
                 Excluded(
                     "somebody edited the text",
-                    "it is the same text but for two neighbours among the wire's fragments",
+                    "the text is the same except that two adjacent fragments are swapped",
                 ),
             ),
         )
@@ -551,15 +569,15 @@ def _several(text: _Text, got: str) -> TextChange | None:
         return None
     inside = [place for place in words if _is_inside_word(text, place)]
     if lost in ([*range(0, len(text.pieces), 2)], [*range(1, len(text.pieces), 2)]):
-        because = "every second fragment of the wire is missing"
+        because = "every second fragment is missing"
     elif lost and (len(words) > len(text.pieces) / 2 or not inside):
         return None
     else:
         what = "missing" if lost else "doubled"
-        because = f"what is {what} begins and ends just as the wire's fragments do"
+        because = f"the {what} text begins and ends exactly where delivered fragments do"
     shown = ", ".join(_quoted(text.pieces[place]) for place in words[:3])
     many = f"{len(words)} of its {len(text.pieces)} fragments"
-    told = f"without {many} ({shown})" if lost else f"with {many} doubled ({shown})"
+    told = f"without {many} ({shown})" if lost else f"with {many} duplicated ({shown})"
     return TextChange(
         damage=TextDamage.LOST if lost else TextDamage.DOUBLED,
         told=told,
@@ -604,8 +622,8 @@ def _trimmed(text: _Text, got: str) -> TextChange | None:
     kept = len(got.split()) > 1
     if joined < (_FEW - 1 if kept else _RUN_TOGETHER):
         return None
-    words = f"where fragments meet, {joined + 1} words run together"
-    because = f"{words}; within fragments it is kept" if kept else words
+    words = f"{joined + 1} words run together where fragments meet"
+    because = f"{words}; white space within fragments is kept" if kept else words
     return TextChange(
         damage=TextDamage.TRIMMED,
         told=f"with the white space of {how} stripped: {_quoted(got[:40])}",

@@ -33,7 +33,10 @@ def call_against_choice(context: RuleContext) -> Iterator[Claim]:
 def _forbidden(call: str, choice: str) -> Claim:
     return Claim(
         message=f"{call} was made although the request's tool choice is {excerpt(choice, 60)!r}",
-        hint="do not run it; where the server ignores the choice, leave the tools out",
+        hint=(
+            "do not run it; if the server ignores the tool choice, leave the tools out of"
+            " the request"
+        ),
         blame=Blame.UPSTREAM,
         confidence=Confidence.PROVEN,
         evidence=f"tool choice {choice!r}",
@@ -45,7 +48,7 @@ _OLLAMA = "ollama"
 """A server that documents that it knows no tool choice, and how it calls its own API."""
 _MARK = '"fp_ollama"'
 """The fingerprint of its OpenAI-compatible answers."""
-_SENT_TWICE = Excluded("the calls are one that was sent twice", "their names or arguments differ")
+_SENT_TWICE = Excluded("the calls are duplicates of one", "their names or arguments differ")
 _IGNORES = "this server documents that it ignores it"
 
 
@@ -65,8 +68,10 @@ def _too_many(context: RuleContext, choice: Choice) -> Claim:
     claim = Claim(
         message=f"the request forbids parallel calls, and the reply has"
         f" {len(choice.tool_calls)}: {', '.join(map(label, choice.tool_calls[:4]))}",
-        hint="answer every call that came; where the server ignores the option, ask for one"
-        " call in the prompt",
+        hint=(
+            "answer every delivered call; if the server ignores the option, ask for one"
+            " call in the prompt"
+        ),
         blame=Blame.UPSTREAM,
         confidence=Confidence.POSSIBLE if equal else Confidence.LIKELY,
         excluded=() if equal else (_SENT_TWICE,),
@@ -79,9 +84,15 @@ def _none_at_all(context: RuleContext, choice: Choice) -> Claim:
     wanted = excerpt(context.asked.tool_choice or "", 60)
     ignores = _ignores_choices(context)
     return Claim(
-        message=f"the tool choice {wanted!r} demands a call, and the reply has none (finish"
-        f" reason {choice.finish_reason_raw!r})" + (f"; {_IGNORES}" if ignores else ""),
-        hint="ask again where no call came; look up whether the server knows the tool choice",
+        message=(
+            f"the tool choice {wanted!r} requires a call, but the reply has none"
+            f" (finish reason {choice.finish_reason_raw!r})"
+        )
+        + (f"; {_IGNORES}" if ignores else ""),
+        hint=(
+            "send the request again if no call came; check whether the server supports"
+            " the tool choice"
+        ),
         blame=None if ignores else Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
         severity=Severity.INFO if ignores else Severity.ERROR,
@@ -90,7 +101,7 @@ def _none_at_all(context: RuleContext, choice: Choice) -> Claim:
         evidence=choice.text or (last.data if last else ""),
         excluded=(
             Excluded("a limit or a filter cut the reply", "the finish reason is a normal end"),
-            Excluded("the model refused", "there is no refusal"),
+            Excluded("the model refused", "the reply has no refusal"),
         ),
     )
 
@@ -120,8 +131,9 @@ def tool_call_on_small_talk(turn: Turn) -> Iterator[Claim]:
         return
     tools = names(*(call.name for call in called[:3])) or "a tool without a name"
     yield Claim(
-        message=f"the user says only {excerpt(digest.small_talk, 80)!r}, and the model"
-        f" calls {tools}",
+        message=(
+            f"the user only says {excerpt(digest.small_talk, 80)!r}, but the model calls {tools}"
+        ),
         hint="say in the instructions that greetings, thanks and farewells need no tool",
         blame=Blame.MODEL,
         confidence=Confidence.LIKELY,

@@ -40,7 +40,7 @@ _ORPHAN = (
     " their ids"
 )
 _TRIMMED = "when a history is shortened, drop a call and its result together"
-_TWICE = "run a call once: either while it streams or when it has ended, told apart by its id"
+_TWICE = "run a call once: either while it streams, or after it has ended; compare ids"
 
 
 def _orphan_hint(orphan: OrphanResult) -> str:
@@ -60,30 +60,28 @@ def _orphan_excluded(orphan: OrphanResult) -> tuple[Excluded, ...]:
     reply = orphan.delivered.reply.exchange if orphan.delivered else 0
     return (
         Excluded(
-            "the history was shortened in front",
+            "the history was shortened at the beginning",
             f"all of the history of #{reply}, which delivered the call, is still there",
         ),
         Excluded(
-            "the id is another conversation's, or an example's",
-            f"#{reply} delivered the call to just this history",
+            "the id belongs to another conversation, or to an example",
+            f"#{reply} delivered the call to exactly this history",
         ),
     )
 
 
 def _orphan_message(turn: Turn, orphan: OrphanResult) -> str:
-    refused = f"; the provider refused it ({turn.digest.status})" if turn.digest.refused else ""
+    refused = f"; the provider rejected it ({turn.digest.status})" if turn.digest.refused else ""
     if orphan.delivered and orphan.twice:
         call = called_in(orphan.delivered)
-        return (
-            f"the request brings a second result of {call}, which the wire delivered once{refused}"
-        )
+        return f"the request has a second result of {call}, which was delivered once{refused}"
     if orphan.delivered:
         of = f"{called_in(orphan.delivered)}, but no assistant message in it has that call"
     else:
         shown = excerpt(orphan.call_id, 60)
         of = f"the call {shown!r}, which no assistant message in it has"
     trimmed = ": the history was cut off between the two" if orphan.trimmed else ""
-    return f"the request brings the result of {of}{trimmed}{refused}"
+    return f"the request has the result of {of}{trimmed}{refused}"
 
 
 @turn_rule("C005", "missing-tool-result", Severity.ERROR)
@@ -93,7 +91,7 @@ def missing_tool_result(turn: Turn) -> Iterator[Claim]:
         delivered = missing.delivered
         yield Claim(
             message=_missing_message(turn, missing),
-            hint="answer every call before the history goes on, if only with an error",
+            hint="answer every call before the history continues, if only with an error",
             blame=Blame.APP,
             confidence=_missing_confidence(turn),
             severity=None if turn.digest.refused else Severity.WARNING,
@@ -121,8 +119,8 @@ def _missing_confidence(turn: Turn) -> Confidence:
 def _missing_excluded(turn: Turn) -> tuple[Excluded, ...]:
     if not turn.digest.refused:
         return ()
-    refused = f"it refused the request with {turn.digest.status}"
-    return (Excluded("the provider takes a history without the result", refused),)
+    refused = f"it rejected the request with {turn.digest.status}"
+    return (Excluded("the provider accepts a history without the result", refused),)
 
 
 def _missing_message(turn: Turn, missing: MissingResult) -> str:
@@ -132,10 +130,12 @@ def _missing_message(turn: Turn, missing: MissingResult) -> str:
         call = f"a call ({names(missing.call.name, missing.call.id)})"
     status = turn.digest.status
     if turn.digest.refused:
-        then = f"; the provider refused the request ({status})"
+        then = f"; the provider rejected the request ({status})"
     else:
-        then = "; this provider took it" if status is not None and not turn.digest.failed else ""
-    return f"the history goes on after {call} without its result{then}"
+        then = (
+            "; this provider accepted it" if status is not None and not turn.digest.failed else ""
+        )
+    return f"the history continues after {call} without its result{then}"
 
 
 @turn_rule("C015", "results-swapped", Severity.ERROR)
@@ -146,15 +146,17 @@ def results_swapped(turn: Turn) -> Iterator[Claim]:
     first = turn.swapped[0]
     calls = " and ".join(dict.fromkeys(called_in(each.call) for each in turn.swapped[:3]))
     yield Claim(
-        message=f"the results of {calls} are swapped: each names what another call was"
-        " asked for, and nothing of its own",
-        hint="keep each call's id with its task: tools end in an order of their own",
+        message=(
+            f"the results of {calls} are swapped: each mentions the arguments of the"
+            " other call, and none of its own"
+        ),
+        hint="keep the id of each call with its task: tools finish in any order",
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
-        evidence=f"the result for {first.call.call.id!r} speaks of {first.about.call.arguments}",
+        evidence=f"the result for {first.call.call.id!r} mentions {first.about.call.arguments}",
         excluded=(
             Excluded(
-                "a result speaks of other things, too",
+                "a result mentions other things, too",
                 "at least two of them name only the arguments of another call",
             ),
         ),
@@ -170,14 +172,14 @@ _REPRS = (
     (re.compile(r"\[object [A-Z]\w*\](?:, ?\[object [A-Z]\w*\])*"), "an object turned into text"),
     (re.compile(r"Promise \{.*\}", re.DOTALL), "a promise that nobody awaited"),
     # Python
-    (re.compile(rf"<coroutine object .+ {_ADDRESS}>"), "a coroutine that nobody awaited"),
-    (re.compile(r"<_?(?:asyncio\.)?(?:Task|Future) .+>", re.DOTALL), "a task that nobody awaited"),
+    (re.compile(rf"<coroutine object .+ {_ADDRESS}>"), "a coroutine that was not awaited"),
+    (re.compile(r"<_?(?:asyncio\.)?(?:Task|Future) .+>", re.DOTALL), "a task that was not awaited"),
     (
         re.compile(rf"<(?:async_)?generator object .+ {_ADDRESS}>"),
-        "a generator that nobody has run through",
+        "a generator that was not consumed",
     ),
-    (re.compile(r"<(?:bound method|function) .+>", re.DOTALL), "a function that nobody called"),
-    (re.compile(rf"<[\w.]+(?: object)? {_ADDRESS}>"), "an object without a text of its own"),
+    (re.compile(r"<(?:bound method|function) .+>", re.DOTALL), "a function that was not called"),
+    (re.compile(rf"<[\w.]+(?: object)? {_ADDRESS}>"), "an object without a text representation"),
     (re.compile(r"<Response \[\d{3}\]>"), "a response instead of its body"),
     # Ruby, Java, .NET
     (
@@ -232,7 +234,7 @@ def _unserialised(result: HistoryMessage, text: str, what: str, call: RepeatedCa
         confidence=confidence,
         severity=severity,
         evidence=result.content,
-        excluded=(Excluded("the tool printed that", because),)
+        excluded=(Excluded("the tool printed this text", because),)
         if confidence is Confidence.LIKELY
         else (),
     )

@@ -13,13 +13,14 @@ from deltatape.rules.loss import is_exhausted, is_own_patience, is_refusal, unwa
 from deltatape.rules.rule import exchange_rule
 
 LEFT = "the client closed the connection"
-GAVE_UP = "the client gave up after"
+DISCONNECTED = "the client disconnected"
+GAVE_UP = f"{DISCONNECTED} after"
 """How the message begins where a client left an answer that had been silent for a while."""
-TIMED_OUT = "as long as its read timeout"
+TIMED_OUT = "equal to its read timeout"
 """What the message says where the client's own head tells that its timeout has come."""
 STALLED = "a stall of the upstream"
 """What it says where the silence was too long for a timeout to be too short."""
-NOT_SENT = "the request had not left yet"
+NOT_SENT = "before the request was sent upstream"
 """What it says where the upstream had not even been asked."""
 _NOTICED_NS = 1 * NS
 """A silence that is shorter is no reason to leave."""
@@ -64,18 +65,21 @@ class _Ending:
 
 
 _TRIED = (
-    Excluded("the client left first", "it was still connected when the other side ended"),
+    Excluded(
+        "the client disconnected first",
+        ("it was still connected when the other side closed the connection"),
+    ),
     Excluded(
         "the recorder cut it, or lost the rest",
-        "it was not stopped, had what it needs to connect, and wrote all that it read",
+        "the recorder was not stopped, could connect, and wrote everything that it read",
     ),
 )
 _CLOSED_HINT = (
-    "look for idle timeouts and restarts of servers and proxies between here and the provider"
+    "check idle timeouts and restarts of servers and proxies between here and the provider"
 )
 _ENDINGS = {
     EndReason.UPSTREAM_CLOSED: _Ending(
-        "the upstream closed the connection before the response was whole",
+        "the upstream closed the connection before the response was complete",
         _CLOSED_HINT,
         Blame.TRANSPORT,
     ),
@@ -83,46 +87,50 @@ _ENDINGS = {
         "the connection to the upstream was reset", _CLOSED_HINT, Blame.TRANSPORT
     ),
     EndReason.TIMEOUT: _Ending(
-        "the recorder gave up waiting for the upstream",
-        "nothing came from the upstream: look at the network and at the provider's status",
+        "the recorder timed out waiting for the upstream",
+        "nothing came from the upstream: check the network and the provider's status",
         Blame.TRANSPORT,
     ),
     EndReason.REFUSED: _Ending(
-        "there was no connection to the upstream",
+        "the recorder could not connect to the upstream",
         "check the upstream's address, DNS, the proxy settings and the certificate",
         Blame.TRANSPORT,
     ),
     EndReason.STOPPED: _Ending(
-        "the recorder was stopped while the response was still coming",
-        "nothing is known of what came after: tape it again and let it finish",
+        "the recorder was stopped during the response",
+        "the tape does not show what came afterwards: record again and let it finish",
         None,
     ),
     None: _Ending(
-        "the tape breaks off: the recorder died before this response had ended",
-        "nothing is known of what came after: tape it again",
+        "the tape ends: the recorder was killed or crashed before this response had ended",
+        "the tape does not show what came afterwards: record again",
         None,
     ),
 }
 _UNSEEN = _Ending(
-    "the tape breaks off before the end of this response, although the recorder went on: it could"
-    " not write on",
-    "nothing is known of what came after; the recorder said why when it ran: tape it again",
+    (
+        "the tape ends before the end of this response, although the recorder kept running: it"
+        " could not write any more"
+    ),
+    (
+        "the tape does not show what came afterwards; the recorder printed the reason when it"
+        " ran: record again"
+    ),
     None,
 )
 _EXHAUSTED = _Ending(
-    "the recorder could not connect: its own machine had no descriptor, memory or port left",
-    "raise the limit (ulimit -n) for the recorder, or end what holds so many connections",
+    "the recorder could not connect: its machine had no file descriptors, memory or ports left",
+    "raise the limit (ulimit -n) for the recorder, or close what uses so many connections",
     None,
 )
 _NOT_TAKEN = _Ending(
-    "the recorder refused the head of the response, and ended the exchange itself",
-    "others may take such a head: tape it with the other recorder (--via mitm), and report it with"
-    " the tape",
+    "the recorder rejected the head of the response, and ended the exchange itself",
+    "other recorders may accept such a head: record with --via mitm, and report it with the tape",
     None,
 )
 _IMPATIENT = _Ending(
-    "the recorder's own patience ended",
-    "give mitmproxy a longer tcp_timeout; why nothing came is told as a silence (D001)",
+    "the recorder's own timeout expired",
+    "give mitmproxy a longer tcp_timeout; finding D001 reports why nothing came",
     None,
 )
 
@@ -154,7 +162,7 @@ def _where(context: RuleContext) -> str:
     if not stream.body:
         return ", before the first byte of the body"
     if context.reply.terminated:
-        return ", after the terminal event: no part of the answer is missing"
+        return ", after the terminal event: the answer is complete"
     inside = ", in the middle of an event" if is_torn(stream) else ""
     if half := _half_calls(context):
         return f"{inside}, in the arguments of {' and '.join(half)}"
@@ -194,15 +202,15 @@ def _left(context: RuleContext) -> Claim:
     """What there is to say of a client that left in the middle of an answer."""
     end = context.exchange.end
     detail = f" ({end.detail})" if end and end.detail else ""
-    hint = "if nobody pressed stop, look for a timeout or an exception in the application"
+    hint = "if the user did not stop it, look for a timeout or an exception in the app"
     what = LEFT
     exchange = context.exchange
     silence_ns = _silence_ns(exchange)
     if silence_ns >= _NOTICED_NS:
-        what = f"{GAVE_UP} {silence_ns / NS:.1f} s of silence{_timeout(exchange)}"
-        hint = "if nobody pressed stop, give the app's client a longer timeout, and ask again"
+        what = f"{GAVE_UP} {silence_ns / NS:.1f} s without data{_timeout(exchange)}"
+        hint = "if the user did not stop it, give the app's client a longer timeout, and ask again"
     if exchange.sent is None and exchange.response is None:
-        what = f"{what}, and {NOT_SENT}"
+        what = f"{what}, {NOT_SENT}"
     elif silence_ns >= context.settings.stall_s * NS and _was_watched(exchange, silence_ns):
         what = f"{what}, {STALLED}"
     return Claim(
@@ -274,10 +282,12 @@ def buffered_burst(context: RuleContext) -> Iterator[Claim]:
     if wait_ns < settings.burst_wait_s * NS or burst_ns > settings.burst_share * wait_ns:
         return
     yield Claim(
-        message=f"{len(events)} events came within {burst_ns / NS:.3f} s after"
-        f" {wait_ns / NS:.1f} s of silence, in {len(exchange.reads)} reads:"
-        " somebody upstream collected the stream",
-        hint="switch off response buffering and compression wherever the stream passes",
+        message=(
+            f"{len(events)} events came within {burst_ns / NS:.3f} s after"
+            f" {wait_ns / NS:.1f} s without data, in {len(exchange.reads)} reads: a"
+            " proxy or server buffered the stream"
+        ),
+        hint="switch off response buffering and compression on every hop of the stream",
         blame=Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
         event=events[0].number,
