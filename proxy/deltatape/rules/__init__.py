@@ -1,4 +1,4 @@
-"""The rules: a defect, how it is recognised, why it is bad, what to do about it.
+"""The rules: how each defect is recognised, why it is harmful, and what to do about it.
 
 A rule is a decorated function in the module of its family, and a page in `docs`; see `rule`. Order
 is by code in the groups W, S, T, A, D, C, X: the wire, the stream, the calls, the application's own

@@ -1,4 +1,4 @@
-"""Validators of JSON Schema that do not take longer than they are allowed to.
+"""JSON Schema validators with a bound on the work that they do.
 
 Schemas and arguments are untrusted: a few lines double their work with each level, compare each
 item of a long list with each other, or hand an expression to an engine that backtracks. Here every
@@ -37,7 +37,7 @@ _MAX_REPEATED = 1000
 
 @lru_cache(maxsize=1024)
 def is_risky(pattern: str) -> bool:
-    """Whether `pattern` may backtrack badly, or is none that Python knows.
+    """Return whether `pattern` may backtrack badly, or is not a pattern that Python can compile.
 
     Judged by the source, before anything is run: how often the engine could begin anew is bounded
     by what repeats without limit, and by the number of ways in which the rest can be taken. Rather
@@ -61,7 +61,7 @@ def is_risky(pattern: str) -> bool:
 
 
 def _ways(bare: str) -> int:
-    """In how many ways the parts that are optional or counted can be taken, at most."""
+    """Return an upper bound on the ways in which optional and counted parts can match."""
     ways = 1 << min(len(_OPTIONAL.findall(bare)), 10)
     for least, most in _COUNTED.findall(bare):
         ways *= max(1, int(most) - int(least or 0) + 1)
@@ -83,11 +83,11 @@ Keyword = Callable[[Validator, object, object, Mapping[str, object]], Iterator[o
 
 
 class BudgetUsedUpError(Exception):
-    """The steps are used up."""
+    """The evaluation budget is used up."""
 
 
 class EvaluationBudget:
-    """The steps that are left, and what was not evaluated, one phrase each, in order.
+    """The steps that are left, and a phrase for each thing that was not evaluated, in order.
 
     Args:
         steps: how many there are.
@@ -101,7 +101,7 @@ class EvaluationBudget:
         self._weights = ChainMap(weigh(value), known)
 
     def charge(self, steps: int, *values: object) -> None:
-        """Takes `steps` off, and what it costs to walk through `values` or to show them."""
+        """Charge `steps`, plus what it costs to walk through `values` or to print them."""
         for value in values:
             steps += _length(value) + _weight(value, self._weights) // _COPIED
         self._left -= steps
@@ -114,7 +114,7 @@ ACCOUNT: ContextVar[EvaluationBudget] = ContextVar("ACCOUNT")
 
 
 def weigh(root: object) -> dict[int, int]:
-    """The characters of each container in `root`, by its identity."""
+    """Return the characters of each container in `root`, by the container's `id`."""
     weights: dict[int, int] = {}
     pending = [(root, False)]
     while pending:
@@ -143,7 +143,7 @@ def _length(value: object) -> int:
 
 @lru_cache
 def metered(base: type[Validator]) -> type[Validator]:
-    """The validator of a draft with prices; making it takes long."""
+    """Return the validator class of a draft with metering added; building one is slow."""
     own: dict[str, Keyword] = {
         "pattern": _pattern,
         "patternProperties": _pattern_properties(base),
@@ -172,11 +172,11 @@ def _charged(name: str, keyword: Keyword) -> Keyword:
 
 
 def _left_out(*_: object) -> None:
-    """Allows everything."""
+    """Return a validator keyword that allows everything."""
 
 
 def _allowed(pattern: object, *searched: str) -> bool:
-    """Whether `pattern` may be looked for, at its price; noted if not."""
+    """Return whether `pattern` may be searched for within the budget; note it if not."""
     account = ACCOUNT.get()
     if not isinstance(pattern, str) or is_risky(pattern):
         account.unchecked[f"pattern {pattern!r:.200}"] = None

@@ -1,4 +1,4 @@
-"""How messages name the calls of a conversation, and what they are held against."""
+"""Names for the calls of a conversation in messages, and the places they are compared with."""
 
 import re
 from typing import NamedTuple
@@ -14,7 +14,7 @@ _HANDOFF = re.compile(r"transfer|hand_?-?off|delegat|escalat|switch|route", re.I
 
 
 class ClaimGrade(NamedTuple):
-    """What a difference between a delivered call and the repeated one amounts to.
+    """How serious a difference between a delivered call and the repeated one is.
 
     `says` is a clause for the message, or empty. Without `blame` it is a fact.
     """
@@ -28,7 +28,7 @@ class ClaimGrade(NamedTuple):
 
 
 def was_delivered(read_back: ReadBack, call: DeliveredCall) -> bool:
-    """Whether the client had been sent all of `call` when the request that repeats it left.
+    """Return whether the client had all of `call` before it sent the request that repeats it.
 
     Nothing may be held against a request of what came after it, or of what the recorder lost.
     """
@@ -41,31 +41,31 @@ def was_delivered(read_back: ReadBack, call: DeliveredCall) -> bool:
 
 
 def called(read_back: ReadBack, call: DeliveredCall) -> str:
-    """How a message names a call of the reply: `call 0 (get_weather, c1) of #1`."""
+    """Name a call of the reply in a message: `call 0 (get_weather, c1) of #1`."""
     return called_in(DeliveredCallRef(call=call, reply=read_back.reply))
 
 
 def called_in(delivered: DeliveredCallRef) -> str:
-    """The same for a call and its reply."""
+    """Name a delivered call together with its reply."""
     call = delivered.call
     named = names(call.name, call.id)
     return f"call {call.index}{f' ({named})' if named else ''} of #{delivered.reply.exchange}"
 
 
 def hands_over(reply: Digest) -> bool:
-    """Whether a call of the reply looks as if it gave the conversation to another agent."""
+    """Return whether a call of the reply seems to hand the conversation to another agent."""
     return any(_HANDOFF.search(call.name or "") for call in reply.calls)
 
 
 def names(*each: str | None) -> str:
-    """Names and ids in a message, those that there are."""
+    """Join the names and ids that are not empty, for a message."""
     return ", ".join(excerpt(name, 60) for name in each if name)
 
 
 def against(
     delivered: DeliveredCallRef, later: Digest, heard: RepeatedCall | None = None
 ) -> ComparedPlace:
-    """The place of a delivered call, and of what the request `later` has in its place."""
+    """Return the place of a delivered call, and what the request `later` has instead of it."""
     call, reply = delivered.call, delivered.reply
     asked = (span for repeated, span in later.asked_at if repeated is heard)
     return ComparedPlace(
@@ -79,12 +79,12 @@ def against(
 
 
 def against_request(digest: Digest, evidence: str) -> ComparedPlace:
-    """The place of a request, or of a failed attempt."""
+    """Return the place of a request, or of a failed attempt."""
     return _against(digest, digest.line, evidence)
 
 
 def against_reply(reply: Digest) -> ComparedPlace:
-    """The place of the end of a reply; what it said is the evidence."""
+    """Return the place of the end of a reply, with its text as evidence."""
     return _against(reply, reply.end_line, reply.content)
 
 

@@ -1,4 +1,4 @@
-"""What happened to the fragments of a call's arguments on their way, told from the fragments.
+"""Damage to the fragments of a call's arguments, inferred from the fragments alone.
 
 A parser's complaint says where a text stops being JSON, not why: the same doubled fragment reads as
 a missing colon or as an odd value, by what stands in it. So the text is asked what would mend it:
@@ -51,7 +51,7 @@ _PAIR = 2
 
 
 class FragmentDamage(enum.StrEnum):
-    """What would explain broken arguments."""
+    """A kind of damage that explains broken arguments."""
 
     DOUBLED = "doubled"
     SWAPPED = "swapped"
@@ -60,7 +60,7 @@ class FragmentDamage(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentTrace:
-    """What happened to the fragments of a call."""
+    """The damage found in the fragments of a call."""
 
     damage: FragmentDamage
     start: int
@@ -76,7 +76,7 @@ class FragmentTrace:
 
 
 def fits(text: str, tool: ToolSpec | None, settings: Settings) -> bool | None:
-    """Whether the schema of `tool` allows the arguments `text`, JSON; None if that is not known."""
+    """Return whether the schema of `tool` allows the JSON arguments `text`; None if unknown."""
     if tool is None or tool.parameters is None:
         return None
     outcome = validate_text(tool.parameters, text, settings)
@@ -91,7 +91,7 @@ def trace_of(
     tool: ToolSpec | None,
     settings: Settings,
 ) -> FragmentTrace | None:
-    """What the fragments show of why their text is not one JSON object; None if they show nothing.
+    """Return what made the joined fragments an invalid JSON object; None if they do not show it.
 
     That is a twin or a swap that mends it, or numbers of events that are missing in between.
 
@@ -112,7 +112,7 @@ def trace_of(
 
 
 def gap_of(fragments: Sequence[Fragment]) -> FragmentTrace | None:
-    """Where something may be missing: between which fragments the text could go on as it does.
+    """Find the fragments between which something may be missing: the text could continue there.
 
     None if nowhere. Asked last: many texts that nobody damaged look so, too.
     """
@@ -133,7 +133,7 @@ def gap_of(fragments: Sequence[Fragment]) -> FragmentTrace | None:
 def gap_of_member(
     fragments: Sequence[Fragment], member: str, events: Sequence[Event]
 ) -> FragmentTrace | None:
-    """Where a lost piece may have held `member`, of an object that is whole without it.
+    """Find where a lost fragment may have held `member` of an object that is complete without it.
 
     Between two fragments at which the object can be continued with that member: within a text, or
     between two members. None if there is no such place, if the numbers of the events show that
@@ -157,13 +157,13 @@ def gap_of_member(
 
 
 def _is_complete(fragments: Sequence[Fragment], events: Sequence[Event]) -> bool:
-    """Whether the events are numbered, and none is missing from the first fragment to the last."""
+    """Return whether the events are numbered, with none missing between the fragments."""
     ends = [_NUMBER.search(fragments[at].carrier.data) for at in (0, -1)]
     return None not in ends and _is_counted(events) and _counted_gap(fragments, events) is None
 
 
 def beside(fragments: Sequence[Fragment], whole: str) -> str:
-    """What makes the fragments another text than `whole`, the same said in one piece; a clause.
+    """Say in a clause why the joined fragments differ from `whole`, the same text sent at once.
 
     "" if it is neither a repetition nor one gap.
     """
@@ -190,7 +190,7 @@ def _texts(fragments: Sequence[Fragment]) -> list[str]:
 
 
 def _counted_gap(fragments: Sequence[Fragment], events: Sequence[Event]) -> FragmentTrace | None:
-    """The first place within the fragments at which the numbers of the events jump."""
+    """Find the first jump of the event numbers within the fragments."""
     for at in range(1, len(fragments)):
         proof = proof_between(fragments[at - 1].carrier, fragments[at].carrier, events)
         if proof:
@@ -205,7 +205,7 @@ def _proof_of(trace: FragmentTrace, fragments: Sequence[Fragment], events: Seque
 
 
 def _break_of(texts: Sequence[str]) -> int:
-    """The number of the fragment in which the text stops being the beginning of one JSON value."""
+    """Return the number of the fragment at which the text can no longer become one JSON value."""
     scanner = JsonScanner()
     for number, text in enumerate(texts):
         scanner.feed(text)
@@ -215,7 +215,7 @@ def _break_of(texts: Sequence[str]) -> int:
 
 
 def runs_of(texts: Sequence[str], last: int | None = None) -> Iterator[tuple[int, int]]:
-    """Where fragments come twice in a row: the start and the end of each second copy.
+    """Yield the start and end of each run of fragments that repeats the run before it.
 
     Args:
         texts: of the fragments.
@@ -230,7 +230,7 @@ def runs_of(texts: Sequence[str], last: int | None = None) -> Iterator[tuple[int
 
 
 def has_twins(texts: Sequence[str]) -> bool:
-    """Whether any fragment equals the one before it: what healthy calls are asked, too."""
+    """Return whether any fragment equals the one before it, which is common in healthy calls."""
     return any(map(eq, texts, texts[1:]))
 
 
@@ -241,7 +241,7 @@ def _tried(
     tool: ToolSpec | None,
     settings: Settings,
 ) -> FragmentTrace | None:
-    """The first place at which undoing `damage` gives an object that the schema does not refuse."""
+    """Return the first place where undoing `damage` gives an object that the schema allows."""
     for _, (start, end) in zip(range(_TRIES), places, strict=False):
         if damage is FragmentDamage.DOUBLED:
             mended = [*texts[:start], *texts[end:]]
@@ -283,7 +283,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+("?+)|[{}\[\]]', re.DOTALL)
 
 
 def goes_on(rest: str) -> bool:
-    """Whether `rest` is the end of some JSON object of which the beginning is missing."""
+    """Return whether `rest` can be the end of a JSON object whose beginning is missing."""
     if len(rest) > _LONGEST_REST:
         return False
     for inside in (False, True):
@@ -304,7 +304,7 @@ def goes_on(rest: str) -> bool:
 
 
 def _closers(text: str) -> list[str] | None:
-    """The brackets that `text` closes and does not open; None if it leaves something open."""
+    """Return the brackets that `text` closes without opening them; None if it leaves one open."""
     closers: list[str] = []
     depth = 0
     for token in _TOKEN.finditer(text):
@@ -319,7 +319,7 @@ def _closers(text: str) -> list[str] | None:
 
 
 def proof_between(one: Event, other: Event, events: Sequence[Event]) -> str:
-    """What proves that events between two are missing or out of order; "" if nothing does."""
+    """Return the proof that events between the two are missing or out of order, or ""."""
     first, second = _NUMBER.search(one.data), _NUMBER.search(other.data)
     if first is None or second is None:
         return ""
@@ -330,7 +330,7 @@ def proof_between(one: Event, other: Event, events: Sequence[Event]) -> str:
 
 
 def _is_counted(events: Sequence[Event]) -> bool:
-    """Whether the numbers of the events are numbers, and not the same text in each."""
+    """Return whether the event numbers count up, rather than being the same text in each event."""
     numbers = {match[1] for event in events if (match := _NUMBER.search(event.data))}
     return len(numbers) >= _FEWEST_MARKS
 
@@ -338,9 +338,9 @@ def _is_counted(events: Sequence[Event]) -> bool:
 def proof_of_twin(
     fragments: Sequence[Fragment], start: int, end: int, events: Sequence[Event]
 ) -> str:
-    """What proves that the fragments from `start` to `end` are those before them, sent again.
+    """Return the proof that the fragments from `start` to `end` were sent twice, or "".
 
-    "" if nothing does: an event that looks the same has nothing in it that a server makes anew.
+    There is none if the events have nothing in them that a server generates anew each time.
     """
     size = end - start
     for at in range(start, end):
@@ -355,7 +355,7 @@ def proof_of_twin(
 
 
 def told(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
-    """What happened, as a clause of a message: which fragments and events, and what speaks for it.
+    """Describe the damage as a clause of a message: fragments, events, and what supports it.
 
     Fragments are counted from 1, as people do, events from 0, as tapes do.
     """
@@ -381,7 +381,7 @@ def told(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
 
 
 def repeated(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
-    """Which fragments come again: `fragment 3 of 9 (event 7) repeats the one before it`."""
+    """Name the repeated fragments: `fragment 3 of 9 (event 7) repeats the fragment before it`."""
     size = trace.end - trace.start
     which = _which(trace.start, trace.end, fragments)
     if size == 1:
@@ -398,12 +398,12 @@ def _which(start: int, end: int, fragments: Sequence[Fragment]) -> str:
 
 
 def concerned(trace: FragmentTrace, fragments: Sequence[Fragment]) -> Fragment:
-    """The first fragment that a reader should look at."""
+    """Return the first fragment that a reader should look at."""
     return fragments[min(trace.start, len(fragments) - 1)]
 
 
 def excluded_by(trace: FragmentTrace) -> tuple[Excluded, ...]:
-    """The innocent explanations that `trace` speaks against."""
+    """Return the innocent explanations that `trace` excludes."""
     done = {
         FragmentDamage.DOUBLED: "without the repetition the arguments are JSON",
         FragmentDamage.SWAPPED: "in swapped order the arguments are JSON",

@@ -1,4 +1,4 @@
-"""Arguments that are no JSON, but what a model writes in its place: a Python dict, a Ruby hash.
+"""Arguments in another notation than JSON: a Python dict, a Ruby hash.
 
 A model that leaves JSON leaves it for a notation that it has seen: quotes, literals and separators
 change together, and the whole text reads as one object. No server that loses, doubles or mixes up
@@ -51,7 +51,7 @@ _OF = (
 
 
 class Notation(NamedTuple):
-    """What a text is written in."""
+    """The notation of a text that is not JSON."""
 
     name: str
     """With its article: `a Python dict`, `JSON with a comma before its end`."""
@@ -60,7 +60,7 @@ class Notation(NamedTuple):
 
 
 def notation_of(text: str) -> Notation | None:
-    """What arguments that are not JSON are written in; None if it is nothing that is known."""
+    """Return the notation of arguments that are not JSON; None if it is unknown."""
     if len(text) > _LONGEST:
         return None
     bare = text.strip()
@@ -87,11 +87,11 @@ def _yaml(text: str) -> Notation | None:
 
 
 class _UnreadableError(Exception):
-    """The text is in no notation that is known."""
+    """The text is in no known notation."""
 
 
 class _Reader:
-    """Reads one text, once."""
+    """A recursive-descent reader of one text."""
 
     def __init__(self, text: str) -> None:
         self.habits: set[str] = set()
@@ -125,7 +125,7 @@ class _Reader:
             self._at = comment.end()
 
     def _takes(self, *each: str) -> str:
-        """Which of `each` stands here, and step over it; "" if none does."""
+        """Step over the first of `each` that is next, and return it; "" if none is."""
         for one in each:
             if self._text.startswith(one, self._at):
                 self._at += len(one)
@@ -138,7 +138,7 @@ class _Reader:
             raise _UnreadableError
 
     def _members(self) -> None:
-        """The members of an object, after its brace."""
+        """Read the members of an object, after its opening brace."""
         self._enter()
         first = True
         while not self._closes("}", first=first):
@@ -157,7 +157,7 @@ class _Reader:
         self._depth -= 1
 
     def _items(self, closer: str) -> None:
-        """The items of a list, after its bracket."""
+        """Read the items of a list, after its opening bracket."""
         self._enter()
         first = True
         while not self._closes(closer, first=first):
@@ -168,7 +168,7 @@ class _Reader:
         self._depth -= 1
 
     def _closes(self, closer: str, *, first: bool) -> bool:
-        """Whether `closer` stands where a member should."""
+        """Return whether `closer` comes next where a member could."""
         self._skip()
         if not self._takes(closer):
             return False
@@ -177,7 +177,7 @@ class _Reader:
         return True
 
     def _ends(self, closer: str) -> bool:
-        """Whether `closer` stands here; else a comma has to, and something after it."""
+        """Return whether `closer` comes next; otherwise require a comma and something after it."""
         self._skip()
         if self._takes(closer):
             return True
@@ -221,7 +221,7 @@ class _Reader:
         self.habits |= {habit} - {""}
 
     def _string(self) -> None:
-        """The string that starts here; a quote that none of `_FOLLOW` follows is part of it."""
+        """Read the string here; a quote that no `_FOLLOW` follows belongs to it."""
         quote = self._text[self._at]
         if quote != '"':
             self.habits.add("single quotes" if quote == "'" else "a template string")

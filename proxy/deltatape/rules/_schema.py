@@ -1,4 +1,4 @@
-"""Validation against the JSON Schema of a tool, which is as untrusted as everything on a tape.
+"""Validation against the JSON Schema of a tool, which is as untrusted as the rest of a tape.
 
 No reference is ever fetched: what is not in the schema itself does not exist. Work is capped (see
 `_bounded_validator`), and so are sizes. An invalid schema is not used, however the library fails on
@@ -37,7 +37,7 @@ _WITH_FLAGS: type[Validator] = jsonschema.Draft4Validator
 
 
 def draft_of(schema: object) -> type[Validator] | None:
-    """The draft that `schema` is to be read in; None if it is no schema.
+    """Return the draft that `schema` is written in; None if it is not a schema.
 
     The drafts' own schemas would tell more and take a hundred times longer; what matters here is
     that no keyword has a value that a validator would misread. Schemas seldom name their draft, and
@@ -64,14 +64,14 @@ def draft_of(schema: object) -> type[Validator] | None:
 
 
 def _fits(item: tuple[str, object]) -> bool:
-    """Whether the value of a keyword is of the form that the keyword asks for."""
+    """Return whether the value of a keyword has the type that the keyword requires."""
     key, value = item
     form = _FORMS.get(key)
     return form is None or form(value)
 
 
 def _inner(schema: Mapping[str, object]) -> Iterator[object]:
-    """The schemas right inside `schema`."""
+    """Yield the schemas directly inside `schema`."""
     for key, value in schema.items():
         if key in _ONE or (key == "items" and not isinstance(value, list)):
             yield value
@@ -154,7 +154,7 @@ _TOO_MANY = "the schema takes too many steps"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """What the schema does not allow: the JSON path, what is wrong, which keyword says so."""
+    """A violation of the schema: the JSON path, what is wrong, and the keyword that says so."""
 
     path: str
     message: str
@@ -163,14 +163,14 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaResult:
-    """The first violations, and what could not be checked and why, one phrase each."""
+    """The first violations, and a phrase for each thing that could not be checked."""
 
     violations: tuple[Violation, ...]
     unchecked: tuple[str, ...]
 
 
 class _Prepared(NamedTuple):
-    """A schema that validates."""
+    """A schema ready to validate with."""
 
     checker: Validator
     schema: object
@@ -180,7 +180,7 @@ class _Prepared(NamedTuple):
 
 
 def validate(schema: Mapping[str, object], value: object, settings: Settings) -> SchemaResult:
-    """What `schema` says against `value`, as far as `settings` allows to look."""
+    """Validate `value` against `schema`, within the limits of `settings`."""
     try:
         return _validated(schema, value, settings)
     except Unresolvable:
@@ -201,7 +201,7 @@ def validate(schema: Mapping[str, object], value: object, settings: Settings) ->
 
 
 def validate_text(schema: Mapping[str, object], text: str, settings: Settings) -> SchemaResult:
-    """Validate `text`, JSON, as `validate` does; text that is too long is not checked."""
+    """Validate the JSON `text`, as `validate` does; text that is too long is not checked."""
     if len(text) > settings.schema_characters:
         limit = f"arguments of more than {settings.schema_characters} characters"
         return SchemaResult(violations=(), unchecked=(limit,))
@@ -226,7 +226,7 @@ def _validated(schema: Mapping[str, object], value: object, settings: Settings) 
 
 
 def _json(value: object) -> Any:
-    """`value`, which comes from a JSON parser, as the library's types have it."""
+    """Return `value`, from a JSON parser, typed as the library expects."""
     return value
 
 
@@ -236,7 +236,7 @@ def _violation(error: jsonschema.ValidationError) -> Violation:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _prepared(text: str) -> _Prepared | None:
-    """The schema `text`, a JSON text; None if it is none.
+    """Prepare the schema in the JSON `text`; None if it is not a schema.
 
     Applications repeat their schemas.
     """
@@ -249,7 +249,7 @@ def _prepared(text: str) -> _Prepared | None:
 
 
 def _is_by_default(error: jsonschema.ValidationError, schema: object) -> bool:
-    """Whether what `error` refuses is what the schema itself names as a default."""
+    """Return whether `error` rejects a value that the schema itself gives as a default."""
     if error.validator == "required":
         properties = error.schema.get("properties") if isinstance(error.schema, dict) else None
         missing = (properties or {}).items()
@@ -269,7 +269,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _along(schema: object, path: Sequence[str | int]) -> Iterator[dict[str, object]]:
-    """The schemas of the value at `path`, as far as properties and items lead there."""
+    """Yield the schemas for the value at `path`, as far as properties and items lead there."""
     at = schema
     for step in path:
         at = _within(schema, at)
@@ -283,7 +283,7 @@ def _along(schema: object, path: Sequence[str | int]) -> Iterator[dict[str, obje
 
 
 def _within(root: object, schema: object) -> object:
-    """What `schema` refers to inside `root`, if it only refers."""
+    """Resolve `schema` inside `root`, if it is only a reference."""
     where = schema.get("$ref") if isinstance(schema, dict) else None
     if not isinstance(where, str) or not where.startswith("#/"):
         return schema
@@ -293,7 +293,7 @@ def _within(root: object, schema: object) -> object:
 
 
 def _plain(schema: object) -> object:
-    """A copy of `schema` without drafts named inside, and with what `nullable` means written out.
+    """Copy `schema` without nested draft declarations, and with `nullable` written as a type.
 
     The draft is chosen: another one inside would escape the metering.
     """

@@ -1,4 +1,4 @@
-"""What stands in a text that nobody wrote: tokens of chat templates, error pages, mojibake.
+"""Text that the model did not mean to write: chat-template tokens, error pages, mojibake.
 
 Whoever writes about such things quotes them or puts them into code: both are left out before
 anything is looked for. What an answer can have taken from its request is no finding either; that is
@@ -41,7 +41,7 @@ _MANY = 3
 
 
 class StrayToken(NamedTuple):
-    """Something in a text that nobody wrote."""
+    """A piece of text that the model did not mean to write."""
 
     what: str
     """In words: `the token '<|im_end|>'`."""
@@ -53,7 +53,7 @@ class StrayToken(NamedTuple):
 
 
 def stray_tokens(text: str) -> StrayToken | None:
-    """The first token of a chat template in `text`, outside of code and quotes."""
+    """Find the first chat-template token in `text`, outside of code and quotes."""
     bare = _without_code(text)
     for match in _TOKEN.finditer(bare):
         before, after = bare[: match.start()], bare[match.end() :]
@@ -70,7 +70,7 @@ def stray_tokens(text: str) -> StrayToken | None:
 
 
 def error_page(text: str) -> StrayToken | None:
-    """The title of an HTML page that tells of an error, if `text` is one or runs into one."""
+    """Find the title of an HTML error page, if `text` is one or ends in one."""
     bare = _without_code(text)
     page = _PAGE.search(bare)
     title = _TITLE.search(bare, page.start()) if page else None
@@ -81,7 +81,7 @@ def error_page(text: str) -> StrayToken | None:
 
 
 def mojibake(text: str) -> StrayToken | None:
-    """The first of at least three characters whose bytes were read in another encoding."""
+    """Find the first run of three or more characters that were decoded with the wrong encoding."""
     found = [*_MOJIBAKE.finditer(_without_code(text))]
     if len(found) < _MANY:
         return None
@@ -91,7 +91,7 @@ def mojibake(text: str) -> StrayToken | None:
 
 
 def replaced(text: str) -> StrayToken | None:
-    """The first character that stands for bytes which could not be decoded."""
+    """Find the first replacement character for bytes that could not be decoded."""
     at = _without_code(text).find("\ufffd")
     return (
         None
@@ -103,7 +103,7 @@ def replaced(text: str) -> StrayToken | None:
 
 
 def _without_code(text: str) -> str:
-    """`text` with blanks in place of code, so that places stay."""
+    """Replace code in `text` by blanks of the same length, so that offsets stay valid."""
     if "`" not in text:
         return text
     return _CODE.sub(lambda match: " " * len(match[0]), text)

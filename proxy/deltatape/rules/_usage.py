@@ -1,4 +1,4 @@
-"""Counts of tokens, however a provider calls them, and whether they can be."""
+"""Token counts under the names of every provider, and whether they are possible."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TokenCounts(NamedTuple):
-    """The counts of a request; None where one is not told."""
+    """The token counts of a request; None where one is not reported."""
 
     prompt: int
     answer: int | None
@@ -30,7 +30,7 @@ _MOST = 12
 
 
 def counts_in(usage: Mapping[str, object]) -> TokenCounts | None:
-    """The counts in `usage`; None if it does not tell that of the prompt."""
+    """Return the counts in `usage`; None if it does not report prompt tokens."""
     for prompt, answer, total, details in _NAMES:
         found = usage.get(prompt)
         if type(found) is int:
@@ -48,7 +48,7 @@ def counts_in(usage: Mapping[str, object]) -> TokenCounts | None:
 
 
 def is_explained(difference: int, usage: Mapping[str, object]) -> bool:
-    """Whether other counts of `usage` add up to the difference."""
+    """Return whether other counts in `usage` add up to the difference."""
     inner = [value for value in usage.values() if isinstance(value, dict)]
     holders = ({key: value for key, value in usage.items() if key not in _KNOWN}, *inner)
     counts = [_count(value) or 0 for holder in holders for value in holder.values()]

@@ -1,4 +1,4 @@
-"""What the answer as a whole is like: its model, its counts of tokens, its form, its text."""
+"""Rules about the answer as a whole: its model, token counts, format and text."""
 
 import re
 from bisect import bisect_right
@@ -52,7 +52,7 @@ _DEPLOYMENTS = ("azure", "/deployments/")
 
 @exchange_rule("S011", "other-model", Severity.WARNING)
 def other_model(context: RuleContext) -> Iterator[Claim]:
-    """Another model answers than was asked for."""
+    """Report an answer from a different model than was requested."""
     asked, answered = context.asked.model, context.reply.model
     if not asked or not answered or context.reply.from_app:
         return
@@ -75,7 +75,7 @@ def other_model(context: RuleContext) -> Iterator[Claim]:
 
 
 class _Model(NamedTuple):
-    """What the name of a model says."""
+    """The parts of a model's name."""
 
     family: str
     tiers: frozenset[str]
@@ -84,7 +84,7 @@ class _Model(NamedTuple):
 
 
 def _may_be_another(context: RuleContext) -> bool:
-    """Whether the request allows it, or its names are their owner's."""
+    """Return whether the request allows another model, or uses names that its owner invented."""
     request = context.exchange.request
     if any(word in request.body for word in _FALLBACKS):
         return True
@@ -92,7 +92,7 @@ def _may_be_another(context: RuleContext) -> bool:
 
 
 def _difference(asked: str, answered: str) -> str | None:
-    """How the models differ; None where they may be the same, or one of them is not known."""
+    """Describe how the models differ; None if they may be the same, or one is unknown."""
     one, other = _read(asked), _read(answered)
     if one is None or other is None:
         return None
@@ -125,7 +125,7 @@ def _read(name: str) -> _Model | None:
 
 
 def _family(bare: str) -> tuple[str | None, int]:
-    """The family, and where the name of the model begins, behind that of the provider."""
+    """Return the model family, and where the model's own name begins after the provider's."""
     dot = bare.rfind(".", 0, 24)
     for start in (0, *(at + 1 for at, sign in enumerate(bare[: dot + 1]) if sign == ".")):
         for family, pattern in _FAMILY:
@@ -143,7 +143,7 @@ def _version(found: re.Match[str] | None) -> tuple[str, ...]:
 
 @exchange_rule("S012", "impossible-usage", Severity.WARNING, at_end=True)
 def impossible_usage(context: RuleContext) -> Iterator[Claim]:
-    """Counts of tokens that cannot be."""
+    """Report impossible token counts."""
     usage = context.reply.usage
     counts = counts_in(usage) if usage else None
     if not usage or not counts or not context.reply.terminated or context.exchange.cut:
@@ -171,7 +171,7 @@ class _Wrong(NamedTuple):
 
 
 def _wrong(counts: TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
-    """What contradicts itself."""
+    """Return the contradiction in the counts; None if there is none."""
     prompt, answer, total, cached = counts
     for name, count in zip(TokenCounts._fields, counts, strict=True):
         if count is not None and count < 0:
@@ -191,7 +191,7 @@ _WORDS = {"cached": "cached tokens"}
 
 
 def _nothing_counted(context: RuleContext, counts: TokenCounts) -> _Wrong | None:
-    """An answer that no token was counted for; counts that are all 0 are none."""
+    """Report an answer with no tokens counted; counts that are all 0 do not count as reported."""
     said = any(choice.text or choice.tool_calls for choice in context.reply.choices)
     if counts.answer != 0 or not counts.prompt or not said:
         return None
@@ -210,7 +210,7 @@ the strict modes of some providers do not know them."""
 
 @exchange_rule("S013", "broken-structured-output", Severity.ERROR, at_end=True)
 def broken_structured_output(context: RuleContext) -> Iterator[Claim]:
-    """An answer that was to be JSON, and is not, or does not fit its schema."""
+    """Report an answer that should be JSON and is not, or does not fit its schema."""
     wanted = context.asked.answer
     if wanted is None or context.reply.from_app or _is_prefilled(context):
         return
@@ -241,7 +241,7 @@ def _broken_claim(choice: Choice, wanted: AnswerFormat, broken: "_Broken") -> Cl
 
 
 class _Broken(NamedTuple):
-    """What is wrong with an answer."""
+    """What is wrong with a structured answer."""
 
     how: str
     severity: Severity
@@ -253,7 +253,7 @@ def _is_prefilled(context: RuleContext) -> bool:
 
 
 def _is_answer(context: RuleContext, choice: Choice) -> bool:
-    """Whether the text is the whole answer; an empty one is D002's business."""
+    """Return whether the text is the complete answer; D002 reports empty ones."""
     if not choice.text.strip() or choice.tool_calls or choice.server_calls:
         return False
     return choice.finish_reason_raw != _STOPPED and ended_well(context, choice)
@@ -276,7 +276,7 @@ def _broken(context: RuleContext, choice: Choice, wanted: AnswerFormat) -> _Brok
 
 
 def _holds_object(text: str) -> bool:
-    """Whether a whole object stands between the first brace and the last."""
+    """Return whether the text between the first brace and the last is a complete object."""
     start, end = text.find("{"), text.rfind("}")
     return 0 <= start < end and parse(text[start : end + 1]).error is None
 
@@ -314,7 +314,7 @@ _ABOUT_ENCODINGS = ("mojibake", "encod", "utf-8", "utf8", "latin-1", "unicode", 
 
 @exchange_rule("S014", "stray-tokens-in-content", Severity.ERROR)
 def stray_tokens_in_content(context: RuleContext) -> Iterator[Claim]:
-    """Text that nobody wrote: tokens of a chat template, an error page, mojibake."""
+    """Report template tokens, an error page or mojibake in the text."""
     for choice in context.reply.choices:
         yield from _strays_in(context, choice)
 
@@ -380,7 +380,7 @@ def _is_invalid(context: RuleContext) -> bool:
 
 
 def _piece_at(choice: Choice, start: int) -> TextFragment:
-    """The piece with the character number `start` of the text, which is not empty."""
+    """Return the text fragment that contains character number `start` of the text."""
     pieces = [piece for piece in choice.pieces if piece.channel is Channel.TEXT]
     ends = [*accumulate(len(piece.text) for piece in pieces)]
     return pieces[min(bisect_right(ends, start), len(pieces) - 1)]

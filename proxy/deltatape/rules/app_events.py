@@ -1,4 +1,4 @@
-"""The events that an application streams to its page.
+"""The events that an application streams to its own page.
 
 The blame is the upstream's here: in such streams that is the application, and who analyses says so.
 
@@ -25,7 +25,7 @@ _OWN = "app-events"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFlaw:
-    """What is wrong with an event."""
+    """A flaw of an application's event."""
 
     message: str
     event: int
@@ -40,12 +40,12 @@ class EventFlaw:
 
 
 def is_own_contract(context: RuleContext) -> bool:
-    """Whether the events are the application's own invention, which nobody else specifies."""
+    """Return whether the events are the application's own format, which nobody else specifies."""
     return context.reply.dialect == _OWN
 
 
 def sure(context: RuleContext, own: Confidence | None = None) -> Confidence:
-    """How sure a flaw is: by a specification as sure as the bytes, else `own`, or possible."""
+    """Return how certain a flaw is: as certain as the bytes under a specification, else `own`."""
     if not is_own_contract(context):
         return context.seen
     own = own or Confidence.POSSIBLE
@@ -53,7 +53,7 @@ def sure(context: RuleContext, own: Confidence | None = None) -> Confidence:
 
 
 def dies_in_call(context: RuleContext) -> bool:
-    """Whether the stream ended behind a call, with neither a result nor an end.
+    """Return whether the stream ended after a call, with neither a result nor an end event.
 
     Where no call has a result, the page may run them all, and the body end with them.
     """
@@ -65,7 +65,7 @@ def dies_in_call(context: RuleContext) -> bool:
 
 
 def doubted(found: Claim, context: RuleContext) -> Claim:
-    """`found`, but at most possible where the events are the application's own.
+    """Lower `found` to possible where the event format is the application's own.
 
     Likely where the stream dies within a call: no contract ends there.
     """
@@ -85,7 +85,7 @@ DIES = (
 
 
 def flawed(context: RuleContext, flaws: Sequence[EventFlaw], hint: str) -> Iterator[Claim]:
-    """A finding per flaw, at most `MOST_ALIKE`, the last one with a count of the others."""
+    """Yield a finding per flaw, at most `MOST_ALIKE`; the last one counts the others."""
     for number, flaw in enumerate(flaws[:MOST_ALIKE], 1):
         event = context.event(flaw.event)
         yield Claim(
@@ -110,7 +110,7 @@ _NAMELESS = frozenset({CallStatus.NO_NAME, CallStatus.ORPHAN})
 
 @exchange_rule("A001", "event-without-name", Severity.ERROR)
 def event_without_name(context: RuleContext) -> Iterator[Claim]:
-    """An application's event about a tool that does not say which."""
+    """Report an application's tool event that does not name the tool."""
     if not context.reply.from_app:
         return
     hint = (
@@ -145,7 +145,7 @@ def event_without_name(context: RuleContext) -> Iterator[Claim]:
 
 
 def _empty_field(context: RuleContext, call: ToolCall) -> str:
-    """The field of the event that should have the name and has nothing; "" if there is none."""
+    """Return the field that should hold the name and is empty; "" if there is none."""
     event = context.event(call.start_event)
     found = parse(event.data).value if event else None
     body = found if isinstance(found, dict) else {}
@@ -155,7 +155,7 @@ def _empty_field(context: RuleContext, call: ToolCall) -> str:
 
 
 def _has_text(value: object) -> bool:
-    """Whether a name may be in it: text, or an object with some."""
+    """Return whether the value may hold a name: text, or an object with text in it."""
     inner = value.values() if isinstance(value, dict) else (value,)
     return any(isinstance(each, str) and each for each in inner)
 
@@ -174,7 +174,7 @@ _WORDS = {bool: "a boolean", int: "the number", float: "the number", list: "a li
 
 @exchange_rule("A002", "event-arguments-not-object", Severity.ERROR)
 def event_arguments_not_object(context: RuleContext) -> Iterator[Claim]:
-    """An application's event about a call whose arguments are no object."""
+    """Report an application's call event whose arguments are not an object."""
     if not context.reply.from_app:
         return
     flaws = [
@@ -187,7 +187,7 @@ def event_arguments_not_object(context: RuleContext) -> Iterator[Claim]:
 
 
 def _flaw(call: ToolCall) -> EventFlaw | None:
-    """What is wrong with the arguments; texts that are no JSON are the business of other rules."""
+    """Return the flaw of the arguments; other rules report text that is not JSON."""
     what, severity, odd = _instead(call.arguments) if call.arguments else _missing(call)
     if not what:
         return None
@@ -208,7 +208,7 @@ def _missing(call: ToolCall) -> tuple[str, Severity, str]:
 
 
 def _instead(arguments: str) -> tuple[str, Severity, str]:
-    """What stands in place of an object, "" if one is there; what no contract explains."""
+    """Describe what is there instead of an object, how serious it is, and what a contract says."""
     parsed = parse(arguments)
     value = parsed.value
     if parsed.error is not None or isinstance(value, dict):
@@ -228,7 +228,7 @@ def _instead(arguments: str) -> tuple[str, Severity, str]:
 
 @exchange_rule("A003", "call-without-result", Severity.ERROR, at_end=True)
 def call_without_result(context: RuleContext) -> Iterator[Claim]:
-    """A call that the application told its page of, and never its result."""
+    """Report a call that the application announced to its page without ever sending the result."""
     reply = context.reply
     if not reply.results_due or reply.error is not None or context.exchange.cut:
         return
@@ -265,7 +265,7 @@ _RESULTS_ARE_REPORTED = (
 def _paired(
     calls: Sequence[ToolCall], results: Sequence[ToolResult]
 ) -> tuple[Sequence[ToolCall], Sequence[str]]:
-    """The calls without a result, and the id or name of each result that is of no call."""
+    """Return the calls without a result, and the id or name of each result without a call."""
     left = list(calls)
     strays = []
     for result in results:
@@ -278,7 +278,7 @@ def _paired(
 
 
 def _fits(call: ToolCall, result: ToolResult) -> bool:
-    """Whether `result` may be that of `call`: the id tells, where both have one, else the name."""
+    """Return whether `result` belongs to `call`: by id where both have one, else by name."""
     if call.start_event > result.event:
         return False
     if call.ids and result.call_id:
@@ -288,7 +288,7 @@ def _fits(call: ToolCall, result: ToolResult) -> bool:
 
 @exchange_rule("A004", "missing-or-early-done", Severity.ERROR, at_end=True)
 def missing_or_early_done(context: RuleContext) -> Iterator[Claim]:
-    """An application's stream that does not say where it ends, or says so too early."""
+    """Report an application's stream without an end event, or with one that comes too early."""
     hint = "send done last, and send error from every exception handler"
     found = [*observed(context, "A004", "send done once, as the last event")]
     if context.reply.from_app:
@@ -299,14 +299,14 @@ def missing_or_early_done(context: RuleContext) -> Iterator[Claim]:
 
 @exchange_rule("A005", "event-after-done", Severity.WARNING)
 def event_after_done(context: RuleContext) -> Iterator[Claim]:
-    """An application's event after the one that ended its stream."""
+    """Report an application's event after the one that ended its stream."""
     hint = "return after sending done or error; send metadata earlier"
     return (doubted(each, context) for each in observed(context, "A005", hint))
 
 
 @exchange_rule("A006", "text-differs-from-done", Severity.WARNING)
 def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
-    """An application's stream whose last event tells another text than its pieces."""
+    """Report an application's stream whose last event has other text than its fragments."""
     reply = context.reply
     told, text = reply.recited, reply.text.strip()
     if (
@@ -341,7 +341,7 @@ _IS_A_PART = (
 
 
 def _text_at_the_end(reply: Reply) -> str:
-    """The text after the last call or result."""
+    """Return the text after the last call or result."""
     events = [call.start_event for call in reply.tool_calls]
     last = max([*events, *(result.event for result in reply.results)], default=-1)
     pieces = (one for one in reply.choices[0].pieces if one.channel is Channel.TEXT)

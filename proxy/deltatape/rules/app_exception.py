@@ -1,4 +1,4 @@
-"""The exception in what an application prints when it ends by an error of its own."""
+"""The exception that an application prints when it crashes."""
 
 import re
 from collections.abc import Iterable
@@ -18,17 +18,17 @@ _STOPPED = re.compile(r"KeyboardInterrupt|CancelledError|AbortError|SystemExit|E
 
 
 def crashed(watch: TapeSummary | None) -> bool:
-    """Whether the application ended by an error of its own."""
+    """Return whether the application exited because of its own error."""
     return watch is not None and watch.stop == CHILD_EXIT and 0 < (watch.exit_code or 0) < _SIGNALS
 
 
 def shown(entry: LogEntry) -> str:
-    """A printed line as text, without colours and blanks at its ends."""
+    """Return a printed line as text, without colour codes and surrounding blanks."""
     return _COLOUR.sub("", entry.line[:_LINE].decode("utf-8", "backslashreplace")).strip()
 
 
 def last_thrown(logs: Iterable[LogEntry], start_ns: int, end_ns: int) -> str:
-    """The last exception that was printed in this time; "" if there is none.
+    """Return the last exception printed in this time; "" if there is none.
 
     Lines that are set in belong to a stack trace: they show source code.
     """

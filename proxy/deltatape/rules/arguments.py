@@ -1,4 +1,4 @@
-"""Arguments that are whole, but not what the tool can take."""
+"""Arguments that are complete, but not what the tool accepts."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from deltatape.wire.json_value import parse
 
 @exchange_rule("T001", "empty-arguments", Severity.ERROR, at_end=True, about_missing=True)
 def empty_arguments(context: RuleContext) -> Iterator[Claim]:
-    """A call without a byte of arguments whose tool needs some."""
+    """Report a call with empty arguments whose tool requires some."""
     for _, call in context.calls():
         if call.status is CallStatus.EMPTY_SUSPECT and not context.reply.from_app:
             yield about_call(context, call, _empty(context, call))
@@ -52,7 +52,7 @@ def _empty(context: RuleContext, call: ToolCall) -> Claim:
 
 
 def required(tool: ToolSpec | None) -> tuple[str, ...]:
-    """The parameters that `tool` cannot do without, as far as its schema says."""
+    """Return the parameters that `tool` requires, as far as its schema says."""
     names = tool.parameters.get("required") if tool and tool.parameters else None
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
@@ -69,7 +69,7 @@ _WHAT = {
     Severity.ERROR,
 )
 def arguments_not_an_object(context: RuleContext) -> Iterator[Claim]:
-    """Arguments that are JSON, but not a string that holds an object."""
+    """Report arguments that are JSON, but not a string that holds an object."""
     hint = "the server must send the arguments as one JSON object in a string"
     yield from observed(context, "T006", hint)
     known = {(seen.choice, seen.call) for seen in context.observed("T006")}
@@ -103,7 +103,7 @@ _EITHER = (
 
 @exchange_rule("T008", "arguments-violate-schema", Severity.ERROR)
 def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
-    """Arguments that the tool's own schema does not allow."""
+    """Report arguments that the tool's own schema does not allow."""
     told: set[str] = set()
     for _, call in context.calls():
         tool = context.asked.tool(call.name)
@@ -134,7 +134,7 @@ def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
 
 
 def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
-    """What says that the model wrote arguments that fit, and something changed them; None if so."""
+    """Return the evidence that the model's arguments fitted and were changed later."""
     joined = "".join(fragment.text for fragment in call.fragments)
     if joined != call.arguments:
         whole = isinstance(parse(joined).value, dict)
@@ -145,7 +145,7 @@ def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
 
 
 def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "SchemaResult") -> str:
-    """What says that a piece of the arguments may be missing, as a clause; "" if nothing does.
+    """Describe in a clause the evidence that a part of the arguments is missing, or "".
 
     The model left a parameter out, or the piece that held it was lost: what remains can be JSON.
     A parameter under another name is the model's.
@@ -199,7 +199,7 @@ _FEWEST = 2
 
 @exchange_rule("T022", "double-escaped-arguments", Severity.WARNING)
 def double_escaped_arguments(context: RuleContext) -> Iterator[Claim]:
-    """A string of the arguments in which line breaks are escaped twice."""
+    """Report a string in the arguments whose line breaks are escaped twice."""
     for _, call in context.calls():
         if call.status is not CallStatus.COMPLETE or call.arguments.count(_ESCAPED) < _FEWEST:
             continue
@@ -225,7 +225,7 @@ def _is_escaped(text: str) -> bool:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """All strings in a JSON value."""
+    """Yield all strings in a JSON value."""
     left = [value]
     while left:
         match left.pop():
@@ -245,7 +245,7 @@ _SHORTEST = 8
 
 @exchange_rule("T023", "arguments-in-text", Severity.WARNING)
 def arguments_in_text(context: RuleContext) -> Iterator[Claim]:
-    """The arguments of a call are shown as text, too."""
+    """Report arguments of a call that are also shown as text."""
     for choice, call in context.calls():
         text = call.arguments.strip()
         if call.status is not CallStatus.COMPLETE or len(text) < _SHORTEST:

@@ -1,4 +1,4 @@
-"""Arguments that are not JSON: malformed, cut off, or with something behind them."""
+"""Arguments that are not JSON: malformed, cut off, or followed by extra data."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from deltatape.wire.json_value import parse, reads_alike
     Severity.ERROR,
 )
 def malformed_arguments(context: RuleContext) -> Iterator[Claim]:
-    """Arguments that are no JSON and no beginning of any."""
+    """Report arguments that are neither JSON nor the beginning of it."""
     for _, call in context.calls():
         if call.status is CallStatus.MALFORMED:
             yield about_call(context, call, _not_json(context, call))
@@ -64,7 +64,7 @@ def _not_json(context: RuleContext, call: ToolCall) -> Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cause:
-    """Why arguments are broken, as far as the fragments tell."""
+    """Why arguments are broken, as far as the fragments show."""
 
     what: str
     hint: str = (
@@ -78,7 +78,7 @@ class _Cause:
 
 
 def _explained(context: RuleContext, call: ToolCall) -> _Cause:
-    """What explains the broken arguments best: what happened to fragments, or who writes so."""
+    """Return the best explanation of broken arguments."""
     joined = "".join(fragment.text for fragment in call.fragments)
     if joined != call.arguments and isinstance(parse(joined).value, dict):
         return _Cause(
@@ -157,7 +157,7 @@ def _ambiguous(context: RuleContext, call: ToolCall, scanner: JsonScanner) -> Cl
 
 @exchange_rule("T003", "truncated-arguments", Severity.ERROR, at_end=True)
 def truncated_arguments(context: RuleContext) -> Iterator[Claim]:
-    """Arguments that end too early."""
+    """Report arguments that end too early."""
     for choice, call in context.calls():
         if call.status is not CallStatus.TRUNCATED:
             continue
@@ -184,7 +184,7 @@ _SHOW = "send the request again; if it happens again, show the provider this tap
 
 
 def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> FragmentTrace | None:
-    """What happened to the fragments, where nothing else says what ended the call."""
+    """Return the damage to the fragments, where nothing else says what ended the call."""
     ended = choice.finish_reason_raw is not None and context.reply.error is None
     if not ended or finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         return None
@@ -193,7 +193,7 @@ def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> FragmentTrac
 
 
 def _damaged(context: RuleContext, call: ToolCall, trace: FragmentTrace) -> Claim:
-    """Arguments that only look cut: something in their middle is doubled, moved or missing."""
+    """Report arguments that only look cut: a piece in their middle is doubled, moved or missing."""
     return Claim(
         message=f"{_extent(call)} and are incomplete: {told(trace, call.fragments)}",
         hint=HINT,
@@ -219,7 +219,7 @@ def _extent(call: ToolCall) -> str:
 
 
 def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
-    """What ended the call, who did that, and how sure that is."""
+    """Return what ended the call, who ended it, and how sure that is."""
     end = finish_of(choice)
     if end in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         word = repr(choice.finish_reason_raw)
@@ -241,7 +241,7 @@ def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None
 
 @exchange_rule("T016", "data-after-arguments", Severity.ERROR)
 def data_after_arguments(context: RuleContext) -> Iterator[Claim]:
-    """Something after the end of the arguments."""
+    """Report content after the end of the arguments."""
     for _, call in context.calls():
         if call.status is not CallStatus.EXTRA_DATA:
             continue

@@ -1,4 +1,4 @@
-"""Arguments that the application repeats, or runs, other than they were delivered."""
+"""Arguments that the application changes before it repeats or runs them."""
 
 import json
 import re
@@ -40,7 +40,7 @@ _LONG = 2000
 
 @read_back_rule("C002", "arguments-changed-by-app", Severity.ERROR)
 def arguments_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
-    """Arguments that the application repeats differently from how they were delivered."""
+    """Report arguments that the application repeats differently from how they were delivered."""
     if not read_back.reply.whole:
         return
     for pair in read_back.pairs:
@@ -79,7 +79,7 @@ _NO_EDIT = "somebody edited the arguments, or the framework validated them"
 def _graded(
     read_back: ReadBack, pair: CallWithRepeat, related: Relation | None, edit: LegitimateEdit | None
 ) -> ClaimGrade:
-    """How sure it is that a change is a mistake in the code that joins fragments."""
+    """Grade how sure it is that the code that joins fragments made the change."""
     if takes_deltas(pair.said, pair.heard):
         return ClaimGrade(
             (
@@ -130,7 +130,7 @@ def _graded(
 def _of_nothing(
     read_back: ReadBack, pair: CallWithRepeat, related: Relation, edit: LegitimateEdit | None
 ) -> ClaimGrade:
-    """Nothing is left of the arguments: histories that are kept short have that, too."""
+    """Grade arguments of which nothing is left; shortened histories look the same."""
     said = pair.said
     if edit is not None:
         return _fact(edit)
@@ -159,7 +159,7 @@ def _of_nothing(
 
 
 def _of_values(pair: CallWithRepeat, edit: LegitimateEdit | None) -> ClaimGrade:
-    """Two values that differ, and no fragment explains it."""
+    """Grade two values that differ where no fragment explains the difference."""
     if edit is not None:
         return _fact(edit)
     gone = _undecoded(pair.said.arguments, pair.heard.arguments)
@@ -179,7 +179,7 @@ def _of_values(pair: CallWithRepeat, edit: LegitimateEdit | None) -> ClaimGrade:
 
 
 def _undecoded(delivered: str, repeated: str) -> str:
-    """What says that a decoder lost characters, as a clause; "" if nothing does.
+    """Return a clause that a decoder lost characters; "" if nothing suggests it.
 
     Some characters outside ASCII are missing and nothing else is, and others of the same script are
     there: a filter would have taken these, too.
@@ -205,7 +205,7 @@ def _undecoded(delivered: str, repeated: str) -> str:
 
 
 def _script(char: str) -> str:
-    """`LATIN`, `CJK`: the first word of a character's name."""
+    """Return the first word of a character's Unicode name, such as `LATIN` or `CJK`."""
     return unicodedata.name(char, "").partition(" ")[0]
 
 
@@ -214,7 +214,7 @@ def _fact(edit: LegitimateEdit) -> ClaimGrade:
 
 
 def _is_permuted(read_back: ReadBack) -> bool:
-    """Whether just the ids went round: every delivered call is there, under another's id."""
+    """Return whether only ids are permuted: every delivered call is there under another's id."""
     delivered = sorted((one.said.name or "", one.said.arguments) for one in read_back.pairs)
     repeated = sorted((one.heard.name or "", one.heard.arguments) for one in read_back.pairs)
     return delivered == repeated
@@ -243,7 +243,7 @@ _ERROR = re.compile(
 
 @turn_rule("C016", "broken-call-executed", Severity.ERROR)
 def broken_call_executed(turn: Turn) -> Iterator[Claim]:
-    """A call that was cut off, and run all the same."""
+    """Report a call that was cut off and run all the same."""
     found = turn.continues
     if found is None or found.stored:
         return
@@ -296,7 +296,7 @@ def _finding(
 
 
 def _broken(found: Continuation) -> Iterator[tuple[Digest, DeliveredCall]]:
-    """The calls that did not come to their end, with their replies."""
+    """Yield the incomplete calls with the digests of their replies."""
     for reply in found.replies:
         if reply.lossy:
             continue
@@ -311,23 +311,23 @@ def _stopped(reply: Digest) -> bool:
 
 
 def _named(call: DeliveredCall, repeated: Sequence[RepeatedCall]) -> RepeatedCall | None:
-    """What the request makes of `call`: the one call with its id and its name."""
+    """Return the one repeated call with the id and the name of `call`."""
     same = [each for each in repeated if each.id in call.ids and each.name == call.name]
     return same[0] if len(same) == 1 else None
 
 
 def _was_run(again: RepeatedCall, result: HistoryMessage) -> bool:
-    """Whether the arguments can be run, and the result does not say that they were not."""
+    """Return whether the arguments can be run and the result does not say that they were not."""
     whole = parse(again.arguments.strip() or "{}").error is None
     return whole and not _ERROR.search(result.content)
 
 
 def _is_completed(call: DeliveredCall, again: RepeatedCall) -> bool:
-    """Whether the arguments are more than what was delivered, or nothing in its place."""
+    """Return whether the arguments hold more than what was delivered, or a placeholder."""
     return again.arguments.strip() != call.arguments.strip() or not call.arguments.strip()
 
 
 def _came_otherwise(again: RepeatedCall, found: Continuation, but: Digest) -> bool:
-    """Whether another reply to the same request has just this call."""
+    """Return whether another reply to the same request has exactly this call."""
     others = (call for each in found.replies if each is not but for call in each.calls)
     return any(each.name == again.name and again.id in each.ids for each in others)

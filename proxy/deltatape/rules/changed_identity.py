@@ -17,7 +17,7 @@ from deltatape.rules.rule import read_back_rule
 
 @read_back_rule("C003", "identity-changed-by-app", Severity.ERROR)
 def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
-    """A call that the application repeats under another name or id."""
+    """Report a call that the application repeats under another name or id."""
     if not read_back.reply.whole:
         return
     for pair in read_back.pairs:
@@ -46,7 +46,7 @@ def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
 
 
 def _twins(read_back: ReadBack) -> Iterator[Claim]:
-    """Copies of delivered calls: one made while they streamed, and one when they had ended."""
+    """Report a call repeated twice: once as it streamed, and once as it ended."""
     for heard in read_back.extra:
         said = next((pair.said for pair in read_back.pairs if _is_copy(pair, heard)), None)
         if said is None:
@@ -81,7 +81,7 @@ _BREAKS = re.compile(r"[\W_]+")
 
 
 class _Change(NamedTuple):
-    """What became of a name or an id, and how sure it is that this is a mistake."""
+    """A change to a name or an id, and how sure it is that this is a mistake."""
 
     says: str
     confidence: Confidence
@@ -89,13 +89,13 @@ class _Change(NamedTuple):
 
 
 def _is_copy(pair: CallWithRepeat, heard: RepeatedCall) -> bool:
-    """Whether `heard` says the same as the call that stands for the delivered one."""
+    """Return whether `heard` has the content of the call that stands for the delivered one."""
     same = same_name(pair.said, heard) and first_difference(pair.said, heard) is None
     return same and first_difference(pair.said, pair.heard) is None
 
 
 def _name_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
-    """A name that was not offered, or is spelled otherwise, is repaired by frameworks."""
+    """Return the changes of the name; frameworks repair unknown or misspelled ones."""
     if same_name(pair.said, pair.heard):
         return []
     said, heard = pair.said.name or "", pair.heard.name or ""
@@ -113,13 +113,13 @@ def _name_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
 
 
 def _bare(name: str) -> str:
-    """A name without prefixes, case and punctuation: `functions.get_Weather` is `getweather`."""
+    """Strip prefixes, case and punctuation: `functions.get_Weather` becomes `getweather`."""
     last = re.split(r"[.:/]|__", name)[-1]
     return _BREAKS.sub("", last).casefold()
 
 
 def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
-    """An id with nothing of the delivered one may be the application's, or another reply's.
+    """Return the changes of the id; a foreign one may be the app's or another reply's.
 
     So may one that the application made of the delivered one on purpose: its result says so.
     """
@@ -139,7 +139,7 @@ def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
 
 
 def _times(said: str, heard: str) -> int:
-    """How often `heard` is `said`, one after the other; 0 if it is anything else."""
+    """Return how many copies of `said` make up `heard`; 0 if it is anything else."""
     times = len(heard) // len(said) if said else 0
     return times if heard == said * times else 0
 

@@ -1,4 +1,4 @@
-"""Errors of the application's parsers about calls that the wire delivered whole."""
+"""Errors of the application's parsers about calls that were delivered whole."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,7 +17,7 @@ _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
 
 def is_untrue(error: ParserError, about: Sequence[DeliveredCall]) -> bool:
-    """Whether the wire had what the parser misses, in each of the calls.
+    """Return whether each of the calls has what the parser reports as missing.
 
     What a tool refuses may well be true.
     """
@@ -32,7 +32,7 @@ def is_untrue(error: ParserError, about: Sequence[DeliveredCall]) -> bool:
 
 
 def _has_broken_deltas(call: DeliveredCall) -> bool:
-    """Whether the deltas are no JSON, which the last event mended: a client may well take these."""
+    """Return whether the deltas are invalid JSON that the last event corrected."""
     if call.kind is CallKind.TEXT:
         return False
     joined = "".join(call.fragments)
@@ -42,7 +42,7 @@ def _has_broken_deltas(call: DeliveredCall) -> bool:
 def is_untrue_of_call(
     error: ParserError, about: Sequence[DeliveredCall], *, unread: bool = False
 ) -> bool:
-    """Whether an untrue error can be about nothing but the calls themselves.
+    """Return whether a false error can be about nothing but the calls themselves.
 
     It speaks of them or of their arguments; or a parser was given no text, there were no argument
     bytes, and the application could not read that (`unread`). Where an argument is itself broken
@@ -53,7 +53,7 @@ def is_untrue_of_call(
 
 
 def is_of_nothing(error: ParserError, about: Sequence[DeliveredCall]) -> bool:
-    """Whether a parser was given no text, and there were no argument bytes."""
+    """Return whether a parser was given no text and no argument bytes were delivered."""
     nothing = error.means in (ParserErrorKind.NOTHING, ParserErrorKind.CUT)
     return nothing and all(not call.arguments for call in about)
 
@@ -69,7 +69,7 @@ def _holds_broken_json(call: DeliveredCall) -> bool:
 
 @turn_rule("C009", "app-error-in-history", Severity.ERROR)
 def app_error_in_history(turn: Turn) -> Iterator[Claim]:
-    """The application's parser complains about a call that the wire delivered whole."""
+    """Report a parser error of the application about a call that was delivered whole."""
     for complaint in turn.complaints:
         error = complaint.error
         if not is_untrue(error, [each.call for each in complaint.about]):
@@ -119,7 +119,7 @@ def _confidence(complaint: Complaint) -> Confidence:
 
 
 def _is_torn(complaint: Complaint) -> bool:
-    """Whether the request repeats the call with its fragments lost, doubled or mixed."""
+    """Return whether the request repeats the call with fragments lost, doubled or mixed."""
     first, repeated = complaint.about[0], complaint.repeated
     if repeated is None:
         return False

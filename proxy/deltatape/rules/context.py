@@ -1,4 +1,4 @@
-"""What a rule about an exchange looks at, and what it claims.
+"""What a rule reports, without what its decorator and its input already say.
 
 A rule is stateless and pure: values of the model in, claims out. It never sees a dialect, so that a
 rule on empty arguments holds for every provider.
@@ -25,7 +25,7 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleContext:
-    """All that a rule may look at: one exchange and what was made of it."""
+    """All that a rule may look at: one exchange and what was built from it."""
 
     exchange: Exchange
     stream: Stream
@@ -35,43 +35,43 @@ class RuleContext:
 
     @property
     def seen(self) -> Confidence:
-        """How sure it is that these bytes came from upstream: proven if a recorder took them."""
+        """Grade that these bytes came from upstream: proven if a recorder took them."""
         return Confidence.PROVEN if self.exchange.timed else Confidence.LIKELY
 
     @property
     def recognised(self) -> bool:
-        """Whether the response is of a dialect that deltatape reads."""
+        """Return whether the response is of a dialect that deltatape reads."""
         return self.reply.dialect != _UNKNOWN
 
     @property
     def successful(self) -> bool:
-        """Whether the response has a 2xx status."""
+        """Return whether the response has a 2xx status."""
         head = self.exchange.response
         return head is not None and head.status // 100 == 2  # noqa: PLR2004 - the class 2xx
 
     def observed(self, code: str) -> Sequence[Observation]:
-        """What the dialect noticed under `code`, in wire order."""
+        """Return the dialect's observations with `code`, in wire order."""
         every = self.reply.observations
         return [each for each in every if each.code == code] if every else ()
 
     def calls(self) -> Iterator[tuple[Choice, ToolCall]]:
-        """Every call with its choice, in the order of the reply."""
+        """Yield each call with its choice, in the order of the reply."""
         return ((choice, call) for choice in self.reply.choices for call in choice.tool_calls)
 
     @property
     def brought(self) -> Mapping[int, tuple[EventContribution, ...]]:
-        """By event number what the events brought; to be asked once by a rule, not per event."""
+        """Map event numbers to contributions; a rule should ask once, not per event."""
         return brought(self.reply, self.stream, known=self.recognised)
 
     def event(self, number: int | None) -> Event | None:
-        """The event with this number, if there is one."""
+        """Return the event with this number, if there is one."""
         if number is None or not 0 <= number < len(self.stream.events):
             return None
         return self.stream.events[number]
 
     @property
     def last(self) -> Event | None:
-        """The last event, if there is one."""
+        """Return the last event, if there is one."""
         return self.stream.events[-1] if self.stream.events else None
 
 
@@ -99,7 +99,7 @@ class Claim:
 
 
 def about_call(context: RuleContext, call: ToolCall, claim: Claim) -> Claim:
-    """`claim` as one about `call`, whose arguments are the evidence.
+    """Return `claim` with the arguments of `call` as its evidence.
 
     It is placed where the claim says, else at the last event of the call.
     """
@@ -114,7 +114,7 @@ def about_call(context: RuleContext, call: ToolCall, claim: Claim) -> Claim:
 
 
 def observed(context: RuleContext, code: str, hint: str) -> Sequence[Claim]:
-    """What the dialect's observations under `code` amount to: upstream sent it that way.
+    """Turn the dialect's observations with `code` into claims that blame upstream.
 
     A defect that is everywhere is reported `MOST_ALIKE` times, the last one with a count.
     """
@@ -134,13 +134,13 @@ def observed(context: RuleContext, code: str, hint: str) -> Sequence[Claim]:
 
 
 def and_more(number: int, of: int) -> str:
-    """How many more of a kind there are, as the end of the message of the last one reported."""
+    """Return the end of a message that tells how many more of a kind there are."""
     left = of - MOST_ALIKE if number == MOST_ALIKE else 0
     return f" (and {left} more)" if left else ""
 
 
 def _subject(context: RuleContext, seen: Observation) -> str:
-    """The call that an observation is about, as the beginning of a message; "" if about none."""
+    """Return the start of a message that names the observed call; "" if there is none."""
     for choice, call in context.calls():
         if choice.index == seen.choice and call.index == seen.call:
             return f"{label(call)}: "
@@ -148,5 +148,5 @@ def _subject(context: RuleContext, seen: Observation) -> str:
 
 
 def label(call: ToolCall) -> str:
-    """How a message names a call: `call 0 (get_weather)`."""
+    """Return the name of a call in messages: `call 0 (get_weather)`."""
     return f"call {call.index} ({excerpt(call.name, 60)})" if call.name else f"call {call.index}"

@@ -1,4 +1,4 @@
-"""The pages of the rules, for `deltatape why CODE` and for docs/findings.md."""
+"""The rules' pages, for `deltatape why CODE` and docs/findings.md."""
 
 import pkgutil
 from itertools import groupby
@@ -33,19 +33,19 @@ _PAGES = "../proxy/deltatape/rules/docs"
 
 
 def find(code: str) -> Rule[Any] | None:
-    """The rule with this code, in any case, or of this name."""
+    """Return the rule with this code, in any case, or with this name."""
     wanted = code.strip().lower()
     return next((rule for rule in RULES if wanted in (rule.code.lower(), rule.name)), None)
 
 
 def rule_page(code: str) -> str | None:
-    """What the rule of this code or name is about, as Markdown; None if there is none."""
+    """Return the Markdown page of the rule with this code or name."""
     rule = find(code)
     return None if rule is None else _page_of(rule)
 
 
 def page() -> str:
-    """docs/findings.md."""
+    """Return docs/findings.md."""
     parts = [_HEAD]
     for group, rules in groupby(RULES, key=lambda rule: rule.code[0]):
         parts.append(f"## {_GROUPS[group]}\n\n{_TABLE}{''.join(map(_row, rules))}")

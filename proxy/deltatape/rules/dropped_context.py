@@ -1,4 +1,4 @@
-"""What a later request lacks: its tools, one of them, the system prompt."""
+"""Tools and system prompts that a later request lacks."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from deltatape.rules.rule import turn_rule
 
 @turn_rule("C011", "tools-removed-from-history", Severity.INFO)
 def tools_removed_from_history(turn: Turn) -> Iterator[Claim]:
-    """Calls in the history, and no tools any more."""
+    """Report calls in a history whose request offers no tools any more."""
     if not turn.bare:
         return
     digest = turn.digest
@@ -34,7 +34,7 @@ def tools_removed_from_history(turn: Turn) -> Iterator[Claim]:
 
 @turn_rule("C021", "system-prompt-lost", Severity.WARNING)
 def system_prompt_lost(turn: Turn) -> Iterator[Claim]:
-    """A conversation goes on without its system prompt."""
+    """Report a conversation that goes on without its system prompt."""
     found, digest = turn.continues, turn.digest
     if found is None and turn.shortened is not None:
         yield from _of_shortened(turn, turn.shortened)
@@ -63,7 +63,7 @@ def system_prompt_lost(turn: Turn) -> Iterator[Claim]:
 
 
 def _of_shortened(turn: Turn, reply: Digest) -> Iterator[Claim]:
-    """A history that is kept short: its first message, the system prompt, has gone with it."""
+    """Exclude a shortened history, which loses its first messages and the system prompt."""
     digest = turn.digest
     same = digest.tools == reply.tools and digest.model == reply.model
     if digest.instructed or not reply.instructed or not same or hands_over(reply):
@@ -81,7 +81,7 @@ def _of_shortened(turn: Turn, reply: Digest) -> Iterator[Claim]:
 
 
 def _same_agent_and_job(found: Continuation, digest: Digest, reply: Digest) -> Iterator[Excluded]:
-    """What speaks against another agent, and another job; nothing if not both are told."""
+    """Exclude another agent and another job; yield nothing unless both are excluded."""
     if found.stored or digest.tools != reply.tools or digest.model != reply.model:
         return
     if hands_over(reply):
@@ -102,7 +102,7 @@ _SEARCH = "search"
 
 @turn_rule("C022", "called-tool-withdrawn", Severity.WARNING)
 def called_tool_withdrawn(turn: Turn) -> Iterator[Claim]:
-    """The request with a tool's result does not offer that tool any more."""
+    """Report a request with a tool's result that no longer offers the tool."""
     found, digest = turn.continues, turn.digest
     if found is None or not digest.tools or digest.tools_elsewhere:
         return
@@ -142,7 +142,7 @@ def called_tool_withdrawn(turn: Turn) -> Iterator[Claim]:
 
 
 def _is_another_agent(reply: Digest, digest: Digest) -> bool:
-    """Whether another agent goes on, or tools are searched for."""
+    """Return whether another agent goes on, or the app searches for tools."""
     if set(reply.tools).isdisjoint(digest.tools) and reply.system != digest.system:
         return True
     if any(_SEARCH in each and "tool" in each for each in (*reply.tools, *digest.tools)):

@@ -1,4 +1,4 @@
-"""What correct programs do to a call's arguments on purpose.
+"""Edits that correct programs make to a call's arguments on purpose.
 
 Between the wire and the next request stand frameworks that validate, people who review, and
 histories that are kept short. Their edits leave values that differ from the delivered ones, and
@@ -43,7 +43,7 @@ _TOLD_AT_LEAST = 2
 
 
 class LegitimateEdit(NamedTuple):
-    """What a correct program may have done: a clause with the path of the first place."""
+    """An edit that a correct program may have made: a clause with the path of the first place."""
 
     says: str
 
@@ -53,7 +53,7 @@ def explain(
     schema: Mapping[str, object] | None,
     told: Iterable[str],
 ) -> LegitimateEdit | None:
-    """The edit that explains all differences, None if some are left.
+    """Return the edit that explains all differences; None if some are left.
 
     Args:
         found: all differences of one call, >= 1.
@@ -75,7 +75,7 @@ def explain(
 
 
 def _is_renamed(found: Sequence[Difference]) -> bool:
-    """Whether all values are still there, under other names."""
+    """Return whether all values are still there under other names."""
     gone = [each.delivered for each in found if each.repeated is ABSENT]
     come = [each.repeated for each in found if each.delivered is ABSENT]
     if not gone or not come:
@@ -100,7 +100,7 @@ def _scalars(values: Iterable[object]) -> Iterator[str]:
 def _edit(
     found: Difference, spec: Mapping[str, object], schema: Mapping[str, object] | None
 ) -> str | None:
-    """What a program does to such a value by itself."""
+    """Return a change that programs make to such a value by themselves."""
     one, other = found.delivered, found.repeated
     if one is ABSENT:
         if "default" in spec and _same(other, spec["default"]):
@@ -155,7 +155,7 @@ def _respelled(one: object, other: object) -> str | None:
 
 
 def _told(found: Difference, texts: Sequence[str]) -> str | None:
-    """What follows in the request has the new value, or says that something was changed."""
+    """Return where the request says the new value, or that something was changed."""
     new = found.repeated
     value = "" if new is ABSENT else new if isinstance(new, str) else str(_canonical_of(new))
     old = found.delivered
@@ -171,7 +171,7 @@ def _told(found: Difference, texts: Sequence[str]) -> str | None:
 def _property(
     schema: Mapping[str, object] | None, keys: Sequence[str | int]
 ) -> Mapping[str, object]:
-    """What `schema` says of the value at `keys`; nothing if it says nothing that is plain."""
+    """Return the schema of the value at `keys`; {} if there is no plain one."""
     found: object = schema
     for key in keys:
         inner = _members(found, "properties").get(key) if isinstance(key, str) else None
@@ -180,7 +180,7 @@ def _property(
 
 
 def _is_described(schema: Mapping[str, object], keys: Sequence[str | int]) -> bool:
-    """Whether the object at `keys` has a list of known members."""
+    """Return whether the object at `keys` has a list of known members."""
     return bool(_members(_property(schema, keys) if keys else schema, "properties"))
 
 
@@ -204,7 +204,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_word(text: object, value: object) -> bool:
-    """Whether `text` is how `value`, a number, a truth value or null, is written."""
+    """Return whether `text` writes `value`, a number, a boolean or null."""
     if not isinstance(text, str) or isinstance(value, str | list | dict):
         return False
     bare = text.strip().lower()
@@ -219,12 +219,12 @@ def _is_word(text: object, value: object) -> bool:
 
 
 def _canonical_of(value: object) -> str | None:
-    """Canonical JSON of a value that came from JSON, or that is ABSENT: then None."""
+    """Return the canonical JSON of a value that came from JSON; None for ABSENT."""
     return None if value is ABSENT else json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _is_elided(value: object) -> bool:
-    """Whether a value says that something was left out: a text, or an object with such a text."""
+    """Return whether a value, or a string in it, says that something was left out."""
     pending, steps = [value], 0
     while pending and steps < MAX_DIFFERENCES:
         steps += 1
@@ -239,7 +239,7 @@ def _is_elided(value: object) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A text without what normalising changes: case, white space, compatibility characters."""
+    """Normalise compatibility characters, white space and case."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _WORD_BREAKS.sub("", folded)
 
@@ -249,7 +249,7 @@ def _without_symbols(text: str) -> str:
 
 
 def breaks_schema(schema: Mapping[str, object] | None, arguments: str) -> bool | None:
-    """Whether arguments lack a member that `schema` requires; None where it requires none."""
+    """Return whether a member that `schema` requires is missing; None if it requires none."""
     required = schema.get("required") if schema else None
     if not isinstance(required, list) or not required:
         return None

@@ -1,4 +1,4 @@
-"""How answers end: in good order or without the dialect's signal, and what they say of it."""
+"""How answers end: regularly or without the dialect's signal, and with which finish reason."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,10 +21,10 @@ _UPSTREAM_ENDED = frozenset(
 
 
 def unended(context: RuleContext, hint: str) -> Iterator[Claim]:
-    """The finding of `rule` that the terminal signal never came, if so.
+    """Report that the terminal signal never came.
 
-    None if an error came in its place, if it was the client or the recorder that stopped, and if
-    not all of the body could be decoded.
+    Report nothing if an error came in its place, if the client or the recorder stopped, or if part
+    of the body could not be decoded.
     """
     reply, exchange = context.reply, context.exchange
     if reply.terminated or reply.error is not None or not context.successful:
@@ -55,7 +55,7 @@ def unended(context: RuleContext, hint: str) -> Iterator[Claim]:
 
 
 def ended_well(context: RuleContext, choice: Choice) -> bool:
-    """Whether the answer came to its regular end: it was not cut, limited, filtered or refused."""
+    """Return whether the answer ended regularly: not cut, limited, filtered or refused."""
     reply = context.reply
     if not context.successful or context.exchange.cut or reply.error is not None:
         return False
@@ -71,7 +71,7 @@ _TRIED = (
 
 
 def _unended_blame(context: RuleContext, *, finished: bool) -> tuple[Blame | None, Confidence]:
-    """An HTTP message that ended as announced leaves only those who wrote it.
+    """Grade a missing terminal signal: a complete HTTP message leaves only its writers.
 
     Some gateways never send the last event; who has the finish reason has the whole answer.
     """
@@ -87,7 +87,7 @@ def _unended_blame(context: RuleContext, *, finished: bool) -> tuple[Blame | Non
 
 @exchange_rule("S001", "no-terminal-event", Severity.ERROR, at_end=True)
 def no_terminal_event(context: RuleContext) -> Iterator[Claim]:
-    """The stream ends without the event that says that it is whole."""
+    """Report a stream that ends without its terminal event."""
     hint = (
         "in the client, treat a body that ends before the terminal event as an error and"
         " send the request again; if it happens again, show the provider this tape"
@@ -101,7 +101,7 @@ _FREE_CHOICES = frozenset({None, "auto", "required"})
 
 @exchange_rule("S002", "finish-reason-mismatch", Severity.ERROR)
 def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
-    """There are calls, but the finish reason denies it."""
+    """Report a finish reason that contradicts the calls in the answer."""
     asked = context.asked
     if not context.reply.tool_word:
         return
@@ -132,13 +132,13 @@ def _count_calls(choice: Choice) -> int:
 
 
 def _said_tools(context: RuleContext, choice: Choice) -> bool:
-    """Whether an earlier finish reason was the right one; the later one is S004's business."""
+    """Return whether an earlier finish reason was right; S004 reports the later one."""
     return any(seen.choice == choice.index for seen in context.observed("S004"))
 
 
 @exchange_rule("S003", "finish-without-calls", Severity.ERROR, at_end=True)
 def finish_without_calls(context: RuleContext) -> Iterator[Claim]:
-    """The finish reason announces calls that are not there."""
+    """Report a finish reason that announces calls which never came."""
     last = context.last
     for choice in context.reply.choices:
         if choice.tool_calls or finish_of(choice) is not FinishMeaning.TOOLS:
@@ -159,7 +159,7 @@ def finish_without_calls(context: RuleContext) -> Iterator[Claim]:
 
 
 def _if_left(context: RuleContext) -> str:
-    """That the client left then, as a clause: a call that came later is not on the tape."""
+    """Return a clause if the client left then: later calls are not on the tape."""
     end = context.exchange.end
     if end is None or end.reason is not EndReason.CLIENT_CLOSED:
         return ""
@@ -185,7 +185,7 @@ _HALF = frozenset({CallStatus.TRUNCATED, CallStatus.MALFORMED, CallStatus.EMPTY_
 
 @exchange_rule("S009", "cut-by-limit", Severity.WARNING, survives_loss=True)
 def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
-    """The answer was cut off by a limit or a filter."""
+    """Report an answer that a limit or a filter cut off."""
     for choice in context.reply.choices:
         end = finish_of(choice)
         if end is FinishMeaning.LENGTH:
@@ -223,7 +223,7 @@ _HABIT = Excluded(
 
 @exchange_rule("S010", "call-after-finish", Severity.ERROR)
 def call_after_finish(context: RuleContext) -> Iterator[Claim]:
-    """A call, or text, that comes after the finish reason."""
+    """Report a call or text after the finish reason."""
     if context.reply.from_app:
         return
     for choice in context.reply.choices:

@@ -1,4 +1,4 @@
-"""What the provider says went wrong, whose fault that is, and what to do."""
+"""Errors that the provider reports: whose fault they are, and what to do."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _PROBES = frozenset({404, 405, 501})
 
 @exchange_rule("S005", "error-event", Severity.ERROR, survives_loss=True)
 def error_event(context: RuleContext) -> Iterator[Claim]:
-    """The provider says that something went wrong."""
+    """Report an error that the provider sends."""
     head, reply = context.exchange.response, context.reply
     if head is not None and head.status >= _CLIENT_ERROR:
         ruling = _ruling(context, head.status)
@@ -57,7 +57,7 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
 
 
 def _later(context: RuleContext) -> str:
-    """When to ask again, as far as the answer says that."""
+    """Return when to ask again, as far as the answer says."""
     head = context.exchange.response
     told = header(head.headers, "retry-after") if head is not None else None
     if told is None:
@@ -68,7 +68,7 @@ def _later(context: RuleContext) -> str:
 
 
 def _said(status: int, message: str) -> str:
-    """What an error answer says, with its status, which the message may begin with."""
+    """Combine status and message of an error answer, without the status twice."""
     known = message.startswith(f"HTTP {status}")
     return message if known else f"status {status}: {message}"
 
@@ -187,7 +187,7 @@ _LONGEST_BODY = 64 * 1024
 
 
 def _ruling(context: RuleContext, status: int) -> _Ruling:
-    """Whose fault an answer with this status is."""
+    """Return whose fault an answer with this status is."""
     of_app = context.exchange.tap is Tap.APP
     if status == _TOO_MANY and _NO_QUOTA.search(_text(context)):
         return _QUOTA
@@ -227,12 +227,12 @@ def _ruling(context: RuleContext, status: int) -> _Ruling:
 
 
 def _is_page(context: RuleContext) -> bool:
-    """Whether a page for people came."""
+    """Return whether the answer is an HTML page."""
     return context.stream.body[:200].lstrip()[:1] == b"<"
 
 
 def _error_of(context: RuleContext) -> tuple[str, str, str]:
-    """What the body says, what it calls a wrong request, which member of the request it names.
+    """Return the error's message, its type, and the request member it names.
 
     "" for what it does not say.
     """
@@ -260,7 +260,7 @@ def _error_of(context: RuleContext) -> tuple[str, str, str]:
 
 
 def _names_of(error: Mapping[str, object], kind: bytes | None) -> Iterator[str]:
-    """What an error calls itself."""
+    """Yield the names that an error gives itself."""
     for key in ("type", "status", "code", "__type"):
         value = error.get(key)
         if isinstance(value, str):
@@ -270,7 +270,7 @@ def _names_of(error: Mapping[str, object], kind: bytes | None) -> Iterator[str]:
 
 
 def _members_in(error: Mapping[str, object], message: str) -> Iterator[str]:
-    """The members of a request that an error may name, without what is inside of them."""
+    """Yield the top-level request members that an error may name."""
     param = error.get("param")
     if isinstance(param, str):
         yield re.split(r"[.\[]", param, maxsplit=1)[0]

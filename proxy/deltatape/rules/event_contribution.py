@@ -1,4 +1,4 @@
-"""What each event of a stream brought: text, a call, arguments, an end, or nothing.
+"""What each event of a stream contributes: text, a call, arguments, an end, or nothing.
 
 A keep-alive, a role without text, an empty delta show that a connection lives, not that an answer
 grows. Told from the rebuilt reply, which knows the event behind each of its parts; in a stream that
@@ -17,7 +17,7 @@ _ERROR = "S005"
 
 
 class ContributionKind(enum.StrEnum):
-    """What an event brought."""
+    """What an event contributed."""
 
     TEXT = "text"
     REASONING = "reasoning"
@@ -41,7 +41,7 @@ ENDS = frozenset({ContributionKind.FINISH, ContributionKind.END})
 
 @dataclass(frozen=True, slots=True)
 class EventContribution:
-    """One thing that an event brought; `call` for what belongs to a call."""
+    """One contribution of an event; `call` if it belongs to a call."""
 
     what: ContributionKind
     text: str
@@ -51,7 +51,7 @@ class EventContribution:
 def brought(
     reply: Reply, stream: Stream, *, known: bool
 ) -> Mapping[int, tuple[EventContribution, ...]]:
-    """By event number what the event brought; events that brought nothing are missing.
+    """Map event numbers to contributions; events without any are missing.
 
     Args:
         reply: the rebuilt reply of the stream.

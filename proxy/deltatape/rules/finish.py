@@ -1,4 +1,4 @@
-"""What the providers' words for the end of a reply mean.
+"""The meanings of the providers' finish reasons.
 
 Each dialect has its own words; they do not contradict each other, so one table serves all.
 """
@@ -73,18 +73,18 @@ _MEANINGS = {
 
 
 def meaning(word: str | None) -> FinishMeaning:
-    """What `word`, in any case, says about the end of a reply."""
+    """Return what `word`, in any case, says about the end of a reply."""
     return _MEANINGS.get(word.lower(), _OTHER) if word else _OTHER
 
 
 def finish_of(choice: Choice) -> FinishMeaning:
-    """Why a reply ended: the provider's detail tells more than its finish reason."""
+    """Return why a reply ended; the provider's detail is more precise than its finish reason."""
     by_detail = meaning(choice.finish_detail)
     return meaning(choice.finish_reason_raw) if by_detail is _OTHER else by_detail
 
 
 def late_calls(choice: Choice) -> tuple[ToolCall, ...]:
-    """The calls of which an event after the finish reason brings at least a part."""
+    """Return the calls with a part after the finish reason."""
     end = choice.finish_event
     if end is None:
         return ()
@@ -92,7 +92,7 @@ def late_calls(choice: Choice) -> tuple[ToolCall, ...]:
 
 
 def late_text(choice: Choice) -> TextFragment | None:
-    """The last piece of text, if it comes after the finish reason."""
+    """Return the last piece of text if it comes after the finish reason."""
     end, last = choice.finish_event, choice.pieces[-1] if choice.pieces else None
     return last if last is not None and end is not None and last.event > end else None
 

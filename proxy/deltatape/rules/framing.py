@@ -1,4 +1,4 @@
-"""The bytes of a stream and its events: framing, encoding, and what no dialect has a place for."""
+"""The bytes of a stream and its events: framing, encoding, events without a meaning."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ STREAMS = frozenset({Format.SSE, Format.NDJSON, Format.JSON_ARRAY, Format.EVENTS
 
 
 def is_torn(stream: Stream) -> bool:
-    """Whether the body ends inside an event. Binary messages leave nothing pending."""
+    """Return whether the body ends inside an event. Binary messages leave nothing pending."""
     return stream.pending is not None or (
         stream.format is Format.EVENTSTREAM
         and any(each.kind is AnomalyKind.UNTERMINATED_EVENT for each in stream.anomalies)
@@ -26,7 +26,7 @@ def is_torn(stream: Stream) -> bool:
 
 
 def is_undecoded(stream: Stream) -> bool:
-    """Whether there is more behind the body's coding than was decoded: what is missing may be."""
+    """Return whether the body's decoder stopped early, so that something may be missing."""
     return any(
         each.kind in {AnomalyKind.BAD_CONTENT_CODING, AnomalyKind.TOO_LARGE}
         for each in stream.anomalies
@@ -34,7 +34,7 @@ def is_undecoded(stream: Stream) -> bool:
 
 
 def anomalies(context: RuleContext, kind: AnomalyKind, what: str, hint: str) -> Iterator[Claim]:
-    """One finding for all anomalies of `kind`, placed at the first: a defect repeats itself."""
+    """Report all anomalies of `kind` as one claim, placed at the first."""
     found = [each for each in context.stream.anomalies if each.kind is kind]
     if not found:
         return
@@ -78,7 +78,7 @@ _UNCLOSED = "before the end of the array: clients that parse it as a whole raise
     at_end=True,
 )
 def unterminated_event(context: RuleContext) -> Iterator[Claim]:
-    """The body ends before the blank line that dispatches its last event."""
+    """Report a body that ends before the blank line that dispatches its last event."""
     if context.exchange.cut:
         return
     for anomaly in context.stream.anomalies:
@@ -101,12 +101,12 @@ def unterminated_event(context: RuleContext) -> Iterator[Claim]:
 
 
 def _where_it_ends(context: RuleContext, anomaly: Anomaly) -> str:
-    """Where the body ends, with a place for how many bytes of the event there are."""
+    """Return where the body ends, with a placeholder for the size of the event."""
     return _UNCLOSED if _is_between(context, anomaly) else _INSIDE[context.stream.format]
 
 
 def _unterminated_severity(context: RuleContext, anomaly: Anomaly) -> Severity:
-    """A pasted stream easily loses its end, and a sentinel or a bracket carries nothing."""
+    """Return a lower severity for pasted streams, which easily lose their end, and sentinels."""
     stream = context.stream
     data = stream.pending.data if stream.pending else ""
     sentinel = stream.format is Format.SSE and "{" not in data
@@ -115,13 +115,13 @@ def _unterminated_severity(context: RuleContext, anomaly: Anomaly) -> Severity:
 
 
 def _is_between(context: RuleContext, anomaly: Anomaly) -> bool:
-    """Whether nothing but the end of an array is missing."""
+    """Return whether only the end of an array is missing."""
     return context.stream.format is Format.JSON_ARRAY and anomaly.event is None
 
 
 @exchange_rule("W002", "invalid-utf8", Severity.WARNING)
 def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
-    """Bytes that are not UTF-8."""
+    """Report bytes that are not UTF-8."""
     return anomalies(
         context,
         AnomalyKind.INVALID_UTF8,
@@ -132,7 +132,7 @@ def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
 
 @exchange_rule("W003", "byte-order-mark", Severity.WARNING, survives_loss=True)
 def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
-    """A byte order mark in front of the stream."""
+    """Report a byte order mark at the start of the stream."""
     return anomalies(
         context,
         AnomalyKind.BYTE_ORDER_MARK,
@@ -143,7 +143,7 @@ def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
 
 @exchange_rule("W004", "event-not-json", Severity.ERROR)
 def event_not_json(context: RuleContext) -> Iterator[Claim]:
-    """An event whose data is not JSON where the dialect has nothing but JSON."""
+    """Report an event that is not JSON where the dialect allows nothing else."""
     hint = "the evidence shows which server or gateway wrote it"
     last = len(context.stream.events) - 1
     for each in observed(context, "W004", hint):
@@ -153,7 +153,7 @@ def event_not_json(context: RuleContext) -> Iterator[Claim]:
 
 @exchange_rule("W005", "not-a-stream", Severity.ERROR, survives_loss=True)
 def not_a_stream(context: RuleContext) -> Iterator[Claim]:
-    """A stream was asked for, something else came under a status of success."""
+    """Report a successful answer that is no stream although one was requested."""
     exchange, stream = context.exchange, context.stream
     if not context.asked.stream or not context.successful or exchange.response is None:
         return
@@ -183,7 +183,7 @@ def not_a_stream(context: RuleContext) -> Iterator[Claim]:
 
 @exchange_rule("W008", "missing-event-line", Severity.WARNING)
 def missing_event_line(context: RuleContext) -> Iterator[Claim]:
-    """Server-sent events of a dialect that names its events come without their names."""
+    """Report server-sent events without the names that their dialect uses."""
     if context.stream.format is Format.SSE:
         yield from observed(
             context,
@@ -198,7 +198,7 @@ def missing_event_line(context: RuleContext) -> Iterator[Claim]:
     Severity.ERROR,
 )
 def bad_content_coding(context: RuleContext) -> Iterator[Claim]:
-    """A body that its content coding does not fit."""
+    """Report a body that does not fit its content coding."""
     hint = "send accept-encoding: identity; look for a proxy that changes the body"
     yield from anomalies(
         context, AnomalyKind.BAD_CONTENT_CODING, "the body cannot be decoded", hint
@@ -216,7 +216,7 @@ _AS_TEXT = "a proxy read the body as text and wrote it back: configure it to pas
 
 @exchange_rule("W010", "corrupt-message", Severity.ERROR)
 def corrupt_message(context: RuleContext) -> Iterator[Claim]:
-    """Bytes in the body that are no part of any message, or a message that was changed."""
+    """Report bytes that belong to no message, or a message whose checksum is wrong."""
     binary = context.stream.format is Format.EVENTSTREAM
     as_text = binary and any(_REPLACEMENT in each for each in _bad_bytes(context))
     hint = _AS_TEXT if as_text else "the evidence shows which server wrote into the stream"

@@ -1,4 +1,4 @@
-"""The one place where any exception is caught: a rule that fails must not silence the others."""
+"""Run rules; one that raises must not silence the others."""
 
 import traceback
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from deltatape.rules.rule import FindingPlace, Rule, RuleKind, Seen
 
 
 class RuleFailure(NamedTuple):
-    """A rule that raised, and what it looked at."""
+    """A rule that raised, and its input."""
 
     code: str
     error: Exception
@@ -24,7 +24,7 @@ FAILURES = RuleKind[RuleFailure](lambda seen: FindingPlace(seen.where.tape, seen
 
 @FAILURES.rule("X001", "internal-error", Severity.ERROR, survives_loss=True)
 def internal_error(failure: RuleFailure) -> Iterator[Claim]:
-    """A rule failed; the innermost frames are the evidence."""
+    """Report a rule that failed, with the innermost frames as evidence."""
     error = failure.error
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     yield Claim(
@@ -40,7 +40,7 @@ def internal_error(failure: RuleFailure) -> Iterator[Claim]:
 
 
 def ask(rules: Iterable[Rule[Seen]], seen: Seen) -> list[Finding]:
-    """What `rules` find in `seen`, in their order; where one raises, that instead of the rest."""
+    """Return what `rules` find in `seen`; a rule that raises contributes an internal error."""
     found: list[Finding] = []
     for rule in rules:
         try:

@@ -1,4 +1,4 @@
-"""Messages in a history that are changed, foreign, doubled, or not kept."""
+"""Messages of a history that are changed, foreign, doubled or missing."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ _HINTS = {
 
 @turn_rule("C012", "text-changed-by-app", Severity.ERROR)
 def text_changed_by_app(turn: Turn) -> Iterator[Claim]:
-    """The application repeats a text that is not the one that was delivered."""
+    """Report a text that the application repeats differently from how it was delivered."""
     found = turn.continues
     if found is None or found.change is None or found.changed is None:
         return
@@ -58,7 +58,7 @@ def text_changed_by_app(turn: Turn) -> Iterator[Claim]:
 
 @turn_rule("C014", "foreign-message", Severity.ERROR)
 def foreign_message(turn: Turn) -> Iterator[Claim]:
-    """A reply or a tool result of one conversation in the history of another."""
+    """Report a reply or a tool result of another conversation in the history."""
     for foreign in turn.foreign:
         message = turn.digest.history[foreign.place]
         donor = foreign.donor
@@ -119,7 +119,7 @@ _NO_CHANCE = 2
 
 @turn_rule("C019", "user-message-repeated", Severity.WARNING)
 def user_message_repeated(turn: Turn) -> Iterator[Claim]:
-    """The user's message stands twice in a history."""
+    """Report a user message that stands twice in a history."""
     history, news = turn.digest.history, turn.news
     for place in range(max(news, 1), len(history)):
         if not _is_worth(history[place]):
@@ -172,7 +172,7 @@ def _repeated_message(
 
 
 def _is_worth(message: HistoryMessage) -> bool:
-    """Whether it is a message of the user that nobody sends twice without noticing."""
+    """Return whether nobody sends this user message twice on purpose."""
     text = message.content.strip()
     if message.role != _USER or message.call_id is not None or len(text) < _CHARACTERS:
         return False
@@ -187,7 +187,7 @@ def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
 
 
 def _is_asked_again(history: Sequence[HistoryMessage], place: int, news: int) -> bool:
-    """Whether the message is the user's last one before, which had an answer in text."""
+    """Return whether the message is the user's last one before, which was answered in text."""
     if place - 2 < 0 or place - 1 < news:
         return False
     answer, before = history[place - 1], history[place - 2]
@@ -195,7 +195,7 @@ def _is_asked_again(history: Sequence[HistoryMessage], place: int, news: int) ->
 
 
 def _all_doubled(history: Sequence[HistoryMessage]) -> int:
-    """How many of the user's last messages stand twice in a row; 0 if some long one does not.
+    """Return how many of the user's last messages are doubled; 0 if a long one is not.
 
     Messages that differ in anything but their text do not count: they may have different pictures.
     """
@@ -215,7 +215,7 @@ _STEPS = 2
 
 @turn_rule("C020", "answers-not-kept", Severity.WARNING)
 def answers_not_kept(turn: Turn) -> Iterator[Claim]:
-    """The user's messages go on, and the assistant's answers are not among them."""
+    """Report histories that keep the user's messages but not the assistant's answers."""
     found = turn.continues
     if found is None or found.unkept != _STEPS:
         return

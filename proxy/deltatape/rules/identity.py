@@ -1,4 +1,4 @@
-"""What a call is told apart by: name, id and index; and calls that come twice."""
+"""Names, ids and indices that tell calls apart, and calls that come twice."""
 
 import difflib
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from deltatape.wire.json_value import canonical
 
 @exchange_rule("T004", "missing-name", Severity.ERROR)
 def missing_name(context: RuleContext) -> Iterator[Claim]:
-    """A call that names no tool."""
+    """Report a call without a tool name."""
     for _, call in context.calls():
         nameless = call.status in {CallStatus.NO_NAME, CallStatus.ORPHAN}
         if not nameless or context.reply.from_app:
@@ -53,7 +53,7 @@ _LONGEST_NAME = 200
 
 @exchange_rule("T007", "unknown-tool", Severity.ERROR)
 def unknown_tool(context: RuleContext) -> Iterator[Claim]:
-    """A call of a tool that was not offered."""
+    """Report a call of a tool that was not offered."""
     offered = [tool.name for tool in context.asked.tools]
     if not offered or context.asked.tools_elsewhere:
         return
@@ -112,7 +112,7 @@ observed_rule(
 
 @exchange_rule("T020", "duplicate-call", Severity.WARNING)
 def duplicate_call(context: RuleContext) -> Iterator[Claim]:
-    """The same call twice in one reply."""
+    """Report the same call twice in one reply."""
     yield from observed(context, "T020", "run only one of them")
     for choice in context.reply.choices:
         if len(choice.tool_calls) == 1:
@@ -137,7 +137,7 @@ def duplicate_call(context: RuleContext) -> Iterator[Claim]:
 
 
 def _meaning(call: ToolCall) -> str:
-    """The arguments for comparison."""
+    """Return the arguments in a form to compare."""
     if call.kind is CallKind.CUSTOM:
         return call.arguments
     return canonical(call.arguments) or call.arguments
@@ -153,7 +153,7 @@ observed_rule(
 
 @turn_rule("T026", "id-reused", Severity.WARNING)
 def id_reused(turn: Turn) -> Iterator[Claim]:
-    """A new call with the id of an earlier one."""
+    """Report a new call with the id of an earlier one."""
     reused = sorted(turn.reused, key=lambda each: each.earlier is None)
     if not reused:
         return

@@ -1,4 +1,4 @@
-"""What is done again and again: calls, retries, requests."""
+"""Calls, retries and requests that repeat."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from deltatape.rules.settings import Settings
 
 @measured_turn_rule("C006", "tool-loop", Severity.INFO)
 def tool_loop(seen: SeenTurn) -> Iterator[Claim]:
-    """The same call again and again, or calls without end."""
+    """Report the same call again and again, or calls without end."""
     turn, settings = seen
     for again in turn.again:
         if _is_worth_telling(again.times, settings.loop_calls):
@@ -44,7 +44,7 @@ def _loop(message: str, call: DeliveredCall, first: ComparedPlace | None) -> Cla
 
 
 def _is_worth_telling(times: int, limit: int) -> bool:
-    """At the limit, and whenever that has doubled."""
+    """Return whether the count is the limit or a power of two times it."""
     share, rest = divmod(times, limit)
     return rest == 0 and share > 0 and share & (share - 1) == 0
 
@@ -85,7 +85,7 @@ _PAUSE_NS = 200_000_000
 
 @measured_turn_rule("C008", "retry-storm", Severity.WARNING)
 def retry_storm(seen: SeenTurn) -> Iterator[Claim]:
-    """The same request again and again after failures."""
+    """Report the same request again and again after failures."""
     turn, settings = seen
     storm = _storm(turn, settings)
     if len(storm) < settings.retries or not _is_worth_telling(len(storm), settings.retries):
@@ -106,7 +106,7 @@ def retry_storm(seen: SeenTurn) -> Iterator[Claim]:
 
 
 def _storm(turn: Turn, settings: Settings) -> Sequence[Digest]:
-    """This exchange and the failed attempts before it, one after the other, within the time."""
+    """Return this exchange and the failed attempts before it, one after the other, in time."""
     last = turn.digest
     storm = [last]
     for attempt in reversed(turn.attempts):
@@ -120,7 +120,7 @@ def _storm(turn: Turn, settings: Settings) -> Sequence[Digest]:
 
 
 def _heeds(storm: Sequence[Digest]) -> bool:
-    """Whether each pause is at least as long as the provider asked for."""
+    """Return whether each pause is at least as long as the provider asked for."""
     pairs = itertools.pairwise(storm)
     return all(
         before.wait_s and (after.t_ns or 0) - (before.t_ns or 0) >= before.wait_s * NS
@@ -129,7 +129,7 @@ def _heeds(storm: Sequence[Digest]) -> bool:
 
 
 def _backs_off(storm: Sequence[Digest]) -> bool:
-    """Whether each pause is clearly longer than the one before, as it should be."""
+    """Return whether each pause is clearly longer than the one before, as it should be."""
     pairs = itertools.pairwise(storm)
     pauses = [(after.t_ns or 0) - (before.end_ns or 0) for before, after in pairs]
     growing = (long >= _GROWTH * short for short, long in itertools.pairwise(pauses))
@@ -152,7 +152,7 @@ def _outcome(digest: Digest) -> str:
 
 @turn_rule("C010", "forced-tool-choice-loop", Severity.WARNING)
 def forced_tool_choice_loop(turn: Turn) -> Iterator[Claim]:
-    """The model is still forced to call when the result is there."""
+    """Report a request that still forces a call although the result is there."""
     digest = turn.digest
     if turn.forced_again or not turn.forced_to_loop:
         return
@@ -186,7 +186,7 @@ _SOON = 0.05
 
 @turn_rule("C018", "request-repeated", Severity.INFO)
 def request_repeated(turn: Turn) -> Iterator[Claim]:
-    """The same request again, although it had been answered."""
+    """Report a request that was answered and comes again."""
     same, digest = turn.same, turn.digest
     if same is None or same.times & (same.times - 1):
         return

@@ -1,4 +1,4 @@
-"""What a tape lacks of an exchange by the recorder's own doing, and what it was not watched for.
+"""Data that the recorder lost, and times in which it was not watching.
 
 A full disk costs whole lines, a disk that hangs stops the recorder, a kill ends the tape. What is
 missing then was delivered all the same: nobody but the recorder is to blame for it.
@@ -36,7 +36,7 @@ _EXHAUSTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What is not on the tape of an exchange."""
+    """Data that is missing from an exchange."""
 
     records: int
     """How many records; 0: the tape does not tell."""
@@ -51,7 +51,7 @@ class Loss:
 
 
 def loss_of(exchange: Exchange) -> Loss | None:
-    """What the recorder lost of `exchange`; None if the tape tells of no loss."""
+    """Return what the recorder lost of `exchange`, if the tape says so."""
     if not exchange.timed:
         return None
     end = exchange.end
@@ -76,19 +76,19 @@ def _number(value: object) -> int:
 
 
 def is_left(exchange: Exchange) -> bool:
-    """Whether nobody took the rest of the answer: the client left, or the recorder ended."""
+    """Return whether the rest of the answer went unread: the client left, or the recorder ended."""
     if exchange.end is None:
         return exchange.cut
     return exchange.end.reason in {EndReason.CLIENT_CLOSED, EndReason.STOPPED}
 
 
 def is_lossy(exchange: Exchange) -> bool:
-    """Whether the recorder lost some of the exchange, or did not see its end."""
+    """Return whether the recorder lost some of the exchange or missed its end."""
     return loss_of(exchange) is not None or (exchange.end is None and exchange.cut)
 
 
 def unwatched_ns(exchange: Exchange, start_ns: int, end_ns: int) -> int:
-    """For how long of a silence no record shows that the recorder watched the exchange.
+    """Return how long of a silence no record shows that the recorder was watching.
 
     It writes `idle` for every exchange as long as it lives and is not held up itself, by a disk
     that hangs or a Ctrl-Z. While it is, it passes nothing on either.
@@ -103,7 +103,7 @@ def unwatched_ns(exchange: Exchange, start_ns: int, end_ns: int) -> int:
 
 
 def _marks(exchange: Exchange) -> Iterator[int]:
-    """When a record of the exchange was written."""
+    """Yield the times at which records of the exchange were written."""
     request, response, sent = exchange.request, exchange.response, exchange.sent
     heads = (each.t_ns for each in (sent, response) if each is not None)
     return chain(
@@ -117,23 +117,23 @@ def _marks(exchange: Exchange) -> Iterator[int]:
 
 
 def is_refusal(detail: str) -> bool:
-    """Whether an exchange ended because the recorder did not take the head of the response."""
+    """Return whether an exchange ended because the recorder refused the response head."""
     return detail.startswith(_MEANT_FOR_NOBODY)
 
 
 def is_own_patience(detail: str) -> bool:
-    """Whether the recorder itself ended an exchange that had been silent for long."""
+    """Return whether the recorder's own timeout ended the exchange."""
     return detail.startswith(_GAVE_UP)
 
 
 def is_exhausted(detail: str) -> bool:
-    """Whether the recorder's machine had no descriptor, memory or port left to connect with."""
+    """Return whether the recorder's machine ran out of descriptors, memory or ports."""
     return any(each in detail for each in _EXHAUSTED)
 
 
 @exchange_rule("X002", "recorder-loss", Severity.WARNING, survives_loss=True)
 def recorder_loss(context: RuleContext) -> Iterator[Claim]:
-    """The tape lacks some of the exchange."""
+    """Report data that is missing from the tape of the exchange."""
     loss, exchange = loss_of(context.exchange), context.exchange
     if loss is None:
         return

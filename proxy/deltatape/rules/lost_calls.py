@@ -1,4 +1,4 @@
-"""Calls that were delivered, and that the application does not repeat."""
+"""Calls that were delivered and that the application does not repeat."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ _KNOWN_AT_LEAST = 3
 
 @read_back_rule("C001", "call-lost-by-app", Severity.ERROR)
 def call_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
-    """A call that was delivered and that the application does not repeat."""
+    """Report a call that was delivered and that the application does not repeat."""
     if not read_back.reply.whole:
         return
     for call in read_back.lost:
@@ -108,7 +108,7 @@ def _graded(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
 
 
 def _of_several(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
-    """Others of the calls are repeated: what speaks for a mistake, and what for a choice."""
+    """Grade a lost call whose siblings are repeated, weighing a mistake against a choice."""
     calls = read_back.reply.calls
     kept = {pair.said.index for pair in read_back.pairs}
     tools = {pair.said.name for pair in read_back.pairs} | read_back.habits.keeps
@@ -140,7 +140,7 @@ def _of_several(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
 
 
 def _hint_by_place(read_back: ReadBack) -> str:
-    """What to change, by which of the calls survived."""
+    """Return what to change, by which of the calls survived."""
     calls = read_back.reply.calls
     kept = {pair.said.index for pair in read_back.pairs}
     if kept == {calls[-1].index}:
@@ -149,7 +149,7 @@ def _hint_by_place(read_back: ReadBack) -> str:
 
 
 def _torn(read_back: ReadBack, call: DeliveredCall) -> str:
-    """Where the fragments of `call` are instead, as a clause; "" if they are nowhere."""
+    """Return where the fragments of `call` are instead, as a clause; "" if they are nowhere."""
     pieces = {piece for piece in call.fragments if piece}
     broken = [each for each in read_back.extra if _is_piece(each, pieces)]
     if broken:
@@ -163,7 +163,7 @@ def _torn(read_back: ReadBack, call: DeliveredCall) -> str:
 
 
 def _is_piece(call: RepeatedCall, pieces: set[str]) -> bool:
-    """Whether a repeated call is one fragment of the delivered one, and no JSON of its own."""
+    """Return whether a repeated call is one fragment of the delivered one and invalid JSON."""
     return call.arguments in pieces and parse(call.arguments).error is not None
 
 
@@ -173,7 +173,7 @@ def _user_follows(read_back: ReadBack) -> bool:
 
 
 def _is_repeated_otherwise(read_back: ReadBack, call: DeliveredCall) -> bool:
-    """Whether the message has the call in another form: an equal call, or a text with its id."""
+    """Return whether the message has an equal call or a text with the call's id."""
     wanted = _content(call)
     if any(_content(each) == wanted for each in read_back.heard):
         return True
@@ -183,7 +183,7 @@ def _is_repeated_otherwise(read_back: ReadBack, call: DeliveredCall) -> bool:
 
 
 def _otherwise(read_back: ReadBack, call: DeliveredCall) -> str:
-    """What may stand for the call somewhere in the request, as a clause; "" if nothing does."""
+    """Return what may stand for the call elsewhere in the request; "" if nothing does."""
     history, wanted = read_back.later.history, _content(call)
     if any(_content(each) == wanted for message in history for each in message.calls):
         return "the history has an equal call"
@@ -197,7 +197,7 @@ def _content(call: DeliveredCall | RepeatedCall) -> tuple[str | None, str]:
 
 
 def _retells(message: HistoryMessage, call: DeliveredCall) -> bool:
-    """Whether a message tells of the call: its name, with a value of its arguments."""
+    """Return whether a message mentions the call's name with a value of its arguments."""
     text = message.content
     if not call.name or call.name not in text:
         return False

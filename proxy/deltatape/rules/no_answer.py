@@ -1,4 +1,4 @@
-"""Answers with nothing in them, and calls that nobody answered."""
+"""Answers without content, and calls that were never answered."""
 
 import re
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ _SILENCE = re.compile(
 
 @exchange_rule("D002", "silent-answer", Severity.ERROR, at_end=True)
 def silent_answer(context: RuleContext) -> Iterator[Claim]:
-    """An answer without text and without a call."""
+    """Report an answer without text and without a call."""
     reply, events = context.reply, context.stream.events
     if not context.successful or not reply.terminated or reply.error is not None or not events:
         return
@@ -92,7 +92,7 @@ def _silent_severity(*, expected: bool, asked_for: bool) -> Severity:
 
 
 def _may_say_nothing(context: RuleContext) -> str:
-    """Why nothing may be what was asked for; "" if it is not."""
+    """Return why an empty answer may be what was asked for; "" if it is not."""
     asked = context.asked
     last = asked.history[-1] if asked.history else None
     if any(choice.finish_reason_raw == "stop_sequence" for choice in context.reply.choices):
@@ -107,7 +107,7 @@ def _may_say_nothing(context: RuleContext) -> str:
 
 
 def _prescribes_form(context: RuleContext) -> bool:
-    """Whether the request prescribes the form of the answer: a schema, a grammar, choices."""
+    """Return whether the request prescribes the answer's form: a schema, a grammar, choices."""
     body = parse(context.exchange.request.body.decode("utf-8", "replace")).value
     if not isinstance(body, dict):
         return False
@@ -116,13 +116,13 @@ def _prescribes_form(context: RuleContext) -> bool:
 
 
 def _is_form(value: object) -> bool:
-    """Whether this is more than a wish for plain text."""
+    """Return whether this asks for more than plain text."""
     kind = value.get("type", value) if isinstance(value, dict) else value
     return not isinstance(kind, str | None) or kind not in _PLAIN
 
 
 def _is_silent(choice: Choice) -> bool:
-    """Nothing to show or run."""
+    """Return whether there is nothing to show or run."""
     said = choice.text.strip() or choice.refusal or choice.tool_calls
     drawn = any(
         call.name == _DRAWS or call.kind is CallKind.BUILT_IN for call in choice.server_calls
@@ -133,7 +133,7 @@ def _is_silent(choice: Choice) -> bool:
 
 
 def _is_expected(choice: Choice) -> bool:
-    """Whether a limit or a filter cut it, or the provider ran tools of its own."""
+    """Return whether a limit or filter cut the answer, or the provider ran tools of its own."""
     return finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER} or bool(
         choice.server_calls
     )
@@ -141,7 +141,7 @@ def _is_expected(choice: Choice) -> bool:
 
 @silence_rule("D003", "unanswered-tool-call", Severity.WARNING)
 def unanswered_tool_call(seen: SeenSilence) -> Iterator[Claim]:
-    """Calls that were delivered, and a silence after them."""
+    """Report delivered calls that are followed by silence."""
     silence, settings = seen
     reply = silence.reply
     watch, end_ns = reply.watch, reply.end_ns
@@ -186,7 +186,7 @@ def _unanswered_excluded(silence: Unanswered) -> tuple[Excluded, ...]:
 
 
 def _unanswered_confidence(silence: Unanswered, end_ns: int, settings: Settings) -> Confidence:
-    """Likely if the application lived as long as it should have taken to answer."""
+    """Grade a missing answer: likely if the application ran for longer than it needed."""
     alive_s = (silence.alive_ns - end_ns) / NS if silence.alive_ns is not None else 0.0
     lived = alive_s >= settings.unanswered_s
     if silence.thrown:
@@ -220,7 +220,7 @@ def _label(call: DeliveredCall) -> str:
 
 
 def _then(watch: TapeSummary) -> str:
-    """What ended the watching."""
+    """Return what ended the recording."""
     if watch.stop is None:
         return "the recording still goes on" if watch.recording else "then the tape ends"
     if watch.stop == CHILD_EXIT and watch.exit_code is not None:

@@ -1,4 +1,4 @@
-"""Whether a text is the error of a JSON parser or an agent framework, and what it says.
+"""Recognise errors of JSON parsers and agent frameworks in texts.
 
 An application that lost or spoiled a call's arguments mostly says so: it answers the call with the
 text of the exception, or prints it. An error is recognised, not talk about one: in a message its
@@ -31,7 +31,7 @@ from deltatape.wire.json_value import parse
 
 @dataclass(frozen=True, slots=True)
 class ParserErrorPattern:
-    """Texts of one parser that mean the same."""
+    """A parser's texts that mean the same."""
 
     parser: str
     means: ParserErrorKind
@@ -287,7 +287,7 @@ class _Found(NamedTuple):
 
 
 def in_message(text: str, *, alone: bool = False) -> ParserError | None:
-    """The parser's error that a message is about, such as a tool's result; None if it is not.
+    """Return the parser error that a message, such as a tool's result, consists of.
 
     Args:
         text: of the message.
@@ -305,7 +305,7 @@ def in_message(text: str, *, alone: bool = False) -> ParserError | None:
 
 
 def in_log(line: bytes) -> ParserError | None:
-    """The parser's error that a printed line tells of; None if it tells of none.
+    """Return the parser error in a printed line.
 
     Not one of a traceback that shows source code: libraries raise errors with such texts.
     """
@@ -316,7 +316,7 @@ def in_log(line: bytes) -> ParserError | None:
 
 
 def _is_all_of(text: str, start: int) -> bool:
-    """Whether `text` is the parser's text from `start` on, and at most the words "error: " before.
+    """Return whether `text` is only the parser's text from `start` on, after "error: " at most.
 
     A question is something else.
     """
@@ -327,7 +327,7 @@ def _is_all_of(text: str, start: int) -> bool:
 
 
 def _first(text: str) -> _Found | None:
-    """The first entry of the table that is in `text`."""
+    """Return the first entry of the table that is in `text`."""
     lowered = text.lower()
     if any(sign in lowered for sign in SIGNS):
         return _looked_up(text)
@@ -336,7 +336,7 @@ def _first(text: str) -> _Found | None:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _looked_up(text: str) -> _Found | None:
-    """As `_first`. An agent sends its history again each time: the same texts come often."""
+    """Cache `_first`. Agents send their history again each time: the same texts come often."""
     lowered = text.lower()
     framework = any(word in lowered for word in OF_FRAMEWORKS)
     for entry in TABLE if framework else OF_LIBRARIES:
@@ -349,7 +349,7 @@ def _looked_up(text: str) -> _Found | None:
 
 
 def _from(text: str, start: int) -> str:
-    """What `text` says from `start` on; where it is an object, to the end of the string there."""
+    """Return `text` from `start`; in a JSON object, to the end of the string there."""
     end = _QUOTE.search(text, start) if text.lstrip().startswith(("{", "[")) else None
     if end is None:
         return text[start:].strip()

@@ -1,4 +1,4 @@
-"""When an answer made progress: the events that brought something, and the times between them.
+"""The progress of an answer: events that contribute, and the times between them.
 
 What shows only that a connection lives is no progress; a timer that it resets never fires. A time
 in which the recorder itself wrote nothing is no silence of anybody: it was not watched.
@@ -21,7 +21,7 @@ _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
 
 class SilencePhase(enum.StrEnum):
-    """Where in an answer a silence lies."""
+    """The part of an answer in which a silence lies."""
 
     BEFORE_FIRST = "before-first"
     IN_TEXT = "in-text"
@@ -32,7 +32,7 @@ class SilencePhase(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silence:
-    """A time without progress. `after` is the last event that brought something, if any did.
+    """A time without progress. `after` is the last event that contributed something.
 
     `idle_events` and `comments` came in between, and for `quiet_ns` at most nothing at all; `open`
     says that nothing ended it but the end of the exchange or of the watching. For `unwatched_ns` of
@@ -52,12 +52,12 @@ class Silence:
 
     @property
     def watched_ns(self) -> int:
-        """How much of it is known to have been silent."""
+        """Return how much of it was watched, in nanoseconds."""
         return self.end_ns - self.start_ns - self.unwatched_ns
 
 
 def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
-    """The times without progress that last at least `least_ns`, in order.
+    """Yield the times without progress of at least `least_ns`, in order.
 
     The first begins when the request had left.
     """
@@ -81,7 +81,7 @@ def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
 
 
 def silence_after_result(context: RuleContext) -> Silence | None:
-    """The silence that a request with tool results met, if nothing ever broke it. D004's."""
+    """Return the unbroken silence after a request with tool results, which D004 reports."""
     history, exchange = context.asked.history, context.exchange
     if not exchange.timed or not history or history[-1].call_id is None:
         return None
@@ -92,7 +92,7 @@ def silence_after_result(context: RuleContext) -> Silence | None:
 
 
 def not_watched(silence: Silence) -> str:
-    """What a message says of a silence that was not watched all the time; "" if it was."""
+    """Return a clause about a silence that was not watched all the time; "" if it was."""
     if not silence.unwatched_ns:
         return ""
     return f", of which {silence.unwatched_ns / NS:.1f} s without any record from the recorder"
@@ -106,7 +106,7 @@ NOT_WATCHED = (
 
 
 def watched_until(exchange: Exchange) -> int:
-    """The last moment of which the tape says something about this exchange.
+    """Return the last moment of which the tape says something about this exchange.
 
     Any record shows that the recorder watched, those of other exchanges, too.
     """
@@ -167,13 +167,13 @@ def _phase(context: RuleContext, after: Event | None) -> tuple[SilencePhase, Too
 
 
 def place_of(silence: Silence) -> Place | None:
-    """Where the silence begins."""
+    """Return where the silence begins."""
     return silence.after.place if silence.after else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientLag:
-    """The client took byte number `offset` at `end_ns`; it had been there since `start_ns`."""
+    """A client that took byte number `offset` at `end_ns`, available since `start_ns`."""
 
     start_ns: int
     end_ns: int
@@ -183,7 +183,7 @@ class ClientLag:
 
 
 def lags(exchange: Exchange) -> tuple[ClientLag, ...]:
-    """A lag for every record of a delivery, in order."""
+    """Return one lag per delivery record, in order."""
     if not exchange.delivered:
         return ()
     sizes = list(accumulate(len(read.data) for read in exchange.reads))

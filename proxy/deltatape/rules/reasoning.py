@@ -1,4 +1,4 @@
-"""Reasoning that had to come back with its calls, and did not."""
+"""Reasoning that has to be returned with its calls, and was not."""
 
 import base64
 import re
@@ -29,7 +29,7 @@ _PLACEHOLDERS = ("skip_thought_signature_validator", "context_engineering_is_the
 
 @read_back_rule("C013", "reasoning-lost-by-app", Severity.WARNING)
 def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
-    """Reasoning that had to come back with its calls, and did not."""
+    """Report reasoning that has to be returned with its calls, and was not."""
     reply, later = read_back.reply, read_back.later
     if not reply.thoughts or not _must_return(reply, later):
         return
@@ -61,7 +61,7 @@ def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
 
 
 class _Loss(NamedTuple):
-    """What became of the reasoning of a reply."""
+    """The reasoning of a reply that was not returned."""
 
     how: str
     confidence: Confidence
@@ -69,7 +69,7 @@ class _Loss(NamedTuple):
 
 
 def _must_return(reply: Digest, later: Digest) -> bool:
-    """Whether the request has to bring the reasoning of the reply: a tool is in use, and thinking.
+    """Return whether the reply's reasoning must be returned: it thought and called a tool.
 
     What the recorder lost is nobody's fault.
     """
@@ -83,7 +83,7 @@ def _must_return(reply: Digest, later: Digest) -> bool:
 
 
 def _turn(read_back: ReadBack) -> Sequence[HistoryMessage]:
-    """The assistant's messages that repeat the reply, if they are the last of the history."""
+    """Return the assistant's messages at the end of the history that repeat the reply."""
     history, calls = read_back.later.history, read_back.heard
     end = len(history)
     while end and history[end - 1].role not in _ASSISTANT:
@@ -97,7 +97,7 @@ def _turn(read_back: ReadBack) -> Sequence[HistoryMessage]:
 
 
 def _loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
-    """What is missing or other than it was; None if nothing is."""
+    """Return what is missing or changed; None if nothing is."""
     here = {_bare(each.signature) for each in thoughts}
     if here & _BARE_PLACEHOLDERS:
         return None
@@ -133,7 +133,7 @@ def _loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | 
 
 
 def _unsigned_loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
-    """Items that have nothing but an id, by which the provider knows them if it kept them."""
+    """Return a loss of items with nothing but an id, by which the provider may know them."""
     here = {each.id for each in thoughts}
     missing = [each.id for each in reply.thoughts if each.id not in here]
     if not missing or later.store is False:
@@ -154,7 +154,7 @@ def _changed(reply: Digest, was: str, found: str) -> _Loss:
 
 
 def _text_loss(reply: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
-    """The text that the signatures vouch for; blanks at its ends do not count."""
+    """Describe the loss of text that the signatures protect; blanks at its ends do not count."""
     if reply.signed_text is None:
         return None
     was, found = reply.signed_text, "".join(each.text for each in thoughts)
@@ -171,7 +171,7 @@ def _text_loss(reply: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
 
 
 def _bare(signature: str) -> str:
-    """A signature without what encoders of Base64 write differently."""
+    """Normalise a signature, so that variants of Base64 compare equal."""
     return signature.rstrip("=").replace("-", "+").replace("_", "/")
 
 

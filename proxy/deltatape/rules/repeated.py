@@ -1,4 +1,4 @@
-"""Comparing a call that the wire delivered with the call that the application repeats.
+"""Comparison of a delivered call with the call that the application repeats.
 
 Two questions, asked one after the other. Do the arguments mean the same? If not, is what the
 application repeats made of the delivered fragments: some lost, some doubled, those of two calls
@@ -29,7 +29,7 @@ _MAX_LITERAL = 10_000
 
 
 def leaves(arguments: str) -> Iterator[str]:
-    """The texts and numbers in arguments, as texts."""
+    """Yield the strings and numbers in arguments, as text."""
     pending = [parse(arguments).value]
     while pending:
         one = pending.pop()
@@ -52,7 +52,7 @@ ABSENT = _Absent.ABSENT
 
 
 class Difference(NamedTuple):
-    """A value that differs: JSON path, what was delivered, what is repeated; either may be ABSENT.
+    """A value that differs: JSON path, delivered and repeated value; either may be ABSENT.
 
     `keys` are the steps of the path: member names and array places.
     """
@@ -63,7 +63,7 @@ class Difference(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The JSON path: `$.city`, `$.days[1]`."""
+        """Return the JSON path: `$.city`, `$.days[1]`."""
         steps = (
             f"[{key}]" if isinstance(key, int) else f".{excerpt(key, 40)}" for key in self.keys
         )
@@ -71,7 +71,7 @@ class Difference(NamedTuple):
 
 
 def differences(said: DeliveredCall, heard: RepeatedCall) -> tuple[Difference, ...]:
-    """Where the arguments differ, in the order of the delivered ones, at most `MAX_DIFFERENCES`.
+    """Return up to `MAX_DIFFERENCES` differences of the arguments, in the delivered order.
 
     Compared as values: spacing, order of keys and spelling of numbers do not matter, and no
     argument bytes are the same as `{}`. Free text, and text that is not JSON, is compared as it is.
@@ -88,13 +88,13 @@ def differences(said: DeliveredCall, heard: RepeatedCall) -> tuple[Difference, .
 
 
 def first_difference(said: DeliveredCall, heard: RepeatedCall) -> str | None:
-    """The JSON path of the first difference of the arguments, None if they mean the same."""
+    """Return the JSON path of the first difference of the arguments; None if they are equal."""
     found = differences(said, heard)
     return found[0].path if found else None
 
 
 def _differences(one: object, other: object) -> Iterator[Difference]:
-    """Depth first without recursion: both values may be nested as deeply as the parser allows."""
+    """Yield differences depth first, without recursion: values may be nested deeply."""
     pending = [Difference((), one, other)]
     left_over = MAX_DIFFERENCES
     while pending and left_over:
@@ -119,14 +119,14 @@ def _differences(one: object, other: object) -> Iterator[Difference]:
 
 
 def _same_scalar(one: object, other: object) -> bool:
-    """1 and 1.0 are the same number, 1 and true are not."""
+    """Compare scalars: 1 equals 1.0, but 1 does not equal true."""
     if isinstance(one, str) and isinstance(other, str):
         return one == other or same_but_masked(one, other)
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 class ArgumentsDamage(enum.Enum):
-    """What became of the delivered text on its way into the application's request."""
+    """A kind of damage to the delivered text on its way into the application's request."""
 
     EMPTIED = "no arguments at all"
     EMPTY_OBJECT = "an empty object"
@@ -175,20 +175,20 @@ HINTS: Mapping[ArgumentsDamage, str] = {
 
 
 class Relation(NamedTuple):
-    """How the application's text is made of what was delivered; `says` is a clause."""
+    """How the application's text derives from what was delivered; `says` is a clause."""
 
     damage: ArgumentsDamage
     says: str
 
     @property
     def hint(self) -> str:
-        """What to change in the client."""
+        """Return what to change in the client."""
         is_first = self.damage is ArgumentsDamage.LOST and self.says.startswith("fragment 1 of")
         return _FIRST if is_first else HINTS[self.damage]
 
 
 def is_related(said: DeliveredCall, heard: RepeatedCall, others: Sequence[DeliveredCall]) -> bool:
-    """Whether the repeated arguments may have been made of the delivered ones.
+    """Return whether the repeated arguments may derive from the delivered ones.
 
     Arguments that have nothing in common with what came are another call's.
     """
@@ -196,7 +196,7 @@ def is_related(said: DeliveredCall, heard: RepeatedCall, others: Sequence[Delive
 
 
 def takes_deltas(said: DeliveredCall, heard: RepeatedCall) -> bool:
-    """Whether the application repeats the deltas as they came, and the last event has others.
+    """Return whether the application repeats the joined deltas, and the last event differs.
 
     See T015: then both are what was delivered.
     """
@@ -206,7 +206,7 @@ def takes_deltas(said: DeliveredCall, heard: RepeatedCall) -> bool:
 def relation(
     said: DeliveredCall, heard: RepeatedCall, others: Sequence[DeliveredCall]
 ) -> Relation | None:
-    """What the application's text is made of; None if nothing fits.
+    """Return how the application's text derives from the delivered fragments; None if it does not.
 
     It names the mistake: which fragments of which calls are in it, and which are not.
 
@@ -268,7 +268,7 @@ def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
 
 
 def _doubled(text: str, pieces: Sequence[str]) -> str:
-    """Which fragments stand twice in `text`, as a clause; "" if it is not made that way."""
+    """Name in a clause the fragments that appear twice in `text`; "" if none explain it."""
     whole = "".join(pieces)
     extra = len(text) - len(whole)
     if extra <= 0:
@@ -286,7 +286,7 @@ def _doubled(text: str, pieces: Sequence[str]) -> str:
 
 
 def _of_several(text: str, calls: Sequence[DeliveredCall]) -> Relation | None:
-    """Whether `text` is made of fragments of several calls: they were joined as they came."""
+    """Return whether `text` joins fragments of several calls in their order of arrival."""
     left = {call.index: deque(filter(None, call.fragments)) for call in calls}
     used: set[int] = set()
     at = 0
@@ -305,7 +305,7 @@ def _of_several(text: str, calls: Sequence[DeliveredCall]) -> Relation | None:
 
 
 def _taken(text: str, pieces: list[str]) -> set[int] | None:
-    """The fragments whose concatenation `text` is, in order and not all; None if there are none."""
+    """Return the fragments that make up `text` in order, unless all do; None if none do."""
     at, taken = 0, set()
     for number, piece in enumerate(pieces):
         if text.startswith(piece, at):
@@ -319,7 +319,7 @@ _MAX_CLOSED = 200
 
 
 def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
-    """Whether `text` is what a parser of partial JSON makes of the first fragments.
+    """Return whether `text` is what a partial-JSON parser makes of the first fragments.
 
     Only an end in the middle of a text counts: an application may leave out the last members.
     """
@@ -340,7 +340,7 @@ def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
 
 
 def _close_string(text: str) -> str:
-    """JSON that ends inside a text value, closed there; "" if it ends elsewhere."""
+    """Close JSON that ends inside a string; return "" if it ends elsewhere."""
     open_brackets: list[str] = []
     inside = escaped = False
     is_value = False
@@ -363,7 +363,7 @@ def _close_string(text: str) -> str:
 
 
 def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
-    """Whether `text` is the fragments without the white space at their ends.
+    """Return whether `text` is the fragments without the white space at their ends.
 
     White space that is left elsewhere tells it from a text that was cleared of all of it. Where
     none is left, several words of a text that are glued together do: nobody means that.
@@ -393,7 +393,7 @@ _FEW_WORDS = 3
 
 
 def _encoded(text: str, whole: str) -> Relation | None:
-    """Whether `text` is the value in another notation that is not the JSON of an object."""
+    """Return whether `text` is the value in another notation than a JSON object."""
     delivered, repeated = parse(whole), parse(text)
     if delivered.error:
         return None
@@ -410,7 +410,7 @@ def _encoded(text: str, whole: str) -> Relation | None:
 
 
 def _literal(text: str) -> object:
-    """The value of a Python literal; ABSENT if it is none."""
+    """Return the value of a Python literal; ABSENT if it is not one."""
     try:
         found: object = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -419,7 +419,7 @@ def _literal(text: str) -> object:
 
 
 def _decoded(said: DeliveredCall, heard: RepeatedCall) -> Relation | None:
-    """Whether all that differs is text whose characters outside ASCII were decoded wrongly."""
+    """Return whether all differences are non-ASCII characters that were decoded wrongly."""
     pairs: list[tuple[str, str]] = []
     for each in differences(said, heard):
         if not (isinstance(each.delivered, str) and isinstance(each.repeated, str)):
@@ -443,7 +443,7 @@ def _decoded(said: DeliveredCall, heard: RepeatedCall) -> Relation | None:
 
 
 def misdecoded(one: str, other: str) -> bool:
-    """Whether `other` is `one`, decoded in pieces or with another encoding than UTF-8.
+    """Return whether `other` is `one`, decoded chunk by chunk or with another encoding than UTF-8.
 
     An application that removes all that is not ASCII, or all emoji, means to: that is no mistake in
     decoding. Of a decoder that is fed read by read, only the characters that a read cuts are lost.
@@ -460,12 +460,12 @@ def misdecoded(one: str, other: str) -> bool:
 
 
 def _some_are_lost(one: str, other: str) -> bool:
-    """Whether `other` lacks characters outside ASCII of `one`, and has others of the same kind."""
+    """Return whether `other` lacks some non-ASCII characters of `one`, but not all of that kind."""
     return any(character in other for character in _lost(one, other))
 
 
 def _lost(one: str, other: str) -> Counter[str]:
-    """The characters outside ASCII that `other` lacks of `one`; none if it differs otherwise."""
+    """Count the non-ASCII characters of `one` that `other` lacks; none if it differs otherwise."""
     at = 0
     lost: Counter[str] = Counter()
     for character in one:
@@ -479,23 +479,23 @@ def _lost(one: str, other: str) -> Counter[str]:
 
 
 def same_name(said: DeliveredCall, heard: RepeatedCall) -> bool:
-    """Whether the application repeats the name; a name that never came cannot be repeated."""
+    """Return whether the application repeats the name; a name that was never sent cannot be."""
     return not said.name or said.name == heard.name
 
 
 def same_id(said: DeliveredCall, heard: RepeatedCall) -> bool:
-    """Whether the application repeats an id of the call; a missing one it has to invent."""
+    """Return whether the application repeats an id of the call; it must invent a missing one."""
     return not said.ids or heard.id in said.ids
 
 
 def is_derived(said: DeliveredCall, heard: RepeatedCall) -> bool:
-    """Whether the repeated id is made of the delivered one: joined, cut, never just another."""
+    """Return whether the repeated id is the delivered one joined or cut, not replaced."""
     mine = heard.id or ""
     return any(_is_part(each, mine) or _is_part(mine, each) for each in said.ids)
 
 
 def _is_part(part: str, whole: str) -> bool:
-    """Whether `whole` has `part` in it, and not another number: `c10` is not made of `c1`."""
+    """Return whether `whole` contains `part` as a whole number: `c10` does not contain `c1`."""
     at = whole.find(part) if part else -1
     if at < 0 or part == whole:
         return at >= 0
@@ -509,7 +509,7 @@ _ENOUGH_DIFFERENT = 5
 
 
 def is_distinctive(call_id: str) -> bool:
-    """Whether an id is random enough that nobody else has it.
+    """Return whether an id is random enough to be unique.
 
     Counters (`call_0`, `functions.search:3`), placeholders (`call_xxxxxxxx`, `REDACTED`) and other
     words name a call only within its own reply.
@@ -530,7 +530,7 @@ _MASK = re.compile(
 
 
 def same_but_masked(one: str, other: str) -> bool:
-    """Whether one of the texts is the other one with parts of it masked.
+    """Return whether one text is the other with parts of it masked.
 
     Recorders put asterisks in place of credentials, as many as there were characters. They know
     them in a request, where they stand whole, and not in a stream that brings them in pieces; so
@@ -544,7 +544,7 @@ def same_but_masked(one: str, other: str) -> bool:
 
 
 def _fits(masked: str, text: str) -> bool:
-    """Whether `text` has what `masked` shows, in order, and anything where it shows nothing."""
+    """Return whether `text` contains the visible parts of `masked`, in order."""
     first, *rest = _MASK.split(masked)
     if not rest or not text.startswith(first):
         return False

@@ -1,4 +1,4 @@
-"""Arguments that were sent more than once, and sources that disagree on them."""
+"""Arguments that were sent more than once, and sources that disagree about them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -37,7 +37,7 @@ observed_rule(
 
 @exchange_rule("T015", "sources-disagree", Severity.ERROR)
 def sources_disagree(context: RuleContext) -> Iterator[Claim]:
-    """One thing said in several places, and not the same."""
+    """Report a value that is sent in several places, and differs between them."""
     calls = {(choice.index, call.index): call for choice, call in context.calls()}
     found = observed(context, "T015", "only the displayed text depends on it")
     for seen, each in zip(context.observed("T015"), found, strict=False):
@@ -49,7 +49,7 @@ def sources_disagree(context: RuleContext) -> Iterator[Claim]:
 
 
 def _worth(context: RuleContext, call: ToolCall, seen: Observation, base: Claim) -> Claim:
-    """`base`, with what the sources are worth."""
+    """Return `base`, extended by which of the sources a client can use."""
     deltas, end = (_is_good(text, call, context) for text in (call.arguments_raw, call.arguments))
     if call.arguments == call.arguments_raw:
         other = _is_good(seen.evidence, call, context)
@@ -90,7 +90,7 @@ _NEITHER = (
 
 
 def _is_good(text: str, call: ToolCall, context: RuleContext) -> bool:
-    """Whether `text` is what a client could run: an object that the schema does not refuse."""
+    """Return whether a client could run `text`: an object that the schema does not reject."""
     if call.kind is CallKind.CUSTOM:
         return True
     whole = isinstance(parse(text).value, dict)
@@ -118,7 +118,7 @@ _TEXT = itemgetter(0)
 
 @exchange_rule("T027", "repeated-delta", Severity.WARNING)
 def repeated_delta(context: RuleContext) -> Iterator[Claim]:
-    """The same piece of a call's arguments twice in a row."""
+    """Report a fragment of a call's arguments that appears twice in a row."""
     for _, call in context.calls():
         if call.status is not CallStatus.COMPLETE or len(call.fragments) == 1:
             continue
@@ -189,14 +189,14 @@ def _doubtful(call: ToolCall, found: FragmentTrace) -> Claim:
 def _allowed_without(
     texts: list[str], start: int, end: int, tool: ToolSpec | None, context: RuleContext
 ) -> bool:
-    """Whether the arguments without the repetition are what the schema allows."""
+    """Return whether the schema allows the arguments without the repetition."""
     text = join_pairs("".join([*texts[:start], *texts[end:]]))
     whole = isinstance(parse(text).value, dict)
     return whole and fits(text, tool, context.settings) is True
 
 
 def _repeats_by_nature(text: str) -> bool:
-    """Whether `text` is what data and code repeat: blanks, digits, rulers, items of a list."""
+    """Return whether data and code often repeat `text`: blanks, digits, rulers, items of a list."""
     words = "".join(character if character.isalpha() else " " for character in text).split()
     if sum(map(len, words)) < _FEWEST_LETTERS or len(set("".join(words))) == 1:
         return True

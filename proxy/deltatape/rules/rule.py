@@ -1,4 +1,4 @@
-"""What a rule is: a decorated function from what it looks at to claims.
+"""A rule: a decorated function from what it examines to claims.
 
 The decorator registers it under its code and says the rest: name, usual severity, and whether it
 judges an ending. What a user reads of a rule is the page `docs/CODE.md` beside this file. How a
@@ -28,7 +28,7 @@ Check = Callable[[Seen], Iterable[Claim]]
 
 
 class FindingPlace(NamedTuple):
-    """The exchange that findings are about, and where they lie if their claims have no place."""
+    """The exchange that findings are about, and their place if their claims have none."""
 
     tape: str
     exchange: int
@@ -57,11 +57,11 @@ class Rule(Generic[Seen]):
     """Whether it reports what never came: nobody's fault if nobody took the answer to its end."""
 
     def findings(self, seen: Seen) -> Iterator[Finding]:
-        """What its claims about `seen` amount to, in their order."""
+        """Yield the findings of its claims about `seen`, in their order."""
         return (self.finding(claim, seen) for claim in self.check(seen))
 
     def finding(self, claim: Claim, seen: Seen) -> Finding:
-        """What `claim` about `seen` amounts to."""
+        """Turn `claim` about `seen` into a finding."""
         where = self.where(seen)
         place, line, t_ns = claim.place, where.line, where.t_ns
         if place is not None:
@@ -91,7 +91,7 @@ class Rule(Generic[Seen]):
 
 
 class RuleKind(Generic[Seen]):
-    """The rules that look at the same."""
+    """The rules that examine the same kind of value."""
 
     def __init__(self, where: Callable[[Seen], FindingPlace]) -> None:
         self._where = where
@@ -107,7 +107,7 @@ class RuleKind(Generic[Seen]):
         survives_loss: bool = False,
         about_missing: bool = False,
     ) -> Callable[[Check[Seen]], Check[Seen]]:
-        """A decorator that makes a function a rule. Codes and names are never used twice.
+        """Return a decorator that makes a function a rule; codes and names must be unique.
 
         Args:
             code: a letter for its group, and a number.
@@ -135,12 +135,12 @@ class RuleKind(Generic[Seen]):
 
     @property
     def rules(self) -> tuple[Rule[Seen], ...]:
-        """All of them, in the order of reports."""
+        """Return all rules, in the order of reports."""
         return tuple(sorted(self._rules.values(), key=order))
 
 
 def order(rule: Rule[Seen]) -> tuple[int, str]:
-    """The place of a rule in reports, by its code."""
+    """Return the sort key of a rule in reports, from its code."""
     return _GROUPS.index(rule.code[0]), rule.code
 
 
@@ -184,7 +184,7 @@ silence_rule = SILENCES.rule
 
 
 def turn_rule(code: str, name: str, severity: Severity) -> Callable[[Check[Turn]], Check[Turn]]:
-    """As `measured_turn_rule`, for a function of the turn alone."""
+    """Return the decorator of `measured_turn_rule`, for a function of the turn alone."""
 
     def register(check: Check[Turn]) -> Check[Turn]:
         TURNS.rule(code, name, severity)(lambda seen: check(seen.turn))
@@ -202,6 +202,6 @@ def observed_rule(
     at_end: bool = False,
     about_missing: bool = False,
 ) -> None:
-    """A rule that reports what the dialects observe under its code, and nothing else."""
+    """Register a rule that reports what the dialects observe under its code, and nothing else."""
     register = EXCHANGES.rule(code, name, severity, at_end=at_end, about_missing=about_missing)
     register(lambda context: observed(context, code, hint))

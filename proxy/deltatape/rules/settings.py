@@ -1,4 +1,4 @@
-"""The thresholds of the rules, with the values that hold unless somebody sets others.
+"""The thresholds of the rules, with their defaults.
 
 With them travels what an application calls its events: who analyses for the rules needs both.
 """
@@ -11,7 +11,7 @@ from deltatape.rules.small_talk import PHRASES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the rules measure against. Durations are in seconds."""
+    """The thresholds that the rules measure against. Durations are in seconds."""
 
     stall_s: float = 10.0
     """D001: a time without progress that is worth a warning."""

@@ -1,4 +1,4 @@
-"""Whether a message is nothing but a greeting, thanks or a farewell.
+"""Messages that consist only of a greeting, thanks or a farewell.
 
 Strategy: a message is small talk if it consists of known phrases and nothing else. Case, accents,
 punctuation, pictographs and the apostrophe do not count; a question mark does. A word that may
@@ -121,7 +121,7 @@ PHRASES = (
 
 
 def small_talk(text: str, most_words: int, phrases: Collection[str] = PHRASES) -> str:
-    """The words of `text` if it is nothing but small talk; else "".
+    """Return the words of `text` if it is only small talk; else "".
 
     Args:
         text: of a message.
@@ -138,7 +138,7 @@ def small_talk(text: str, most_words: int, phrases: Collection[str] = PHRASES) -
 
 
 def _plain(text: str) -> str:
-    """In lower case, without apostrophes, and without the accents that people leave out."""
+    """Return text in lower case, without apostrophes or accents, which people often omit."""
     return _APOSTROPHE.sub("", text.casefold()).translate(_BARE)
 
 
@@ -151,7 +151,7 @@ def _known(phrases: frozenset[str]) -> frozenset[tuple[str, ...]]:
 
 
 def _is_made_of(words: list[str], known: frozenset[tuple[str, ...]]) -> bool:
-    """Whether `words` can be cut into known phrases; every place is looked at once."""
+    """Return whether `words` can be split into known phrases, in linear time."""
     longest = max(map(len, known), default=0)
     reached = {0}
     for at in range(len(words)):

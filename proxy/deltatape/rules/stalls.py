@@ -1,4 +1,4 @@
-"""Times in which nothing came, or was taken: stalls, silence after results, slow clients."""
+"""Times without data or progress: stalls, silence after tool results, slow clients."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ _THEN = {
 
 @exchange_rule("D001", "stall", Severity.WARNING)
 def stall(context: RuleContext) -> Iterator[Claim]:
-    """A long time without progress."""
+    """Report a long time without progress."""
     if not context.exchange.timed:
         return
     other = silence_after_result(context)
@@ -90,7 +90,7 @@ def _stall_hint(context: RuleContext, silence: Silence) -> str:
 
 
 def _is_awaited(context: RuleContext, silence: Silence) -> bool:
-    """Whether the whole answer came after it, and no stream was asked for."""
+    """Return whether no stream was requested, and the complete answer came after the silence."""
     if silence.open or context.asked.stream or not context.asked.known:
         return False
     short = silence.end_ns - silence.start_ns < context.settings.stall_error_s * NS
@@ -124,7 +124,7 @@ def _then(context: RuleContext, silence: Silence) -> str:
 
 
 def _stall_severity(context: RuleContext, silence: Silence) -> Severity:
-    """An answer that never went on, or came later than common timeouts, is an error."""
+    """Return an error if the answer never continued, or only after common timeouts."""
     if not _is_known(silence, context.settings.stall_s):
         return Severity.INFO
     long = silence.watched_ns >= context.settings.stall_error_s * NS
@@ -138,7 +138,7 @@ def _stall_severity(context: RuleContext, silence: Silence) -> Severity:
 
 
 def _stall_blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:
-    """Keep-alives prove a living connection; a client that takes nothing stops the reading."""
+    """Decide whose stall it is: keep-alives prove a live connection, a client may block reading."""
     if not _is_known(silence, context.settings.stall_s):
         return None, Confidence.POSSIBLE
     half = (silence.end_ns - silence.start_ns) / 2
@@ -154,7 +154,7 @@ def _stall_blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, 
 
 
 def _is_known(silence: Silence, least_s: float) -> bool:
-    """Whether the recorder watched for long enough of it."""
+    """Return whether the recorder observed enough of the silence."""
     return silence.watched_ns >= least_s * NS
 
 
@@ -163,7 +163,7 @@ _MS = 1_000_000
 
 @exchange_rule("D004", "silence-after-tool-result", Severity.ERROR)
 def silence_after_tool_result(context: RuleContext) -> Iterator[Claim]:
-    """The application sent the results of its tools, and nothing came back."""
+    """Report tool results that the application sent and that got no answer."""
     silence = silence_after_result(context)
     if silence is None:
         return
@@ -191,7 +191,7 @@ def _result_hint(context: RuleContext, silence: Silence) -> str:
 
 
 def _result_blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:
-    """Signs of life prove whose silence it was; a client that leaves early may just be hasty."""
+    """Decide whose silence it is: signs of life prove it, an early disconnect may be impatience."""
     exchange = context.exchange
     if not _is_known(silence, context.settings.after_result_s):
         return None, Confidence.POSSIBLE
@@ -225,7 +225,7 @@ def _result_message(context: RuleContext, silence: Silence) -> str:
 
 
 def _signs(context: RuleContext, silence: Silence) -> str:
-    """What was heard meanwhile, of the upstream and of the recorder."""
+    """Describe the signs of life from the upstream and the recorder meanwhile."""
     watched = sum(silence.start_ns < at <= silence.end_ns for at in context.exchange.idle_ns)
     signs = [
         count(number, what)
@@ -240,7 +240,7 @@ def _signs(context: RuleContext, silence: Silence) -> str:
 
 
 def _client(context: RuleContext, silence: Silence) -> str:
-    """The other clock: what the client did, and when that was."""
+    """Describe what the client did, and when."""
     exchange = context.exchange
     waited = _seconds(silence.end_ns - exchange.request.t_ns)
     if exchange.end is None:
@@ -267,13 +267,13 @@ def _seconds(ns: int) -> str:
 
 
 def _place(context: RuleContext, silence: Silence) -> Place:
-    """Where the silence begins: at the request on its way."""
+    """Return the place where the silence begins: when the request was sent."""
     return Place(span=Span(0, 0), t_ns=silence.start_ns, line=context.exchange.request.line)
 
 
 @exchange_rule("D005", "slow-client", Severity.WARNING)
 def slow_client(context: RuleContext) -> Iterator[Claim]:
-    """A client that takes the answer later than it comes."""
+    """Report a client that reads the answer later than it arrives."""
     found = lags(context.exchange) if context.exchange.timed else ()
     worst = max(found, key=lambda lag: lag.end_ns - lag.start_ns, default=None)
     if worst is None:

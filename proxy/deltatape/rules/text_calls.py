@@ -1,4 +1,4 @@
-"""Tool calls that stand in the text, where nobody runs them."""
+"""Tool calls in the text of an answer, where no client runs them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _OWN = frozenset({"assistant", "model", "tool"})
 
 
 def is_asked_for(asked: RequestSummary, written: TextCall) -> bool:
-    """Whether such calls are the application's own protocol.
+    """Return whether such calls are the application's own protocol.
 
     So it is if the request declares no tools, and the notation is the generic one or its opening
     tag stands in the messages: the prompt asks for it.
@@ -32,20 +32,20 @@ def is_asked_for(asked: RequestSummary, written: TextCall) -> bool:
 
 
 def is_told_of(asked: RequestSummary, written: TextCall) -> bool:
-    """Whether the opening tag of such a call stands in what the request tells the model."""
+    """Return whether what the request tells the model contains the opening tag of such a call."""
     told = [message for message in asked.history if message.role not in _OWN]
     return _stands_in(told, written)
 
 
 def _stands_in(messages: Sequence[Message], written: TextCall) -> bool:
-    """Whether the opening tag of such a call stands in one of `messages`."""
+    """Return whether one of `messages` contains the opening tag of such a call."""
     tag = _TAG.match(written.call.arguments_raw)
     told = tag[0] if tag else ""
     return len(told) >= _SHORTEST_TAG and any(told in message.text for message in messages)
 
 
 def is_followed(choice: Choice, written: TextCall) -> bool:
-    """Whether the text goes on behind a call with something that is no call and no special token.
+    """Return whether the text continues after a call with anything but calls and special tokens.
 
     A model that calls ends its turn with its calls.
     """
@@ -63,7 +63,7 @@ def _has_words(text: str) -> bool:
 
 
 def in_answer(context: RuleContext) -> Iterator[TextCall]:
-    """The closed calls in the text of the answer, which an application will take apart."""
+    """Yield the closed calls in the text of the answer, which an application would parse."""
     for choice in context.reply.choices:
         for written in choice.text_calls:
             if written.closed and written.channel is Channel.TEXT:
@@ -71,7 +71,7 @@ def in_answer(context: RuleContext) -> Iterator[TextCall]:
 
 
 def is_structured(choice: Choice, written: TextCall) -> bool:
-    """Whether the reply also has this call as a tool call: the same name and arguments."""
+    """Return whether the reply also has this call as a tool call: the same name and arguments."""
     call = written.call
     wanted = _value(call.arguments)
     return any(
@@ -80,19 +80,19 @@ def is_structured(choice: Choice, written: TextCall) -> bool:
 
 
 def _value(arguments: str) -> str:
-    """The arguments for comparison; none are an empty object."""
+    """Normalise arguments for comparison; missing ones count as an empty object."""
     return canonical(arguments or "{}") or arguments
 
 
 def where(written: TextCall) -> str:
-    """How a message names the call: `call 0 (get_weather) in the text (hermes)`."""
+    """Name the call in a message: `call 0 (get_weather) in the text (hermes)`."""
     channel = "reasoning" if written.channel is Channel.REASONING else "text"
     return f"{label(written.call)} in the {channel} ({written.family})"
 
 
 @exchange_rule("T018", "tool-call-in-text", Severity.ERROR, at_end=True)
 def tool_call_in_text(context: RuleContext) -> Iterator[Claim]:
-    """A tool call in the text, where nobody runs it."""
+    """Report a tool call in the text, where no client runs it."""
     for choice in context.reply.choices:
         for written in choice.text_calls:
             if written.closed and not is_asked_for(context.asked, written):
@@ -157,7 +157,7 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
 
 @exchange_rule("T019", "unclosed-text-tool-call", Severity.ERROR, at_end=True, about_missing=True)
 def unclosed_text_tool_call(context: RuleContext) -> Iterator[Claim]:
-    """A tool call in the text that does not end."""
+    """Report a tool call in the text that is not closed."""
     for choice in context.reply.choices:
         for written in choice.text_calls:
             if not written.closed:
@@ -188,7 +188,7 @@ def _unclosed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
 
 
 def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
-    """What ended the text, who did that, and how sure that is."""
+    """Return what ended the text, who did, and how certain that is."""
     reason = choice.finish_reason_raw
     if finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         return f"the provider cut the reply (finish reason {reason!r})", None, Confidence.PROVEN

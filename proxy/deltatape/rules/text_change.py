@@ -1,4 +1,4 @@
-"""Comparing a reply's text with the text that the application repeats of it.
+"""Comparison of a reply's text with what the application repeats of it.
 
 Applications may do to a text what they like: trim it, translate, redact, cut or summarise it. What
 no policy and no person does is to follow the fragments in which the wire delivered it. So a change
@@ -55,7 +55,7 @@ _TRIMS = (str.strip, str.lstrip, str.rstrip)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Text:
-    """A delivered text without the white space around it, and its fragments."""
+    """A delivered text without surrounding white space, and its fragments."""
 
     whole: str
     pieces: tuple[str, ...]
@@ -68,7 +68,7 @@ class _Text:
         return (0, *self.ends[:-1])
 
     def nth(self, first: int, last: int) -> str:
-        """How a message names the fragments from `first` to `last`."""
+        """Name the fragments from `first` to `last` in a message."""
         count = len(self.pieces)
         text = _quoted("".join(self.pieces[first : last + 1]))
         if first == last:
@@ -79,7 +79,7 @@ class _Text:
 def text_change(
     content: str, ends: Sequence[int], heard: str, torn: Sequence[int] = ()
 ) -> TextChange | None:
-    """What the application made of a text; None if it is nothing that only a mistake makes.
+    """Return what the application did to a text; None if an innocent program might do it.
 
     Args:
         content: the text as delivered.
@@ -128,7 +128,7 @@ def _quoted(text: str) -> str:
 
 
 def _splits_word(left: str, right: str) -> bool:
-    """Whether a word, or a number, goes on from the end of `left` to the beginning of `right`.
+    """Return whether a word or number continues across the end of `left` and the start of `right`.
 
     Only where letters have cases: a sentence begins with a capital, also behind another one. In
     scripts without cases nobody can tell.
@@ -149,7 +149,7 @@ def _has_word(text: str) -> bool:
 
 
 def _recoded(text: _Text, got: str) -> TextChange | None:
-    """Bytes decoded with the wrong table, or read by read."""
+    """Detect bytes that were decoded with the wrong encoding, or chunk by chunk."""
     said = text.whole
     if said.isascii():
         return None
@@ -189,7 +189,7 @@ def _replaced(text: _Text, got: str) -> TextChange | None:
 
 
 def _is_with_gaps(parts: Sequence[str], said: str) -> bool:
-    """Whether `said` is `parts` with a few characters beyond ASCII between each two of them."""
+    """Return whether `said` is `parts` with a few non-ASCII characters between each two of them."""
     if not said.startswith(parts[0]):
         return False
     at = len(parts[0])
@@ -204,7 +204,7 @@ def _is_with_gaps(parts: Sequence[str], said: str) -> bool:
 
 
 def _left_out(text: _Text, got: str) -> TextChange | None:
-    """Characters beyond ASCII that are missing, as after decoding read by read without errors."""
+    """Detect missing non-ASCII characters, as after chunk-by-chunk decoding that ignores errors."""
     said, at, lost = text.whole, 0, []
     for place, character in enumerate(said):
         if at < len(got) and got[at] == character:
@@ -274,7 +274,7 @@ def _near(text: str, place: int) -> str:
 
 
 def _doubled(text: _Text, got: str) -> TextChange | None:
-    """All of the text twice, or each fragment, or all that there was so far at each fragment."""
+    """Detect doubled text: all of it, each fragment, or all so far at each fragment."""
     said, pieces = text.whole, text.pieces
     half = len(got) - len(said)
     around = half >= len(said) and got.startswith(said) and got.endswith(said)
@@ -314,7 +314,7 @@ def _twice(told: str, because: str) -> TextChange:
 
 
 def repeated_message(copies: int) -> TextChange:
-    """What to say of a text that is whole, and stands in several messages in a row."""
+    """Describe a text that is complete, and appears in several messages in a row."""
     return TextChange(
         damage=TextDamage.DOUBLED,
         told=f"{copies} times, each in a separate message",
@@ -325,7 +325,7 @@ def repeated_message(copies: int) -> TextChange:
 
 
 def _one_more(text: _Text, got: str) -> TextChange | None:
-    """Some fragments in a row, most often one, that stand there twice."""
+    """Detect fragments in a row, most often one, that appear twice."""
     said, more = text.whole, len(got) - len(text.whole)
     if more <= 0:
         return None
@@ -366,7 +366,7 @@ def _one_more(text: _Text, got: str) -> TextChange | None:
 
 
 def _one_end(text: _Text, got: str, heard: str) -> TextChange | None:
-    """The first fragments, or the last, are missing; or all but one of them."""
+    """Detect missing fragments at the start or the end, or all but one."""
     said = text.whole
     if len(got) >= len(said):
         return None
@@ -383,13 +383,13 @@ def _one_end(text: _Text, got: str, heard: str) -> TextChange | None:
 
 
 def _end_within(text: _Text, first: int, last: int) -> int | None:
-    """The first fragment that ends at `first` or behind it, and at `last` at most."""
+    """Return the first fragment that ends between `first` and `last`."""
     place = bisect_left(text.ends, first)
     return place if text.ends[place] <= last else None
 
 
 def _first_lost(text: _Text, heard: str, last: int) -> TextChange | None:
-    """The fragments up to `last` are missing."""
+    """Describe the loss of the fragments up to `last`."""
     end = text.ends[last]
     lost, left = text.whole[:end], text.whole[end:]
     if not _has_word(lost) or _MARKUP.search(lost):
@@ -434,13 +434,13 @@ def _first_lost(text: _Text, heard: str, last: int) -> TextChange | None:
 
 
 def _rises(lost: str) -> bool:
-    """Whether a sentence begins, and does not end, in `lost`."""
+    """Return whether a sentence begins in `lost` without ending there."""
     bare = lost.strip()
     return bare[0].isupper() and bare[-1] not in _ENDS
 
 
 def _last_lost(text: _Text, got: str, first: int) -> TextChange | None:
-    """The fragments from `first` on are missing."""
+    """Describe the loss of the fragments from `first` on."""
     start = text.starts[first]
     left, lost = text.whole[:start], text.whole[start:]
     alone = first == len(text.pieces) - 1
@@ -482,7 +482,7 @@ def _count(fragments: int) -> str:
 
 
 def _one_gap(text: _Text, got: str) -> TextChange | None:
-    """Some fragments in a row in the middle, most often one, are missing."""
+    """Detect missing fragments in a row in the middle, most often one."""
     said, less = text.whole, len(text.whole) - len(got)
     if less <= 0:
         return None
@@ -516,7 +516,7 @@ def _one_gap(text: _Text, got: str) -> TextChange | None:
 
 
 def _swapped(text: _Text, got: str) -> TextChange | None:
-    """Two neighbours among the fragments in each other's place."""
+    """Detect two neighbouring fragments in the wrong order."""
     said, pieces, starts = text.whole, text.pieces, text.starts
     if len(got) != len(said):
         return None
@@ -549,7 +549,7 @@ def _swapped(text: _Text, got: str) -> TextChange | None:
 
 
 def _several(text: _Text, got: str) -> TextChange | None:
-    """Fragments in several places are missing, or there twice."""
+    """Detect fragments that are missing or doubled in several places."""
     lost: list[int] = []
     double: list[int] = []
     at = 0
@@ -595,7 +595,7 @@ def _is_inside_word(text: _Text, place: int) -> bool:
 
 
 def _in_common(one: str, other: str) -> tuple[int, int]:
-    """How many characters are the same in front, and at the end."""
+    """Count the characters that are equal at the start, and at the end."""
     return _in_front(one, other), _in_front(one[::-1], other[::-1])
 
 
@@ -608,7 +608,7 @@ def _in_front(one: str, other: str) -> int:
 
 
 def _trimmed(text: _Text, got: str) -> TextChange | None:
-    """White space is missing where fragments meet, and nowhere else: so words run together."""
+    """Detect words that run together because white space is missing only where fragments meet."""
     if len(got) >= len(text.whole):
         return None
     made = [("".join(map(trim, text.pieces)).strip(), "each fragment") for trim in _TRIMS]

@@ -1,4 +1,4 @@
-"""Calls that the request forbids or demands, and calls that nobody asked for."""
+"""Calls that the request forbids or demands, and calls that nobody requested."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ _OPEN = frozenset({None, "auto", _NONE, "required", "any", "validated"})
 
 @exchange_rule("T024", "call-against-choice", Severity.ERROR, survives_loss=True)
 def call_against_choice(context: RuleContext) -> Iterator[Claim]:
-    """A call that the request forbids."""
+    """Report a call that the request forbids."""
     choice = context.asked.tool_choice
     if choice != _NONE and (choice in _OPEN or context.asked.tool(choice) is None):
         return
@@ -54,7 +54,7 @@ _IGNORES = "this server documents that it ignores it"
 
 @exchange_rule("T025", "choice-not-obeyed", Severity.ERROR, at_end=True)
 def choice_not_obeyed(context: RuleContext) -> Iterator[Claim]:
-    """Several calls where one was allowed, or none where one was demanded."""
+    """Report several calls where one was allowed, or none where one was demanded."""
     for choice in context.reply.choices:
         if context.asked.one_call and len(choice.tool_calls) > 1:
             yield _too_many(context, choice)
@@ -107,7 +107,7 @@ def _none_at_all(context: RuleContext, choice: Choice) -> Claim:
 
 
 def _lacks_call(context: RuleContext, choice: Choice) -> bool:
-    """Whether the reply had to call a tool, ended as it should, and has no call of any kind."""
+    """Return whether the reply had to call a tool, ended normally, and has no call of any kind."""
     asked, wanted = context.asked, context.asked.tool_choice
     if not asked.must_call or choice.tool_calls or choice.server_calls or choice.text_calls:
         return False
@@ -124,7 +124,7 @@ def _ignores_choices(context: RuleContext) -> bool:
 
 @turn_rule("C007", "tool-call-on-small-talk", Severity.INFO)
 def tool_call_on_small_talk(turn: Turn) -> Iterator[Claim]:
-    """A tool call in answer to a greeting, thanks or a farewell."""
+    """Report a tool call in answer to a greeting, thanks or a farewell."""
     digest = turn.digest
     called = (*digest.calls, *digest.text_calls)
     if not digest.small_talk or not called or digest.must_call:

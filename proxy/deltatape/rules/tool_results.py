@@ -16,7 +16,7 @@ from deltatape.wire.json_value import read_object
 
 @turn_rule("C004", "orphan-tool-result", Severity.ERROR)
 def orphan_tool_result(turn: Turn) -> Iterator[Claim]:
-    """A tool result whose call is nowhere in the same request."""
+    """Report a tool result whose call is not in the same request."""
     for orphan in turn.orphans:
         if orphan.trimmed and not turn.digest.refused:
             continue
@@ -86,7 +86,7 @@ def _orphan_message(turn: Turn, orphan: OrphanResult) -> str:
 
 @turn_rule("C005", "missing-tool-result", Severity.ERROR)
 def missing_tool_result(turn: Turn) -> Iterator[Claim]:
-    """A call in the history that no result follows, although the history goes on."""
+    """Report a call in the history without a result, although the history continues."""
     for missing in turn.missing:
         delivered = missing.delivered
         yield Claim(
@@ -140,7 +140,7 @@ def _missing_message(turn: Turn, missing: MissingResult) -> str:
 
 @turn_rule("C015", "results-swapped", Severity.ERROR)
 def results_swapped(turn: Turn) -> Iterator[Claim]:
-    """The results of parallel calls stand at each other's calls."""
+    """Report results of parallel calls that are assigned to each other's calls."""
     if not turn.swapped:
         return
     first = turn.swapped[0]
@@ -206,7 +206,7 @@ _CODE = re.compile(r"[\w\]]\(|=>|console\.|;\\n|\bdef \b|\bawait \b|\bimport \b|
 
 @turn_rule("C017", "result-not-serialised", Severity.ERROR)
 def result_not_serialised(turn: Turn) -> Iterator[Claim]:
-    """A tool's result that is the name of an object instead of its content."""
+    """Report a tool result that is the name of an object instead of its content."""
     history = turn.digest.history
     for place in range(turn.news, len(history)):
         message = history[place]
@@ -241,7 +241,7 @@ def _unserialised(result: HistoryMessage, text: str, what: str, call: RepeatedCa
 
 
 def _inner(content: str) -> str:
-    """The text of a result, which some interfaces and applications wrap into an object."""
+    """Return the text of a result, which some APIs and applications wrap in an object."""
     text = content.strip()
     if len(text) > _LONGEST:
         return text
@@ -253,7 +253,7 @@ def _inner(content: str) -> str:
 
 
 def _what_it_names(text: str) -> str:
-    """What the text is the name of; "" if it is none."""
+    """Return the kind of object that the text names; "" if it is not such a name."""
     if len(text) > _LONGEST:
         return ""
     if _VAGUE.fullmatch(text):
@@ -262,7 +262,7 @@ def _what_it_names(text: str) -> str:
 
 
 def _call_of(history: Sequence[HistoryMessage], place: int) -> RepeatedCall | None:
-    """The call that the result at `place` answers: it stands in the messages right before."""
+    """Return the call that the result at `place` answers, from the messages just before it."""
     wanted = history[place].call_id
     for message in reversed(history[:place]):
         found = [call for call in message.calls if wanted in (call.id, call.name)]
@@ -274,7 +274,7 @@ def _call_of(history: Sequence[HistoryMessage], place: int) -> RepeatedCall | No
 
 
 def _delivered(turn: Turn, call_id: str) -> RepeatedCall | None:
-    """The call as it was delivered, where the provider keeps the history."""
+    """Return the call as it was delivered, where the provider stores the history."""
     calls = turn.continues.reply.calls if turn.continues and turn.continues.stored else ()
     found = next((call for call in calls if call_id in call.answers_to), None)
     if found is None:
@@ -283,7 +283,7 @@ def _delivered(turn: Turn, call_id: str) -> RepeatedCall | None:
 
 
 def _may_be_output(call: RepeatedCall, text: str) -> bool:
-    """Whether the tool may have found just this text somewhere, or run code that prints it."""
+    """Return whether the tool may have found this very text, or run code that prints it."""
     if _RUNS_CODE.search(call.name or "") or _CODE.search(call.arguments):
         return True
     return text in call.arguments

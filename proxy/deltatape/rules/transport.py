@@ -1,4 +1,4 @@
-"""How a response came over the connection: cut off, or all at once."""
+"""Responses that were cut off, or arrived all at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _EARLY, _LATE = 0.1, 0.5
 
 @exchange_rule("W006", "stream-cut", Severity.ERROR, at_end=True)
 def stream_cut(context: RuleContext) -> Iterator[Claim]:
-    """The transport ended before the response was whole."""
+    """Report a connection that ended before the response was complete."""
     if not context.exchange.cut:
         return
     end = context.exchange.end
@@ -57,7 +57,7 @@ def stream_cut(context: RuleContext) -> Iterator[Claim]:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """What a way to end means."""
+    """What an end reason means for blame."""
 
     what: str
     hint: str
@@ -136,7 +136,7 @@ _IMPATIENT = _Ending(
 
 
 def _ending(exchange: Exchange) -> _Ending:
-    """How the exchange ended, if it was not the client that left."""
+    """Return how the exchange ended, unless the client disconnected."""
     end = exchange.end
     if end is None:
         stopped = exchange.watch is not None and exchange.watch.stop is not None
@@ -155,7 +155,7 @@ def _half_calls(context: RuleContext) -> list[str]:
 
 
 def _where(context: RuleContext) -> str:
-    """Where in the answer that was."""
+    """Describe where in the answer the connection ended."""
     stream = context.stream
     if context.exchange.response is None:
         return ", before any response"
@@ -172,14 +172,14 @@ def _where(context: RuleContext) -> str:
 
 
 def _severity(context: RuleContext, ending: _Ending) -> Severity:
-    """Graver the more is missing, and never an error where only the watching ended."""
+    """Return a higher severity the more is missing; no error if only the recording ended."""
     if context.reply.terminated:
         return Severity.INFO
     return Severity.WARNING if ending.blame is None else Severity.ERROR
 
 
 def _confidence(context: RuleContext, ending: _Ending) -> Confidence:
-    """Between two events a provider that gave up looks like a network that did."""
+    """Return the confidence: between two events, provider and network failures look the same."""
     end = context.exchange.end
     if ending.blame is not Blame.TRANSPORT:
         return Confidence.PROVEN
@@ -191,7 +191,7 @@ def _confidence(context: RuleContext, ending: _Ending) -> Confidence:
 
 
 def _had_all(context: RuleContext) -> bool:
-    """Whether the client lost nothing by leaving: nobody reads an error to its end either."""
+    """Return whether the client lost nothing by disconnecting, as after an error."""
     reply = context.reply
     if reply.terminated or reply.error is not None:  # which a status from 400 on is, too
         return True
@@ -199,7 +199,7 @@ def _had_all(context: RuleContext) -> bool:
 
 
 def _left(context: RuleContext) -> Claim:
-    """What there is to say of a client that left in the middle of an answer."""
+    """Describe a client that disconnected in the middle of an answer."""
     end = context.exchange.end
     detail = f" ({end.detail})" if end and end.detail else ""
     hint = "if the user did not stop it, look for a timeout or an exception in the app"
@@ -230,7 +230,7 @@ def _was_watched(exchange: Exchange, silence_ns: int) -> bool:
 
 
 def _silence_ns(exchange: Exchange) -> int:
-    """For how long nothing at all had come when the client left."""
+    """Return for how long nothing had arrived when the client disconnected."""
     heads = (each for each in (exchange.sent, exchange.response) if each is not None)
     known = [exchange.request.t_ns, *(each.t_ns for each in heads)]
     known += [read.t_ns for read in exchange.reads[-1:]]
@@ -238,7 +238,7 @@ def _silence_ns(exchange: Exchange) -> int:
 
 
 def _timeout(exchange: Exchange) -> str:
-    """What the client's head says of its patience, if that had just ended; else ""."""
+    """Describe the timeout in the client's head, if it had just expired; else ""."""
     headers = exchange.request.headers
     told = (header(headers, name) for name in _TIMEOUTS)
     limit_s = next((_seconds(value) for value in told if value), None)
@@ -262,7 +262,7 @@ def _tail(context: RuleContext) -> str:
 
 
 def _last_place(context: RuleContext) -> Place | None:
-    """The end of what came, at the time at which the transport ended."""
+    """Return the end of the data, at the time at which the connection ended."""
     exchange, size = context.exchange, len(context.stream.body)
     last = exchange.reads[-1] if exchange.reads else None
     if exchange.end:
@@ -272,7 +272,7 @@ def _last_place(context: RuleContext) -> Place | None:
 
 @exchange_rule("W007", "buffered-burst", Severity.WARNING)
 def buffered_burst(context: RuleContext) -> Iterator[Claim]:
-    """All events at once, after a long silence."""
+    """Report a response that arrives all at once, after a long silence."""
     exchange, events, settings = context.exchange, context.stream.events, context.settings
     if not exchange.timed or len(events) < settings.burst_events:
         return
