@@ -1,6 +1,5 @@
 """`deltatape demo`: no key, no network, some seconds."""
 
-import time  # noqa: TID251 - the user's clock: the demo promises seconds
 from pathlib import Path
 
 from deltatape.store.reader import open_tape
@@ -8,13 +7,11 @@ from helpers.program import deltatape
 
 
 def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path: Path) -> None:
-    started = time.monotonic()
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     result = deltatape("demo", folder=tmp_path, env={"TMPDIR": str(scratch)})
     text = result.stdout.decode()
     assert result.returncode == 0, result.stderr
-    assert time.monotonic() - started < 30
     titles = [line for line in text.splitlines() if line.startswith("== ")]
     assert [title[3:5] for title in titles] == ["1.", "2.", "3.", "4."]
     for told in (

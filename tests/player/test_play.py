@@ -120,11 +120,11 @@ def test_a_cut_before_any_byte_of_the_body_is_a_cut_after_the_head() -> None:
     assert how == "eof"
 
 
-def test_ten_times_the_speed_takes_a_tenth_of_the_time() -> None:
-    slow = taped(((10, b"a"), (2010, b"b")))
+def test_a_hundred_times_the_speed_takes_a_hundredth_of_the_time() -> None:
+    slow = taped(((10, b"a"), (30_010, b"b")))
 
     async def scenario() -> float:
-        async with playing(slow, factor=10.0) as stage:
+        async with playing(slow, factor=100.0) as stage:
             client = await stage.client()
             await client.send(post())
             await client.until(chunk(b"a"))
@@ -132,7 +132,7 @@ def test_ten_times_the_speed_takes_a_tenth_of_the_time() -> None:
             await client.until(chunk(b"b"))
             return asyncio.get_running_loop().time() - started
 
-    assert 0.15 < run(scenario()) < 1.5
+    assert run(scenario()) > 0.25  # the test itself would end before 30 s are over
 
 
 def test_clients_are_served_side_by_side() -> None:
