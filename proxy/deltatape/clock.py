@@ -27,13 +27,13 @@ class SystemClock:
 
 
 def rfc3339(wall_ns: int) -> str:
-    """`wall_ns` as RFC 3339 in UTC with nine decimals: `2026-11-21T20:36:01.000000000Z`."""
+    """Return `wall_ns` as RFC 3339 in UTC with nine decimals: `2026-11-21T20:36:01.000000000Z`."""
     seconds, ns = divmod(wall_ns, 1_000_000_000)
     moment = dt.datetime.fromtimestamp(seconds, tz=dt.UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{ns:09d}Z"
 
 
 def file_stamp(wall_ns: int) -> str:
-    """`wall_ns` in UTC as a part of a file name: `2026-11-21T20-36-01`."""
+    """Return `wall_ns` in UTC as a part of a file name: `2026-11-21T20-36-01`."""
     moment = dt.datetime.fromtimestamp(wall_ns // 1_000_000_000, tz=dt.UTC)
     return f"{moment:%Y-%m-%dT%H-%M-%S}"

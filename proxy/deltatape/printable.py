@@ -57,5 +57,5 @@ def _whole_escapes(text: str, limit: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 event`, `2 events`."""
+    """Return `1 event`, `2 events`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -224,7 +224,7 @@ class _Flow:
         return data
 
     def has_room(self) -> bool:
-        """Whether a piece can be written without waiting."""
+        """Return whether a piece can be written without waiting."""
         poll = select.poll()
         poll.register(self.output.sink, select.POLLOUT)
         return bool(poll.poll(0))
@@ -282,7 +282,7 @@ class OutputPump:
         return self._taken_s
 
     def leave_line(self) -> bool:
-        """Whether the last output on our stderr's terminal is an unfinished line.
+        """Return whether the last output on our stderr's terminal is an unfinished line.
 
         Who asks ends it, so that it is so once.
         """

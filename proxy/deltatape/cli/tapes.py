@@ -57,7 +57,7 @@ def read_tape(text: str) -> tuple[Tape, tuple[Exchange, ...]]:
 
 
 def exchanges_of(text: str) -> tuple[Exchange, ...]:
-    """The same without the tape."""
+    """Return the same without the tape."""
     return read_tape(text)[1]
 
 

@@ -1,4 +1,4 @@
-"""Two exchanges side by side: what became of each event, and of each call.
+"""Compare two exchanges, event by event and call by call.
 
 `compare_exchanges` compares two analyses; `first_damage` finds, among the pairs of neighbours on
 the way from a provider to an application, the first that damaged a call.

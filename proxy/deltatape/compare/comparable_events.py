@@ -1,4 +1,4 @@
-"""Events as they are compared: what they say, without what is ignored, and how they are framed.
+"""Events in a comparable form: without ignored fields and framing.
 
 Amazon wraps the events of some models as base64 in a message: what is in it is compared. The type
 that framing gives an event belongs to what it says only where its data does not tell a type of its
@@ -33,7 +33,7 @@ _TYPES = ("type", "object", "event_type")
 
 
 class EventToken(NamedTuple):
-    """A thing that an event brings: of what, for whom, and the text; a piece of it for deltas."""
+    """A contribution of an event: its kind, its owner, and the text; a part of it for deltas."""
 
     what: ContributionKind
     owner: tuple[int, int] | None
@@ -43,7 +43,7 @@ class EventToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparableEvent:
-    """An event to be compared. Equal `key`s: it says the same; equal `loose`: for somebody else."""
+    """An event to be compared. Equal `key`s: same content; equal `loose`: same but for the ids."""
 
     event: Event
     forms: EventForms | None
@@ -58,7 +58,7 @@ class ComparableEvent:
 
 
 def units_of(analysis: Analysis, ignoring: FieldFilter) -> tuple[ComparableEvent, ...]:
-    """The events of an exchange, and the one that the end of the body left undispatched not."""
+    """Return the events of an exchange, without one that the end of the body left undispatched."""
     things = things_of(analysis)
     owners = owners_of(analysis)
     wrapped = analysis.stream.format is Format.EVENTSTREAM
@@ -69,13 +69,13 @@ def units_of(analysis: Analysis, ignoring: FieldFilter) -> tuple[ComparableEvent
 
 
 def things_of(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
-    """By event number what the events of an exchange brought."""
+    """Map event numbers of an exchange to their contributions."""
     reply = analysis.reply
     return brought(reply, analysis.stream, known=reply.dialect != UNKNOWN)
 
 
 def owners_of(analysis: Analysis) -> Mapping[int, tuple[int, int]]:
-    """Choice and place among its calls by the identity of the call's object."""
+    """Map identities of call objects to their choice and place."""
     return {
         id(call): (choice.index, place)
         for choice in analysis.reply.choices
@@ -84,7 +84,7 @@ def owners_of(analysis: Analysis) -> Mapping[int, tuple[int, int]]:
 
 
 def token_of(thing: EventContribution, owners: Mapping[int, tuple[int, int]]) -> EventToken:
-    """A thing that an event brought, without the object of its call."""
+    """Return an event's contribution without the object of its call."""
     owner = None if thing.call is None else owners.get(id(thing.call))
     return EventToken(thing.what, owner, _told(thing.what, thing.text, thing.call))
 
@@ -96,7 +96,7 @@ def _told(what: ContributionKind, text: str, call: ToolCall | None) -> str:
 
 
 def value_of(event: Event, *, wrapped: bool) -> tuple[bool, object]:
-    """Whether the data of an event is JSON, and its value; out of its wrapping, if it has one.
+    """Return whether an event's data is JSON, and its value, unwrapped if it is wrapped.
 
     JSON that is too deep is none here: what compares values goes through them by recursion.
     """
@@ -148,7 +148,7 @@ def _tells_type(value: object) -> bool:
 
 
 def _sort(value: object) -> list[str]:
-    """What data says of its type; else its keys, or what sort of value it is."""
+    """Return the type that data names; else its keys, or its JSON type."""
     if not isinstance(value, dict):
         return [type(value).__name__]
     told = [str(value[key]) for key in _TYPES if key in value]

@@ -1,4 +1,4 @@
-"""Two exchanges compared: events where both speak one dialect, else what the events bring."""
+"""Compare two exchanges: by events in one dialect, else by their contributions."""
 
 import json
 from collections import Counter
@@ -33,7 +33,7 @@ from deltatape.wire.json_value import parse
 def compare_exchanges(
     left: Analysis, right: Analysis, ignore: Collection[str] = VOLATILE
 ) -> Comparison:
-    """What became of the response of `left` on the way to `right`.
+    """Return what changed in the response of `left` on the way to `right`.
 
     Args:
         left: the side nearer to the provider, or the one that is thought right.
@@ -67,12 +67,12 @@ def compare_exchanges(
 
 
 def first_damage(hops: Iterable[Comparison]) -> int | None:
-    """The place of the first of `hops`, in the order from the provider, that damaged a call."""
+    """Return the place of the first of `hops`, from the provider on, that damaged a call."""
     return next((place for place, hop in enumerate(hops) if hop.damaged), None)
 
 
 def _is_comparable(left: Analysis, right: Analysis) -> bool:
-    """Whether events of the one can equal events of the other."""
+    """Return whether events of one side can equal events of the other."""
     documents = [side.stream.format is Format.JSON for side in (left, right)]
     empty = not left.stream.events or not right.stream.events
     return left.reply.dialect == right.reply.dialect and (documents[0] == documents[1] or empty)
@@ -81,7 +81,7 @@ def _is_comparable(left: Analysis, right: Analysis) -> bool:
 def _volatile(
     changes: Iterable[EventChange], units: Sequence[Sequence[ComparableEvent]]
 ) -> tuple[tuple[str, int], ...]:
-    """What was ignored and differs between equal events, the most frequent first."""
+    """Count the ignored fields that differ between equal events, the most frequent first."""
     ours, theirs = ({unit.event.number: unit for unit in side} for side in units)
     found: Counter[str] = Counter()
     for change in changes:
@@ -97,7 +97,7 @@ def _ignored(unit: ComparableEvent) -> Mapping[str, str]:
 
 
 def _by_events(changes: Sequence[EventChange]) -> Cause:
-    """Finds the first change of an event that brings something of a call; else the first at all."""
+    """Find the first change of an event that contributes to a call; else the first of all."""
     unlike = [change for change in changes if change.kind is not ChangeKind.EQUAL]
 
     def cause(_: CallDamage, one: ToolCall | None, other: ToolCall | None) -> EventChange | None:
@@ -119,7 +119,7 @@ def _events_of(call: ToolCall | None) -> set[int]:
 
 
 def _by_calls(changes: Sequence[EventChange]) -> Cause:
-    """Finds the first change that was told for a call."""
+    """Find the first change that names a call."""
     unlike = [change for change in changes if change.kind is not ChangeKind.EQUAL]
 
     def cause(
@@ -151,7 +151,7 @@ def framing_of(
     changes: Iterable[EventChange],
     units: Sequence[Sequence[ComparableEvent]],
 ) -> tuple[FramingDifference, ...]:
-    """The differences of framing between events that are told as equal, and of the rest.
+    """Return the differences of framing between equal events, and in the rest.
 
     Args:
         left: one side.
@@ -207,7 +207,7 @@ def _whole(what: SpacingDifference, left: str, right: str) -> FramingDifference:
 def _of_pair(
     left: Stream, right: Stream, one: ComparableEvent, other: ComparableEvent
 ) -> Iterator[FramingDifference]:
-    """The differences between two events that say the same."""
+    """Yield the differences between two events with the same content."""
     raw = [_raw(left, one), _raw(right, other)]
     if raw[0] == raw[1]:
         return
@@ -234,7 +234,7 @@ def _of_pair(
 
 
 def _of_lines(one: Event, other: Event) -> Iterator[tuple[SpacingDifference, str, str]]:
-    """What differs in the lines of server-sent events beside their data."""
+    """Yield how the lines of server-sent events differ beside their data."""
     if one.type != other.type:
         yield SpacingDifference.EVENT_LINE, _named(one.type), _named(other.type)
     if one.id != other.id:
@@ -244,7 +244,7 @@ def _of_lines(one: Event, other: Event) -> Iterator[tuple[SpacingDifference, str
 
 
 def _named(name: str) -> str:
-    """A line with the name of an event; the usual name stands for none."""
+    """Return the line that names an event; the default name equals none."""
     return "no event line" if name == _UNNAMED else f"event: {name}"
 
 
@@ -254,13 +254,13 @@ def _raw(stream: Stream, unit: ComparableEvent) -> bytes:
 
 
 def _differ_in_ignored(one: ComparableEvent, other: ComparableEvent) -> bool:
-    """Whether the data differs in fields that are not compared: then nobody wrote it anew."""
+    """Return whether ignored fields differ: then nobody serialised the event again."""
     ignored = [unit.forms.ignored if unit.forms else None for unit in (one, other)]
     return ignored[0] != ignored[1]
 
 
 def _spelt(one: str, other: str) -> tuple[str, str]:
-    """What differs in two spellings of the same JSON, from a little before where it begins."""
+    """Return how two spellings of the same JSON differ, from shortly before the difference."""
     values = [parse(each).value for each in (one, other)]
     if json.dumps(values[0]) != json.dumps(values[1]):
         return "keys in one order", "keys in another"

@@ -1,4 +1,4 @@
-"""What two replies bring, side by side: texts, calls, the end.
+"""Compare the content of two replies: texts, calls, the end.
 
 Calls are compared whatever the dialects (`call_changes`). Of streams of different dialects, as of a
 gateway that translates, so is all else (`content_changes`): how many events bring a text means
@@ -26,14 +26,14 @@ _FINISH = "finish"
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text, and which event brought which part of it."""
+    """A text, and the events of its parts."""
 
     text: str
     pieces: tuple[tuple[int, int], ...]
     """Where each piece ends in the text, and the event that brought it."""
 
     def event_at(self, offset: int) -> tuple[int, ...]:
-        """The event that brought the character there; the last one behind the end."""
+        """Return the event of the character there; the last one behind the end."""
         for end, event in self.pieces:
             if offset < end:
                 return (event,)
@@ -41,7 +41,7 @@ class _Text:
 
 
 def content_changes(left: Reply, right: Reply) -> tuple[EventChange, ...]:
-    """What became of what the left side brings; by choice: text, calls, the end."""
+    """Return the changes of the left side's content; by choice: text, calls, the end."""
     found: list[EventChange] = []
     for _, one, other in choices_of(left, right):
         for channel in Channel:
@@ -78,7 +78,7 @@ def _first_difference(one: str, other: str) -> int:
 
 
 def _texts(name: str, one: _Text, other: _Text) -> EventChange:
-    """What became of a text; the events are those of the first difference, or all."""
+    """Yield the change of a text, with the events of the first difference, or all."""
     if one.text == other.text:
         return EventChange(
             kind=ChangeKind.EQUAL, left=_events(one), right=_events(other), part=name
@@ -101,17 +101,17 @@ def _events(text: _Text) -> tuple[int, ...]:
 
 
 def call_part(call: ToolCall) -> str:
-    """What the part of the content is called that a call is."""
+    """Return the name of a call as a part of the content."""
     return f"{'server ' if call.kind in NOT_OURS else ''}call {call.index}"
 
 
 def arguments_part(call: ToolCall) -> str:
-    """The same for its arguments."""
+    """Return the name of a call's arguments as a part of the content."""
     return f"{call_part(call)} arguments"
 
 
 def _calls(one: ToolCall | None, other: ToolCall | None) -> Iterator[EventChange]:
-    """What became of a call: of its identity, then of its arguments."""
+    """Yield the changes of a call: of its identity, then of its arguments."""
     if one is not None and other is not None:
         found = identity_differences(one, other, alike=False)
         yield EventChange(
@@ -135,7 +135,7 @@ def _calls(one: ToolCall | None, other: ToolCall | None) -> Iterator[EventChange
 
 
 def _arguments_change(one: ToolCall, other: ToolCall) -> EventChange:
-    """What became of arguments. How JSON is spelt is not compared: some dialects send objects."""
+    """Return the change of arguments. JSON spelling is ignored: some dialects send objects."""
     ours, theirs = _arguments(one), _arguments(other)
     differences = argument_differences(one, other)
     at = _first_difference(ours.text, theirs.text)
@@ -149,7 +149,7 @@ def _arguments_change(one: ToolCall, other: ToolCall) -> EventChange:
 
 
 def _ends(one: Choice | None, other: Choice | None) -> Iterator[EventChange]:
-    """What became of the reason to finish, by its meaning; nothing where one side names none."""
+    """Yield the change of a finish reason's meaning, if both sides name one."""
     if one is None or other is None or not one.finishes or not other.finishes:
         return
     found = named(_FINISH, _meaning(one), _meaning(other))
@@ -163,7 +163,7 @@ def _ends(one: Choice | None, other: Choice | None) -> Iterator[EventChange]:
 
 
 def _meaning(choice: Choice) -> str:
-    """The meaning of a finish reason; several dialects have no word of their own for calls."""
+    """Return the meaning of a finish reason; some dialects have no word of their own for calls."""
     meaning = finish_of(choice)
     if meaning is FinishMeaning.TOOLS and choice.tool_calls:
         meaning = FinishMeaning.STOP
@@ -191,7 +191,7 @@ _Test: TypeAlias = Callable[[ToolCall, ToolCall], bool]
 
 
 def call_changes(left: Reply, right: Reply, cause: Cause, *, alike: bool) -> tuple[CallChange, ...]:
-    """What became of the calls, in the order of the left side, then those that were added.
+    """Return the changes of calls, in the order of the left side, then the added ones.
 
     Args:
         left: one reply.
@@ -209,7 +209,7 @@ def call_changes(left: Reply, right: Reply, cause: Cause, *, alike: bool) -> tup
 
 
 def choices_of(left: Reply, right: Reply) -> Iterator[tuple[int, Choice | None, Choice | None]]:
-    """The choices of both replies by their index."""
+    """Yield the choices of both replies by their index."""
     ours = {choice.index: choice for choice in left.choices}
     theirs = {choice.index: choice for choice in right.choices}
     for index in sorted({*ours, *theirs}):
@@ -217,12 +217,12 @@ def choices_of(left: Reply, right: Reply) -> Iterator[tuple[int, Choice | None, 
 
 
 def calls_of(choice: Choice | None) -> tuple[ToolCall, ...]:
-    """The calls of a choice that are calls on the wire."""
+    """Return the calls of a choice that are calls on the wire."""
     return () if choice is None else (*choice.tool_calls, *choice.server_calls)
 
 
 def pairs_of(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> list[CallPair]:
-    """The calls of both sides in pairs, in the order of the left; then those that were added."""
+    """Pair the calls of both sides, in the order of the left; then the added ones."""
     ours, theirs = list(left), list(right)
     partner: dict[int, ToolCall] = {}
     for test in (_same_id, _same_call, _same_name):
@@ -235,7 +235,7 @@ def pairs_of(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> list[CallPa
 def _pair(
     ours: list[ToolCall], theirs: list[ToolCall], test: _Test, partner: dict[int, ToolCall]
 ) -> None:
-    """Moves what passes `test` out of both lists into `partner`, in order."""
+    """Move what passes `test` out of both lists into `partner`, in order."""
     for call in tuple(ours):
         at = next((at for at, other in enumerate(theirs) if test(call, other)), None)
         if at is not None:
@@ -277,7 +277,7 @@ def _damages(
 def identity_differences(
     one: ToolCall, other: ToolCall, *, alike: bool
 ) -> tuple[JsonDifference, ...]:
-    """Where names and ids of two calls differ. An id where there was none is no difference.
+    """Return how names and ids of two calls differ. A new id in place of none is no difference.
 
     Args:
         one: a call.
@@ -291,7 +291,7 @@ def identity_differences(
 
 
 def argument_differences(one: ToolCall, other: ToolCall) -> tuple[JsonDifference, ...]:
-    """Where the arguments of two calls differ; () if they mean the same.
+    """Return how the arguments of two calls differ; () if they mean the same.
 
     Compared as values where both are JSON, else as they are; 1 and 1.0 are the same number. No
     bytes are the same as `{}` only where the tool is known to need nothing: elsewhere somebody put
@@ -307,12 +307,12 @@ def argument_differences(one: ToolCall, other: ToolCall) -> tuple[JsonDifference
 
 
 def _needless(one: ToolCall, other: ToolCall) -> bool:
-    """Whether one call has no arguments since it needs none, and the other an empty object."""
+    """Return whether one call needs no arguments and has none, and the other has `{}`."""
     return one.status is CallStatus.EMPTY_OK and parse(other.arguments).value == {}
 
 
 def _plain(value: object) -> object:
-    """`value` with whole numbers as such, however they were written."""
+    """Return `value` with whole numbers as integers, however they were written."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -321,7 +321,7 @@ def _plain(value: object) -> object:
 
 
 def named(path: str, one: object, other: object) -> tuple[JsonDifference, ...]:
-    """Where two values differ, under a path of its own; () when they are equal."""
+    """Return how two values differ, under their own path; () when they are equal."""
     return tuple(
         JsonDifference(path=path, recorded=each.recorded, received=each.received)
         for each in compare(one, other)
@@ -346,7 +346,7 @@ def _change(
 
 
 def reply_differences(left: Reply, right: Reply, *, alike: bool) -> tuple[JsonDifference, ...]:
-    """Where the rebuilt replies differ, their calls aside.
+    """Return how the rebuilt replies differ, without their calls.
 
     Args:
         left: one reply.

@@ -1,4 +1,4 @@
-"""What became of each event on the way from left to right.
+"""Find what happened to each event on the way from left to right.
 
 Strategy: events that say the same are aligned first; between them those that say the same for
 another call, choice or item; between those, deltas that were cut in another way. Of what is left,
@@ -30,7 +30,7 @@ _SHOWN = 60
 def changes_of(
     left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]
 ) -> tuple[EventChange, ...]:
-    """What became of the events, in the order of the left side.
+    """Return the changes of events, in the order of the left side.
 
     Neighbours that are equal, dropped, or inserted are one change; the others are one each.
     """
@@ -48,7 +48,7 @@ def changes_of(
 def _between(
     left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]
 ) -> Iterator[EventChange]:
-    """What became of events of which none is equal."""
+    """Yield the changes of events none of which is equal."""
     i = j = 0
     pairs = align([unit.loose for unit in left], [unit.loose for unit in right])
     for pair in (*pairs, (len(left), len(right))):
@@ -61,7 +61,7 @@ def _between(
 def _unlike(
     left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]
 ) -> Iterator[EventChange]:
-    """What became of events that differ in more than in whom they are for."""
+    """Yield the changes of events that differ in more than their ids."""
     runs = RunMatcher(left, right)
     slots = _alike(left, right)
     i = j = 0
@@ -86,7 +86,7 @@ def _unlike(
 
 
 def _alike(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) -> dict[int, int]:
-    """Which events may be altered forms of which: those of one sort, best if they bring alike."""
+    """Pair events that may be altered forms of each other: of one type, best with equal content."""
     pairs = align([unit.slot for unit in left], [unit.slot for unit in right])
     found = dict(pairs)
     i = j = 0
@@ -99,7 +99,7 @@ def _alike(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) ->
 
 
 def _recut(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) -> EventChange:
-    """Events that bring together what others do."""
+    """Pair events that together contribute what others do."""
     kind = ChangeKind.SPLIT if len(left) == 1 else ChangeKind.RECUT
     return replace(
         _change(ChangeKind.MERGED if len(right) == 1 else kind, left, right),
@@ -110,7 +110,7 @@ def _recut(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) ->
 def _renamed(
     left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]
 ) -> Iterator[JsonDifference]:
-    """What events say otherwise of whom they are for."""
+    """Yield the different ids of events."""
     here, there = (_identities(side) for side in (left, right))
     for path in dict.fromkeys((*here, *there)):
         if here.get(path) != there.get(path):
@@ -164,7 +164,7 @@ def _with_moves(
     left: Sequence[ComparableEvent],
     right: Sequence[ComparableEvent],
 ) -> Iterator[EventChange]:
-    """What is dropped here and inserted there, event for event, is one change: it was moved."""
+    """Turn dropped events that are inserted elsewhere into moved ones."""
     by_number = {unit.event.number: unit.key for unit in right}
     waiting: dict[str, list[int]] = {}
     for change in reversed(changes):  # so that the first is the last in its list
@@ -186,7 +186,7 @@ def _with_moves(
 
 
 def _joined(changes: Iterator[EventChange]) -> Iterator[EventChange]:
-    """Neighbours of a kind that needs no telling apart as one."""
+    """Join neighbouring changes of the same kind."""
     plain = (ChangeKind.EQUAL, ChangeKind.DROPPED, ChangeKind.INSERTED)
     for kind, group in groupby(changes, key=lambda change: change.kind):
         if kind not in plain:
@@ -228,7 +228,7 @@ class _Block(NamedTuple):
 
 
 def align(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
-    """Places in `left` and `right` that hold the same value, ascending on both sides."""
+    """Return places in `left` and `right` with equal values, ascending on both sides."""
     pairs: list[Pair] = []
     blocks = [_Block(0, len(left), 0, len(right), 0)]
     while blocks:
@@ -247,7 +247,7 @@ def align(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
 def _trimmed(
     block: _Block, left: Sequence[Hashable], right: Sequence[Hashable], pairs: list[Pair]
 ) -> _Block:
-    """`block` without what is common at its ends, which goes to `pairs`."""
+    """Return `block` without its common ends, which go to `pairs`."""
     i, i_end, j, j_end, depth = block
     while i < i_end and j < j_end and left[i] == right[j]:
         pairs.append((i, j))
@@ -259,7 +259,7 @@ def _trimmed(
 
 
 def _anchors(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
-    """What stands once on both sides, as far as it is in the same order."""
+    """Return values that occur once on both sides, as far as they are in the same order."""
     here = Counter(left[block.left : block.left_end])
     there = Counter(right[block.right : block.right_end])
     place = {right[j]: j for j in range(block.right, block.right_end) if there[right[j]] == 1}
@@ -272,7 +272,7 @@ def _anchors(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable])
 
 
 def _ascending(pairs: Sequence[Pair]) -> list[Pair]:
-    """The longest run of `pairs`, whose left sides ascend, in which the right ones do, too."""
+    """Return the longest subsequence of `pairs` that ascends on both sides."""
     ends: list[int] = []  # the least right side in which a run of this length ends
     tails: list[int] = []  # and the pair that is its end
     before: list[int] = []
@@ -307,7 +307,7 @@ def _greedy(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]) 
 
 
 def _furthest(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
-    """The pairs on the way that gets furthest with `MAX_EDITS` edits; last where it ends."""
+    """Return the pairs on the path that gets furthest with `MAX_EDITS` edits, and its end."""
     i0, j0 = block.left, block.right
     width, height = block.left_end - i0, block.right_end - j0
     reached = {1: 0}
@@ -332,7 +332,7 @@ def _furthest(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]
 
 
 def _step(reached: dict[int, int], diagonal: int, edits: int) -> int:
-    """Where an edit more leads on this diagonal: from above, or from the left."""
+    """Return where one more edit leads on this diagonal: from above, or from the left."""
     down, across = reached.get(diagonal + 1, -1), reached.get(diagonal - 1, -1)
     if diagonal == -edits or (diagonal != edits and across < down):
         return down
@@ -342,7 +342,7 @@ def _step(reached: dict[int, int], diagonal: int, edits: int) -> int:
 def _back(
     trace: Sequence[dict[int, int]], edits: int, diagonal: int, end: Pair, origin: Pair
 ) -> list[Pair]:
-    """The pairs on the way to `end`, ascending, and `end` itself, as places in the sequences."""
+    """Return the pairs on the path to `end`, ascending, and `end` itself."""
     i0, j0 = origin
     x, y = end
     found = [(i0 + x, j0 + y)]
@@ -374,7 +374,7 @@ _EFFORT = 20
 
 @dataclass(slots=True)
 class _Reader:
-    """What one side has still to bring."""
+    """Reads what one side still contributes."""
 
     units: Sequence[ComparableEvent]
     next: int
@@ -383,7 +383,7 @@ class _Reader:
     """Characters of the first token that have been read."""
 
     def load(self) -> bool:
-        """Take the next event; whether there is one that brings something."""
+        """Load the next event that contributes something; return whether there is one."""
         if self.next >= len(self.units):
             return False
         tokens = self.units[self.next].tokens
@@ -393,11 +393,11 @@ class _Reader:
 
     @property
     def rest(self) -> int:
-        """How many characters of the first token are left."""
+        """Return how many characters of the first token are left."""
         return len(self.left[0].text) - self.read
 
     def take(self, size: int) -> None:
-        """So many characters have been read."""
+        """Skip `size` characters."""
         self.read += size
         if not self.rest:
             self.left.popleft()
@@ -405,7 +405,7 @@ class _Reader:
 
 
 class RunMatcher:
-    """Looks for runs in a part of both sides.
+    """Finds runs in a part of both sides.
 
     Args:
         left: the events of that part.
@@ -418,7 +418,7 @@ class RunMatcher:
         self._effort = _EFFORT * (len(left) + len(right))
 
     def at(self, i: int, j: int) -> tuple[int, int] | None:
-        """Where the shortest run that begins at these places ends on both sides; None: none does.
+        """Return where the shortest run from these places ends on both sides; None if none does.
 
         A run of one event on each side brings the same; what differs is nothing that is brought.
         """
@@ -435,7 +435,7 @@ class RunMatcher:
 
 
 def _agree(one: _Reader, other: _Reader) -> bool:
-    """Read what both have; whether it is the same."""
+    """Read the common length of both; return whether it is equal."""
     while one.left and other.left:
         a, b = one.left[0], other.left[0]
         if (a.what, a.owner) != (b.what, b.owner):

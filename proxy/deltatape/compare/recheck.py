@@ -1,4 +1,4 @@
-"""What a provider does differently today: a recorded exchange and the same request asked again.
+"""Compare a recorded exchange with the answer to the same request today.
 
 A model says other words each time, so words are told and not judged. Judged is what an application
 can stumble over: the status, how the answer is framed, which kinds of events and fields there are
@@ -69,7 +69,7 @@ class Aspect(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseDrift:
-    """Something that is not as it was. An empty side: there was, or is, nothing of it."""
+    """A difference. An empty side has nothing of it."""
 
     aspect: Aspect
     what: str
@@ -80,7 +80,7 @@ class ResponseDrift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecheckedExchange:
-    """An exchange, and what became of the same request today."""
+    """An exchange, and the answer to the same request today."""
 
     drifts: tuple[ResponseDrift, ...]
     """What an application can stumble over, from the outside to the inside."""
@@ -91,7 +91,7 @@ class RecheckedExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recheck:
-    """A recorded exchange, and what asking again gave."""
+    """A recorded exchange, and the result of asking again."""
 
     recorded: Exchange
     today: RecheckedExchange | None
@@ -105,7 +105,7 @@ class Recheck:
 
 
 def compare_today(recorded: Analysis, today: Analysis, settings: Settings) -> RecheckedExchange:
-    """What `today`, the answer to the request of `recorded`, has that is different."""
+    """Return how `today`, the answer to the request of `recorded`, differs."""
     comparison = compare_exchanges(recorded, today)
     return RecheckedExchange(
         drifts=tuple(_drifts(comparison, settings)),
@@ -154,7 +154,7 @@ def _of_http(recorded: Exchange, today: Exchange) -> Iterator[ResponseDrift]:
 
 
 def is_part(exchange: Exchange) -> bool:
-    """Whether a recorded answer is only its beginning, for a reason that is not the provider's."""
+    """Return whether a recorded answer was cut, other than by the provider."""
     if exchange.end is None:
         return exchange.timed
     return exchange.end.reason in (EndReason.CLIENT_CLOSED, EndReason.STOPPED)
@@ -188,7 +188,7 @@ def _of_reply(recorded: Reply, today: Reply) -> Iterator[ResponseDrift]:
 
 
 def _parts(reply: Reply) -> str:
-    """`text, calls`: what an answer consists of."""
+    """Return what an answer consists of: `text, calls`."""
     first = reply.choices[0]
     parts = [name for name, there in _contents(first) if there]
     return ", ".join(parts) or "nothing"
@@ -241,7 +241,7 @@ def _of_findings(
 
 
 def _findings(side: Analysis, settings: Settings) -> dict[str, Finding]:
-    """The first of each code, those about time and mere remarks left out."""
+    """Return the first finding of each code, without those about time and mere infos."""
     found: dict[str, Finding] = {}
     for finding in check_analysis(side, settings):
         if finding.severity is not Severity.INFO and not finding.code.startswith(_OF_TIME):
@@ -318,7 +318,7 @@ PRESENT = "present"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeChange:
-    """Something of the form that is new, gone, or another. An empty side: it is not there."""
+    """A change of form: new, gone, or different. An empty side does not have it."""
 
     kind: str
     """Of the event."""
@@ -333,7 +333,7 @@ Shape = Mapping[str, Mapping[str, frozenset[str]]]
 
 
 def shape_of(analysis: Analysis) -> Shape:
-    """The form of the response of an exchange."""
+    """Return the form of the response of an exchange."""
     found: dict[str, dict[str, set[str]]] = {}
     left = MOST_FIELDS
     for event in analysis.stream.events:
@@ -354,7 +354,7 @@ def shape_of(analysis: Analysis) -> Shape:
 
 
 def shape_changes(left: Shape, right: Shape) -> tuple[ShapeChange, ...]:
-    """How `right` differs: events first, then fields, each in the order in which they came.
+    """Return how `right` differs: events first, then fields, each in the order in which they came.
 
     What is below something new or gone is not told again. `null` fits every type.
     """
@@ -387,7 +387,7 @@ def _kind(event: Event, value: object, format_: Format) -> str:
 
 
 def _fields(path: str, value: object) -> Iterator[tuple[str, str]]:
-    """Each path below `value` with its type, from the outer to the inner."""
+    """Yield each path below `value` with its type, from the outer to the inner."""
     if isinstance(value, dict):
         front = f"{path}." if path else ""
         for key, each in value.items():
@@ -434,7 +434,7 @@ def _field_changes(
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether one side has seen nothing that the other's types exclude."""
+    """Return whether no type of one side excludes the other's."""
     if not one or not other:
         return False
     real, others = one - {_NULL}, other - {_NULL}

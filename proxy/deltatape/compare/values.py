@@ -1,4 +1,4 @@
-"""What a comparison of two exchanges says."""
+"""The values that a comparison of two exchanges consists of."""
 
 import enum
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from deltatape.model.reply import ToolCall
 
 
 class ChangeKind(enum.StrEnum):
-    """What became of events on the way from left to right."""
+    """What happened to events on the way from left to right."""
 
     EQUAL = "equal"
     DROPPED = "dropped"
@@ -29,7 +29,7 @@ class ChangeKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventChange:
-    """What became of neighbouring events; equal ones are told, too.
+    """A change of neighbouring events; equal ones are included, too.
 
     `left` and `right` are numbers of events; one of them is empty where events are missing on that
     side. Of an EQUAL change both are as long, and event by event the same.
@@ -46,7 +46,7 @@ class EventChange:
 
 
 class SpacingDifference(enum.StrEnum):
-    """What differs between events that say the same."""
+    """What differs between events with the same content."""
 
     FORMAT = "format"
     """The body is framed in another way: server-sent events, lines, an array."""
@@ -68,7 +68,7 @@ class SpacingDifference(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramingDifference:
-    """A difference of framing alone, over all events that say the same."""
+    """A difference of framing alone, over all events with the same content."""
 
     what: SpacingDifference
     count: int
@@ -81,7 +81,7 @@ class FramingDifference:
 
 
 class CallDamage(enum.StrEnum):
-    """What became of a call."""
+    """What happened to a call."""
 
     LOST = "lost"
     ADDED = "added"
@@ -93,7 +93,7 @@ class CallDamage(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallChange:
-    """A call that is not the same on both sides."""
+    """A call that differs between both sides."""
 
     damage: CallDamage
     choice: int
@@ -123,11 +123,11 @@ class Comparison:
 
     @property
     def damaged(self) -> tuple[CallChange, ...]:
-        """The calls of the left side that did not arrive as they were; added ones are no such."""
+        """Return the calls of the left side that arrived changed; added ones are not among them."""
         return tuple(call for call in self.calls if call.damage is not CallDamage.ADDED)
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs but what was to be ignored."""
+        """Return whether nothing differs but what is ignored."""
         changed = any(change.kind is not ChangeKind.EQUAL for change in self.changes)
         return not (changed or self.framing or self.reply or self.calls)

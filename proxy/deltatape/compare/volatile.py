@@ -1,4 +1,4 @@
-"""What of an event says the same thing anew each time: ids of answers, times, padding, counters.
+"""Event fields that vary each time: ids of answers, times, padding, counters.
 
 Paths are from the root of an event's JSON, array places left out: `choices.delta.content`. A second
 list tells identity from content: an event that differs in nothing but these keys carries the same
@@ -68,7 +68,7 @@ DEEPEST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventForms:
-    """An event's JSON to be compared."""
+    """The comparable forms of an event's JSON."""
 
     value: object
     """Without what is ignored."""
@@ -81,7 +81,7 @@ class EventForms:
 
 
 class FieldFilter:
-    """Takes fields out of events.
+    """Removes fields from events.
 
     Args:
         paths: of what is not compared, as in `VOLATILE` or as `parse_path` takes them. Which place
@@ -96,7 +96,7 @@ class FieldFilter:
         self._first = frozenset(path.partition(".")[0] for path in self._paths)
 
     def forms(self, value: object) -> EventForms:
-        """The forms of an event's JSON."""
+        """Return the forms of an event's JSON."""
         ignored: dict[str, str] = {}
         kept = value
         if isinstance(value, dict) and not self._first.isdisjoint(value):
@@ -134,7 +134,7 @@ class FieldFilter:
 
 
 def _from_root(text: str) -> str:
-    """A path without places in arrays."""
+    """Return a path without array indices."""
     steps = parse_path(text)
     if Wildcard.DEEP in steps:
         raise UsageError(
@@ -144,12 +144,12 @@ def _from_root(text: str) -> str:
 
 
 def canonical(value: object) -> str:
-    """JSON text that is equal for equal values."""
+    """Return JSON text that is equal for equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def is_deep(value: object) -> bool:
-    """Whether more than `DEEPEST` arrays and objects are inside each other."""
+    """Return whether arrays and objects are nested deeper than `DEEPEST`."""
     level = [value]
     for _ in range(DEEPEST + 1):
         level = [
@@ -176,7 +176,7 @@ def _nameless(value: object) -> object:
 
 
 def identities(value: object) -> Iterator[tuple[str, str]]:
-    """What an event says of whom it is for: path and canonical text of each value."""
+    """Yield path and canonical text of each id in an event."""
     pending: list[tuple[str, object]] = [("", value)]
     while pending:
         path, each = pending.pop()

@@ -1,4 +1,4 @@
-"""Several exchanges of one conversation: which reply a later request repeats, and how."""
+"""Link replies to the later requests that repeat them, and check what the app made of them."""
 
 from deltatape.conversation.check import (
     check_conversation,

@@ -1,4 +1,4 @@
-"""Attempts: requests that ask the same again because the one before them had failed.
+"""Attempts: requests repeated because the one before them had failed.
 
 Clients retry after an error answer, a cut or a timeout; some ask once more without streaming, or
 another provider. What they send again has the same history and the same system messages, whatever
@@ -27,7 +27,7 @@ _Key = tuple[str, str, str, str]
 
 
 def attempts_of(digests: Iterable[Digest]) -> tuple[Attempts, ...]:
-    """All rows of two or more attempts, in the order of their first requests.
+    """Return all groups of two or more attempts, in the order of their first requests.
 
     Args:
         digests: of any number of conversations, in the order of their requests.
@@ -53,17 +53,17 @@ def attempts_of(digests: Iterable[Digest]) -> tuple[Attempts, ...]:
 
 
 def row_of(rows: Iterable[Attempts], number: int) -> Attempts | None:
-    """The row that the exchange `number` of a tape belongs to."""
+    """Return the attempts that the exchange `number` of a tape belongs to."""
     return next((row for row in rows if any(each.exchange == number for each in row.tries)), None)
 
 
 def settled(rows: Iterable[Attempts]) -> frozenset[int]:
-    """The exchanges that failed and were asked again with success."""
+    """Return the exchanges that failed and were repeated with success."""
     return frozenset(each.exchange for row in rows if row.answered for each in row.tries[:-1])
 
 
 def sentence(row: Attempts) -> str:
-    """`2 attempts: #1 status 429, asked again after 0.4 s, answered by #3`, without a full stop."""
+    """Return `2 attempts: #1 status 429, asked again after 0.4 s, answered by #3`, unpunctuated."""
     first, *rest = row.tries
     parts = [
         f"#{first.exchange} {first.outcome}",
@@ -82,7 +82,7 @@ def sentence(row: Attempts) -> str:
 
 
 def again(attempt: Attempt) -> str:
-    """What a later attempt is on a timeline: `asks the same again after 0.4 s: status 429`."""
+    """Describe a later attempt on a timeline: `asks the same again after 0.4 s: status 429`."""
     how = f", {attempt.changed}" if attempt.changed else ""
     return f"sent again{_after(attempt)}{how}: {attempt.outcome}"
 
@@ -109,7 +109,7 @@ def _end(row: Sequence[Digest]) -> int:
 
 
 def _is_over(before: Digest, digest: Digest) -> bool:
-    """Whether `before` had ended when `digest` was asked; without times they are in order."""
+    """Return whether `before` had ended when `digest` was requested, by time or else order."""
     if before.end_ns is None or digest.t_ns is None:
         return before.t_ns is None
     return before.end_ns <= digest.t_ns
@@ -128,7 +128,7 @@ def _told(row: Sequence[Digest], last: Digest) -> Attempts:
 
 
 def _is_answered(digest: Digest) -> bool:
-    """Whether an answer came, and the tape does not end in the middle of it."""
+    """Return whether an answer came and the tape does not end in the middle of it."""
     ended = digest.end_ns is not None or digest.t_ns is None or digest.lossy
     return ended and not digest.failed
 
@@ -149,7 +149,7 @@ def _attempt(digest: Digest, before: Digest | None) -> Attempt:
 
 
 def _outcome(digest: Digest) -> str:
-    """How an attempt ended, in a few words."""
+    """Describe how an attempt ended, in a few words."""
     if not digest.failed:
         return "answered" if _is_answered(digest) else "still going on"
     if digest.status is not None and digest.status >= _ERROR:

@@ -1,4 +1,4 @@
-"""The rules over conversations: what the application made of replies, or that it did nothing."""
+"""Run the rules over conversations."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -24,7 +24,7 @@ from deltatape.rules.settings import DEFAULTS, Settings
 def check_conversation(
     digests: Iterable[Digest], settings: Settings = DEFAULTS, logs: Iterable[LogEntry] = ()
 ) -> tuple[Finding, ...]:
-    """What the application made of the replies, as far as its later requests show.
+    """Return findings on what the application made of replies, as its later requests show.
 
     Args:
         digests: of any number of conversations and tapes, in the order of their requests. Silences
@@ -47,21 +47,21 @@ def check_conversation(
 
 
 def whole_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
-    """What a request shows that the application made of replies, and what its turn shows."""
+    """Return the findings on a request: on the replies it repeats, and on its turn."""
     read_back = chain(*(findings_of(link) for link in turn.links))
     return (*read_back, *findings_of_turn(turn, settings))
 
 
 def findings_of(read_back: ReadBack) -> tuple[Finding, ...]:
-    """What one read-back shows, in the order of `READ_BACK_RULES`."""
+    """Return the findings on one read-back, in the order of `READ_BACK_RULES`."""
     return tuple(ask(READ_BACK_RULES, read_back))
 
 
 def findings_of_silence(silence: Unanswered, settings: Settings) -> tuple[Finding, ...]:
-    """What an unanswered reply shows, in the order of `SILENCE_RULES`."""
+    """Return the findings on an unanswered reply, in the order of `SILENCE_RULES`."""
     return tuple(ask(SILENCE_RULES, SeenSilence(silence, settings)))
 
 
 def findings_of_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
-    """What an exchange in its conversation shows, in the order of `TURN_RULES`."""
+    """Return the findings on an exchange in its conversation, in the order of `TURN_RULES`."""
     return tuple(ask(TURN_RULES, SeenTurn(turn, settings)))

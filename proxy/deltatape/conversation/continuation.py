@@ -1,4 +1,4 @@
-"""Which reply a request goes on from, and what the application made of that reply's text.
+"""Find the reply that a request continues, and compare that reply's text.
 
 A request goes on from a reply if its history begins with all that the reply's own request had, and
 what follows is new. A message is looked at once, in the first request that carries it: what an
@@ -37,13 +37,13 @@ _REFERENCE = "item_reference"
 
 
 def call_key(call: DeliveredCall | RepeatedCall) -> str:
-    """The same for calls of the same tool with the same arguments, however these are spelled."""
+    """Return a key that equals for calls of the same tool with equal arguments, however spelled."""
     text = f"{call.name}\0{canonical(call.arguments) or call.arguments.strip()}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def is_result(message: HistoryMessage) -> bool:
-    """Whether a message brings a tool's result; `call_id` is None where results name no call."""
+    """Return whether a message is a tool result; `call_id` is None where results name no call."""
     return message.call_id is not None or message.role in _RESULT
 
 
@@ -57,7 +57,7 @@ class CallCounts:
 
 @dataclass(slots=True)
 class ConversationState:
-    """The state of a conversation after the messages that it has taken."""
+    """The state of a conversation after the messages read so far."""
 
     owned: set[str] = field(default_factory=set)
     """Ids and names of all calls."""
@@ -94,7 +94,7 @@ class ConversationState:
     """Whether the user has spoken since then."""
 
     def take(self, history: Sequence[HistoryMessage], start: int) -> None:
-        """Take the messages of a history from `start` on; the thread has had those before."""
+        """Read the messages of a history from `start` on; the earlier ones are known."""
         self._told = False
         self.twice = []
         if start and self.last is not None and start < len(history):
@@ -108,13 +108,13 @@ class ConversationState:
         self._hear_user()
 
     def enter(self, digest: Digest) -> None:
-        """The thread now ends with the history of `digest`."""
+        """Record that the conversation now ends with the history of `digest`."""
         if self.last is None or self.last.prefixes[-1] != digest.prefixes[-1]:
             self.before = self.last
         self.last = digest
 
     def unanswered(self) -> Iterator[RepeatedCall]:
-        """The calls that the history goes on without, each once: it does not end with them."""
+        """Yield the calls that the history continues without, each once."""
         for key, calls in list(self._open.items()):
             left = []
             for place, call in calls:
@@ -128,7 +128,7 @@ class ConversationState:
                 del self._open[key]
 
     def _deliver(self, reply: Digest) -> None:
-        """What the wire said counts, whatever the application makes of it."""
+        """Count the delivered calls, whatever the application makes of them."""
         self._counted = set()
         for call in reply.calls:
             self.delivered.update(
@@ -170,7 +170,7 @@ class ConversationState:
             self.by_reference = True
 
     def _close(self, call_id: str | None) -> None:
-        """A result came; one that names no call may be any call's."""
+        """Close the call of a result; a result without an id may be for any call."""
         if call_id is None:
             self._open.clear()
             self._closed.clear()
@@ -206,7 +206,7 @@ class ConversationState:
             self.silent += 1
 
     def _hear_user(self) -> None:
-        """What the user says along with results is no new question: clients put notes there."""
+        """Start a new question, unless results came along: clients put notes there."""
         if self._user and not self._results:
             self.tallies.clear()
             self.silent = 0
@@ -214,13 +214,13 @@ class ConversationState:
 
 
 def _named(calls: Sequence[tuple[int, RepeatedCall]], name: str) -> bool:
-    """Whether any of the calls is of the tool `name`: results may name that instead of an id."""
+    """Return whether any of the calls is of the tool `name`, which results may use as id."""
     return any(call.name == name for _, call in calls)
 
 
 @dataclass(slots=True)
 class _Asked:
-    """Exchanges with the same request that were answered in full."""
+    """Exchanges with the same request that were answered completely."""
 
     first: Digest
     last: Digest
@@ -229,7 +229,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class Continuations:
-    """What is known while the requests go by."""
+    """The replies that requests may continue, updated request by request."""
 
     _replies: dict[str, deque[Digest]] = field(default_factory=dict)
     """Replies by the hash of their request's messages."""
@@ -253,7 +253,7 @@ class Continuations:
     """Hashes of the histories of requests that came more than once."""
 
     def of(self, digest: Digest, news: int) -> Continuation | None:
-        """What `digest` goes on from; from the message `news` on, its history is new."""
+        """Return the reply that `digest` continues; messages from `news` on are new."""
         found = self._stored(digest) if digest.previous else self._repeated(digest, news)
         if found is None:
             return None
@@ -265,7 +265,7 @@ class Continuations:
         return found
 
     def same(self, digest: Digest) -> SameRequest | None:
-        """The earlier requests that are the same as that of `digest`, if there are any."""
+        """Return the earlier requests equal to that of `digest`, if there are any."""
         if not digest.known:
             return None
         key = _request(digest)
@@ -284,7 +284,7 @@ class Continuations:
         return found
 
     def shortened(self, digest: Digest, news: int) -> Digest | None:
-        """The latest reply that a history without its first messages repeats with its question.
+        """Return the latest reply that a shortened history repeats with its question.
 
         Of histories that begin as an earlier one did, `of` tells more.
         """
@@ -300,7 +300,7 @@ class Continuations:
         return None
 
     def enter(self, digest: Digest) -> None:
-        """From now on, `digest` is a reply that requests may go on from."""
+        """Add `digest` to the replies that requests may continue."""
         if digest.history and len(digest.content) >= _ANSWER // 2:
             self._answers[digest.history[-1].text, digest.text] = digest
         if digest.history:
@@ -310,7 +310,7 @@ class Continuations:
             self._named[digest.reply_id] = digest
 
     def settled(self, turns: Sequence[Turn]) -> Iterator[Turn]:
-        """The turns, each with what only later requests could tell of it."""
+        """Yield the turns, each with what only later requests could show of it."""
         beside = self._beside(turns)
         for turn in turns:
             later, found = self._followed.get(id(turn.digest)), turn.continues
@@ -321,7 +321,7 @@ class Continuations:
             yield replace(turn, continues=replace(found, followed=later.exchange, restored=back))
 
     def _beside(self, turns: Sequence[Turn]) -> set[int]:
-        """The identities of requests without a system prompt that stand beside their conversation.
+        """Return the requests without a system prompt that run beside their conversation.
 
         Another request goes on from the same answer with the prompt, and knows nothing of them.
         """
@@ -370,7 +370,7 @@ class Continuations:
         return replace(found, unkept=self._count_unkept(found, digest))
 
     def _compared(self, found: Continuation, messages: Sequence[HistoryMessage]) -> Continuation:
-        """`found` with what `messages` make of the text of a reply."""
+        """Return `found` with the comparison of the reply's text with `messages`."""
         texts = [each.content for each in messages if each.text]
         if len(texts) > 1:
             texts.append("".join(texts))
@@ -420,7 +420,7 @@ class Continuations:
 
 
 def _had_ended(reply: Digest, later: Digest) -> bool:
-    """Whether the reply had ended when the request came, as far as is known."""
+    """Return whether the reply had ended when the request came, as far as is known."""
     if reply.tape != later.tape or reply.end_ns is None or later.t_ns is None:
         return True
     return reply.end_ns <= later.t_ns
@@ -447,13 +447,13 @@ def _change(reply: Digest, texts: Sequence[str]) -> TextChange | None:
 
 
 def _calls_of(reply: Digest, messages: Sequence[HistoryMessage]) -> bool:
-    """Whether one of the messages has a call of the reply, by its id and name."""
+    """Return whether one of the messages has a call of the reply, by its id and name."""
     said = {(each, call.name) for call in reply.calls for each in (call.ids or (None,))}
     return any((call.id, call.name) in said for each in messages for call in each.calls)
 
 
 def _is_text(reply: Digest, texts: Sequence[str]) -> bool:
-    """Whether one of the texts, or all of them joined, is that of the reply."""
+    """Return whether one of the texts, or all of them joined, is that of the reply."""
     bare = reply.content.strip()
     return any(each.strip() == bare for each in texts)
 
@@ -463,7 +463,7 @@ def _is_users(message: HistoryMessage) -> bool:
 
 
 def _is_answer(reply: Digest) -> bool:
-    """Whether the reply is text that a conversation could go on about."""
+    """Return whether the reply is a text that a conversation could continue."""
     plain = reply.content.strip()
     whole = reply.whole and not reply.lossy and not reply.calls
     return whole and len(plain) >= _ANSWER and plain[0] not in "{["

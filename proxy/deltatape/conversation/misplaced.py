@@ -1,4 +1,4 @@
-"""Messages that stand in the wrong place: another conversation's, or another call's.
+"""Find messages that stand in the wrong place: another conversation's, or another call's.
 
 A server that keeps the state of several users in one variable puts the reply or the tool result of
 one into the history of another. A loop that pairs results with calls by their order gives each call
@@ -38,14 +38,14 @@ _RESULTS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisplacedMessages:
-    """What of a request stands in the wrong place."""
+    """The messages of a request that stand in the wrong place."""
 
     foreign: tuple[MisplacedMessage, ...] = ()
     swapped: tuple[SwappedResult, ...] = ()
 
 
 def misplaced(digests: Sequence[Digest]) -> Mapping[int, MisplacedMessages]:
-    """By the identity of a digest, what its request is the first to carry in the wrong place.
+    """Map the identities of digests to misplaced messages, each reported once.
 
     Args:
         digests: of exchanges with models, of any number of conversations, in the order of their
@@ -63,7 +63,7 @@ def misplaced(digests: Sequence[Digest]) -> Mapping[int, MisplacedMessages]:
 
 
 def _with_exchanges(found: Mapping[int, MisplacedMessages]) -> Mapping[int, MisplacedMessages]:
-    """The same; replies that took each other's places are told as exchanged."""
+    """Mark replies that took each other's places as swapped."""
     pairs = {
         (id(each.donor), id(each.own))
         for one in found.values()
@@ -83,13 +83,13 @@ def _with_exchanges(found: Mapping[int, MisplacedMessages]) -> Mapping[int, Misp
 
 
 def _few() -> deque[Any]:
-    """The latest of what is alike: servers that number calls from 0 have thousands of `call_0`."""
+    """Keep only the latest alike: servers that number calls from 0 have thousands of `call_0`."""
     return deque(maxlen=_ALIKE)
 
 
 @dataclass(slots=True)
 class _Search:
-    """What is known while the requests go by."""
+    """The requests and replies seen so far."""
 
     seen: set[str] = field(default_factory=set)
     """Hashes of the first messages of every history."""
@@ -113,7 +113,7 @@ class _Search:
                 self.by_id[each].append(DeliveredCallRef(call=call, reply=digest))
 
     def foreign(self, digest: Digest) -> Iterator[MisplacedMessage]:
-        """The messages of other conversations."""
+        """Yield the messages of other conversations."""
         history, prefixes = digest.history, digest.prefixes
         news = next((at for at in range(len(history), 0, -1) if prefixes[at] in self.seen), 0)
         for place in range(news, len(history)):
@@ -147,7 +147,7 @@ class _Search:
         return MisplacedMessage(donor=donor, own=own[-1] if own else None, place=place)
 
     def _result(self, digest: Digest, place: int, call_id: str) -> MisplacedMessage | None:
-        """A result of another conversation's call: by its id, or by what it says."""
+        """Return a result of another conversation's call, found by its id or its content."""
         message = digest.history[place]
         owners: Sequence[DeliveredCallRef] = self.by_id.get(call_id, ())
         own = next((each for each in reversed(owners) if goes_on_from(digest, each.reply)), None)
@@ -173,7 +173,7 @@ class _Search:
         return None
 
     def _is_stranger(self, donor: Digest, digest: Digest, place: int) -> bool:
-        """Whether `donor` has nothing to do with the conversation that `digest` goes on with."""
+        """Return whether `donor` is unrelated to the conversation that `digest` continues."""
         if donor.system != digest.system or donor.tools != digest.tools:
             return False
         begun = any(digest.prefixes[at] in self.by_history for at in range(1, place + 1))
@@ -189,7 +189,7 @@ class _Search:
         )
 
     def swapped(self, digest: Digest) -> Iterator[SwappedResult]:
-        """Results of one reply that stand at each other's calls."""
+        """Yield results of one reply that stand at each other's calls."""
         history = digest.history
         start = len(history)
         while start and history[start - 1].role not in ASSISTANT:
@@ -235,7 +235,7 @@ def _questions(history: Sequence[HistoryMessage]) -> list[HistoryMessage]:
 
 
 def _is_about(content: str, other: DeliveredCall, own: DeliveredCall) -> bool:
-    """Whether a result names values of the arguments of `other`, and none of `own`."""
+    """Return whether a result names argument values of `other` and none of `own`."""
     theirs, ours = _values(other), _values(own)
     text = content.casefold()
     named = [each for each in theirs - ours if each in text]
@@ -243,7 +243,7 @@ def _is_about(content: str, other: DeliveredCall, own: DeliveredCall) -> bool:
 
 
 def _is_mentioned(digest: Digest, place: int, other: DeliveredCall, own: DeliveredCall) -> bool:
-    """Whether the history before `place` speaks of what only `other` has."""
+    """Return whether the history before `place` mentions what only `other` has."""
     named = _values(other) - _values(own)
     before = digest.history[:place]
     return any(value in message.content.casefold() for value in named for message in before)
@@ -254,6 +254,6 @@ def _values(call: DeliveredCall) -> frozenset[str]:
 
 
 def _key(text: str, calls: Sequence[DeliveredCall] | Sequence[RepeatedCall]) -> str:
-    """The same for a reply and the message that repeats it; ids that are counted tell nothing."""
+    """Return a key that equals for a reply and its repetition; numbered ids say nothing."""
     told = (f"{call.id} {call.name} {canonical(call.arguments.strip() or '{}')}" for call in calls)
     return "\0".join((text, *told))

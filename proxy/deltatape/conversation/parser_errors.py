@@ -1,4 +1,4 @@
-"""Error texts of an application's parsers, and the delivered calls that they may be about.
+"""Find an application's parser errors and the delivered calls that they may be about.
 
 A message that answers a call is about that call. What an application prints is about the reply
 before it: the latest that called anything, and ended not long ago.
@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w[\w-]*")
 def in_history(
     error: ParserError, about: tuple[DeliveredCallRef, ...], links: Sequence[ReadBack]
 ) -> Complaint:
-    """The complaint of a message that answers the calls `about`.
+    """Return the complaint of a message that answers the calls `about`.
 
     Args:
         error: what a parser says in it.
@@ -60,7 +60,7 @@ def in_history(
 
 
 def with_unread(turns: Sequence[Turn], digests: Sequence[Digest]) -> Iterator[Turn]:
-    """The turns with what shows that a call without argument bytes could not be read.
+    """Yield the turns with evidence that a call without argument bytes could not be read.
 
     An empty text is also what a tool gets of a service that failed. Where the application repeats
     `{}` it has read the call; where it repeats nothing, it did not if the same tool works with `{}`
@@ -101,7 +101,7 @@ def _unread(complaint: Complaint, turn: Turn, worked: Mapping[tuple[str, str], i
 
 
 def _worked(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, str], int]]:
-    """By tape and tool a request with its result for the arguments `{}`, if that is no error."""
+    """Yield tape and tool with a request whose result for the arguments `{}` is no error."""
     for digest in digests:
         names: dict[str, str] = {}
         for message in digest.history:
@@ -115,7 +115,7 @@ def _worked(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, str], int]]:
 def printed(
     digests: Sequence[Digest], logs: Iterable[LogEntry], settings: Settings
 ) -> dict[int, Complaint]:
-    """By the identity of a reply the first complaint that was printed after it.
+    """Map identities of replies to the first complaint that was printed after them.
 
     Args:
         digests: in the order of their requests.
@@ -152,7 +152,7 @@ def printed(
 def reported_losses(
     digests: Sequence[Digest], logs: Iterable[LogEntry], settings: Settings
 ) -> dict[int, tuple[tuple[str, str], ...]]:
-    """By the identity of a reply the ids of its calls that a printed line says were lost, and it.
+    """Map identities of replies to ids of calls that a printed line reports as lost, with the line.
 
     The line names the id, and says that the call was lost, or that the code which takes it failed.
     That a call was dropped, skipped or denied is a choice, and that its tool failed is no loss.
@@ -184,7 +184,7 @@ def reported_losses(
 
 
 def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:
-    """The turns, without what was printed about calls of which a request complains, too."""
+    """Yield the turns without printed complaints that a request repeats."""
     told = {
         id(each.call)
         for turn in turns

@@ -1,4 +1,4 @@
-"""Reading back: linking replies to the requests that repeat them, and comparing.
+"""Link replies to the requests that repeat them, and compare them.
 
 Most interfaces are stateless: a request repeats the conversation so far, the last reply included,
 as the application understood it. A reply is linked to a later request whose history is that of the
@@ -81,28 +81,27 @@ class AssistantRun:
 
     @property
     def messages(self) -> Sequence[HistoryMessage]:
-        """The messages themselves."""
         return self.later.history[self.start : self.end]
 
     @cached_property
     def calls(self) -> tuple[RepeatedCall, ...]:
-        """Their calls."""
+        """Return the calls of these messages."""
         return tuple(call for message in self.messages for call in message.calls)
 
     @property
     def texts(self) -> frozenset[str]:
-        """Hashes of their texts."""
+        """Return hashes of the texts of these messages."""
         return frozenset(message.text for message in self.messages if message.text)
 
     @cached_property
     def further(self) -> tuple[RepeatedCall, ...]:
-        """The calls of all later messages of the history."""
+        """Return the calls of all later messages of the history."""
         rest = self.later.history[self.end :]
         return tuple(call for message in rest for call in message.calls)
 
     @cached_property
     def answered(self) -> tuple[str, ...]:
-        """The ids answered between this block and the next assistant message."""
+        """Return the ids answered between this run and the next assistant message."""
         found = []
         for message in self.later.history[self.end :]:
             if message.role in ASSISTANT:
@@ -113,13 +112,13 @@ class AssistantRun:
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        """The ids of its calls, and those answered after it."""
+        """Return the ids of its calls, and those answered after it."""
         return frozenset(call.id for call in self.calls if call.id) | frozenset(self.answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPairing:
-    """Delivered calls in pairs with what stands for them, and what is left on both sides."""
+    """Delivered calls paired with the calls that repeat them, and the rest of both."""
 
     pairs: tuple[CallWithRepeat, ...]
     lost: tuple[DeliveredCall, ...]
@@ -127,7 +126,7 @@ class CallPairing:
 
     @property
     def identical(self) -> bool:
-        """Whether the application repeats exactly the calls that were delivered."""
+        """Return whether the application repeats exactly the delivered calls."""
         return not (self.lost or self.extra) and all(
             _is_same(pair.said, pair.heard) and same_id(pair.said, pair.heard)
             for pair in self.pairs
@@ -136,7 +135,7 @@ class CallPairing:
 
 @dataclass(slots=True)
 class _Ledger:
-    """What is known while the requests go by."""
+    """The requests and replies seen so far."""
 
     place: int = 0
     """Of the request that is looked at."""
@@ -161,7 +160,7 @@ class _Ledger:
     """By tape, a clause about the first result that came back without its call."""
 
     def look_for_orphans(self, digest: Digest) -> None:
-        """Remember a result of a call that the very history it answers does not have."""
+        """Remember a result whose call is missing from its own history."""
         if digest.tape in self.orphaned or digest.previous is not None:
             return
         for call_id in digest.results:
@@ -190,7 +189,7 @@ class _Ledger:
         return id(digest) not in self.settled
 
     def is_older(self, block: AssistantRun, reply: Digest) -> bool:
-        """Whether an id of the block was in use before `reply` came: some servers count from 0."""
+        """Return whether an id of the run was in use before `reply`: some servers count from 0."""
         came = self.places[id(reply)]
         return any(self.heard[call.id] <= came for call in block.calls if call.id)
 
@@ -204,7 +203,7 @@ class _Ledger:
             self.strays.setdefault(_names(block.calls), []).append((self.place, block))
 
     def is_repeated(self, reply: Digest, but: AssistantRun) -> bool:
-        """Whether another message than `but` that came after `reply` has just its calls."""
+        """Return whether a message after `reply` other than `but` has exactly its calls."""
         strays = self.strays.get(_names(reply.calls), [])
         first = bisect_right(strays, self.places[id(reply)], key=itemgetter(0))
         near = (block for _, block in strays[first : first + _LOOKED_AT])
@@ -213,7 +212,7 @@ class _Ledger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Doubt:
-    """A message that shows no id of the replies it may repeat: what comes later may tell more."""
+    """A message without any id of the replies it may repeat: later requests may tell more."""
 
     block: AssistantRun
     reply: Digest
@@ -224,7 +223,7 @@ class _Doubt:
 
 
 def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
-    """Every reply that a later request repeats, rightly or wrongly, in the order of requests.
+    """Return every reply that a later request repeats, changed or not, in the order of requests.
 
     What was taken in front of the application's own endpoint is no conversation with a model.
     """
@@ -242,7 +241,7 @@ def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
 
 
 def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str, CallHabits]:
-    """By tape: how the application treats the calls of its replies.
+    """Map tapes to the way in which the application treats the calls of its replies.
 
     Args:
         links: what it repeats.
@@ -263,7 +262,7 @@ def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str,
 
 
 def _broken(link: ReadBack) -> str:
-    """What shows that the application tears calls apart, as a clause; "" if nothing does."""
+    """Return a clause that the application splits calls wrongly; "" if nothing shows that."""
     if not link.reply.whole or link.confidence is not Confidence.PROVEN:
         return ""
     for pair in link.pairs:
@@ -298,7 +297,7 @@ def _in_request(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack | _Doubt]:
 
 
 def _stored(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack]:
-    """What a request that goes on from a stored reply makes of it."""
+    """Yield the comparison of a request with the stored reply that it continues."""
     reply = ledger.by_name.get(digest.previous or "")
     if reply is None or not ledger.is_open(reply):
         return
@@ -328,7 +327,7 @@ def _judge(ledger: _Ledger, block: AssistantRun) -> ReadBack | _Doubt | None:
 
 
 def blocks(digest: Digest) -> Iterator[AssistantRun]:
-    """The runs of assistant messages in a request's history; not one that ends the request."""
+    """Yield the runs of assistant messages in a request's history, without one at its end."""
     start = None
     for place, message in enumerate(digest.history):
         if message.role in ASSISTANT:
@@ -339,7 +338,7 @@ def blocks(digest: Digest) -> Iterator[AssistantRun]:
 
 
 def _nearest(replies: Sequence[Digest], block: AssistantRun) -> Sequence[Digest]:
-    """Of many replies to the same history those that are worth a look.
+    """Return those of many replies to the same history that are worth comparing.
 
     A test suite asks the same a thousand times: those whose ids the message repeats, and the last.
     """
@@ -353,7 +352,7 @@ def _nearest(replies: Sequence[Digest], block: AssistantRun) -> Sequence[Digest]
 def _may_repeat(
     ledger: _Ledger, reply: Digest, block: AssistantRun, candidates: Sequence[Digest]
 ) -> bool:
-    """Whether nothing speaks against the message being what is left of `reply`.
+    """Return whether nothing speaks against the message being what is left of `reply`.
 
     It does not repeat a reply that its ids name. Nor one that has been read back already and was
     shortened since then: such a one keeps its calls.
@@ -372,7 +371,7 @@ def _is_made_of(block: AssistantRun, reply: Digest) -> bool:
 
 
 def _settle(ledger: _Ledger, doubt: _Doubt) -> ReadBack | None:
-    """What to think of a message now that all is known."""
+    """Decide about a message when all requests are known."""
     reply, block = doubt.reply, doubt.block
     if not ledger.is_open(reply) or (block.calls and ledger.is_repeated(reply, block)):
         return None
@@ -387,7 +386,7 @@ def _settle(ledger: _Ledger, doubt: _Doubt) -> ReadBack | None:
 
 
 def _could_be(reply: Digest, block: AssistantRun) -> bool:
-    """Whether the reply says anything and had ended when the request came, as far as is known."""
+    """Return whether the reply has content and had ended when the request came, if known."""
     if not (reply.whole or reply.calls or reply.text):
         return False
     later = block.later
@@ -401,7 +400,7 @@ def _pair(reply: Digest, block: AssistantRun) -> CallPairing:
 
 
 def _named(ledger: _Ledger, block: AssistantRun, candidates: Sequence[Digest]) -> Digest | None:
-    """The one reply, not read back yet, whose call ids the message or its results repeat."""
+    """Return the one reply, not read back yet, whose call ids the message or its results repeat."""
     ids = block.ids
     near = [each for each in candidates if _own_ids(each) & ids]
     if len(near) == 1:
@@ -418,7 +417,7 @@ def _named(ledger: _Ledger, block: AssistantRun, candidates: Sequence[Digest]) -
 
 
 def _is_surely(reply: Digest, block: AssistantRun) -> bool:
-    """Whether ids alone name the reply, in a history that is not that of its request.
+    """Return whether ids alone identify the reply, in a history other than its request's.
 
     The conversation has to be the same, as far as can be seen, and the call: ids are numbered from
     0 in each conversation, repeated in examples, and made up.
@@ -436,7 +435,7 @@ def _is_surely(reply: Digest, block: AssistantRun) -> bool:
 
 
 def _has_question(block: AssistantRun, reply: Digest) -> bool:
-    """Whether the history before the block has the last user message of the reply's request."""
+    """Return whether the history before the run has the reply's last user message."""
     asked = next((each for each in reversed(reply.history) if _is_question(each)), None)
     before = block.later.history[: block.start]
     return asked is not None and any(
@@ -453,18 +452,18 @@ def _ids(reply: Digest) -> frozenset[str]:
 
 
 def _own_ids(reply: Digest) -> frozenset[str]:
-    """The same without the names that stand for ids where there are none: they tell nobody."""
+    """Return its call ids, without names that serve as ids: these identify nothing."""
     return frozenset(each for call in reply.calls for each in call.ids)
 
 
 def _of_named(reply: Digest, candidates: Sequence[Digest]) -> Confidence:
-    """Ids name the reply; only the same history proves that it is repeated."""
+    """Grade a link by ids; only the same history proves that the reply is repeated."""
     near = any(each is reply for each in candidates)
     return Confidence.PROVEN if near else Confidence.LIKELY
 
 
 def _of_only(reply: Digest, block: AssistantRun, pairing: CallPairing) -> Confidence | None:
-    """How sure it is that a message without any of its ids repeats the only reply that is left.
+    """Grade a link without ids to the only reply that is left.
 
     None: better say nothing.
     """
@@ -483,7 +482,7 @@ def _of_only(reply: Digest, block: AssistantRun, pairing: CallPairing) -> Confid
 
 
 def _is_alike(reply: Digest, pairing: CallPairing) -> bool:
-    """Whether the repeated calls may have been made of those of the reply."""
+    """Return whether the repeated calls may derive from those of the reply."""
     calls = reply.calls
     if pairing.pairs:
         return all(is_related(pair.said, pair.heard, calls) for pair in pairing.pairs)
@@ -518,7 +517,7 @@ _Test = Callable[[DeliveredCall, RepeatedCall], bool]
 def pair_calls(
     said: Sequence[DeliveredCall], heard: Sequence[RepeatedCall], further: Sequence[RepeatedCall]
 ) -> CallPairing:
-    """Pairs the calls of a reply with those of the message that repeats it.
+    """Pair the calls of a reply with those of the message that repeats it.
 
     Args:
         said: the delivered calls.
@@ -540,7 +539,7 @@ def pair_calls(
 
 
 def _take_named(said: list[DeliveredCall], heard: list[RepeatedCall]) -> list[CallWithRepeat]:
-    """As `_take`, by id: most calls go this way, and a reply may have thousands."""
+    """Pair by id what is equal; most calls go this way, and a reply may have thousands."""
     by_id: dict[str, list[RepeatedCall]] = {}
     for each in reversed(heard):
         if each.id is not None:
@@ -559,7 +558,7 @@ def _take_named(said: list[DeliveredCall], heard: list[RepeatedCall]) -> list[Ca
 def _take(
     said: list[DeliveredCall], heard: list[RepeatedCall], test: _Test
 ) -> list[CallWithRepeat]:
-    """Moves what passes `test` out of both lists, each call at most once, in order."""
+    """Move what passes `test` out of both lists, each call at most once, in order."""
     pairs = []
     for call in tuple(said):
         match = next((each for each in heard if test(call, each)), None)
@@ -580,7 +579,7 @@ def _is_named(said: DeliveredCall, heard: RepeatedCall) -> bool:
 
 
 def _may_stand_for(said: DeliveredCall, heard: RepeatedCall) -> bool:
-    """Whether a spoiled call may stand for this one: not if id and name are another call's."""
+    """Return whether a damaged call may repeat this one: not if id and name are another call's."""
     name, other = said.name or "", heard.name or ""
     return not heard.id or is_derived(said, heard) or name in other or other in name
 
@@ -593,7 +592,7 @@ def _may_stand_for(said: DeliveredCall, heard: RepeatedCall) -> bool:
 
 
 def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
-    """What the results in `later` show of the calls of `reply`, which it goes on from.
+    """Compare the results in `later` with the calls of `reply`, which the provider stored.
 
     Returns:
         None where it brings no result: then the user may have interrupted. A call without one is
@@ -632,18 +631,18 @@ def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
 
 
 def _known_as(call: DeliveredCall, call_id: str) -> RepeatedCall:
-    """The call as far as its result shows it; the rest is as it was delivered."""
+    """Return the call as its result shows it; the rest is as it was delivered."""
     return RepeatedCall(id=call_id, name=call.name, arguments=call.arguments)
 
 
 def goes_on_from(later: Digest, reply: Digest) -> bool:
-    """Whether a request's history begins with all of the history that `reply` answers."""
+    """Return whether a request's history begins with all of the history that `reply` answers."""
     place = len(reply.history)
     return len(later.history) > place > 0 and later.prefixes[place] == reply.prefixes[-1]
 
 
 def goes_on_without(reply: Digest, later: Iterable[Digest]) -> Digest | None:
-    """The first of the `later` requests that goes on from the reply's history, but without it.
+    """Return the first of the `later` requests that continues the reply's history without it.
 
     That is no proof of anything: applications drop an answer when the user interrupts them.
     """

@@ -1,4 +1,4 @@
-"""Exchanges as turns of their conversations: what each request is the first to show.
+"""Describe exchanges as turns of their conversations: what each request shows first.
 
 A request goes on from an earlier one if its history begins with all of that one's. It is found by
 the hash of its first messages, from the end: an agent's request brings a few new ones. Only where
@@ -54,7 +54,7 @@ def turns(
     logs: Iterable[LogEntry] = (),
     settings: Settings = DEFAULTS,
 ) -> tuple[Turn, ...]:
-    """Every exchange with a model as a turn of its conversation, in the order of requests.
+    """Return every exchange with a model as a turn of its conversation, in the order of requests.
 
     Args:
         digests: of any number of conversations, in the order of their requests.
@@ -109,7 +109,7 @@ class _Mark:
 
 @dataclass(slots=True)
 class _Ledger:
-    """What is known while the requests go by."""
+    """The requests and replies seen so far."""
 
     known: set[str] = field(default_factory=set)
     """Hashes of the first messages of every history."""
@@ -128,7 +128,7 @@ class _Ledger:
     continuations: Continuations = field(default_factory=Continuations)
 
     def first(self, *what: str) -> bool:
-        """Whether this is told for the first time."""
+        """Return whether this is the first report of it."""
         if what in self.told:
             return False
         self.told.add(what)
@@ -171,7 +171,7 @@ def _turn(
 
 
 def _thread(ledger: _Ledger, digest: Digest, news: int) -> ConversationState:
-    """The thread of the conversation, which has taken the history of `digest`."""
+    """Return the conversation's state after the history of `digest`."""
     history, prefixes = digest.history, digest.prefixes
     thread = ledger.heads.pop(prefixes[news], None) if news else None
     if thread is None:
@@ -218,7 +218,7 @@ def _is_bare(digest: Digest, thread: ConversationState, mark: _Mark) -> bool:
 def _orphans(
     ledger: _Ledger, digest: Digest, thread: ConversationState, news: int
 ) -> Iterator[OrphanResult]:
-    """The new results without a call. What the provider keeps of a history may hold it."""
+    """Yield new results without a call, unless the provider may store it."""
     fresh = digest.history[news:]
     kept = digest.previous is not None or thread.by_reference
     for place, message in enumerate(fresh, news):
@@ -244,26 +244,26 @@ def _orphans(
 
 
 def _is_same_agent(digest: Digest, reply: Digest) -> bool:
-    """Whether the agent that got `reply` goes on: after a handoff another one sees less of it."""
+    """Return whether the agent that got `reply` continues; another one sees less."""
     handed_on = digest.system != reply.system and digest.tools != reply.tools
     return goes_on_from(digest, reply) and not handed_on
 
 
 def _is_alone(delivered: DeliveredCallRef) -> bool:
-    """Whether the reply has no other call to which the same result could be."""
+    """Return whether the reply has no other call to which the same result could belong."""
     named = frozenset(delivered.call.answers_to)
     return sum(not named.isdisjoint(each.answers_to) for each in delivered.reply.calls) == 1
 
 
 def _is_front(history: Sequence[HistoryMessage], place: int) -> bool:
-    """Whether only results come before the result at `place`."""
+    """Return whether only results come before the result at `place`."""
     return all(is_result(message) for message in history[:place])
 
 
 def _delivered(
     ledger: _Ledger, call_id: str, digest: Digest, before: Digest | None
 ) -> DeliveredCallRef | None:
-    """The delivered call that a result in `digest` names.
+    """Return the delivered call that a result in `digest` names.
 
     One of this conversation goes first. Another one counts only if its id can be nobody else's and
     no other reply has it. Where calls have no ids, it is one of the reply before.
@@ -281,7 +281,7 @@ def _delivered(
 
 
 def _had_come(delivered: DeliveredCallRef, digest: Digest) -> bool:
-    """Whether the call had been delivered when the request left."""
+    """Return whether the call had been delivered when the request left."""
     came_ns, reply = delivered.call.t_ns, delivered.reply
     if came_ns is None or digest.t_ns is None or reply.tape != digest.tape:
         return True
@@ -305,7 +305,7 @@ def _again(digest: Digest, thread: ConversationState) -> Iterator[RepeatedIdenti
 
 
 def _reused(ledger: _Ledger, digest: Digest, thread: ConversationState) -> Iterator[ReusedId]:
-    """The new calls with ids that calls in the history have."""
+    """Yield the new calls whose ids calls in the history have."""
     for call in digest.calls:
         for each in call.ids:
             if each in thread.owned and ledger.first("reused", digest.prefixes[1], each):
@@ -315,7 +315,7 @@ def _reused(ledger: _Ledger, digest: Digest, thread: ConversationState) -> Itera
 def _earlier(
     ledger: _Ledger, digest: Digest, thread: ConversationState, call_id: str
 ) -> DeliveredCallRef | None:
-    """The delivered call of that id in the conversation; where it was read anew, an equal one."""
+    """Return the conversation's delivered call of that id, or an equal one that was read anew."""
     found = thread.delivered.get(call_id)
     if found is not None:
         return found
@@ -367,7 +367,7 @@ def _complaints(
 
 
 def _written(before: Digest | None) -> tuple[DeliveredCallRef, ...]:
-    """The calls in the text of the reply before, if they are all that it calls.
+    """Return the calls in the text of the reply before, if they are all that it calls.
 
     Applications that find calls in text have no other place for a result than the user's message.
     """

@@ -1,4 +1,4 @@
-"""Calls that were delivered and that nothing came back for, while the recorder watched.
+"""Find delivered calls that were never answered while the recorder was watching.
 
 A silence proves less than a request: an application may be slow, wait for a person, take a call as
 its output, or answer in a form that is not recognised. Hence a reply counts as unanswered only if
@@ -34,7 +34,7 @@ take calls as its output. That is worth saying once."""
 def unanswered(
     digests: Sequence[Digest], read_backs: Sequence[ReadBack], logs: Sequence[LogEntry] = ()
 ) -> tuple[Unanswered, ...]:
-    """Replies with calls that no later request answers, in the order of their requests.
+    """Return replies with calls that no later request answers, in the order of their requests.
 
     Args:
         digests: in the order of their requests; those without a `watch` are never unanswered.
@@ -64,7 +64,7 @@ def unanswered(
 
 
 def _last_lost(digests: Sequence[Digest]) -> dict[str, int]:
-    """By tape the last exchange that is missing on it, by its number; none if all are there."""
+    """Map tapes to the number of their last missing exchange; None if all are there."""
     there: dict[str, set[int]] = {}
     for digest in digests:
         there.setdefault(digest.tape, set()).add(digest.exchange)
@@ -73,7 +73,7 @@ def _last_lost(digests: Sequence[Digest]) -> dict[str, int]:
 
 
 def _expects_answer(digest: Digest) -> bool:
-    """Whether the application was to run the calls, and the tape tells what it did then."""
+    """Return whether the application was to run the calls and the tape shows what it did then."""
     watch = digest.watch
     if watch is None or digest.end_ns is None:
         return False
@@ -82,7 +82,7 @@ def _expects_answer(digest: Digest) -> bool:
 
 
 def _silence(reply: Digest, watch: TapeSummary, last_ns: int | None) -> Unanswered:
-    """What came after `reply`; `last_ns`: when the last request came, if one did."""
+    """Return what followed `reply`; `last_ns` is when the last request came, if one did."""
     alive_ns = watch.until_ns if watch.stop == CHILD_EXIT else last_ns
     return Unanswered(reply=reply, until_ns=watch.until_ns, alive_ns=alive_ns, alike=0)
 
@@ -90,7 +90,7 @@ def _silence(reply: Digest, watch: TapeSummary, last_ns: int | None) -> Unanswer
 def _without_habits(
     found: Sequence[Unanswered], answering: Collection[str]
 ) -> Iterator[Unanswered]:
-    """Of a tape on which several replies are unanswered and none is answered only the first."""
+    """Keep only the first of several unanswered replies on a tape where none is answered."""
     counts = Counter(each.reply.tape for each in found if each.reply.tape not in answering)
     told: set[str] = set()
     for silence in found:
@@ -104,7 +104,7 @@ def _without_habits(
 
 @dataclass(slots=True)
 class _Later:
-    """What the requests of a tape carry that come after a certain one."""
+    """What the requests after a certain one carry."""
 
     prefixes: set[str] = field(default_factory=set)
     longest: dict[str, int] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class _Later:
             self.stored.add(digest.previous)
 
     def could_answer(self, reply: Digest) -> bool:
-        """Whether any of the requests may belong to the conversation of `reply`."""
+        """Return whether any of the requests may belong to the conversation of `reply`."""
         if self.unexplained or reply.path in self.unreadable:
             return True
         if any(each in self.ids for call in reply.calls for each in call.answers_to):
@@ -148,7 +148,7 @@ class _Later:
 
 
 def _new_keys(digests: Sequence[Digest]) -> list[set[str]]:
-    """For each request the calls and results that it is the first to carry and no reply explains.
+    """Return per request the calls and results that it carries first and no reply explains.
 
     A repeated call without id is explained only by a delivered one without id.
     """
@@ -173,7 +173,7 @@ def _said_keys(call: DeliveredCall) -> tuple[str, ...]:
 
 
 def _nameless(name: str | None, arguments: str) -> str:
-    """A key for a call without id; however its arguments are spelled."""
+    """Return a key for a call without id, however its arguments are spelled."""
     return f"{name} {canonical(arguments) or arguments}"
 
 

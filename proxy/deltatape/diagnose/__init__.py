@@ -1,1 +1,1 @@
-"""What an exchange comes to: framed (`decode`), rebuilt (`rebuild`), and checked by the rules."""
+"""Frame a response (`decode`), rebuild its reply (`rebuild`), and run the rules over it."""

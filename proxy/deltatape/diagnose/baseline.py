@@ -17,7 +17,7 @@ _FINGERPRINT = re.compile("[0-9a-f]{16}")
 
 
 class Accepted(NamedTuple):
-    """A finding that is accepted, wherever it occurs; ordered as the file is."""
+    """An accepted finding, wherever it occurs; ordered as the file is."""
 
     code: str
     name: str
@@ -29,7 +29,7 @@ class Accepted(NamedTuple):
 
 
 def accepted(reported: Iterable[ReportedFinding]) -> tuple[Accepted, ...]:
-    """Each finding once, in the order of the file."""
+    """Return each finding once, in the order of the file."""
     return tuple(
         sorted(
             {
@@ -47,13 +47,13 @@ def accepted(reported: Iterable[ReportedFinding]) -> tuple[Accepted, ...]:
 
 
 def baseline_text(every: Iterable[Accepted]) -> str:
-    """The file that accepts `every`."""
+    """Return the file that accepts `every`."""
     content = {"version": VERSION, "accepted": [each._asdict() for each in every]}
     return json.dumps(content, indent=1) + "\n"
 
 
 def read_baseline(name: str, text: str) -> tuple[Accepted, ...]:
-    """What a file accepts.
+    """Return the findings that a file accepts.
 
     Raises:
         UsageError: it is no such file.

@@ -1,4 +1,4 @@
-"""The rules over one exchange."""
+"""Run the rules over one exchange."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ _WHILE_OPEN = tuple(rule for rule in EXCHANGE_RULES if not rule.at_end)
 
 
 def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
-    """What is wrong with `exchange`, the worst first, but before it what the tape lacks (X002).
+    """Return the findings on `exchange`: missing data (X002) first, then the worst first.
 
     Sorted by severity, then in the order of `EXCHANGE_RULES`, then in wire order. Never raises: a
     rule that does is reported as X001.
@@ -24,7 +24,7 @@ def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, .
 
 
 def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
-    """As `check`, for an exchange that has been analysed already."""
+    """Check an exchange that is analysed already."""
     context = RuleContext(
         exchange=analysis.exchange,
         stream=analysis.stream,
@@ -41,7 +41,7 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
 
 
 def _behind(blame: Blame | None) -> Blame | None:
-    """Whose fault it is in front of the application's own endpoint, or in a stream that it wrote.
+    """Return whose fault it is upstream of the application's own endpoint, or in its own stream.
 
     There the application is the upstream, and the client somebody of whom nothing is known.
     """
@@ -65,7 +65,7 @@ _ABOUT_MISSING = frozenset(rule.code for rule in RULES if rule.about_missing)
 
 
 def as_taped(findings: Sequence[Finding], exchange: Exchange) -> list[Finding]:
-    """`findings` on `exchange` without those that its recorder, or who left, may have caused."""
+    """Return `findings` without those that the recorder or a client that left may have caused."""
     loss = loss_of(exchange)
     if loss is None:
         return _of_what_came(findings) if is_left(exchange) else [*findings]
@@ -79,7 +79,7 @@ def as_taped(findings: Sequence[Finding], exchange: Exchange) -> list[Finding]:
 
 
 def _cautious(finding: Finding, *, left: bool) -> Finding | None:
-    """The finding as far as it stands although bytes are missing; None if it does not."""
+    """Return the finding as far as it holds although bytes are missing; None if it does not."""
     if finding.code in _SURVIVES_LOSS:
         return finding
     if finding.code != _CUT or left:
@@ -90,7 +90,7 @@ def _cautious(finding: Finding, *, left: bool) -> Finding | None:
 
 
 def _naming(loss: Finding, codes: Sequence[str]) -> Finding:
-    """The finding on a loss, with the codes that are left out because of it."""
+    """Name the codes that are left out because of a loss in its finding."""
     if not codes:
         return loss
     are = "is" if len(codes) == 1 else "are"
@@ -99,7 +99,7 @@ def _naming(loss: Finding, codes: Sequence[str]) -> Finding:
 
 
 def _of_what_came(findings: Sequence[Finding]) -> list[Finding]:
-    """What never came, because somebody left, is nobody's fault."""
+    """Blame nobody for what never came because the client or the recorder left."""
     return [
         replace(
             each,
@@ -115,5 +115,5 @@ def _of_what_came(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def first_the_loss(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """In the order of a report: what the tape lacks, then the worst first."""
+    """Order findings for a report: missing data first, then the worst first."""
     return tuple(sorted(findings, key=lambda each: (each.code != _LOSS, each.severity.rank)))

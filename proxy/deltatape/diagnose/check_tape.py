@@ -1,4 +1,4 @@
-"""The findings of a whole tape, in one pass that holds a few exchanges at a time.
+"""Check a whole tape in one pass that holds a few exchanges at a time.
 
 What is kept of an exchange is its digest, since later requests of its conversation may show what
 became of it, and its findings.
@@ -44,7 +44,7 @@ class ReportedFinding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeReport:
-    """What there is to say about a tape, or about a file that was checked."""
+    """The findings on a tape or a checked file, and what was checked."""
 
     name: str
     """As the user named it, without `#N`."""
@@ -58,11 +58,11 @@ class TapeReport:
     """Why it could not be read; then it has no findings."""
 
     def only(self, keep: Callable[[ReportedFinding], bool]) -> "TapeReport":
-        """The same with the findings that `keep` takes."""
+        """Return the report with the findings that `keep` accepts."""
         return replace(self, reported=tuple(each for each in self.reported if keep(each)))
 
     def noted(self, note: str) -> "TapeReport":
-        """The same with one more note."""
+        """Return the report with one more note."""
         return replace(self, notes=(*self.notes, note))
 
 
@@ -75,7 +75,7 @@ def check_exchanges(
     *,
     excerpts: bool = True,
 ) -> TapeReport:
-    """Check what is on a tape.
+    """Check the exchanges of a tape.
 
     Args:
         name: of the tape.
@@ -117,7 +117,7 @@ def check_exchanges(
 
 
 def _settled(reported: Sequence[ReportedFinding], answered: int) -> tuple[ReportedFinding, ...]:
-    """The findings on a failed attempt that was made again and `answered`: its error is a fact."""
+    """Turn errors of failed attempts that were retried and `answered` into infos."""
     return tuple(
         each._replace(
             finding=replace(
@@ -136,7 +136,7 @@ def _settled(reported: Sequence[ReportedFinding], answered: int) -> tuple[Report
 
 
 def _batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
-    """Some exchanges at a time: as many as are quicker together, but no large ones."""
+    """Yield some exchanges at a time: several small ones, but no large ones together."""
     batch: list[Exchange] = []
     size = 0
     for exchange in exchanges:
@@ -200,7 +200,7 @@ _SIZE = 16
 
 
 def fingerprint(finding: Finding, asked: str) -> str:
-    """What identifies `finding`, as 16 hex digits.
+    """Return what identifies `finding`, as 16 hex digits.
 
     Args:
         finding: of an exchange or of its conversation.
@@ -210,13 +210,13 @@ def fingerprint(finding: Finding, asked: str) -> str:
 
 
 def request_identity(digest: Digest) -> str:
-    """What was asked, as a hash of 16 hex digits: the same when it is asked again."""
+    """Hash a request to 16 hex digits: a repeated request has the same."""
     said = [heard.text for heard in digest.history if heard.role == "user" and not heard.call_id]
     return _hash(digest.path, said[-1] if said else "", "after tools" if digest.results else "")
 
 
 def shape(message: str) -> str:
-    """`message` without what differs from run to run.
+    """Return `message` without what differs from run to run.
 
     >>> shape("call 0 (get_weather): the id changes from 'call_a1' to 'call_b2' after 1.5 s")
     "call # (get_weather): the id changes from '...' to '...' after # s"

@@ -1,4 +1,4 @@
-"""Clients that gave up: what they printed then, and whether they went on.
+"""Find why clients gave up: what they printed then, and whether they went on.
 
 That a client left after a silence is on the wire; whether its timeout came or its user pressed stop
 is not. What the application prints just then tells, and so does what it asks next: one that asks
@@ -47,7 +47,7 @@ def is_departure(finding: Finding) -> bool:
 
 
 def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEntry]) -> Finding:
-    """A finding about a client that left, with what it printed and how sure that makes it.
+    """Return a finding about a client that left, with what it printed and its new confidence.
 
     Args:
         finding: see `is_departure`.
@@ -86,7 +86,7 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
 def _own_error(
     finding: Finding, own: Digest, digests: Sequence[Digest], logs: Sequence[LogEntry]
 ) -> str:
-    """The exception by which the application ended when it left; "" if that is not known."""
+    """Return the exception that ended the application when it left; "" if unknown."""
     if finding.code != "W006" or finding.blame is not None or own.tap is Tap.APP or own.lossy:
         return ""
     if not crashed(own.watch) or any(_goes_on(each, own) for each in digests):
@@ -118,7 +118,7 @@ def _of_crash(finding: Finding, own: Digest, error: str) -> Finding:
 
 
 def _goes_on(other: Digest, own: Digest) -> bool:
-    """Whether the application asked the same besides or again, or went on from there."""
+    """Return whether the application repeated its request, or went on from there."""
     if other is own or other.tap is Tap.APP:
         return False
     if (other.end_ns or other.t_ns or 0) < (own.t_ns or 0):
@@ -129,7 +129,7 @@ def _goes_on(other: Digest, own: Digest) -> bool:
 
 
 def _printed(end_ns: int, logs: Sequence[LogEntry]) -> str:
-    """What was printed about the leaving at `end_ns`; "" if nothing was."""
+    """Return what was printed about leaving at `end_ns`; "" if nothing was."""
     near = (shown(each) for each in logs if end_ns - _SOONER_NS <= each.t_ns <= end_ns + _LATER_NS)
     lines = [line for line in near if _TIMEOUT.search(line) or _LEFT.search(line)]
     thrown = [line for line in lines if THROWN.match(line)]

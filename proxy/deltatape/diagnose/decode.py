@@ -1,4 +1,4 @@
-"""An exchange's response body as framed events.
+"""Frame an exchange's response body as events.
 
 Every event carries the time and the tape line of the read that completed it. Content-coding is
 undone as the head says; `framing` tells the format.
@@ -41,7 +41,7 @@ _line = attrgetter("line")
 
 
 def decode(exchange: Exchange) -> Stream:
-    """The response of `exchange`, framed. Never fails: what cannot be framed has no events."""
+    """Frame the response of `exchange`. Never fails: what cannot be framed has no events."""
     headers = exchange.response.headers if exchange.response else ()
     last = exchange.reads[-1] if exchange.reads else _NO_READ
     pieces, fault = _undone(exchange, parse_codings(header(headers, "content-encoding")))
@@ -59,7 +59,7 @@ def decode(exchange: Exchange) -> Stream:
 
 
 def media_type(headers: Headers) -> str:
-    """The media type in `Content-Type`, in lower case and without parameters; "" if unknown."""
+    """Return the media type in `Content-Type`, in lower case, without parameters; "" if unknown."""
     value = header(headers, "content-type") or b""
     return value.partition(b";")[0].strip().lower().decode("ascii", "replace")
 
@@ -67,7 +67,7 @@ def media_type(headers: Headers) -> str:
 def _undone(
     exchange: Exchange, codings: Sequence[str]
 ) -> tuple[Sequence[bytes], DecodeFault | None]:
-    """What every read completes of the body without its content-codings, and what is wrong."""
+    """Return what each read adds to the decoded body, and the decoder's fault."""
     plain = [read.data for read in exchange.reads]
     if not codings:
         return plain, None
@@ -139,7 +139,7 @@ def _anomaly(kind: AnomalyKind, detail: str, place: Place) -> Anomaly:
 
 
 def _place(last: Read, start: int, end: int) -> Place:
-    """What only the end of the body completes."""
+    """Return the place of data that only the end of the body completes."""
     return Place(span=Span(start, end), t_ns=last.t_ns, line=last.line)
 
 
@@ -185,7 +185,7 @@ _NDJSON_TYPES = frozenset(
 
 
 def format_of(body: bytes, media: str) -> Format:
-    """The format of `body`, after content-coding.
+    """Return the format of `body`, after content-coding.
 
     Args:
         body: all of it, or what arrived before a cut.
@@ -202,12 +202,12 @@ def format_of(body: bytes, media: str) -> Format:
 
 
 def is_plain(body: bytes) -> bool:
-    """Whether `body` looks like one that no content-coding was applied to."""
+    """Return whether `body` looks uncoded."""
     return bool(_SSE_START.match(body) or _JSON_START.match(body) or is_message(body))
 
 
 def _json_format(body: bytes, start: int, *, is_ndjson: bool) -> Format:
-    """The format of a body with a bracket at `start`."""
+    """Return the format of a body with a bracket at `start`."""
     stop = body.find(b"\n", start)
     if stop >= 0 and _NEXT_VALUE.match(body, stop) and _is_value(body[start:stop]):
         return Format.NDJSON
@@ -219,7 +219,7 @@ def _json_format(body: bytes, start: int, *, is_ndjson: bool) -> Format:
 
 
 def _is_document(body: bytes, start: int, stop: int) -> bool:
-    """Whether one value, perhaps cut, takes more than the first line, which ends at `stop`."""
+    """Return whether one value, perhaps cut, goes beyond the first line, which ends at `stop`."""
     if stop < 0 or _is_value(body[start:stop]):
         return False
     error = parse(body[start:].decode(errors="replace")).error
@@ -231,7 +231,7 @@ def _is_value(line: bytes) -> bool:
 
 
 def _by_media_type(body: bytes, media: str) -> Format:
-    """The format of a body that looks like nothing."""
+    """Return the format of a body that has no recognisable form."""
     if media == _SSE_TYPE:
         return Format.SSE
     if media == _EVENTSTREAM_TYPE:

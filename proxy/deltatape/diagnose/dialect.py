@@ -1,4 +1,4 @@
-"""Which dialect an exchange speaks: its response decides, else the path of its request.
+"""Find the dialect of an exchange: by its response, else by the path of its request.
 
 The first events are looked at in windows that grow: most dialects show themselves at once, and a
 few after a long time of pings. The path counts only where the response holds nothing but errors and
@@ -26,7 +26,7 @@ _HTTP_ERROR = 400
 
 
 class DetectedDialect(NamedTuple):
-    """What finding out the dialect of an exchange tells."""
+    """The dialect of an exchange, and what was parsed to find it."""
 
     dialect: Dialect | None
     """None: it is unknown."""
@@ -37,14 +37,14 @@ class DetectedDialect(NamedTuple):
 def dialect_of(
     exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS
 ) -> Dialect | None:
-    """The dialect of `exchange`, whose response is framed as `stream`; None if it is unknown."""
+    """Return the dialect of `exchange`, whose response is framed as `stream`; None if unknown."""
     return spoken_in(exchange, stream, among).dialect
 
 
 def spoken_in(
     exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS
 ) -> DetectedDialect:
-    """As `dialect_of`, with what has been read on the way."""
+    """Find the dialect and keep what was parsed."""
     headers = _headers(exchange)
     failed = exchange.response is not None and exchange.response.status >= _HTTP_ERROR
     telling = False
@@ -70,7 +70,7 @@ def spoken_in(
 
 
 def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> bool:
-    """Whether this is what somebody answers in place of a stream of `dialect`."""
+    """Return whether this is an answer in place of a stream of `dialect`."""
     request = exchange.request
     if request.path.rstrip("/").endswith(dialect.traits.shared_paths):
         return stream.format is Format.OTHER and not _is_text(exchange, stream)
@@ -85,7 +85,7 @@ def _is_text(exchange: Exchange, stream: Stream) -> bool:
 
 
 def _windows(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
-    """`events` in slices that grow; one empty slice if there are none."""
+    """Yield `events` in growing slices; one empty slice if there are none."""
     start, size = 0, _WINDOW
     while start == 0 or start < len(events):
         yield events[start : start + size]
@@ -98,7 +98,7 @@ def _object_in(event: Event) -> Mapping[str, object] | None:
 
 
 def _tells(event: Event, frame: Mapping[str, object] | None) -> bool:
-    """Whether `frame` would show its dialect, if it were a known one."""
+    """Return whether `frame` would show its dialect if that were known."""
     if frame is None or event.exception or (frame and frame.keys() <= _BARE_ERROR):
         return False
     if frame.get("type") in ("error", "ping"):

@@ -1,4 +1,4 @@
-"""An exchange as a digest: what is needed to read replies back, and not the exchange itself."""
+"""Digest an exchange: what is needed to read replies back, without the exchange itself."""
 
 import hashlib
 import json
@@ -50,7 +50,7 @@ _SHORT = 8
 
 
 class HistoryDigest(NamedTuple):
-    """What is kept of a history, and a hash for every number of its first messages."""
+    """What is kept of a history, with a hash of each prefix of its messages."""
 
     heard: tuple[HistoryMessage, ...]
     prefixes: tuple[str, ...]
@@ -67,7 +67,7 @@ _memory: tuple[_Known, ...] = ()
 
 
 def digest(exchange: Exchange, app: AppNames = CONTRACT) -> Digest:
-    """The digest of `exchange`; `check_conversation` compares many of them, across tapes.
+    """Return the digest of `exchange`, which `check_conversation` compares, also across tapes.
 
     Args:
         exchange: with or without a response.
@@ -77,7 +77,7 @@ def digest(exchange: Exchange, app: AppNames = CONTRACT) -> Digest:
 
 
 def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest:
-    """As `digest`, for an exchange that has been analysed already.
+    """Return the digest of an exchange that is analysed already.
 
     Args:
         analysis: of the exchange.
@@ -101,7 +101,7 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
 
 
 class _Request(NamedTuple):
-    """What the history of a request says."""
+    """The history of a request."""
 
     system: str
     kept: HistoryDigest
@@ -185,7 +185,7 @@ def _call(
     taken: Sequence[tuple[int, int]],
     cuts: Sequence[int],
 ) -> DeliveredCall:
-    """A call with what the order of events tells.
+    """Return a call with what the order of events shows.
 
     Args:
         exchange: that delivered it.
@@ -213,7 +213,7 @@ def _content_ends(choice: Choice) -> tuple[int, ...]:
 
 
 def _are_parts(first: TextFragment, last: TextFragment) -> bool:
-    """Whether these pieces, the first and the last of a text, are of different parts of a message.
+    """Return whether two pieces of text belong to different parts of a message.
 
     Parts come one after the other, each event naming its own.
     """
@@ -224,7 +224,7 @@ def _are_parts(first: TextFragment, last: TextFragment) -> bool:
 
 
 def _cuts(exchange: Exchange) -> Sequence[int]:
-    """Where in the body a read ended within a character's bytes.
+    """Return where in the body a read ended within a character's bytes.
 
     Bytes that were coded for transport are not those of the text: nobody knows then.
     """
@@ -240,7 +240,7 @@ def _cuts(exchange: Exchange) -> Sequence[int]:
 
 
 def _torn(cuts: Sequence[int], spans: Iterable[Span]) -> tuple[int, ...]:
-    """The places of the spans in which a character was cut."""
+    """Return the places of the spans in which a character was cut."""
     if not cuts:
         return ()
     return tuple(
@@ -296,7 +296,7 @@ def _error(message: Message) -> ParserError | None:
 
 
 def _last_calls(said: Sequence[Message]) -> list[RepeatedCall]:
-    """The calls of the last assistant messages that have any: mostly new in this request."""
+    """Return the calls of the last assistant messages with calls: mostly new in this request."""
     end = next((at + 1 for at in range(len(said) - 1, -1, -1) if said[at].calls), 0)
     start = end
     while start and said[start - 1].role in _ASSISTANT:
@@ -339,7 +339,7 @@ def _said(call: ToolCall) -> DeliveredCall:
 
 
 def _written(call: ToolCall) -> DeliveredCall:
-    """A call in text; it is not whole where something stands between its JSON and what closes it.
+    """Return a call in text, incomplete if its JSON is not directly followed by its end.
 
     Who looks for calls in text reads all of what is between the tags.
     """
@@ -354,7 +354,7 @@ def _written(call: ToolCall) -> DeliveredCall:
 
 
 def _span(call: ToolCall) -> Span:
-    """From the event that opens a call to the last byte of its arguments."""
+    """Return the span from the event that opens a call to the last byte of its arguments."""
     first, last = call.start.span, call.start.span
     if call.fragments:
         first, last = call.fragments[0].place.span, call.fragments[-1].place.span
@@ -368,7 +368,7 @@ def _is_forced(asked: RequestSummary) -> bool:
 
 
 def _is_whole(reply: Reply) -> bool:
-    """One answer, ended as announced, neither by an error nor by a limit."""
+    """Return whether there is one answer that ended regularly: no error, no limit."""
     regular = reply.terminated and reply.error is None and len(reply.choices) == 1
     return regular and finish_of(reply.choices[0]) not in _CUT
 
@@ -411,7 +411,7 @@ def heard_history(
     link: Callable[[str, Message], str],
     start: str,
 ) -> HistoryDigest:
-    """What `hear` makes of each of `messages`, and their prefixes.
+    """Return what `hear` reads from each of `messages`, and the prefix hashes.
 
     Args:
         messages: a history, without those of the system.
@@ -437,7 +437,7 @@ def heard_history(
 def _nearest(
     messages: Sequence[Message], hear: Callable[[Message], HistoryMessage], start: str
 ) -> tuple[_Known | None, int]:
-    """The remembered history that begins with most of `messages`, and with how many."""
+    """Return the remembered history that shares most messages, and their number."""
     found, most = None, 0
     for known in _memory:
         if known.hear is not hear or known.made.prefixes[0] != start:
@@ -466,7 +466,7 @@ _LEAST = 3
 def argument_spans(
     body: bytes, calls: Iterable[RepeatedCall]
 ) -> tuple[tuple[RepeatedCall, Span], ...]:
-    """The calls whose arguments were found, with the bytes of these, a string's quotes included.
+    """Return the calls whose arguments were found, with the spans of these, quotes included.
 
     Args:
         body: of the request.
@@ -498,7 +498,7 @@ def _at(body: bytes, start: int, text: bytes) -> Span | None:
 
 
 def _spellings(arguments: str) -> Iterator[bytes]:
-    """How arguments may be written: as a string of JSON, in ASCII or not, or as they are."""
+    """Yield spellings of arguments: as a string of JSON, in ASCII or not, or unquoted."""
     yield json.dumps(arguments, ensure_ascii=False).encode("utf-8", "surrogatepass")
     yield json.dumps(arguments).encode()
     yield arguments.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""What was read of an exchange, small enough to stand on its tape: to be compared later.
+"""Record what was read from an exchange, small enough for its tape, to be compared later.
 
 Everything that an application or a rule could see of a reply goes into one hash, so that a reader
 that has changed, or bytes that were, show. What the rules say of it does not: they measure against
@@ -20,7 +20,7 @@ FORM = 1
 
 
 def parsed_as(analysis: Analysis, tool: str) -> ParsedAs:
-    """What `tool` reads from an exchange."""
+    """Return what `tool` reads from an exchange."""
     reply = analysis.reply
     text = json.dumps(_everything(analysis), sort_keys=True, separators=(",", ":"), default=str)
     return ParsedAs(
@@ -35,7 +35,7 @@ def parsed_as(analysis: Analysis, tool: str) -> ParsedAs:
 
 
 def misread(then: ParsedAs, now: ParsedAs) -> str:
-    """How what is read now differs from what was read then; "" if it does not."""
+    """Describe how the present reading differs from the recorded one; "" if it does not."""
     found = [
         f"{what} {_shown(one)}, now {_shown(other)}"
         for what, one, other in (

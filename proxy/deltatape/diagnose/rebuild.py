@@ -1,4 +1,4 @@
-"""An exchange's reply: framed, claimed by a dialect, reduced."""
+"""Rebuild an exchange's reply: frame it, find its dialect, reduce it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ _LONGEST_TEXT = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """An exchange and everything that is derived from it before any rule looks."""
+    """An exchange and everything that is derived from it before the rules run."""
 
     exchange: Exchange
     stream: Stream
@@ -37,7 +37,7 @@ class Analysis:
 
 
 def rebuild(exchange: Exchange, app: AppNames = CONTRACT) -> Reply:
-    """The assistant message that `exchange` carried, as a correct client should understand it.
+    """Return the assistant message of `exchange` as a correct client reads it.
 
     Args:
         exchange: with or without a response.
@@ -47,7 +47,7 @@ def rebuild(exchange: Exchange, app: AppNames = CONTRACT) -> Reply:
 
 
 def analyse(exchange: Exchange, app: AppNames = CONTRACT) -> Analysis:
-    """`exchange` with its framed response, what was asked, and the rebuilt reply.
+    """Return `exchange` with its framed response, its parsed request, and the rebuilt reply.
 
     Args: see `rebuild`.
     """
@@ -55,7 +55,7 @@ def analyse(exchange: Exchange, app: AppNames = CONTRACT) -> Analysis:
 
 
 def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list[Analysis]:
-    """As `analyse`, for several, in their order.
+    """Analyse several exchanges, in their order.
 
     Step by step for all of them: what a step needs stays in the processor's caches, which makes it
     an eighth faster than going through all steps for each.
@@ -81,7 +81,7 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
 
 
 def _fed(spoken: DetectedDialect, asked: RequestSummary, stream: Stream) -> Reducer:
-    """A reducer of the dialect that has taken all events."""
+    """Return a reducer of the dialect that has read all events."""
     dialect, frames = spoken
     reducer = UnknownReducer() if dialect is None else dialect.reducer(asked)
     feed_all(reducer, stream.events, frames)
@@ -99,7 +99,7 @@ def _reply(reducer: Reducer, exchange: Exchange, stream: Stream) -> Reply:
 
 
 def _failure(response: ResponseHead, stream: Stream) -> str:
-    """What an answer with the status of an error says that no dialect understands as one."""
+    """Return the error of an answer with an error status that no dialect recognises."""
     status = f"HTTP {response.status} {response.reason.decode('ascii', 'replace')}".rstrip()
     message: str | None = None
     if stream.format is Format.OTHER and media_type(response.headers) == "text/plain":
@@ -123,7 +123,7 @@ _SHOWN = 200
 
 
 def with_stray_error(reply: Reply, stream: Stream) -> Reply:
-    """`reply`, with the error that `stream` holds outside of its events, if there is one."""
+    """Return `reply` with an error that `stream` has outside its events, if there is one."""
     for place, text in _documents(stream):
         value = parse(text).value
         message = error_message(value, "") if isinstance(value, dict) else None
@@ -141,7 +141,7 @@ def with_stray_error(reply: Reply, stream: Stream) -> Reply:
 
 
 def _documents(stream: Stream) -> Iterator[tuple[Place, str]]:
-    """The runs of dropped lines that look like a JSON object, as texts."""
+    """Yield runs of dropped lines that look like a JSON object, as texts."""
     for run in _runs(stream):
         start, end = run[0].place.span.start, run[-1].place.span.end
         if end - start <= _LONGEST and stream.body[start : start + 1] == b"{":
@@ -150,7 +150,7 @@ def _documents(stream: Stream) -> Iterator[tuple[Place, str]]:
 
 
 def _runs(stream: Stream) -> Iterator[Sequence[Anomaly]]:
-    """The unknown fields, those on neighbouring lines together."""
+    """Yield the unknown fields, joining those on neighbouring lines."""
     run: list[Anomaly] = []
     for anomaly in stream.anomalies:
         if anomaly.kind is not AnomalyKind.UNKNOWN_FIELD:

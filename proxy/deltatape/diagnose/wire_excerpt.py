@@ -1,4 +1,4 @@
-"""The wire around a finding: the lines of the body, and which of their bytes it is about.
+"""Show the wire around a finding: lines of the body, and the bytes that it is about.
 
 Strategy: findings point at events, and most events are one long line of JSON. So within its event a
 finding is narrowed down to what it shows as evidence, or to the fragment of the call that it is
@@ -56,7 +56,7 @@ class WireExcerpt:
 
 
 def excerpt_of(finding: Finding, analysis: Analysis) -> WireExcerpt | None:
-    """The wire at the place of `finding`; None where it has none.
+    """Return the wire at the place of `finding`; None if it has no place.
 
     Args:
         finding: about the response of `analysis`.
@@ -79,7 +79,7 @@ def excerpt_of(finding: Finding, analysis: Analysis) -> WireExcerpt | None:
 
 
 def _narrowed(finding: Finding, span: Span, analysis: Analysis) -> tuple[Span, bool]:
-    """The bytes that the finding is about, and whether they show its evidence."""
+    """Return the bytes that the finding is about, and whether they show its evidence."""
     if span.start == span.end:  # where something is missing: what stands before is shown
         return span, True
     region = analysis.stream.body[span.start : min(span.end, span.start + _SEARCHED)]
@@ -103,7 +103,7 @@ def _within(span: Span, at: int, size: int) -> Span:
 
 
 def _spellings(evidence: str) -> Iterator[bytes]:
-    """How the evidence may stand on the wire: as it is, in a JSON string, compact."""
+    """Yield spellings of the evidence on the wire: unchanged, in a JSON string, compact."""
     cut = evidence.endswith("...") and len(evidence) > MAX_EVIDENCE // 2
     text = evidence.removesuffix("...") if cut else evidence
     if len(text) < _LEAST:
@@ -119,7 +119,7 @@ def _spellings(evidence: str) -> Iterator[bytes]:
 
 
 def _fragments(finding: Finding, analysis: Analysis) -> Iterator[bytes]:
-    """The arguments that the event brought, as JSON strings, if the finding is about a call."""
+    """Yield the arguments in the event as JSON strings, if the finding is about a call."""
     if not finding.code.startswith("T") or finding.event is None:
         return
     calls = (call for choice in analysis.reply.choices for call in choice.tool_calls)
@@ -137,7 +137,7 @@ def _fragments(finding: Finding, analysis: Analysis) -> Iterator[bytes]:
 
 
 def _data(finding: Finding, analysis: Analysis) -> bytes:
-    """What the event at the finding's place says, without its framing; b"" if it is no event."""
+    """Return the data of the event at the finding's place; b"" if there is no event."""
     events = analysis.stream.events
     number = finding.event
     if number is None or not 0 <= number < len(events) or events[number].place.span != finding.span:
@@ -146,7 +146,7 @@ def _data(finding: Finding, analysis: Analysis) -> bytes:
 
 
 def _trimmed(body: bytes, span: Span) -> Span:
-    """`span` without line breaks at its ends."""
+    """Return `span` without line breaks at its ends."""
     start, end = span
     while end > start and body[end - 1] in b"\r\n":
         end -= 1
@@ -183,5 +183,5 @@ def _marked_line(body: bytes, start: int, end: int) -> MarkedLine:
 
 
 def _shown(data: bytes) -> str:
-    """Bytes as text on one line: what is not UTF-8 as an escape."""
+    """Return bytes as text on one line, escaped where they are not UTF-8."""
     return escape(data.decode("utf-8", "backslashreplace"))

@@ -115,7 +115,7 @@ class ChoiceDraft:
         self._pieces += pieces
 
     def open(self, kind: CallKind, event: Event, wire_index: int | None = None) -> CallDraft:
-        """A new call, which `event` opens."""
+        """Return a new call, which `event` opens."""
         draft = CallDraft(wire_index, kind, event)
         self.calls.append(draft)
         return draft
@@ -134,11 +134,11 @@ class ChoiceDraft:
         self._finishes.append((event.number, reason))
 
     def text(self, channel: Channel) -> str:
-        """The text of a channel so far."""
+        """Return the text of a channel so far."""
         return join_pairs("".join([one.text for one in self._pieces if one.channel is channel]))
 
     def build(self, ending: CallEndCause) -> tuple[Choice, list[Observation]]:
-        """The choice, judged, and what was noticed about it.
+        """Return the choice, judged, and what was noticed about it.
 
         Args:
             ending: what ended the stream; a finish reason tells more about the calls than that.
@@ -182,7 +182,7 @@ class ChoiceDraft:
         return choice, observations
 
     def _ending(self, of_stream: CallEndCause) -> CallEndCause:
-        """What ended the answer."""
+        """Return what ended the answer."""
         if self.finish_reason is None:
             return of_stream
         said = {self.finish_reason, self.finish_detail}

@@ -22,18 +22,18 @@ def as_array(value: object) -> Sequence[object] | None:
 
 
 def get_str(holder: Mapping[str, object], key: str) -> str | None:
-    """The string at `key`."""
+    """Return the string at `key`."""
     value = holder.get(key)
     return value if isinstance(value, str) else None
 
 
 def get_object(holder: Mapping[str, object], key: str) -> Mapping[str, object] | None:
-    """The object at `key`."""
+    """Return the object at `key`."""
     return as_object(holder.get(key))
 
 
 def get_array(holder: Mapping[str, object], key: str) -> Sequence[object]:
-    """The array at `key`; empty if there is none."""
+    """Return the array at `key`; empty if there is none."""
     return as_array(holder.get(key)) or ()
 
 

@@ -31,7 +31,7 @@ class ObservationLog:
             self.add(code, detail, evidence, event)
 
     def codes(self) -> tuple[str, ...]:
-        """The noted codes, each once, in order."""
+        """Return the noted codes, each once, in order."""
         return tuple(dict.fromkeys(code for code, *_ in self._notes))
 
     def observations(self, choice: int, call: int | None) -> list[Observation]:

@@ -32,7 +32,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 def path(text: str) -> Path:
-    """`a.b` as a path; the empty text leads nowhere: to the object itself."""
+    """Return `a.b` as a path; the empty text leads nowhere: to the object itself."""
     return tuple(text.split(".")) if text else ()
 
 
@@ -57,7 +57,7 @@ def first_text(frame: Frame, paths: tuple[Path, ...]) -> str | None:
 
 
 def listed(value: object) -> Iterator[tuple[int, Frame]]:
-    """The objects that `value` is, or is a list of, each with its place."""
+    """Yield the objects that `value` is, or is a list of, each with its place."""
     values = value if isinstance(value, list) else [value]
     for place, one in enumerate(values):
         if isinstance(one, dict):
@@ -65,7 +65,7 @@ def listed(value: object) -> Iterator[tuple[int, Frame]]:
 
 
 def source_at(source: JsonSource, keys: Path) -> JsonSource:
-    """Where the value at `keys`, which exists, of the object at `source` stands."""
+    """Return where the value at `keys`, which exists, of the object at `source` stands."""
     for key in keys:
         source = MemberValue(source, key)
     return source
@@ -77,7 +77,7 @@ class CallsByIndex(NamedTuple):
     path: Path
 
     def of(self, frame: Frame) -> int | None:
-        """The number in `frame`; None if there is none."""
+        """Return the number in `frame`; None if there is none."""
         holder = at(frame, self.path[:-1])
         return get_index(holder, self.path[-1]) if isinstance(holder, dict) else None
 
@@ -88,7 +88,7 @@ class CallsById(NamedTuple):
     path: Path
 
     def of(self, frame: Frame) -> str | None:
-        """The id in `frame`; None if there is none."""
+        """Return the id in `frame`; None if there is none."""
         return text_at(frame, self.path) or None
 
 
@@ -131,7 +131,7 @@ class DialectTable:
     due: frozenset[str | None] = frozenset()
 
     def type_of(self, frame: Frame) -> str | None:
-        """The type that `frame` itself says; None if it says none."""
+        """Return the type that `frame` itself says; None if it says none."""
         for key in self.type_keys:
             kind = frame.get(key)
             if isinstance(kind, str):
@@ -157,11 +157,11 @@ class TableDraft:
         self._elements: tuple[Event, Path, Elements] | None = None
 
     def find(self, key: int | str | None) -> CallDraft | None:
-        """The call of `key`; without a key the call that was opened last."""
+        """Return the call of `key`; without a key the call that was opened last."""
         return self._last if key is None else self._calls.get(key)
 
     def open(self, key: int | str | None, kind: CallKind, event: Event) -> CallDraft:
-        """A new call, which `key` stands for from now on."""
+        """Return a new call, which `key` stands for from now on."""
         index = key if isinstance(key, int) else None
         draft = self._last = self.choice.open(kind, event, index)
         if key is not None:

@@ -1,1 +1,1 @@
-"""What keeps an application from the recorder: in its code, its packages, its surroundings."""
+"""Find what keeps an application from the recorder: in its code, packages, environment."""

@@ -1,4 +1,4 @@
-"""What an application's environment says: proxies, certificates, base URLs, keys.
+"""Check an application's environment: proxies, certificates, base URLs, keys.
 
 Nothing secret is shown: of keys the names, of URLs no credentials.
 """
@@ -48,13 +48,13 @@ _KEY = re.compile(
 
 
 def known_settings(folder: Path, environment: Mapping[str, str]) -> Mapping[str, ResolvedValue]:
-    """What an application started in `folder` gets, from the environment and `.env` files."""
+    """Return the variables of an application started in `folder`, `.env` files included."""
     known, _ = settings(read_dotenv(folder, environment), environment)
     return known
 
 
 def surroundings_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[DoctorRemark]:
-    """Everything about the environment of an application that is started in `folder`."""
+    """Yield all remarks about the environment of an application started in `folder`."""
     known = known_settings(folder, environment)
     yield from _proxies(environment)
     yield from _certificates(known)
@@ -108,7 +108,7 @@ def _certificates(known: Mapping[str, ResolvedValue]) -> Iterator[DoctorRemark]:
 
 
 def _certificate_problem(place: Path) -> str:
-    """What is wrong with a file or folder of certificates; "" for nothing."""
+    """Return what is wrong with a file or folder of certificates; "" for nothing."""
     try:
         if place.is_dir():
             return "" if any(place.iterdir()) else "the folder is empty"
@@ -123,7 +123,7 @@ def _certificate_problem(place: Path) -> str:
 def _base_urls(
     folder: Path, environment: Mapping[str, str], known: Mapping[str, ResolvedValue]
 ) -> Iterator[DoctorRemark]:
-    """Where base-URL variables point, and what a recording makes of them."""
+    """Yield where base-URL variables point, and how to record that."""
     for told in plan(GATEWAY, environment, read_dotenv(folder, environment)).told:
         level = RemarkLevel.OK if ": taped as /" in told else RemarkLevel.NOTE
         yield DoctorRemark(level=level, text=told)
@@ -142,7 +142,7 @@ def _base_urls(
 
 
 def _conflicts(known: Mapping[str, ResolvedValue]) -> Iterator[DoctorRemark]:
-    """Variables that contradict each other."""
+    """Yield variables that contradict each other."""
     values = {name: setting.value.strip() for name, setting in known.items()}
     if values.get("AZURE_OPENAI_ENDPOINT") and values.get("OPENAI_BASE_URL"):
         yield DoctorRemark(
@@ -162,7 +162,7 @@ def _conflicts(known: Mapping[str, ResolvedValue]) -> Iterator[DoctorRemark]:
 
 
 def _keys(known: Mapping[str, ResolvedValue]) -> DoctorRemark:
-    """Which keys there are: without one no provider answers."""
+    """Report which keys are set: without one no provider answers."""
     names = sorted(name for name in known if known[name].value and _KEY.search(name.upper()))
     if not names:
         text = "no provider's key is set, neither in the environment nor in .env files"
@@ -189,7 +189,7 @@ _EXTRAS = (
 
 
 def machine_remarks(folder: Path) -> Iterator[DoctorRemark]:
-    """Everything about the machine, for a recording that is started in `folder`."""
+    """Yield all remarks about the machine, for a recording started in `folder`."""
     yield DoctorRemark(
         level=RemarkLevel.OK, text=f"deltatape {__version__}, Python {platform.python_version()}"
     )
@@ -210,7 +210,7 @@ def _extra(package: str, extra: str, use: str) -> DoctorRemark:
 
 
 def port_remark(port: int) -> DoctorRemark:
-    """Whether `deltatape record` can listen on a port of 127.0.0.1, and who does if not."""
+    """Report whether `deltatape record` can listen on a port of 127.0.0.1, and who does if not."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -235,7 +235,7 @@ def port_remark(port: int) -> DoctorRemark:
 
 
 def listens_deltatape(port: int) -> bool:
-    """Whether a deltatape answers on a port of 127.0.0.1.
+    """Return whether a deltatape answers on a port of 127.0.0.1.
 
     It is asked for what no gateway forwards, so that the question reaches no provider.
     """
@@ -252,7 +252,7 @@ def listens_deltatape(port: int) -> bool:
 
 
 def _folder_remark(tapes: Path) -> DoctorRemark:
-    """Whether tapes can be written."""
+    """Report whether tapes can be written."""
     fix = "choose another folder with --to"
     place = tapes
     while not os.path.lexists(place):
@@ -286,7 +286,7 @@ def _disk_remark(tapes: Path) -> DoctorRemark:
 
 
 def _git_remarks(folder: Path, tapes: Path) -> Iterator[DoctorRemark]:
-    """Whether git would take tapes, with the prompts that are on them."""
+    """Yield a remark if git would commit tapes with their prompts."""
     if not tapes.is_dir() or _git(folder, "rev-parse", "--is-inside-work-tree") is None:
         return
     if _git(folder, "ls-files", "--", DEFAULT_FOLDER):
@@ -307,7 +307,7 @@ def _git_remarks(folder: Path, tapes: Path) -> Iterator[DoctorRemark]:
 
 
 def _git(folder: Path, *arguments: str) -> bytes | None:
-    """What git prints; None when it fails, says no, or is not there."""
+    """Return git's output; None if it fails, exits with an error, or is missing."""
     try:
         answer = subprocess.run(  # noqa: S603 - fixed commands
             ["git", "-c", "core.fsmonitor=false", *arguments],  # noqa: S607 - the user's git

@@ -1,4 +1,4 @@
-"""Base URLs of LLM providers that are written into a project, where the environment cannot reach.
+"""Find base URLs of LLM providers in code, where the environment has no effect.
 
 Strategy: every URL in the project's code is looked at (`sources`, `literals`); it is a find when
 its host belongs to a provider, when it is an LLM server on this machine, or when a provider's
@@ -85,7 +85,7 @@ _BEFORE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationAdvice:
-    """How to bring an app's traffic to the recorder. `old`, `new`: what to replace; "" for none."""
+    """How to route an app's traffic to the recorder. `old`, `new`: the replacement; "" for none."""
 
     old: str
     new: str
@@ -121,7 +121,7 @@ _STYLES: Mapping[str, _Style] = {
 
 
 class _Split(NamedTuple):
-    """A URL as what a variable stands for, and the rest."""
+    """A URL, split into the part that a variable replaces and the rest."""
 
     variable: str
     base: str
@@ -133,7 +133,7 @@ class _Split(NamedTuple):
 
 
 def advise(literal: UrlLiteral, provider: str) -> MigrationAdvice:
-    """What to do about a URL of `provider` ("" for an unknown one)."""
+    """Return what to do about a URL of `provider` ("" for an unknown one)."""
     if provider in PROVIDERS and PROVIDERS[provider].is_signed:
         how = f"leave it as it is: `{VIA_MITM}` tapes what goes there"
         return MigrationAdvice(old="", new="", variable=literal.variable, how=how)
@@ -168,7 +168,7 @@ def _split(literal: UrlLiteral, provider: str) -> _Split:
 
 
 def is_usual(variable: str, url: str) -> bool:
-    """Whether `deltatape record -- CMD`, left to itself, makes `variable` stand for `url`."""
+    """Return whether `deltatape record -- CMD` sets `variable` in place of `url` by default."""
     return any(
         UPSTREAMS[provider] + names[variable] == url.rstrip("/")
         for provider, names in SERVED.items()
@@ -177,7 +177,7 @@ def is_usual(variable: str, url: str) -> bool:
 
 
 def is_redirected(variable: str, url: str) -> bool:
-    """Whether `deltatape record -- CMD` redirects `variable` where the user has set it to `url`."""
+    """Return whether `deltatape record -- CMD` redirects `variable`, set by the user to `url`."""
     if variable in TLS_ONLY or not may_be_redirected(variable):
         return False
     parsed = parse_url(variable, url)
@@ -232,7 +232,7 @@ def _in_configuration(literal: UrlLiteral) -> MigrationAdvice:
 
 
 def _through_gateway(url: str) -> tuple[str, str]:
-    """The URL by way of the gateway at its usual address, and the option that this needs."""
+    """Return the URL through the gateway at its default address, and the option that this needs."""
     parsed = parse_url("", url)
     if parsed is None or "{" in url:  # something is left to be filled in
         return f"{GATEWAY}/NAME{url[len(_origin(url)) :]}", f" --upstream NAME={_origin(url)}"
@@ -243,7 +243,7 @@ def _through_gateway(url: str) -> tuple[str, str]:
 
 
 def _replaced(literal: UrlLiteral, split: _Split) -> tuple[str, str]:
-    """What to replace, and by what; "" and "" where no replacement is known to be right."""
+    """Return the old and the new code; "" and "" if no replacement is known to be right."""
     if literal.source.language in (COMPOSE, "shell"):
         return _substituted(literal, split)
     text, start = literal.source.text, literal.start
@@ -265,7 +265,7 @@ def _replaced(literal: UrlLiteral, split: _Split) -> tuple[str, str]:
 
 
 def _substituted(literal: UrlLiteral, split: _Split) -> tuple[str, str]:
-    """In shells and Compose files a variable is put into the middle of a text."""
+    """Return the replacement for shells and Compose files, which expand variables within texts."""
     if split.surplus:
         return "", ""
     new = f"${{{split.variable}:-{split.base}}}"
@@ -297,13 +297,13 @@ class Hardcoded:
 
     @property
     def certain(self) -> bool:
-        """Whether the application sends requests there, as far as the code around tells."""
+        """Return whether the application sends requests there, judging by the surrounding code."""
         return self.use is UrlUse.SENT_TO and not self.test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardcodedSearch:
-    """What was found, the certain ones first, and how far the search went."""
+    """The findings, certain ones first, and how far the search went."""
 
     found: tuple[Hardcoded, ...]
     files: int
@@ -312,7 +312,7 @@ class HardcodedSearch:
 
 
 def find(folder: Path, limits: Limits, known: Container[str] = ()) -> HardcodedSearch:
-    """The hard-coded base URLs of the project in `folder`.
+    """Return the hard-coded base URLs of the project in `folder`.
 
     Args:
         folder: the project.
@@ -333,7 +333,7 @@ def find(folder: Path, limits: Limits, known: Container[str] = ()) -> HardcodedS
 
 
 def places_of_host(folder: Path, host: str, limits: Limits) -> tuple[Hardcoded, ...]:
-    """Where the project in `folder` names a host, the likeliest place first.
+    """Return where the project in `folder` names a host, the likeliest place first.
 
     `host` may have a port, which then counts. Also defaults of variables and hosts of no known
     provider: a request went there, so the place that says so is wanted.
@@ -360,7 +360,7 @@ def _sorted(found: Iterable[Hardcoded]) -> tuple[Hardcoded, ...]:
 
 
 def _is_reached(literal: UrlLiteral, known: Container[str]) -> bool:
-    """Whether `deltatape record -- CMD` redirects it by the variable that goes before it."""
+    """Return whether `deltatape record -- CMD` redirects it by the variable before it."""
     variable = literal.variable
     if not variable:
         return False
@@ -372,7 +372,7 @@ def _is_reached(literal: UrlLiteral, known: Container[str]) -> bool:
 
 
 def _provider(literal: UrlLiteral) -> str | None:
-    """Whose URL it is; "" for nobody's that is known, None if it is no LLM's at all."""
+    """Return the URL's provider; "" if unknown, None if it is not about LLMs."""
     host = _without_port(literal.host)
     if is_loopback(host):
         return _local(literal)
@@ -387,7 +387,7 @@ def _provider(literal: UrlLiteral) -> str | None:
 
 
 def _local(literal: UrlLiteral) -> str | None:
-    """An LLM server on this machine: known by its port, or by what the URL is given to."""
+    """Return the LLM server on this machine, known by its port or by the URL's use."""
     port = literal.host.rpartition(":")[2]
     if port == str(DEFAULT_PORT) or "://" not in literal.url:
         return None
@@ -398,7 +398,7 @@ def _local(literal: UrlLiteral) -> str | None:
 
 
 def _made_with(literal: UrlLiteral) -> bool:
-    """Whether it is an argument of a provider's client that is made here, or set on its module."""
+    """Return whether it is an argument of a provider's client or set on its module."""
     if _OPENAI_MODULE.search(literal.key):
         return True
     return any(
@@ -407,7 +407,7 @@ def _made_with(literal: UrlLiteral) -> bool:
 
 
 def _is_open(arguments: str) -> bool:
-    """Whether the parenthesis before `arguments` is closed nowhere in them."""
+    """Return whether the parenthesis before `arguments` is not closed in them."""
     depth = 1
     for character in arguments:
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -448,7 +448,7 @@ def _without_credentials(advice: MigrationAdvice) -> MigrationAdvice:
 
 
 def _shown_line(literal: UrlLiteral, column: int) -> str:
-    """The line with the URL; where that stands far right, what is around it."""
+    """Return the line with the URL; of a long line the part around it."""
     text, start = literal.source.text, literal.start
     end = text.find("\n", start)
     # Concealed as a whole: cut first, a credential could lose the name that tells it.
@@ -479,14 +479,14 @@ _READ = re.compile(r"[\w.]*(?:env|ENV|config|settings|args|self|this|os)\b[\w.\[
 
 
 def conceal(text: str) -> str:
-    """`text` with what looks like a credential, or is called one, as `***`."""
+    """Replace what looks like a credential, or is named one, in `text` by `***`."""
     text = _USERINFO.sub(HIDDEN, text)
     text = _NAMED.sub(_hidden, text)
     return _SHAPED.sub(HIDDEN, text)
 
 
 def _hidden(match: re.Match[str]) -> str:
-    """An expression that reads a credential from somewhere else is none itself."""
+    """Keep an expression that reads a credential from elsewhere; mask all others."""
     if not match["quote"] and _READ.match(match["value"]):
         return match[0]
     return f"{match['name']}{HIDDEN}"

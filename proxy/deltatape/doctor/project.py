@@ -1,4 +1,4 @@
-"""What a project's code and packages mean for recording it."""
+"""Check how a project's code and packages affect recording."""
 
 import json
 import os
@@ -37,7 +37,7 @@ _PATHS = "import site; print(*site.getsitepackages(), site.getusersitepackages()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledSdk:
-    """An SDK that a project has. `version`: "" when it is not known."""
+    """An SDK that a project has. `version`: "" if unknown."""
 
     ecosystem: Ecosystem
     package: str
@@ -56,7 +56,7 @@ class PythonPlace:
 
 
 def python_place(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
-    """The Python environment that a program started in `folder` would have."""
+    """Return the Python environment of a program started in `folder`."""
     active = environment.get("VIRTUAL_ENV")
     for candidate in (*([Path(active)] if active else []), *(folder / e for e in _ENVIRONMENTS)):
         folders = tuple(sorted(candidate.glob("lib*/python3*/site-packages")))
@@ -67,7 +67,7 @@ def python_place(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
 
 
 def _of_path(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
-    """The packages of `python3` on PATH; it runs isolated, from nothing of the project's."""
+    """Return the packages of `python3` on PATH, run isolated from the project."""
     program = shutil.which("python3", path=environment.get("PATH"))
     if program is None:
         return PythonPlace(name="", folders=())
@@ -88,7 +88,7 @@ def _of_path(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
 
 
 def python_sdks(place: PythonPlace) -> tuple[InstalledSdk, ...]:
-    """The LLM SDKs in a Python environment, by name."""
+    """Return the LLM SDKs in a Python environment, by name."""
     found = {}
     for folder in place.folders:
         for name, version in _distributions(folder):
@@ -105,7 +105,7 @@ def python_sdks(place: PythonPlace) -> tuple[InstalledSdk, ...]:
 
 
 def _distributions(folder: Path) -> Iterator[tuple[str, str]]:
-    """Name (normalised) and version of what is installed, from the names of its metadata."""
+    """Yield normalised names and versions of installed packages, from the metadata's file names."""
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208 - names are all that is needed
     except OSError:
@@ -117,7 +117,7 @@ def _distributions(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def node_sdks(folder: Path) -> tuple[InstalledSdk, ...]:
-    """The LLM SDKs that a Node program in `folder` gets, by name."""
+    """Return the LLM SDKs of a Node program in `folder`, by name."""
     asked = _asked(folder)
     found = []
     for name in sorted(SDKS[Ecosystem.NODE]):
@@ -139,12 +139,12 @@ def node_sdks(folder: Path) -> tuple[InstalledSdk, ...]:
 
 
 def is_node_project(folder: Path) -> bool:
-    """Whether Node programs are here."""
+    """Return whether the folder has Node programs."""
     return (folder / "package.json").is_file()
 
 
 def _asked(folder: Path) -> dict[str, str]:
-    """What package.json asks for, with its ranges."""
+    """Return the dependencies in package.json, with their ranges."""
     package = _json(folder / "package.json")
     asked: dict[str, str] = {}
     for group in ("devDependencies", "dependencies"):
@@ -155,7 +155,7 @@ def _asked(folder: Path) -> dict[str, str]:
 
 
 def _version(folder: Path, package: str) -> str:
-    """The version in the nearest `node_modules`, as Node looks for it; "" when there is none."""
+    """Return the version in the nearest `node_modules`, as Node finds it; "" if there is none."""
     for place in (folder, *folder.parents):
         version = _json(place / "node_modules" / package / "package.json").get("version")
         if isinstance(version, str):
@@ -164,7 +164,7 @@ def _version(folder: Path, package: str) -> str:
 
 
 def _json(path: Path) -> dict[str, object]:
-    """The object in a file; empty when it is missing, too large, or none."""
+    """Return the object in a file; {} if it is missing, too large, or no object."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_JSON_BYTES:
             return {}
@@ -175,7 +175,7 @@ def _json(path: Path) -> dict[str, object]:
 
 
 def node_version(folder: Path, environment: Mapping[str, str]) -> str:
-    """What `node` on PATH says it is, such as `20.20.2`; "" when there is none."""
+    """Return the version of `node` on PATH, such as `20.20.2`; "" if there is none."""
     program = shutil.which("node", path=environment.get("PATH"))
     if program is None:
         return ""
@@ -196,7 +196,7 @@ def node_version(folder: Path, environment: Mapping[str, str]) -> str:
 
 
 def sdk_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[DoctorRemark]:
-    """The LLM SDKs that a program in `folder` has, and what each reads."""
+    """Yield the LLM SDKs of a program in `folder`, and the variables that each reads."""
     place = python_place(folder, environment)
     found = [*python_sdks(place), *node_sdks(folder)]
     yield from (_sdk_remark(each, place.name, environment) for each in found)
@@ -238,7 +238,7 @@ def _sdk_remark(found: InstalledSdk, place: str, environment: Mapping[str, str])
 
 
 def _node_remarks(version: str) -> Iterator[DoctorRemark]:
-    """Whether Node's own fetch sees HTTPS_PROXY, by which traffic past the gateway is noticed."""
+    """Yield a remark if Node's own fetch ignores HTTPS_PROXY, which reveals bypassing traffic."""
     if not version:
         yield DoctorRemark(
             level=RemarkLevel.NOTE, text="package.json is here, but no node is on PATH"
@@ -257,7 +257,7 @@ def _node_remarks(version: str) -> Iterator[DoctorRemark]:
 
 
 def code_remarks(folder: Path, known: Container[str], limits: Limits) -> Iterator[DoctorRemark]:
-    """The hard-coded base URLs in the project's code.
+    """Yield the hard-coded base URLs in the project's code.
 
     Args:
         folder: the project.

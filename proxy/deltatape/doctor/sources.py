@@ -1,4 +1,4 @@
-"""The files of a project that can hold a provider's URL, and the URLs in their code.
+"""Read the files of a project that can hold a provider's URL, and the URLs in their code.
 
 Strategy: git knows best what belongs to a project, so it is asked first; else the folders are
 walked. What others wrote or a machine made (installed packages, build output, bundles, lock files,
@@ -83,7 +83,7 @@ _MINIFIED = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much is read of a project at most."""
+    """How much of a project to read at most."""
 
     files: int = 5000
     file_bytes: int = 1024 * 1024
@@ -101,7 +101,7 @@ class SourceFile:
 
     @property
     def is_test(self) -> bool:
-        """Whether it is there to test the project, by its name."""
+        """Return whether the file's name is one of a test."""
         path = PurePosixPath(self.path)
         stem = path.name.lower()
         return bool(_TESTS & {part.lower() for part in path.parts[:-1]}) or (
@@ -109,14 +109,14 @@ class SourceFile:
         )
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset in `text`, both counted from 1."""
+        """Return line and column of an offset in `text`, both counted from 1."""
         line = self.text.count("\n", 0, offset)
         column = offset - (self.text.rfind("\n", 0, offset) + 1)
         return self.lines[line] if self.lines else line + 1, column + 1
 
 
 class SourceFiles:
-    """The sources of a folder, one after the other."""
+    """The source files of a folder, in order."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self._folder = folder
@@ -143,7 +143,7 @@ class SourceFiles:
                 yield source
 
     def is_over(self) -> bool:
-        """Whether the time is up; then that is why it stops."""
+        """Return whether the time is up, which ends the search."""
         if self._clock.now_ns() > self._end_ns:
             self.stopped = f"after {self._limits.seconds:g} s"
             return True
@@ -151,7 +151,7 @@ class SourceFiles:
 
 
 def language_of(path: str) -> str:
-    """The language of a file by its name; "" for one that is not looked into."""
+    """Return the language of a file by its name; "" for one that is not read."""
     name = PurePosixPath(path).name.lower()
     if name.startswith(".env"):
         return "env"
@@ -165,7 +165,7 @@ def language_of(path: str) -> str:
 
 
 def _paths(folder: Path) -> Iterator[str]:
-    """Paths of files relative to `folder`, those of the environment first, then in order."""
+    """Yield paths of files relative to `folder`, those of the environment first."""
     listed = _listed_by_git(folder)
     if not listed:
         yield from _walked(folder)
@@ -179,7 +179,7 @@ def _paths(folder: Path) -> Iterator[str]:
 
 
 def _listed_by_git(folder: Path) -> list[str]:
-    """What git tracks or would track; nothing where there is no git, or no answer in time."""
+    """Return the files that git tracks or would track; [] without git or a timely answer."""
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files"]
     try:
         answer = subprocess.run(  # noqa: S603 - a fixed command
@@ -210,7 +210,7 @@ def _left_out(name: str) -> bool:
 
 
 def read_source(folder: Path, path: str, language: str, most: int) -> SourceFile | None:
-    """The code of one file; None when it is no plain text file of at most `most` bytes."""
+    """Return the code of one file; None if it is no plain text file of at most `most` bytes."""
     place = folder / path
     try:
         status = place.lstat()
@@ -228,7 +228,7 @@ def read_source(folder: Path, path: str, language: str, most: int) -> SourceFile
 
 
 def _notebook(path: str, text: str) -> SourceFile:
-    """The code cells of a notebook as one program."""
+    """Join the code cells of a notebook into one program."""
     at, code, lines = 0, [], []
     for each in _code_lines(text):
         for written in (json.dumps(each, ensure_ascii=False), json.dumps(each)):
@@ -334,7 +334,7 @@ _PREFIX = re.compile(r"""env_prefix["']?\s*[=:]\s*["'](?P<prefix>\w{0,40})["']""
 
 
 class UrlUse(StrEnum):
-    """What a URL in code is there for."""
+    """How code uses a URL."""
 
     SENT_TO = "sent-to"
     """A request goes there: an argument of a call, or given to a name such as `base_url`."""
@@ -363,12 +363,12 @@ class UrlLiteral:
 
     @property
     def before(self) -> str:
-        """The code before it, as far as it may belong to it."""
+        """Return the code before it, as far as it may belong to it."""
         return self.source.text[max(0, self.start - _BEFORE) : self.start]
 
 
 def literals(source: SourceFile) -> Iterator[UrlLiteral]:
-    """The URLs and hosts in the code of a file, in order of kind, then of place."""
+    """Yield the URLs and hosts in the code of a file, in order of kind, then of place."""
     if "://" not in source.text and not _BARE_HOST.search(source.text):
         return
     comments = tuple(_comments(source))
@@ -383,7 +383,7 @@ def literals(source: SourceFile) -> Iterator[UrlLiteral]:
 
 
 def _comments(source: SourceFile) -> Iterator[tuple[int, int]]:
-    """Where comments are, and what Python puts between three quotes."""
+    """Yield the spans of comments, and of Python strings in triple quotes."""
     lexer = _LEXERS.get(source.language, _C_LIKE)
     for match in lexer.finditer(source.text):
         if match.lastgroup in ("c", "h"):
@@ -420,7 +420,7 @@ def _use(language: str, before: str, key: str) -> UrlUse:
 
 
 def _variable(source: SourceFile, before: str, key: str) -> str:
-    """The variable of the environment that is asked before this literal is taken."""
+    """Return the environment variable for which this literal is the default."""
     if source.language == "env":
         return key
     if _MAY_READ.search(before):
@@ -435,5 +435,5 @@ def _variable(source: SourceFile, before: str, key: str) -> str:
 
 
 def is_base_name(key: str) -> bool:
-    """Whether a name such as `baseURL` or `openai.api_base` holds the base URL of an API."""
+    """Return whether a name such as `baseURL` or `openai.api_base` means the base URL of an API."""
     return _BASE_NAME.search(key) is not None

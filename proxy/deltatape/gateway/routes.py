@@ -169,7 +169,7 @@ def _split_prefix(target: bytes) -> tuple[str, bytes]:
 
 
 def _repair_path(name: str, rest: bytes) -> bytes:
-    """`/anthropic/messages` means `/v1/messages`. See `Provider.optional_path`."""
+    """Return `/anthropic/messages` means `/v1/messages`. See `Provider.optional_path`."""
     missing = PROVIDERS[name].optional_path if name in PROVIDERS else None
     if missing is not None:
         beginning, path = map(str.encode, missing)

@@ -25,7 +25,7 @@ _CODED = {b"gzip": b"\x1f\x8b", b"zstd": b"\x28\xb5\x2f\xfd"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSource:
-    """What is to be imported.
+    """The files or bytes to import.
 
     `files` are the contents by name: one entry for a file, several for a folder. `request` and
     `response` describe the rest of the exchange, if the user named files for them; their form is
@@ -40,7 +40,7 @@ class ImportSource:
 
     @property
     def only(self) -> bytes | None:
-        """The content, if there is exactly one file."""
+        """Return the content, if there is exactly one file."""
         return next(iter(self.files.values())) if len(self.files) == 1 else None
 
 
@@ -49,18 +49,18 @@ class Importer(Protocol):
 
     @property
     def name(self) -> str:
-        """What kind: a word for messages."""
+        """Return the kind: a word for messages."""
 
     def claims(self, material: ImportSource) -> bool:
-        """Whether this is the importer for `material`; those listed before declined."""
+        """Return whether to use this importer; earlier ones declined `material`."""
 
     def read(self, material: ImportSource) -> Exchange:
-        """The exchange; only called for what `claims` accepts."""
+        """Return the exchange; called only for what `claims` accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedRequest:
-    """A request, as far as it is known."""
+    """The known parts of a request."""
 
     method: str = "POST"
     url: str = ""
@@ -71,7 +71,7 @@ class ImportedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedResponse:
-    """A response without its body, as far as it is known."""
+    """The known parts of a response without its body."""
 
     status: int = 200
     reason: bytes = b""
@@ -131,7 +131,7 @@ def _request(asked: ImportedRequest) -> Request:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Base URL and target."""
+    """Return base URL and target."""
     try:
         parts = urlsplit(url)
     except ValueError:  # brackets that hold no address

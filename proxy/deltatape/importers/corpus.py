@@ -15,16 +15,14 @@ FILES = (BODY, "request.json", "response.json")
 
 
 class CorpusImporter:
-    """Takes a folder with a body."""
+    """Imports a folder with a body."""
 
     name = "folder"
 
     def claims(self, material: ImportSource) -> bool:
-        """See `Importer.claims`."""
         return BODY in material.files
 
     def read(self, material: ImportSource) -> Exchange:
-        """See `Importer.read`."""
         files = material.files
         asked = read_request(material.name, material.request or files.get("request.json"))
         answered = read_response(material.name, material.response or files.get("response.json"))

@@ -1,4 +1,4 @@
-"""The request and the response beside a body, as JSON.
+"""Read the request and the response beside a body, as JSON.
 
     request.json   {"method": "POST", "url": "https://...", "headers": {...}, "body": {...}}
     response.json  {"status": 200, "headers": {...}}
@@ -15,7 +15,7 @@ from deltatape.importers._base import ImportedRequest, ImportedResponse, PlainHe
 
 
 def read_request(name: str, data: bytes | None) -> ImportedRequest:
-    """The request that `data`, from the file or folder `name`, describes.
+    """Return the request in `data`, from the file or folder `name`.
 
     Raises:
         UsageError: it describes one, but with a part that none can have.
@@ -35,7 +35,7 @@ def read_request(name: str, data: bytes | None) -> ImportedRequest:
 
 
 def read_response(name: str, data: bytes | None) -> ImportedResponse:
-    """The response that `data`, from the file or folder `name`, describes.
+    """Return the response in `data`, from the file or folder `name`.
 
     Raises:
         UsageError: it is no JSON object, or has a part that no response can have.
@@ -85,7 +85,7 @@ def _headers(name: str, value: object) -> PlainHeaders:
 
 
 def _fields(name: str, pair: object) -> Iterator[tuple[bytes, bytes]]:
-    """The fields of one name: some tools list repeated values."""
+    """Yield the fields of one name: some tools list repeated values."""
     match pair:
         case (str() as key, str() | list() as value) | [str() as key, str() | list() as value]:
             for text in value if isinstance(value, list) else [value]:

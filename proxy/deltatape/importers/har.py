@@ -1,4 +1,4 @@
-"""An HTTP Archive, as browsers and proxies save it: one of its entries.
+"""Import one entry of an HTTP Archive, as browsers and proxies save it.
 
 Format: http://www.softwareishard.com/blog/har-12-spec/. Bodies stand in it as text or as base64,
 after content-coding; a binary one that was saved as text has mostly lost bytes, which a note says.
@@ -34,12 +34,11 @@ Json = Mapping[str, object]
 
 
 class HarImporter:
-    """Takes a single file that is an archive."""
+    """Imports a single HAR file."""
 
     name = "HAR"
 
     def claims(self, material: ImportSource) -> bool:
-        """See `Importer.claims`."""
         data = material.only or b""
         return _START.match(data) is not None and b'"entries"' in data
 
@@ -79,7 +78,7 @@ def _entries(data: bytes) -> list[Json]:
 
 
 def _exchange(material: ImportSource, entry: Json, note: str) -> Exchange:
-    """The exchange of an entry, or as far as the user describes it, of what the user says."""
+    """Return the exchange of an entry; what the user describes wins over it."""
     notes = [note]
     body = _body(_response(entry), notes)
     asked, answered = _asked(_object(entry.get("request"))), _answered(_response(entry))
@@ -119,13 +118,13 @@ def _answered(response: Json) -> ImportedResponse:
 
 
 def _status(response: Json) -> int:
-    """The status; 0, as in archives, if there was no response."""
+    """Return the status; 0, as in archives, if there was no response."""
     status = response.get("status")
     return status if isinstance(status, int) else 0
 
 
 def _headers(message: Json) -> Iterator[tuple[bytes, bytes]]:
-    """The fields, without those that HTTP/2 has in their place for the first line."""
+    """Yield the fields, without the pseudo-headers of HTTP/2."""
     found = message.get("headers")
     for field in map(_object, found if isinstance(found, list) else ()):
         name, value = _text(field.get("name")), _text(field.get("value"))

@@ -1,4 +1,4 @@
-"""A stream copied from a terminal or a log, with what copying and logging did to it.
+"""Import a stream copied from a terminal or a log, and undo what copying and logging did to it.
 
 Strategy: heads and remarks of curl are told from the body; every line of the body is freed of
 what a logger put before it; lines that belong to no event stream are left out. Blank lines are put
@@ -28,19 +28,17 @@ _FEW = 2
 
 
 class PastedImporter:
-    """Takes text that is not the stream itself, but shows one."""
+    """Imports text that shows a stream without being one."""
 
     name = "pasted text"
 
     def claims(self, material: ImportSource) -> bool:
-        """See `Importer.claims`."""
         lines = _lines(material.only)
         return lines is not None and (
             has_head(lines) or _is_altered(lines) or _shows_json_lines(lines)
         )
 
     def read(self, material: ImportSource) -> Exchange:
-        """See `Importer.read`."""
         notes: list[str] = []
         lines = _lines(material.only) or []
         asked, answered = ImportedRequest(), ImportedResponse()
@@ -62,14 +60,14 @@ class PastedImporter:
 
 
 def _lines(data: bytes | None) -> list[str] | None:
-    """The lines, bytes that are no UTF-8 as surrogates; None if it is binary."""
+    """Return the lines, with surrogates for bytes that are not UTF-8; None for binary data."""
     if data is None or b"\0" in data:
         return None
     return data.decode("utf-8", "surrogateescape").split("\n")
 
 
 def _is_altered(lines: Sequence[str]) -> bool:
-    """Whether an event stream is shown, but not as it stands.
+    """Return whether the text shows an altered event stream.
 
     A stream whose data lines stand at the start of their lines, with blank lines between, is not
     altered even if other lines do not belong to it: they may be the defect.
@@ -87,20 +85,20 @@ def _shows_data(line: str) -> bool:
 
 
 def _lacks_blank_lines(lines: Sequence[str]) -> bool:
-    """Whether several events follow one another without a blank line anywhere."""
+    """Return whether several events follow one another without any blank line."""
     data = sum(line.startswith("data:") for line in lines)
     return data >= _FEW and not any(line in {"", "\r"} for line in lines[:-1])
 
 
 def _shows_json_lines(lines: Sequence[str]) -> bool:
-    """Whether JSON lines are shown, each behind something else: what a text is that is nothing."""
+    """Return whether every line with JSON has a prefix, and the text is nothing else."""
     found = sum(json_line(without_escapes(line)) is not None for line in lines)
     body = "\n".join(lines).encode("utf-8", "surrogateescape")
     return found >= _FEW and sniff(body) == UNKNOWN
 
 
 def _json_lines(lines: Sequence[str], notes: list[str]) -> list[str]:
-    """The JSON lines that `lines` show; `notes` tell what was done."""
+    """Return the JSON lines in `lines`; add to `notes` what was done."""
     shown = [without_escapes(line) for line in lines if line.strip()]
     *found, last = map(json_line, shown)
     kept = [text for text in found if text is not None]
@@ -114,7 +112,7 @@ def _json_lines(lines: Sequence[str], notes: list[str]) -> list[str]:
 
 
 def _stream_lines(lines: Sequence[str], notes: list[str]) -> list[str]:
-    """The lines of the event stream that `lines` show; `notes` tell what was done."""
+    """Return the lines of the event stream in `lines`; add to `notes` what was done."""
     stream: list[str] = []
     left_out: list[str] = []
     freed = 0
@@ -146,7 +144,7 @@ def _separated(stream: Sequence[str]) -> Iterator[str]:
 
 
 def _ended(stream: list[str], notes: list[str]) -> list[str]:
-    """`stream` with the blank line that copying cuts off, if its last line is whole."""
+    """Add the blank line that copying cuts off, if the last line of `stream` is complete."""
     content = [line for line in stream if line]
     if not content or stream[-2:] == ["", ""] or not _is_whole(content[-1]):
         return stream
@@ -155,7 +153,7 @@ def _ended(stream: list[str], notes: list[str]) -> list[str]:
 
 
 def _is_whole(line: str) -> bool:
-    """Whether a field's value is no JSON that was cut off."""
+    """Return whether a field's value is not truncated JSON."""
     _, _, value = line.partition(":")
     if not value.strip().startswith(("{", "[{", '"')):
         return True
@@ -189,7 +187,7 @@ _GLUED = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastedHeads:
-    """What the heads say, and the lines that are neither head nor remark."""
+    """The heads, and the lines that are neither head nor remark."""
 
     asked: ImportedRequest | None
     answered: ImportedResponse | None
@@ -197,7 +195,7 @@ class PastedHeads:
 
 
 def has_head(lines: Sequence[str]) -> bool:
-    """Whether a status line comes before any data of an event stream."""
+    """Return whether a status line comes before any data of an event stream."""
     for line in lines:
         if line.startswith("data:"):
             return False
@@ -207,7 +205,7 @@ def has_head(lines: Sequence[str]) -> bool:
 
 
 def split_heads(lines: Sequence[str]) -> PastedHeads:
-    """Tell heads and curl's remarks from the body."""
+    """Separate heads and curl's remarks from the body."""
     asked: ImportedRequest | None = None
     answered: ImportedResponse | None = None
     rest: list[str] = []
@@ -229,7 +227,7 @@ def split_heads(lines: Sequence[str]) -> PastedHeads:
 
 
 def _fields(lines: Sequence[str], at: int) -> tuple[PlainHeaders, int]:
-    """The header fields from line `at` on, and the line after the blank one that ends them."""
+    """Return the header fields from line `at` on, and the number of the line after them."""
     fields = []
     while at < len(lines):
         line = lines[at]
@@ -287,17 +285,17 @@ _MOST_PREFIXES = 12
 
 
 def without_escapes(text: str) -> str:
-    """`text` without the control sequences of a terminal."""
+    """Remove terminal control sequences from `text`."""
     return _ESCAPES.sub("", text)
 
 
 def is_field(line: str) -> bool:
-    """Whether `line` is a line of an event stream as it stands: a field or a comment."""
+    """Return whether `line` is an unaltered field or comment of an event stream."""
     return _SSE_FIELD.match(line) is not None
 
 
 def strip_line(line: str) -> tuple[str, ...] | None:
-    """The event-stream lines in a line of a log; None if there are none.
+    """Return the event-stream lines in a line of a log; None if there are none.
 
     One, unless the log quoted several with their line feeds. A line with nothing behind its
     prefix is the blank line that was logged.
@@ -315,7 +313,7 @@ def strip_line(line: str) -> tuple[str, ...] | None:
 
 
 def json_line(line: str, *, cut: bool = False) -> str | None:
-    """The JSON object that a line of a log ends with; if `cut`, also the beginning of one."""
+    """Return the JSON object at the end of a log line; if `cut`, also a truncated one."""
     start = _OBJECT.search(line)
     if start is None:
         return None
@@ -329,7 +327,7 @@ def json_line(line: str, *, cut: bool = False) -> str | None:
 
 
 def _after_prefixes(line: str) -> str:
-    """`line` from the end of what is known to stand before; the space of a logger belongs to it."""
+    """Cut known prefixes from `line`, with a logger's space."""
     rest = line.lstrip()
     for _ in range(_MOST_PREFIXES):
         match = _PREFIX.match(rest)
@@ -340,7 +338,7 @@ def _after_prefixes(line: str) -> str:
 
 
 def _unquoted(text: str) -> str | None:
-    """The stream text in a JSON log record, or in the first literal that begins with a field."""
+    """Return the stream text in a JSON log record or in the first literal with a field."""
     text = text.strip()
     value = _literal(text) if text.startswith("{") else None
     if isinstance(value, dict):
@@ -360,7 +358,7 @@ def _text(value: object) -> str | None:
 
 
 def _literal(text: str) -> object:
-    """The value of JSON, or of a Python string or bytes literal; None if it is neither."""
+    """Return the value of JSON, or of a Python string or bytes literal; None if it is neither."""
     value: object = None
     try:
         value = json.loads(text)

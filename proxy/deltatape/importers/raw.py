@@ -1,4 +1,4 @@
-"""A response body as it came: SSE text, NDJSON, JSON, or an AWS event stream, in one file.
+"""Import a response body in one file: SSE text, NDJSON, JSON, or an AWS event stream.
 
 Nothing in the body is changed. Without a description of the response, its media type is inferred
 from the body.
@@ -34,16 +34,14 @@ _MEDIA_TYPES: Mapping[Format, str] = {
 
 
 class RawImporter:
-    """Takes any single file."""
+    """Imports any single file."""
 
     name = "raw body"
 
     def claims(self, material: ImportSource) -> bool:
-        """See `Importer.claims`."""
         return material.only is not None
 
     def read(self, material: ImportSource) -> Exchange:
-        """See `Importer.read`."""
         asked = read_request(material.name, material.request)
         answered = read_response(material.name, material.response)
         return from_parts(material.name, asked, answered, material.only or b"")

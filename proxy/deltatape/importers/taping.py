@@ -1,4 +1,4 @@
-"""An imported exchange as a tape.
+"""Write an imported exchange as a tape.
 
 Such a tape has source `import` and no `end`: a file does not tell how the transport ended, so the
 tape claims nothing about it. All times are 0. It has a `stop`, because the import itself is whole.
@@ -14,7 +14,7 @@ from deltatape.tape.tap import ExchangeTap, TapeTap
 
 
 def tape_lines(exchange: Exchange, *, header: Header, ident: str, masker: Masker) -> list[bytes]:
-    """The lines of a whole tape with this one exchange.
+    """Return the lines of a whole tape with this one exchange.
 
     Args:
         exchange: an import.

@@ -1,1 +1,1 @@
-"""Replay without I/O: which recorded exchange answers a request, and when to send which bytes."""
+"""Match requests with recorded exchanges and schedule their bytes, without I/O."""

@@ -1,4 +1,4 @@
-"""A request's body in the forms in which bodies are compared.
+"""The forms in which request bodies are compared.
 
 As bytes, where the boundary of a multipart body, which clients make up, does not count. As JSON
 where it is some: then key order, spacing and how a number is written (`1`, `1.0`) do not count.
@@ -18,7 +18,7 @@ Paths: TypeAlias = Sequence[tuple[Step, ...]]
 
 
 class _NotJson:
-    """The value of a body that is no JSON."""
+    """The value of a body that is not JSON."""
 
 
 NOT_JSON: Final = _NotJson()
@@ -38,7 +38,7 @@ class BodyForms:
 
 
 def exact_form(body: bytes) -> bytes:
-    """The bytes of a body; of a multipart one (RFC 2046 section 5.1.1) with an empty boundary."""
+    """Return the body's bytes; a multipart body (RFC 2046 section 5.1.1) with an empty boundary."""
     found = _BOUNDARY.match(body)
     if found is None or not body.rstrip(b"\r\n").endswith(b"--%b--" % found[1]):
         return body
@@ -46,7 +46,7 @@ def exact_form(body: bytes) -> bytes:
 
 
 def forms_of(body: bytes, volatile: Paths) -> BodyForms | None:
-    """The forms of a body; None: it is no JSON."""
+    """Return the forms of a body; None if it is not JSON."""
     value = json_value(body)
     if value is NOT_JSON:
         return None
@@ -58,7 +58,7 @@ def forms_of(body: bytes, volatile: Paths) -> BodyForms | None:
 
 
 def json_value(body: bytes) -> object:
-    """The value of a body, `NOT_JSON` where there is none or it is nested too deeply."""
+    """Return the value of a body; `NOT_JSON` if there is none or it is nested too deeply."""
     try:
         value: object = json.loads(body, parse_float=_number)
         json.dumps(value)  # writes less deep than it reads
@@ -68,13 +68,13 @@ def json_value(body: bytes) -> object:
 
 
 def reduce(value: object, volatile: Paths) -> None:
-    """Take volatile fields out of a value, in place."""
+    """Remove volatile fields from a value, in place."""
     for path in volatile:
         drop(value, path)
 
 
 def _number(text: str) -> float:
-    """`1.0` as `1`, which is the same number, and which other languages write so."""
+    """Read `1.0` as `1`: the same number, which other languages write so."""
     value = float(text)
     return int(value) if abs(value) < _EXACT_FLOAT and value.is_integer() else value
 

@@ -35,7 +35,7 @@ def _as_it_is(text: str) -> str:
 def compare(
     recorded: object, received: object, hide: Callable[[str], str] = _as_it_is
 ) -> tuple[JsonDifference, ...]:
-    """The first differences, at most `MAX_DIFFERENCES`, in document order; () when equal.
+    """Return the first differences, at most `MAX_DIFFERENCES`, in document order; () when equal.
 
     What was overwritten in the recorded value, see `masks`, does not count. Strings whose member is
     named like a credential are not told.
@@ -50,7 +50,7 @@ def compare(
 
 
 class _Missing:
-    """The value of a member that is not there."""
+    """A member that is absent."""
 
 
 _MISSING: Final = _Missing()
@@ -88,7 +88,7 @@ def _walk(recorded: object, received: object, path: str) -> Iterator[_Found]:
 
 
 def _step(key: str) -> str:
-    """A member as `json_path` reads it."""
+    """Write a member as `json_path` reads it."""
     if len(key) > _MAX_STEP_CHARACTERS:
         key = key[:_MAX_STEP_CHARACTERS] + "..."
     return f".{key}" if _PLAIN.fullmatch(key) else f"[{json.dumps(key)}]"
@@ -112,7 +112,7 @@ def _member(
 
 
 def _common(recorded: object, received: object) -> int:
-    """How many characters to leave out in front of where two long strings differ."""
+    """Return how many characters to omit before the difference of two long strings."""
     if not isinstance(recorded, str) or not isinstance(received, str):
         return 0
     pairs = zip(recorded, received, strict=False)

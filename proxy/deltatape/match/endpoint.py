@@ -1,4 +1,4 @@
-"""Where a request goes: method, path and query, so that equal ones are found by a dictionary.
+"""A request's endpoint: method, path and query, as dictionary keys.
 
 A tape holds the target as sent upstream, which begins with the path of the upstream's URL. An
 application may ask for it bare, below a gateway's prefix for a provider, or without the upstream's
@@ -44,7 +44,7 @@ def _as_it_is(text: str) -> str:
 
 
 def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = _as_it_is) -> str:
-    """A request target as it may be shown: without credentials, `most` characters of it.
+    """Return a request target without credentials, shortened to `most` characters.
 
     Args:
         target: of a request to a gateway or a player, or of a recorded one.
@@ -62,7 +62,7 @@ def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = _as_it_i
 
 
 def recorded_places(request: Request) -> tuple[Place, ...]:
-    """Where a recorded request can be asked for."""
+    """Return the endpoints at which a recorded request can be repeated."""
     path, query = _parts(request.target_bytes)
     base = _normal(urlsplit(request.upstream).path.encode()).rstrip(b"/")
     paths = [path]
@@ -73,7 +73,7 @@ def recorded_places(request: Request) -> tuple[Place, ...]:
 
 @lru_cache(maxsize=_MAX_CACHED)
 def asked_places(method: str, target: bytes) -> tuple[Place, ...]:
-    """What a request may mean."""
+    """Return the endpoints that a request may mean."""
     path, query = _parts(target)
     return tuple((method, each, query) for each in dict.fromkeys(_meant(path)))
 
@@ -90,7 +90,7 @@ def _meant(path: bytes) -> Iterator[bytes]:
 
 
 def masked_pieces(request: Request) -> tuple[bytes, ...]:
-    """The path in pieces between which credentials were masked; one piece: none were."""
+    """Split the path where credentials were masked; one piece if none were."""
     pieces = [b""]
     for part in request.target:
         if isinstance(part, bytes):
@@ -104,7 +104,7 @@ def masked_pieces(request: Request) -> tuple[bytes, ...]:
 
 
 def fits_masked(places: tuple[Place, ...], request: Request, pieces: tuple[bytes, ...]) -> bool:
-    """Whether one of `places` is where a recorded request went, whose path has masked parts."""
+    """Return whether one of `places` is the endpoint of a request whose path has masked parts."""
     _, query = _parts(request.target_bytes)
     return any(
         method == request.method and asked == query and fits(pieces, path)
@@ -119,7 +119,7 @@ def _parts(target: bytes) -> tuple[bytes, tuple[tuple[str, str], ...]]:
 
 
 def _normal(path: bytes) -> bytes:
-    """`path` with nothing percent-encoded that need not be."""
+    """Decode what need not be percent-encoded in `path`."""
     return _ENCODED.sub(_decoded, path) if b"%" in path else path
 
 

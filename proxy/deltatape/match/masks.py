@@ -1,4 +1,4 @@
-r"""Bodies that were overwritten on the tape, compared with what an application sends.
+r"""Compare bodies that were masked on the tape with what an application sends.
 
 Two things may stand on a tape in place of what was sent. Credentials are asterisks, and spans tell
 where: there, anything fits. Content that was replaced is fillers, letters by x and digits by 1, the
@@ -39,24 +39,24 @@ _SIGNS = frozenset(map(chr, range(0x80, 0xC0))) - frozenset("\xaa\xb2\xb3\xb5\xb
 
 
 def blanked(body: bytes, spans: Sequence[MaskedSpan]) -> bytes:
-    """`body` with one `BLANK` for each span."""
+    """Replace each span of `body` by one `BLANK`."""
     return BLANK.encode().join(pieces(body, spans)) if spans else body
 
 
 def pieces(body: bytes, spans: Sequence[MaskedSpan]) -> tuple[bytes, ...]:
-    """What is between the spans."""
+    """Return what is between the spans."""
     starts = (0, *(end for _, end, _ in spans))
     ends = (*(start for start, _, _ in spans), len(body))
     return tuple(body[start:end] for start, end in zip(starts, ends, strict=True))
 
 
 def may_be_filled(body: bytes) -> bool:
-    """Whether a body may have fillers; False only if it has none."""
+    """Return whether a body may have masks; False only if it has none."""
     return any(hint in body for hint in _HINTS)
 
 
 def fits(between: Sequence[AnyStr], text: AnyStr) -> bool:
-    """Whether `text` is those pieces in their order, with anything between two of them."""
+    """Return whether `text` is those pieces in order, with anything in between."""
     first, last = between[0], between[-1]
     if len(between) == 1:
         return text == first
@@ -72,7 +72,7 @@ def fits(between: Sequence[AnyStr], text: AnyStr) -> bool:
 
 
 def shown(value: object) -> object:
-    """A JSON value with asterisks for each `BLANK`."""
+    """Return a JSON value with asterisks for each `BLANK`."""
     if isinstance(value, str):
         return value.replace(BLANK, _SHOWN)
     if isinstance(value, list):
@@ -83,7 +83,7 @@ def shown(value: object) -> object:
 
 
 def stands_for(recorded: object, received: object) -> bool:
-    """Whether what is on the tape certainly was overwritten, and fits what was received."""
+    """Return whether the recorded value certainly was masked and fits the received one."""
     comparison = _Comparison()
     return comparison.leaf(recorded, received) and comparison.credible
 
@@ -98,7 +98,7 @@ def _is_blanked(recorded: object, received: object) -> bool:
 
 
 def agree(recorded: object, received: object) -> bool:
-    """Whether two JSON values are the same but for what was overwritten on the tape.
+    """Return whether two JSON values are equal apart from what was masked on the tape.
 
     Args:
         recorded: with `BLANK` in place of credentials.
@@ -109,7 +109,7 @@ def agree(recorded: object, received: object) -> bool:
 
 
 class _Comparison:
-    """Walks two values; remembers whether fillers came up, and whether any were long enough."""
+    """Walks two values; remembers whether there were masks, and whether any were long enough."""
 
     def __init__(self) -> None:
         self._filled = False
@@ -153,14 +153,14 @@ class _Comparison:
 
 
 def _text(value: object) -> str | None:
-    """A string, or a number as JSON has it; None for what is never overwritten."""
+    """Return a string, or a number as JSON; None for what is never masked."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _fillers(recorded: str, received: str) -> int | None:
-    """How many fillers stand for something else; None: they do not account for the difference."""
+    """Count the masks that replace something else; None if they do not explain the difference."""
     if len(recorded) != len(received):
         return None
     count = at = 0
@@ -179,7 +179,7 @@ def _fillers(recorded: str, received: str) -> int | None:
 
 
 def _is_filler(run: str, received: str, kind: str | None) -> bool:
-    """Whether a run of characters of one kind stands for others."""
+    """Return whether a run of equal characters masks others."""
     if kind == "code":
         return True
     if kind == "wide":

@@ -1,4 +1,4 @@
-"""Which recorded exchange answers a request: a ladder from exact to masked, never a guess.
+"""Match a request with a recorded exchange, from exact to masked, never by a guess.
 
 1. the same bytes, 2. the same JSON (key order and spacing aside), 3. the same JSON without the
 fields that the user calls volatile, 4. the same but for what was overwritten on the tape; else a
@@ -38,7 +38,7 @@ _SHOWN = 200
 
 
 class MatchLevel(enum.IntEnum):
-    """How a request was matched; the lowest is the best."""
+    """How a request was matched; the lowest level is the best."""
 
     EXACT = 0
     CANONICAL = 1
@@ -49,7 +49,7 @@ class MatchLevel(enum.IntEnum):
 
     @property
     def words(self) -> str:
-        """For people: `same bytes`."""
+        """Return the level in words: `same bytes`."""
         return _WORDS[self]
 
 
@@ -64,7 +64,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchQuery:
-    """A request that wants an answer."""
+    """A request that waits for an answer."""
 
     method: str
     target: bytes
@@ -81,7 +81,7 @@ class RecordedMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoMatch:
-    """Nothing answers.
+    """No recorded exchange answers.
 
     `nearest` is the position of the most similar recorded request (None: nothing is recorded),
     `problem` says in one sentence why it does not answer, `differences` which JSON paths differ.
@@ -102,7 +102,7 @@ class _Equals:
         self._next = 0
 
     def left(self, spent: set[int]) -> int | None:
-        """The first that is not spent; `spent` only ever grows."""
+        """Return the first position not in `spent`, which only ever grows."""
         positions = self.positions
         while self._next < len(positions) and positions[self._next] in spent:
             self._next += 1
@@ -124,7 +124,7 @@ class RequestMatcher:
         repeat: bool = False,
         hide: Callable[[str], str] = _as_it_is,
     ) -> None:
-        """The ladder, nothing spent.
+        """Index the exchanges; none is spent.
 
         Args:
             exchanges: the tapes'.
@@ -154,7 +154,7 @@ class RequestMatcher:
         self._masked_paths = tuple((at, parts) for at, parts in masked if len(parts) > 1)
 
     def match(self, asking: MatchQuery) -> RecordedMatch | NoMatch:
-        """The best recorded exchange that is not spent, the first of equals."""
+        """Return the best recorded exchange that is not spent, the first of equals."""
         places = self._asked(asking)
         found = None
         if len(self._spent) < len(self._requests):
@@ -164,18 +164,18 @@ class RequestMatcher:
         return found or self._miss(asking, places)
 
     def play(self, position: int, *, spent: bool) -> None:
-        """An exchange plays; `spent`: it is not to answer another request."""
+        """Mark an exchange as playing; `spent`: it answers no other request."""
         self._plays[position] += 1
         if spent:
             self._spent.add(position)
 
     @property
     def spent(self) -> frozenset[int]:
-        """Positions of those that answer no more."""
+        """Return the positions of exchanges that answer no more."""
         return frozenset(self._spent)
 
     def here(self, method: str, target: bytes) -> tuple[int, ...]:
-        """Positions of all requests to the same place, whatever their bodies."""
+        """Return the positions of all requests to this endpoint, whatever their bodies."""
         return self._here(self._asked(MatchQuery(method=method, target=target, body=b"")))
 
     # The rungs.
@@ -198,7 +198,7 @@ class RequestMatcher:
                 yield MatchLevel.WITHOUT_VOLATILE, forms.reduced
 
     def _forms_of(self, body: bytes) -> BodyForms | None:
-        """Those of recorded bodies are kept."""
+        """Return the forms of a body, cached for recorded ones."""
         if body in self._forms:
             return self._forms[body]
         return forms_of(body, self._volatile)
@@ -220,7 +220,7 @@ class RequestMatcher:
         return min((at for at in left if at is not None), default=None)
 
     def _turn(self, position: int) -> tuple[int, int]:
-        """Whose turn it is to play again: who played least, the first of them."""
+        """Order repeated exchanges: the one played least comes first."""
         return self._plays[position], position
 
     def _rung(self, rung: MatchLevel) -> dict[tuple[Place, bytes], _Equals]:
@@ -244,7 +244,7 @@ class RequestMatcher:
         return found
 
     def _key(self, body: bytes, rung: MatchLevel) -> bytes | None:
-        """What a recorded body is found by on a rung; None: it cannot be."""
+        """Return the key of a recorded body at a level; None if it has none."""
         if rung is MatchLevel.EXACT:
             return exact_form(body)
         forms = self._forms[body]
@@ -262,7 +262,7 @@ class RequestMatcher:
         return places
 
     def _fitting(self, places: Sequence[Place], body: bytes, *, again: bool) -> Iterator[int]:
-        """Positions whose body is the same but for what was overwritten."""
+        """Yield positions whose body is equal apart from what was masked."""
         known = set(places)
         received: object = None
         for position in self._overwritten:
@@ -281,7 +281,7 @@ class RequestMatcher:
         return bool(request.masked) and fits(pieces(request.body, request.masked), body)
 
     def _recorded(self, position: int) -> object:
-        """The value of a recorded body, with blanks in place of what was masked."""
+        """Return the value of a recorded body with blanks where it was masked."""
         if position not in self._values:
             request = self._requests[position]
             self._values[position] = self._reduced(blanked(request.body, request.masked))
@@ -364,7 +364,7 @@ _COMPARED = 8
 
 
 def likely(body: bytes, others: Sequence[tuple[int, bytes]]) -> tuple[int, ...]:
-    """The positions worth a closer look, ascending: at most nine.
+    """Return the positions worth a closer look, ascending: at most nine.
 
     Args:
         body: of the request.
@@ -375,7 +375,7 @@ def likely(body: bytes, others: Sequence[tuple[int, bytes]]) -> tuple[int, ...]:
 
 
 def closest(wanted: str, known: Sequence[str]) -> str:
-    """Which of `known`, >= 1, is spelled most alike, the first of equals."""
+    """Return the one of `known`, >= 1, that is spelled most alike, the first of equals."""
     matcher = SequenceMatcher(b=wanted, autojunk=False)
 
     def alike(other: str) -> float:
@@ -386,7 +386,7 @@ def closest(wanted: str, known: Sequence[str]) -> str:
 
 
 def _in_common(one: bytes, other: bytes) -> int:
-    """Bytes in common at the front and at the back."""
+    """Count common bytes at the front and at the back."""
     front = _common_prefix(one, other)
     back = _common_prefix(one[front:][::-1], other[front:][::-1])
     return front + back

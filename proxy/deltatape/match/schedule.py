@@ -22,7 +22,7 @@ _FASTEST = 1_000_000.0
 
 
 class ConnectionEnd(enum.Enum):
-    """What becomes of the connection after the last step."""
+    """What happens to the connection after the last step."""
 
     COMPLETE = "complete"
     CLOSE = "close"
@@ -36,7 +36,7 @@ class ConnectionEnd(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendStep:
-    """Bytes to send, due `due_ns` after the request was whole."""
+    """Bytes to send, due `due_ns` after the request was complete."""
 
     due_ns: int
     data: bytes
@@ -46,7 +46,7 @@ class SendStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timetable:
-    """What to send and when; `end_ns` is when the ending is due."""
+    """What to send and when; the connection ends as recorded at `end_ns`."""
 
     steps: tuple[SendStep, ...]
     ending: ConnectionEnd
@@ -55,7 +55,7 @@ class Timetable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayTempo:
-    """How recorded time passes: `factor` 2.0 is twice as fast, 0.0 without any waiting.
+    """How recorded time passes: `factor` 2.0 is twice as fast, 0.0 never waits.
 
     `idle_cap_ns` shortens each wait that is longer.
     """
@@ -64,7 +64,7 @@ class ReplayTempo:
     idle_cap_ns: int | None = None
 
     def waits(self, instants: Iterable[int]) -> Iterator[int]:
-        """Recorded instants (ascending) as instants to play them at."""
+        """Yield the times to play the ascending recorded times at."""
         last = 0
         now = 0
         for instant in instants:
@@ -81,7 +81,7 @@ RECORDED = ReplayTempo()
 
 
 def parse_speed(text: str) -> float:
-    """`recorded`, `instant` or `Nx` as a factor.
+    """Return the factor of `recorded`, `instant` or `Nx`.
 
     Raises:
         UsageError: none of these.
@@ -106,7 +106,7 @@ def timetable(
     chunked: bool,
     informational: Sequence[tuple[int, bytes]] = (),
 ) -> Timetable:
-    """The timetable of one exchange.
+    """Return the timetable of one exchange.
 
     Args:
         exchange: the recorded exchange.
@@ -140,7 +140,7 @@ def timetable(
 
 
 class _Part(NamedTuple):
-    """Bytes to send, and when the like of them came."""
+    """Bytes to send, and when such bytes came."""
 
     t_ns: int
     data: bytes
@@ -148,7 +148,7 @@ class _Part(NamedTuple):
 
 
 def _put_before(parts: list[_Part], head: _Part) -> None:
-    """A head, together with the first read if they came so."""
+    """Put a head in front, together with the first read if they came so."""
     if parts and parts[0].t_ns - head.t_ns <= _TOGETHER_NS:
         parts[0] = parts[0]._replace(t_ns=head.t_ns, data=head.data + parts[0].data)
     else:
@@ -156,7 +156,7 @@ def _put_before(parts: list[_Part], head: _Part) -> None:
 
 
 def _put_behind(parts: list[_Part], last: _Part) -> None:
-    """A terminator, together with the last read, or with the head, if they came so."""
+    """Put a terminator behind, together with the last read or the head if they came so."""
     if last.t_ns - parts[-1].t_ns <= _TOGETHER_NS:
         parts[-1] = parts[-1]._replace(data=parts[-1].data + last.data)
     else:
@@ -164,7 +164,7 @@ def _put_behind(parts: list[_Part], last: _Part) -> None:
 
 
 def _terminator(exchange: Exchange) -> bytes:
-    """The last chunk and the trailers."""
+    """Return the last chunk and the trailers."""
     kept = ((name, value) for name, value in exchange.trailers if isinstance(value, bytes))
     return b"0\r\n%b\r\n" % b"".join(b"%b: %b\r\n" % pair for pair in kept)
 
@@ -194,7 +194,7 @@ def _ending(exchange: Exchange) -> ConnectionEnd:
 
 
 def _wire(exchange: Exchange) -> Iterator[bytes]:
-    """Each read with its chunk framing, but what came when that was broken as it came.
+    """Yield each read with its chunk framing; broken framing stays as it came.
 
     An unfinished last chunk announces a byte too many, so that its cut is seen.
     """
@@ -224,7 +224,7 @@ def _wire(exchange: Exchange) -> Iterator[bytes]:
 
 
 def _chunk_ends(reads: Sequence[Read]) -> Iterator[int]:
-    """Offsets in the whole body at which chunks end, ascending, each once, none at 0."""
+    """Yield the offsets in the whole body at which chunks end, ascending, without 0."""
     start = last = 0
     for read in reads:
         ends = (len(read.data),) if read.boundaries is None else read.boundaries

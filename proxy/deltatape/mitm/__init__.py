@@ -1,4 +1,4 @@
-"""The same recorder inside mitmproxy, for applications that cannot be pointed anywhere.
+"""Run the recorder inside mitmproxy, for applications without a configurable base URL.
 
 `addon` is the file that mitmproxy loads, `recorder` its hooks, `passage` one exchange, `hosts` what
 is taped at all, `flows` what is used of mitmproxy and how an exchange ended there, `voice` what is

@@ -1,4 +1,4 @@
-"""What mitmproxy loads: `mitmdump -s "$(deltatape mitm --addon-path)"`.
+"""The addon that mitmproxy loads: `mitmdump -s "$(deltatape mitm --addon-path)"`.
 
 It goes behind other addons (`-s OTHER -s PATH`): what they have set for a body by then is
 respected. Bodies of what is taped pass as they come, so addons that want whole ones see none.
@@ -16,7 +16,7 @@ OLDEST = (3, 11)
 
 
 def check_python(version: "tuple[int | str, ...]") -> None:
-    """Say so plainly where this Python is too old for the rest.
+    """Raise a plain error if this Python is too old for the rest.
 
     Raises:
         RuntimeError: it is.

@@ -1,4 +1,4 @@
-"""Where the addon's words go: to the deltatape that started mitmproxy, else to mitmproxy's log."""
+"""Send the addon's messages to the deltatape that started mitmproxy, else to mitmproxy's log."""
 
 import asyncio
 import logging
@@ -13,13 +13,13 @@ _log = logging.getLogger("deltatape")
 
 
 class AddonLogger(Protocol):
-    """Says what happens."""
+    """Where the addon's messages go."""
 
     def say(self, word: AddonMessage, **fields: object) -> None:
-        """One message; may be called from any thread."""
+        """Send one message; may be called from any thread."""
 
     async def connect(self) -> None:
-        """From now on messages arrive; those before are kept."""
+        """Deliver the messages kept so far, and later ones at once."""
 
 
 class MitmproxyLogHandler:
@@ -39,14 +39,14 @@ class MitmproxyLogHandler:
                 pass
 
     async def connect(self) -> None:
-        """See `AddonLogger.connect`."""
+        pass
 
 
 class ParentLogHandler:
     """The deltatape that started this mitmproxy."""
 
     def __init__(self, line: AddonSocket, number: int) -> None:
-        """Args: number: of the socket's descriptor."""
+        """Args: number: the socket's descriptor."""
         self._line = line
         self._number = number
         self._loop = asyncio.get_running_loop()
@@ -72,7 +72,7 @@ def find_voice(
     heard: Callable[[str, Fields], None],
     gone: Callable[[], None],
 ) -> AddonLogger:
-    """The voice for where this runs; see `talk.AddonSocket` for the others."""
+    """Return the logger for this run; see `ipc.AddonSocket` for the arguments."""
     number = environment.get(VARIABLE, "")
     return (
         ParentLogHandler(AddonSocket(heard, gone), int(number))
@@ -102,20 +102,20 @@ class LiveObserver(Protocol):
     """The worst finding's severity."""
 
     def put(self, number: int, line: bytes) -> None:
-        """A line of an exchange that goes to the tape."""
+        """Look at a line of an exchange that goes to the tape."""
 
     def begin(self, number: int) -> None:
-        """A new exchange."""
+        """Begin a new exchange."""
 
     def ended(self, tape: OpenTape, number: int, said: str) -> None:
-        """An exchange is over; `said` is what can be said without an analysis."""
+        """End an exchange; `said` is its line without an analysis."""
 
     async def finish(self) -> None:
-        """Say what is still being looked at."""
+        """Finish the exchanges still being analysed."""
 
 
 class PlainObserver:
-    """Says that an exchange ended; see `LiveObserver`."""
+    """Reports that an exchange ended, without analysis; see `LiveObserver`."""
 
     with_findings: int | None = None
     worst: str | None = None
@@ -124,17 +124,17 @@ class PlainObserver:
         self._tell = tell
 
     def put(self, number: int, line: bytes) -> None:
-        """See `LiveObserver.put`."""
+        pass
 
     def begin(self, number: int) -> None:
-        """See `LiveObserver.begin`."""
+        pass
 
     def ended(self, tape: OpenTape, number: int, said: str) -> None:
         del tape
         self._tell(f"#{number} {said}")
 
     async def finish(self) -> None:
-        """See `LiveObserver.finish`."""
+        pass
 
 
 MakeLive = Callable[[Callable[[str], None]], LiveObserver]
@@ -142,7 +142,7 @@ MakeLive = Callable[[Callable[[str], None]], LiveObserver]
 
 
 def find_live() -> MakeLive:
-    """What can be had here; loads it."""
+    """Import and return the observer that this Python can run."""
     try:
         from deltatape.mitm.live_analysis import MitmAnalyzer  # noqa: PLC0415 - needs what may not be here
     except ImportError:

@@ -1,4 +1,4 @@
-"""The two environments of a run: what leads the application through mitmproxy, and that one out.
+"""The two environments of a run: for the application, and for mitmproxy.
 
 The application gets proxy variables and a bundle of CAs. Most clients read HTTPS_PROXY, and each
 family has its own variable for CAs. SSL_CERT_FILE and its like *replace* what a client trusts, so
@@ -51,7 +51,7 @@ _BUNDLE = "mitm-ca-bundle.pem"
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
-    """Where deltatape keeps what outlives a run: `$XDG_STATE_HOME/deltatape`."""
+    """Return the folder for data that outlives a run: `$XDG_STATE_HOME/deltatape`."""
     # "All paths must be absolute. If [...] relative, [...] ignore it" (XDG Base Directory 0.8)
     stated = Path(environment.get("XDG_STATE_HOME", ""))
     home = Path(environment.get("HOME", "/")) / ".local" / "state"
@@ -59,7 +59,7 @@ def state_folder(environment: Mapping[str, str]) -> Path:
 
 
 def variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What to set for a command, besides what is set; for NO_PROXY see `past`.
+    """Return the variables to add for a command; for NO_PROXY see `past`.
 
     Args:
         proxy_url: where mitmproxy listens.
@@ -76,19 +76,19 @@ def variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]) -> d
 
 
 def past(environment: Mapping[str, str]) -> dict[str, str]:
-    """NO_PROXY with loopback, to which no company's proxy behind mitmproxy leads back."""
+    """Return NO_PROXY with loopback, where a corporate proxy behind mitmproxy cannot reach."""
     so_far = environment.get("no_proxy") or environment.get("NO_PROXY")
     return dict.fromkeys(("NO_PROXY", "no_proxy"), f"{so_far},{LOOPBACK}" if so_far else LOOPBACK)
 
 
 def _quoted(path: Path) -> str:
-    """A path in NODE_OPTIONS, where blanks part options."""
+    """Quote a path for NODE_OPTIONS, where blanks separate options."""
     escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def ca_bundle(ca: Path, folder: Path, environment: Mapping[str, str]) -> Path:
-    """Write what is trusted so far and mitmproxy's CA into one file of `folder`; its path.
+    """Write the trusted CAs and mitmproxy's CA into one file of `folder`; return its path.
 
     Args:
         ca: mitmproxy's certificate.
@@ -114,7 +114,7 @@ def ca_bundle(ca: Path, folder: Path, environment: Mapping[str, str]) -> Path:
 
 
 def _trusted(environment: Mapping[str, str], bundle: Path) -> Iterator[Path]:
-    """The files of CAs in force, each once."""
+    """Yield the CA files in force, each once."""
     named = [environment[name] for name in CA_VARIABLES if environment.get(name)]
     replaced = environment.get("SSL_CERT_FILE")
     files = [*([] if replaced else [system_roots()]), *map(Path, named)]
@@ -124,7 +124,7 @@ def _trusted(environment: Mapping[str, str], bundle: Path) -> Iterator[Path]:
 
 
 def system_roots() -> Path | None:
-    """The file of the system's roots; None where it has none."""
+    """Return the file of the system's root certificates; None if there is none."""
     paths = ssl.get_default_verify_paths()
     for name in (paths.cafile, paths.openssl_cafile, *_SYSTEM):
         if name and Path(name).is_file():
@@ -154,7 +154,7 @@ _KEY = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", r
 
 @contextlib.contextmanager
 def outward(options: MitmOptions, environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The environment for mitmproxy; what it names is there until the end of the block.
+    """Yield the environment for mitmproxy; its files exist until the end of the block.
 
     Args:
         options: `outbound` decides.
@@ -189,7 +189,7 @@ def _login(proxy: Proxy) -> dict[str, str]:
 def _folder(
     trust: TrustSettings, stack: contextlib.ExitStack, environment: Mapping[str, str]
 ) -> Path:
-    """Where files are put together; made only where there are any."""
+    """Create the folder for joined files, only if there are any."""
     state = state_folder(environment)
     if trust.ca is None and trust.client_key is None:
         return state
@@ -198,7 +198,7 @@ def _folder(
 
 
 def _roots(trust: TrustSettings, folder: Path) -> dict[str, str]:
-    """As `TrustSettings` has it: file and folder, each of the user or the system, and `--ca`."""
+    """Return file and folder as in `TrustSettings`: each the user's or the system's, and `--ca`."""
     file = Path(trust.ca_file) if trust.ca_file else system_roots()
     if trust.ca is not None:
         parts = [each.read_bytes().strip() for each in (file, trust.ca) if each is not None]
@@ -213,7 +213,7 @@ def _roots(trust: TrustSettings, folder: Path) -> dict[str, str]:
 
 
 def _shown(trust: TrustSettings, folder: Path) -> dict[str, str]:
-    """The certificate and its key in one file, as mitmproxy wants them."""
+    """Write the certificate and its key into one file, as mitmproxy requires."""
     if trust.client_cert is None:
         return {}
     one = trust.client_cert

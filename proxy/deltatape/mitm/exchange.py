@@ -1,4 +1,4 @@
-"""One exchange on its way through mitmproxy, and its taping.
+"""Tape one exchange that passes mitmproxy.
 
 Bytes are handed back to mitmproxy untouched, whatever happens here: a failure of ours ends the
 taping of the exchange and is told once.
@@ -32,7 +32,7 @@ class FlowTaping(GuardedTaping):
     # The request.
 
     def request(self, flow: Flow, ident: str) -> None:
-        """Its head."""
+        """Tape the request's head."""
         asked = flow.request
         self._write(
             lambda tap, now: tap.request(
@@ -47,7 +47,7 @@ class FlowTaping(GuardedTaping):
         )
 
     def upload(self, flow: Flow, reused: Callable[[Server], bool]) -> Stream:
-        """What the request's body is to pass through.
+        """Return the stream filter for the request's body.
 
         Args:
             flow: of which.
@@ -66,7 +66,7 @@ class FlowTaping(GuardedTaping):
         return read
 
     def _sent(self, server: Server, reused: Callable[[Server], bool]) -> None:
-        """The request's head has left: the body follows it at once."""
+        """Tape that the request's head has left: the body follows it at once."""
         again = reused(server)
         start, tcp, tls = (
             server.timestamp_start,
@@ -83,7 +83,7 @@ class FlowTaping(GuardedTaping):
         )
 
     def request_end(self, flow: Flow) -> None:
-        """The request is whole."""
+        """Tape that the request is complete."""
         body = flow.request.raw_content
         if body and not self._uploading:
             self._write(lambda tap, now: tap.request_body(now, body))
@@ -92,7 +92,7 @@ class FlowTaping(GuardedTaping):
     # The response.
 
     def response(self, flow: Flow, response: FlowResponse) -> None:
-        """Its head."""
+        """Tape the response's head."""
         framing = _framing(flow.request.method, response)
         self._write(
             lambda tap, now: tap.response(
@@ -106,7 +106,7 @@ class FlowTaping(GuardedTaping):
         )
 
     def download(self, flow: Flow, response: FlowResponse) -> Stream:
-        """What the response's body is to pass through."""
+        """Return the stream filter for the response's body."""
         theirs = _other_stream(response)
         chunked = _framing(flow.request.method, response) is Framing.CHUNKED
 
@@ -123,7 +123,7 @@ class FlowTaping(GuardedTaping):
         self._write(lambda tap, now: tap.read(now, data, ends))
 
     def response_end(self, response: FlowResponse) -> None:
-        """The response is whole."""
+        """Tape that the response is complete."""
         body, trailers = response.raw_content, response.trailers
         if body and not self._downloading:
             # mitmproxy, or another of its addons, has made the answer itself.
@@ -134,33 +134,33 @@ class FlowTaping(GuardedTaping):
     # At any time.
 
     def silent_ns(self) -> int:
-        """For how long nothing has been heard."""
+        """Return how long nothing has arrived."""
         return self._writer.now_ns() - self.last_ns
 
     def idle(self) -> None:
-        """Still watching a silent exchange."""
+        """Tape that a silent exchange is still watched."""
         last = self.last_ns
         self._write(lambda tap, now: tap.idle(now))
         self.last_ns = last
 
     def note(self, text: str) -> None:
-        """A remark."""
+        """Tape a note."""
         self._write(lambda tap, now: tap.note(now, text))
 
     def end(self, reason: EndReason, detail: str = "") -> None:
-        """How it ended."""
+        """Tape how the exchange ended."""
         losses = self._writer.losses(self.number)
         self._write(lambda tap, now: tap.end(now, reason, detail=detail, recorder=losses))
 
 
 def _host(flow: Flow) -> str:
-    """The upstream's name: where connections are diverted to mitmproxy, only `Host` tells it."""
+    """Return the upstream's name; with transparent proxying only `Host` has it."""
     diverted = flow.client_conn.proxy_mode.type_name in _DIVERTED
     return flow.request.pretty_host if diverted else flow.request.host
 
 
 def _origin(scheme: str, host: str, port: int) -> str:
-    """`https://api.openai.com`: the port only where it is not the scheme's own."""
+    """Return `https://api.openai.com`, with the port only if it is not the scheme's default."""
     host = f"[{host}]" if ":" in host else host
     own = {"http": 80, "https": 443}.get(scheme)
     return f"{scheme}://{host}" if port == own else f"{scheme}://{host}:{port}"
@@ -171,7 +171,7 @@ def _version(message: FlowMessage) -> str:
 
 
 def _sent_fields(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
-    """The fields that go upstream: mitmproxy answers `Expect` itself and takes it out."""
+    """Return the fields sent upstream: mitmproxy answers `Expect` itself and removes it."""
     return tuple(
         (name, value)
         for name, value in headers.fields
@@ -180,17 +180,17 @@ def _sent_fields(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _between_ns(start: float | None, end: float | None) -> int:
-    """Nanoseconds between two times; 0 where one is not known."""
+    """Return the nanoseconds between two times; 0 if one is unknown."""
     return max(0, round((end - start) * 1e9)) if start is not None and end is not None else 0
 
 
 def _other_stream(message: FlowMessage) -> Stream | None:
-    """What another addon wants the body to pass through."""
+    """Return a stream filter that another addon has set."""
     return message.stream if callable(message.stream) else None
 
 
 def _framing(method: str, response: FlowResponse) -> Framing:
-    """How the body is delimited (RFC 9112 section 6.3)."""
+    """Return how the body is delimited (RFC 9112 section 6.3)."""
     if (
         method == "HEAD"
         or response.status_code in _BODILESS

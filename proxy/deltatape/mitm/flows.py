@@ -1,4 +1,4 @@
-"""What is used of mitmproxy's objects: the same in versions 11 and 12.
+"""The parts of mitmproxy's objects that are used: the same in versions 11 and 12.
 
 mitmproxy hands them to the hooks of an addon; times are seconds since 1970.
 """
@@ -14,7 +14,7 @@ Stream: TypeAlias = Callable[[bytes], bytes]
 
 
 class ProxyMode(Protocol):
-    """How mitmproxy came to a connection."""
+    """How mitmproxy received a connection."""
 
     type_name: str
     """`regular`, `reverse`, `upstream`, `transparent`, `local`, `socks5`, ..."""
@@ -30,7 +30,7 @@ class ClientConnection(Protocol):
 
 
 class Server(Protocol):
-    """A connection to an upstream, or the wish for one."""
+    """A connection to an upstream, open or not."""
 
     id: str
     connected: bool
@@ -48,7 +48,7 @@ class Headers(Protocol):
 
 
 class RequestData(Protocol):
-    """The bytes behind a request's texts."""
+    """The bytes of a request's texts."""
 
     path: bytes
 
@@ -103,7 +103,7 @@ class Flow(Protocol):
 
 
 class ClientHello(Protocol):
-    """The beginning of TLS."""
+    """The first message of TLS."""
 
     sni: str | None
 
@@ -116,7 +116,7 @@ class FlowContext(Protocol):
 
 
 class ClientHelloData(Protocol):
-    """A client wants to speak TLS."""
+    """A client that starts TLS."""
 
     context: FlowContext
     client_hello: ClientHello
@@ -138,13 +138,13 @@ class TlsData(Protocol):
 
 
 class ServerData(Protocol):
-    """A connection to an upstream, and for whom."""
+    """A connection to an upstream, and its client."""
 
     server: Server
 
 
 class Loader(Protocol):
-    """Takes an addon's options."""
+    """Registers an addon's options."""
 
     add_option: Callable[[str, object, object, str], None]
 
@@ -178,7 +178,7 @@ _TIMED_OUT = ("[Errno 110]", "[Errno 60]", "timed out")
 
 
 def ending(flow: Flow) -> tuple[EndReason, str]:
-    """Why a flow failed, and mitmproxy's own words."""
+    """Return why a flow failed, and mitmproxy's own words."""
     told = flow.error.msg if flow.error is not None else ""
     if told == KILLED:
         return EndReason.STOPPED, told
@@ -193,7 +193,7 @@ def ending(flow: Flow) -> tuple[EndReason, str]:
 
 
 def _reached(flow: Flow) -> bool:
-    """Whether there was a connection to upstream that HTTP could be spoken on."""
+    """Return whether there was a connection to upstream that could carry HTTP."""
     server = flow.server_conn
     if server.timestamp_tcp_setup is None:
         return False
@@ -201,7 +201,7 @@ def _reached(flow: Flow) -> bool:
 
 
 def _reset(flow: Flow, told: str) -> EndReason:
-    """Which side reset an HTTP/2 stream: the one that speaks HTTP/2; of two, who cancels."""
+    """Return which side reset an HTTP/2 stream: the one that speaks it; if both do, who cancels."""
     if not flow.request.http_version.startswith(_HTTP2):
         return EndReason.UPSTREAM_RESET
     upstream = flow.response.http_version if flow.response is not None else ""

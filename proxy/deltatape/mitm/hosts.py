@@ -1,4 +1,4 @@
-"""Which hosts are taped: those of LLM providers, and what the user adds.
+"""The hosts that are taped: those of LLM providers, and what the user adds.
 
 A pattern is a host name, or one with `*` for any characters (`*.example.com`), in any case.
 """
@@ -16,7 +16,7 @@ class Hosts:
     """The hosts that are taped."""
 
     def __init__(self, added: Iterable[str]) -> None:
-        """Args: added: patterns of the user's own.
+        """Args: added: the user's own patterns.
 
         Raises:
             UsageError: one of them is none.
@@ -24,7 +24,7 @@ class Hosts:
         self._added = tuple(_compile(pattern) for pattern in added)
 
     def has(self, host: str) -> bool:
-        """Whether what goes to `host`, a name or an address without a port, is taped."""
+        """Return whether traffic to `host`, a name or an address without a port, is taped."""
         name = host.lower().rstrip(".")
         if provider_of_host(name) is not None:
             return True

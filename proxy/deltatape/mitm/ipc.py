@@ -1,4 +1,4 @@
-"""How the addon and the deltatape that started its mitmproxy talk: JSON lines over a socket.
+"""The protocol between the addon and deltatape: JSON lines over a socket.
 
 The addon says what happens (`AddonMessage`); deltatape says when to stop and what its child printed
 (`AddonCommand`). When deltatape is gone, mitmproxy goes, too: a proxy without anybody to end it
@@ -21,7 +21,7 @@ Fields: TypeAlias = Mapping[str, object]
 
 
 class AddonMessage(enum.StrEnum):
-    """What the addon says."""
+    """Kinds of messages from the addon."""
 
     READY = "ready"
     """`url`, `tape`, `confdir`, `version`."""
@@ -40,7 +40,7 @@ class AddonMessage(enum.StrEnum):
 
 
 class AddonCommand(enum.StrEnum):
-    """What the addon is told."""
+    """Kinds of messages to the addon."""
 
     STOP = "stop"
     """`reason`, `code`, `grace_s`."""
@@ -49,12 +49,12 @@ class AddonCommand(enum.StrEnum):
 
 
 def log_order(stream: str, data: bytes) -> dict[str, object]:
-    """The fields of `AddonCommand.LOG`."""
+    """Return the fields of `AddonCommand.LOG`."""
     return {"stream": stream, "data": base64.b64encode(data).decode()}
 
 
 def logged(fields: Fields) -> tuple[LogStream, bytes]:
-    """The inverse of `log_order`."""
+    """Read the fields of `AddonCommand.LOG`."""
     return LogStream(str(fields["stream"])), base64.b64decode(str(fields["data"]))
 
 
@@ -74,7 +74,7 @@ class AddonSocket(asyncio.Protocol):
         self._received = b""
 
     def say(self, kind: AddonMessage | AddonCommand, **fields: object) -> None:
-        """Send a message; what is said before the line stands is sent once it does."""
+        """Send a message; keep it until the socket is connected."""
         data = json.dumps([kind, fields]).encode() + b"\n"
         if self._transport is None:
             self._unsaid.append(data)
@@ -115,12 +115,12 @@ _GROUPS = ((CA_FILE, CA_FOLDER), (CLIENT_CERTS,), (PROXY_LOGIN,))
 
 
 def inherited(values: Mapping[str, str]) -> dict[str, str]:
-    """The variable that hands these options on."""
+    """Return the variable that passes these options on."""
     return {OPTIONS_VARIABLE: json.dumps(dict(values))}
 
 
 def inherit(options: AddonOptions, environment: MutableMapping[str, str]) -> None:
-    """Take the variable, if there is one, and set what the user has not set."""
+    """Read the variable, if there is one, and set options that the user has not set."""
     values: dict[str, str] = json.loads(environment.pop(OPTIONS_VARIABLE, "{}"))
     for names in _GROUPS:
         if all(getattr(options, name, None) is None for name in names):

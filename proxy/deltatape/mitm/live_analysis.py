@@ -1,4 +1,4 @@
-"""Analyses exchanges as they end: the live lines of the gateway. Needs all of deltatape."""
+"""Analyse exchanges as they end, as the gateway does. Imports all of deltatape."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from deltatape.tape.encode import payload_record
 
 
 class MitmAnalyzer:
-    """See `live.Live`."""
+    """Analyses exchanges in a thread; see `addon_log.LiveObserver`."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.with_findings: int | None = 0

@@ -1,4 +1,4 @@
-"""mitmproxy as a process of ours, with the addon.
+"""Run mitmproxy with the addon as a child process.
 
 A process, not a library: its pins and its loop stay apart, and a mitmproxy of another environment
 does as well. It is found beside this Python, else on PATH. It runs in a session of its own, so that
@@ -59,7 +59,7 @@ class MitmOptions:
 
     @property
     def proxy(self) -> Proxy | None:
-        """The company's, behind mitmproxy; not mitmproxy itself, should its variable be set."""
+        """Return the corporate proxy behind mitmproxy, unless the variable names mitmproxy."""
         proxy = self.outbound.https_proxy
         if self.upstream is not None or proxy is None:
             return None
@@ -95,26 +95,26 @@ class MitmdumpResult:
 
 
 class MitmObserver(Protocol):
-    """Who is told what happens, on the loop's thread."""
+    """Receives the messages, on the loop's thread."""
 
     def line(self, text: str) -> None:
-        """Something to tell the user."""
+        """Show a line to the user."""
 
     def traffic(self, what: str) -> None:
-        """The first connection came (`client`), or the first request to be taped (`exchange`)."""
+        """Report the first connection (`client`) or the first taped request (`exchange`)."""
 
     def passed(self, host: str) -> None:
-        """Somebody goes to this host, undecrypted and not taped."""
+        """Report a host whose traffic passes undecrypted and untaped."""
 
     def alarm(self, problem: str) -> None:
-        """Taping is in trouble."""
+        """Report a problem with taping."""
 
     def stopping(self, active: int) -> None:
-        """This many streams may go on for a while."""
+        """Report how many streams may go on for a while."""
 
 
 def find_mitmdump(environment: Mapping[str, str]) -> str:
-    """The program: of this Python's environment, else of PATH.
+    """Return the path of the program, in this Python's environment or in PATH.
 
     Raises:
         UsageError: there is none.
@@ -133,7 +133,7 @@ def find_mitmdump(environment: Mapping[str, str]) -> str:
 
 
 def arguments(options: MitmOptions) -> list[str]:
-    """What mitmdump is given. It calls upstream when there is something to send, not before."""
+    """Return mitmdump's arguments. It connects upstream only when there is something to send."""
     return [
         *("--quiet", "--mode", _mode(options)),
         *("--listen-host", options.host, "--listen-port", str(options.port)),
@@ -167,7 +167,7 @@ class Mitmdump:
         self._stopping = False
 
     async def start(self, options: MitmOptions, environment: Mapping[str, str]) -> Started:
-        """Run it until it listens.
+        """Start it, and wait until it listens.
 
         Raises:
             UsageError: it cannot; with what it said.
@@ -216,7 +216,7 @@ class Mitmdump:
         )
 
     async def _until_written(self, ca: Path) -> None:
-        """Where mitmproxy runs for the first time, it makes its CA after it listens."""
+        """Wait for the CA, which mitmproxy writes on its first run after it listens."""
         assert self._output is not None
         deadline = asyncio.get_running_loop().time() + START_S
         while not os.path.isfile(ca) and not self._output.done():  # noqa: ASYNC240, PTH113 - quick
@@ -226,7 +226,7 @@ class Mitmdump:
             await asyncio.sleep(_LOOK_S)
 
     async def _relay(self, output: asyncio.StreamReader | None) -> None:
-        """What mitmproxy itself has to say, until it ends."""
+        """Pass on mitmproxy's own output until it ends."""
         assert output is not None
         while line := await _next_line(output):
             text = line.decode("utf-8", "replace").rstrip()
@@ -256,11 +256,11 @@ class Mitmdump:
                 pass  # said by the addon of another version
 
     def log(self, stream: str, data: bytes) -> None:
-        """Put what a child printed on the tape; `stream` is a `LogStream`."""
+        """Put a child's output on the tape; `stream` is a `LogStream`."""
         self._line.say(AddonCommand.LOG, **log_order(stream, data))
 
     def stop(self, reason: str, code: int | None, grace_s: float) -> None:
-        """Ask it to end: streams may go on for `grace_s`. Again: at once."""
+        """Ask it to end: streams may go on for `grace_s`. A second call ends it at once."""
         if self._stopping:
             grace_s = 0.0
         self._stopping = True
@@ -272,7 +272,7 @@ class Mitmdump:
         await self._process.wait()
 
     async def ended(self, within_s: float) -> MitmdumpResult:
-        """Wait for the end, at most this long and then some; then it is killed."""
+        """Wait for the end; kill it some time after `within_s`."""
         assert self._process is not None
         assert self._output is not None
         try:
@@ -297,7 +297,7 @@ class Mitmdump:
         )
 
     async def kill(self) -> None:
-        """End it at once, and what it may have started."""
+        """Kill it at once, with the processes that it started."""
         assert self._process is not None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -305,7 +305,7 @@ class Mitmdump:
 
 
 async def _next_line(output: asyncio.StreamReader) -> bytes:
-    """A line with its end, or what there is of one too long to keep; empty at the end."""
+    """Return a line with its end, or the part of one too long to keep; empty at the end."""
     try:
         return await output.readuntil()
     except asyncio.IncompleteReadError as rest:

@@ -1,4 +1,4 @@
-"""mitmproxy's hooks: each does one thing of a `MitmRun`.
+"""mitmproxy's hooks: each calls one method of a `MitmRun`.
 
 What is not taped passes undecrypted, and bodies that are not taped pass as they come. Where
 mitmproxy has one fixed upstream everything is taped, else what goes to the hosts of LLM providers.
@@ -47,14 +47,14 @@ class Proxyserver(Protocol):
     """mitmproxy's own addon that listens."""
 
     def listen_addrs(self) -> Sequence[Address]:
-        """Where it listens."""
+        """Return its listening addresses."""
 
 
 class Addons(Protocol):
     """mitmproxy's addons."""
 
     def get(self, name: str) -> Proxyserver:
-        """The addon of that name."""
+        """Return the addon of that name."""
 
 
 class Master(Protocol):
@@ -63,7 +63,7 @@ class Master(Protocol):
     addons: Addons
 
     def shutdown(self) -> None:
-        """End it, in good order."""
+        """End mitmproxy regularly."""
 
 
 class AddonContext(Protocol):
@@ -74,7 +74,7 @@ class AddonContext(Protocol):
 
 
 class MitmRecorder:
-    """See the module.
+    """The addon: receives mitmproxy's hooks.
 
     Args:
         ctx: mitmproxy's.
@@ -97,7 +97,7 @@ class MitmRecorder:
     # Life.
 
     def load(self, loader: Loader) -> None:
-        """Tell mitmproxy the options; load what takes long before it listens."""
+        """Register the options; import what takes long before mitmproxy listens."""
         self._make_live = find_live()
         inherit(self._ctx.options, os.environ)
         loader.add_option(
@@ -120,7 +120,7 @@ class MitmRecorder:
         )
 
     def configure(self, updated: Iterable[str]) -> None:
-        """Take the options."""
+        """Read the options."""
         if "deltatape_hosts" in updated:
             try:
                 self._hosts = Hosts(self._ctx.options.deltatape_hosts)
@@ -128,7 +128,7 @@ class MitmRecorder:
                 raise self._refuse(str(error)) from None
 
     def _taping(self) -> MitmRun | None:
-        """The run: from the first thing that happens on, which may be before `running`."""
+        """Return the run, created by the first event, which may precede `running`."""
         if self._run is None and not self._over:
             self._voice = find_voice(os.environ, self._heard, self._ctx.master.shutdown)
             folder = _folder(self._ctx.options.deltatape_to)
@@ -138,11 +138,11 @@ class MitmRecorder:
         return self._run
 
     def _patience_s(self) -> float:
-        """After how much silence mitmproxy ends a connection; version 11 has no option for it."""
+        """Return mitmproxy's timeout for silent connections; version 11 has no option for it."""
         return float(getattr(self._ctx.options, _PATIENCE, DEFAULT_PATIENCE_S))
 
     async def running(self) -> None:
-        """It listens."""
+        """Report that mitmproxy listens."""
         run = self._taping()
         if run is None:
             return
@@ -161,7 +161,7 @@ class MitmRecorder:
         )
 
     def _heard(self, kind: str, fields: Fields) -> None:
-        """What the deltatape that started this mitmproxy says."""
+        """Handle a message of the deltatape that started this mitmproxy."""
         if self._run is None:
             return
         if kind == AddonCommand.LOG:
@@ -175,7 +175,7 @@ class MitmRecorder:
             )
 
     async def done(self) -> None:
-        """It ends."""
+        """Close the tape when mitmproxy ends."""
         self._over = True
         run, self._run = self._run, None
         if run is not None:
@@ -184,7 +184,7 @@ class MitmRecorder:
     # Connections.
 
     def client_connected(self, client: ClientConnection) -> None:
-        """Where there is one upstream, everybody comes for what is taped."""
+        """Count a client; with a single upstream all clients count."""
         run = self._taping()
         if run is None:
             return
@@ -194,7 +194,7 @@ class MitmRecorder:
             run.client(client.id)
 
     def _is_new(self, what: str) -> bool:
-        """Whether this is to be told: the first time, and while few things were."""
+        """Return whether to report this: the first time, up to a limit."""
         if what in self._told or len(self._told) >= MAX_REPORTED:
             return False
         self._told.add(what)
@@ -209,13 +209,13 @@ class MitmRecorder:
             self._run.server_left(data.server.id)
 
     def http_connect(self, flow: Flow) -> None:
-        """A client wants to go somewhere."""
+        """Note the target of a CONNECT request."""
         run = self._taping()
         if run is not None and self._hosts.has(flow.request.host):
             run.client(flow.client_conn.id)
 
     def tls_clienthello(self, data: ClientHelloData) -> None:
-        """Whether to look into what follows."""
+        """Decide whether to decrypt a connection."""
         context = data.context
         reverse = context.client.proxy_mode.type_name == REVERSE
         if reverse or self._ctx.options.deltatape_decrypt_others:
@@ -229,7 +229,7 @@ class MitmRecorder:
             self._voice.say(AddonMessage.PASSED, host=names[0])
 
     def tls_failed_client(self, data: TlsData) -> None:
-        """An application that does not trust mitmproxy's certificate; told once per host."""
+        """Report once per host that an application does not trust mitmproxy's certificate."""
         host = data.conn.sni or str((data.context.server.address or ("the proxy",))[0])
         if self._is_new(f"distrust {host}"):
             self._voice.say(
@@ -241,7 +241,7 @@ class MitmRecorder:
     # Exchanges.
 
     def requestheaders(self, flow: Flow) -> None:
-        """A request's head has come."""
+        """Begin an exchange with its request's head."""
         run = self._taping()
         if run is not None and self._is_taped(flow):
             if self._is_new("exchange"):
@@ -251,24 +251,24 @@ class MitmRecorder:
             flow.request.stream = flow.request.stream or True
 
     def request(self, flow: Flow) -> None:
-        """A request is whole."""
+        """End a request."""
         if self._run is not None:
             self._run.request_end(flow)
 
     def responseheaders(self, flow: Flow) -> None:
-        """A response's head has come."""
+        """Begin a response with its head."""
         if self._run is not None and self._is_taped(flow):
             self._run.response(flow)
         elif flow.response is not None and not self._ctx.options.deltatape_decrypt_others:
             flow.response.stream = flow.response.stream or True
 
     def response(self, flow: Flow) -> None:
-        """A response is whole."""
+        """End a response."""
         if self._run is not None:
             self._run.complete(flow)
 
     def error(self, flow: Flow) -> None:
-        """An exchange ended otherwise."""
+        """End an exchange that failed."""
         if self._run is not None:
             self._run.failed(flow)
 

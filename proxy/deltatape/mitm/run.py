@@ -1,4 +1,4 @@
-"""What there is while mitmproxy runs: the tape, the exchanges that go on, the watch."""
+"""The state while mitmproxy runs: the tape, open exchanges, the watchdog."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ NEARLY = 0.99
 
 
 class MitmRun:
-    """See the module; needs a running loop.
+    """One run of mitmproxy; needs a running loop.
 
     Args:
         folder: for the tape.
@@ -84,7 +84,7 @@ class MitmRun:
         )
 
     def alarm(self, problem: str) -> None:
-        """Taping is in trouble; may come from another thread."""
+        """Report a problem with taping; any thread may call it."""
         self._voice.say(AddonMessage.ALARM, text=problem)
 
     def _tick(self) -> None:
@@ -97,32 +97,32 @@ class MitmRun:
     # Connections.
 
     def client(self, ident: str) -> None:
-        """A client has come for something that is taped; said once."""
+        """Report a client of a taped host, once."""
         if ident not in self._clients:
             self._connections += 1
             self._clients[ident] = self._connections
             self.book.client(self._connections, ClientState.OPENED)
 
     def client_left(self, ident: str) -> None:
-        """A client has left, whatever it had come for."""
+        """Forget a client that has disconnected."""
         number = self._clients.pop(ident, None)
         if number is not None:
             self.book.client(number, ClientState.CLOSED)
 
     def _reused(self, server: Server) -> bool:
-        """Whether an upstream connection serves again."""
+        """Return whether an upstream connection is used again."""
         again = server.id in self._served
         self._served.add(server.id)
         return again
 
     def server_left(self, ident: str) -> None:
-        """An upstream connection is over."""
+        """Forget an upstream connection."""
         self._served.discard(ident)
 
     # Exchanges.
 
     def begin(self, flow: Flow) -> None:
-        """A request has come; what it and its response pass through is set."""
+        """Begin an exchange and set the stream filters of its bodies."""
         tape = self.book.current
         self.client(flow.client_conn.id)
         tape.exchanges += 1
@@ -144,19 +144,19 @@ class MitmRun:
             flow.request.stream = passage.upload(flow, self._reused)
 
     def request_end(self, flow: Flow) -> None:
-        """The request is whole."""
+        """End the request."""
         if passage := self._passages.get(flow.id):
             passage.request_end(flow)
 
     def response(self, flow: Flow) -> None:
-        """The response's head has come."""
+        """Tape the response's head."""
         passage, response = self._passages.get(flow.id), flow.response
         if passage is not None and response is not None:
             passage.response(flow, response)
             response.stream = passage.download(flow, response)
 
     def complete(self, flow: Flow) -> None:
-        """The response is whole."""
+        """End a complete exchange."""
         passage = self._passages.get(flow.id)
         if passage is None:
             return
@@ -169,7 +169,7 @@ class MitmRun:
         self._end(flow, passage, EndReason.COMPLETE, "")
 
     def failed(self, flow: Flow) -> None:
-        """The exchange ended otherwise."""
+        """End a failed exchange."""
         passage = self._passages.get(flow.id)
         if passage is None:
             return
@@ -205,7 +205,7 @@ class MitmRun:
             then()
 
     async def stop(self, reason: str, code: int | None) -> None:
-        """End what goes on, and the tape."""
+        """End open exchanges, then the tape."""
         self._ticker.cancel()
         for passage in self._passages.values():
             passage.end(EndReason.STOPPED, "mitmproxy ended")
@@ -228,7 +228,7 @@ def _call_later(loop: asyncio.AbstractEventLoop, delay_s: float, call: Callable[
 
 
 def _said(flow: Flow, reason: EndReason) -> str:
-    """`POST /v1/chat/completions 200 complete`; without what would be masked in the target."""
+    """Return `POST /v1/chat/completions 200 complete`, with credentials masked."""
     path = flow.request.data.path.partition(b"?")[0].decode("ascii", "backslashreplace")
     shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in path)
     status = flow.response.status_code if flow.response is not None else "no response"

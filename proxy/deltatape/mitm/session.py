@@ -1,4 +1,4 @@
-"""A run of mitmproxy from beginning to end: until a signal ends it, or around a command."""
+"""Run mitmproxy until a signal ends it, or around a command."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ Tell = Callable[[str], None]
 
 
 class RunObserver:
-    """See `mitmdump.MitmObserver`.
+    """Prints a run's messages; see `mitmdump.MitmObserver`.
 
     Attributes:
         trouble: whether anything could not be taped.
@@ -73,7 +73,7 @@ class RunObserver:
             )
 
     def remind(self, url: str) -> None:
-        """Say what to look at when nothing has been taped for a while."""
+        """Print what to check if nothing has been taped for a while."""
         if "exchange" in self._seen:
             return
         waited = f"nothing to tape for {NO_TRAFFIC_S:.0f} s"
@@ -93,7 +93,7 @@ class RunObserver:
         return f"passed undecrypted, not taped: {shown}{more}; --hosts NAME tapes one"
 
     def summarise(self, ended: MitmdumpResult, started: Started) -> None:
-        """The last words."""
+        """Print the last lines."""
         if not ended.in_order:
             self.trouble = True
             self._tell(
@@ -121,7 +121,7 @@ class RunObserver:
 
 
 def introduce(started: Started, options: MitmOptions, *, alone: bool) -> Iterator[str]:
-    """The first lines: where it tapes and what it looks into; `alone`: no command is run."""
+    """Yield the first lines: what is taped and decrypted; `alone`: no command is run."""
     by = f"deltatape {__version__} is recording by mitmproxy {started.version}"
     yield by + ("; Ctrl-C ends the tape" if alone else "")
     yield f"  tape     {started.tape or 'none: see above'}"
@@ -135,7 +135,7 @@ def introduce(started: Started, options: MitmOptions, *, alone: bool) -> Iterato
 
 
 def _through(options: MitmOptions) -> Iterator[str]:
-    """The company's proxy, where there is one."""
+    """Yield a line about the corporate proxy, if there is one."""
     if options.proxy is None:
         return
     yield f"  through  {options.proxy.url} ({options.proxy.variable})"
@@ -143,7 +143,7 @@ def _through(options: MitmOptions) -> Iterator[str]:
 
 
 def _not_through(outbound: OutboundSettings, upstream: str) -> Iterator[str]:
-    """The proxy that would have been asked, did mitmproxy ask any in front of one upstream."""
+    """Yield a line about a proxy that mitmproxy does not use before a single upstream."""
     parts = urlsplit(upstream)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     proxy = outbound.proxy_for(parts.scheme, parts.hostname or "", port)
@@ -155,7 +155,7 @@ def _not_through(outbound: OutboundSettings, upstream: str) -> Iterator[str]:
 
 
 def what_to_set(started: Started, options: MitmOptions, bundle: Path | None) -> Iterator[str]:
-    """What an application that deltatape does not start needs.
+    """Yield what to set for an application that deltatape does not start.
 
     Args:
         started: where it listens.
@@ -178,7 +178,7 @@ def what_to_set(started: Started, options: MitmOptions, bundle: Path | None) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MitmRunResult:
-    """What a run was. `trouble`: something could not be taped."""
+    """The result of a run. `trouble`: something could not be taped."""
 
     ended: MitmdumpResult
     trouble: bool
@@ -224,7 +224,7 @@ async def serve_child(
     tell: Tell,
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[int, MitmRunResult]:
-    """Run a command behind mitmproxy; its exit code as `child.child.run_child` gives it.
+    """Run a command behind mitmproxy; return its exit code as `child.child.run_child` does.
 
     Args:
         argv: the command, >= 1 item.
@@ -261,7 +261,7 @@ async def serve_child(
 def _environment_of_child(
     started: Started, options: MitmOptions, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """What leads a command to mitmproxy, and has it trust what it says."""
+    """Return the variables by which a command uses and trusts mitmproxy."""
     bundle = ca_bundle(started.ca, state_folder(environment), environment)
     ours = {**environment, **variables(started.url, bundle, environment)}
     return ours if options.proxy is None else {**ours, **past(environment)}
@@ -274,7 +274,7 @@ def _bundle(started: Started, options: MitmOptions, environment: Mapping[str, st
 
 
 async def _first(signals: Signals, mitmdump: Mitmdump) -> str:
-    """The name of the signal that came, or that mitmproxy is gone."""
+    """Return the first signal's name, or that mitmproxy has ended."""
     signalled = asyncio.ensure_future(signals.wait())
     gone = asyncio.ensure_future(mitmdump.gone())
     await asyncio.wait((signalled, gone), return_when=asyncio.FIRST_COMPLETED)

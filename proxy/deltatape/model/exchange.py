@@ -284,7 +284,7 @@ def _untaped_request(url: str, body: bytes | Mapping[str, object] | None) -> Req
 
 
 def header(headers: Headers, name: str) -> bytes | None:
-    """The value of the first field called `name` (any case); None if absent or masked."""
+    """Return the value of the first field called `name` (any case); None if absent or masked."""
     wanted = name.lower().encode()
     for key, value in headers:
         if key.lower() == wanted:

@@ -56,7 +56,7 @@ _SUREST_FIRST = tuple(Confidence)
 
 
 def weaker(one: Confidence, other: Confidence) -> Confidence:
-    """The less sure of the two."""
+    """Return the less sure of the two."""
     return max(one, other, key=lambda each: each.rank)
 
 

@@ -91,7 +91,7 @@ class RequestSummary:
         return (self.tool_choice or "auto").lower() not in _MAY_ANSWER
 
     def tool(self, name: str | None) -> ToolSpec | None:
-        """The offered tool called `name`, if any."""
+        """Return the offered tool called `name`, if any."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
 

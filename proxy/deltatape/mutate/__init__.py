@@ -1,4 +1,4 @@
-"""Defects seen in the wild, as small changes of healthy exchanges: the rest stays byte for byte."""
+"""Defects seen in practice, as small changes of healthy exchanges that keep all other bytes."""
 
 from deltatape.mutate import (
     app,

@@ -1,4 +1,4 @@
-"""What a mutator is: a defect that was seen in the wild, as a change of a healthy exchange."""
+"""Mutators: defects that were seen in practice, as changes of a healthy exchange."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class MutationChoices(Protocol):
     """Makes the choices of a mutator."""
 
     def choose(self, number: int) -> int:
-        """One of 0 to `number` - 1; `number` >= 1."""
+        """Return one of 0 to `number` - 1; `number` >= 1."""
 
 
 Change: TypeAlias = Callable[[MutableExchange, MutationChoices], None]
@@ -43,11 +43,11 @@ class Mutator:
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """The names of those whose streams it can change."""
+        """Return the names of the dialects whose streams it can change."""
         return tuple(each.name for each in DIALECTS if self.suits(each.traits))
 
     def mutate(self, exchange: Exchange, chance: MutationChoices) -> Exchange | None:
-        """`exchange` with the defect, all else byte for byte as it was; None if it has no place.
+        """Return `exchange` with the defect, all other bytes unchanged; None if it has no place.
 
         Args:
             exchange: healthy; of any other, something comes out or None, too.
@@ -61,7 +61,7 @@ class Mutator:
 
 
 def indexed(traits: Traits) -> bool:
-    """Whether every delta of a call has an index."""
+    """Return whether every delta of a call has an index."""
     return traits.policy.indexes
 
 
@@ -71,7 +71,7 @@ def mutator(
     shapes: tuple[EventShape, ...],
     also: Callable[[Traits], bool] = lambda _: True,
 ) -> Callable[[Change], Mutator]:
-    """Makes a mutator of a function, whose docstring becomes the summary.
+    """Make a mutator of a function, whose docstring becomes the summary.
 
     Args:
         name: see `Mutator`.
@@ -103,7 +103,6 @@ class SeededChoices:
         self._state = seed & _MASK
 
     def choose(self, number: int) -> int:
-        """See `MutationChoices.choose`."""
         self._state = (self._state + _STEP) & _MASK
         mixed = self._state
         mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -116,5 +115,5 @@ _ENDINGS = (None, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET)
 
 
 def cut_before(draft: MutableExchange, place: int, chance: MutationChoices) -> None:
-    """Ends the body in front of the unit number `place`, which is not the first."""
+    """End the body before the unit number `place`, which is not the first."""
     draft.cut_after(draft.units[place - 1], reason=_ENDINGS[chance.choose(len(_ENDINGS))])

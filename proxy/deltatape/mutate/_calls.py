@@ -1,4 +1,4 @@
-"""The tool calls of a draft, with every place at which the wire says their arguments.
+"""Find the tool calls of a draft, with every place of their arguments.
 
 Shape decides, not a name of a dialect: entries of `choices[].delta.tool_calls` (chat), items and
 their deltas by `item_id` or `output_index` (Responses), blocks by index (Messages and Converse).
@@ -17,19 +17,19 @@ from deltatape.wire.json_value import parse
 
 
 class ArgumentsPiece(NamedTuple):
-    """A string of the wire that holds (a piece of) a call's arguments."""
+    """A string on the wire with (a piece of) a call's arguments."""
 
     unit: MutableEvent
     path: Path
 
     @property
     def text(self) -> str:
-        """What it says; "" if it is no string."""
+        """Return its text; "" if it is no string."""
         found = at(self.unit.value, *self.path)
         return found if isinstance(found, str) else ""
 
     def write(self, text: str) -> None:
-        """Has it say `text`."""
+        """Replace its text."""
         self.unit.put_text(self.path, text)
 
 
@@ -46,11 +46,11 @@ class CallSite:
 
     @property
     def text(self) -> str:
-        """The arguments."""
+        """Return the arguments."""
         return "".join(piece.text for piece in self.pieces)
 
     def splice(self, start: int, end: int, text: str) -> None:
-        """Replaces `[start, end)` of the arguments, which are cut into pieces as before."""
+        """Replace `[start, end)` of the arguments; the pieces keep their boundaries."""
         new = self.text[:start] + text + self.text[end:]
         ends = list(accumulate(len(piece.text) for piece in self.pieces))
         holder = next((place for place, stop in enumerate(ends) if start < stop), None)
@@ -68,14 +68,14 @@ class CallSite:
         self.repeat(new)
 
     def spread(self, text: str) -> None:
-        """Has the pieces say `text`, in about equal parts."""
+        """Spread `text` over the pieces, in about equal parts."""
         number = len(self.pieces)
         for place, piece in enumerate(self.pieces):
             piece.write(text[place * len(text) // number : (place + 1) * len(text) // number])
         self.repeat(text)
 
     def repeat(self, text: str) -> None:
-        """Has the copies say `text`."""
+        """Write `text` into the copies."""
         for copy in self.copies:
             copy.write(text)
 
@@ -89,24 +89,24 @@ class ChatCallEntry(NamedTuple):
     """Place of its choice in the event."""
 
     def says(self, *path: str) -> object:
-        """What it says at `path`."""
+        """Return the value at `path`."""
         return at(self.unit.value, *self.path, *path)
 
     def put(self, path: Path, source: str) -> None:
-        """Sets what is at `path` in it."""
+        """Set the value at `path`."""
         self.unit.put((*self.path, *path), source)
 
     def put_text(self, path: Path, text: str) -> None:
-        """Sets what is at `path` in it to a string."""
+        """Set the value at `path` to a string."""
         self.unit.put_text((*self.path, *path), text)
 
     def drop(self, *path: str) -> None:
-        """Removes what is at `path` in it."""
+        """Remove the value at `path`."""
         self.unit.drop((*self.path, *path))
 
     @property
     def arguments(self) -> ArgumentsPiece:
-        """Where it says arguments."""
+        """Return the place of its arguments."""
         return ArgumentsPiece(self.unit, (*self.path, "function", "arguments"))
 
 
@@ -121,12 +121,12 @@ class ChatCall(CallSite):
 
     @property
     def later(self) -> list[ChatCallEntry]:
-        """The entries behind the first."""
+        """Return the entries after the first."""
         return self.entries[1:]
 
 
 def entries(draft: MutableExchange) -> Iterator[ChatCallEntry]:
-    """All entries, in wire order."""
+    """Yield all entries, in wire order."""
     for unit in draft.units:
         for choice, told in enumerate(listed(unit.value, "choices")):
             for place, entry in enumerate(listed(told, "delta", "tool_calls")):
@@ -137,7 +137,7 @@ def entries(draft: MutableExchange) -> Iterator[ChatCallEntry]:
 
 
 def chat_calls(draft: MutableExchange) -> list[ChatCall]:
-    """The calls of a chat completion, in order of opening."""
+    """Return the calls of a chat completion, in order of opening."""
     found: list[ChatCall] = []
     open_: dict[tuple[str, str], ChatCall] = {}
     for entry in entries(draft):
@@ -168,7 +168,7 @@ _ITEM = ("response.output_item.added", "response.output_item.done")
 
 
 def response_calls(draft: MutableExchange) -> list[CallSite]:
-    """The calls of a Responses stream, in order of opening; only those that are opened."""
+    """Return the opened calls of a Responses stream, in order of opening."""
     found: dict[object, CallSite] = {}
     for unit in draft.units:
         kind, item = at(unit.value, "type"), at(unit.value, "item")
@@ -189,7 +189,7 @@ def response_calls(draft: MutableExchange) -> list[CallSite]:
 
 
 def message_calls(draft: MutableExchange) -> list[CallSite]:
-    """The calls of a Messages stream, in order of opening."""
+    """Return the calls of a Messages stream, in order of opening."""
     found: dict[object, CallSite] = {}
     for unit in draft.units:
         key = str(at(unit.value, "index"))
@@ -202,7 +202,7 @@ def message_calls(draft: MutableExchange) -> list[CallSite]:
 
 
 def converse_calls(draft: MutableExchange) -> list[CallSite]:
-    """The calls of a Converse stream, in order of opening."""
+    """Return the calls of a Converse stream, in order of opening."""
     found: dict[object, CallSite] = {}
     for unit in draft.units:
         key = str(at(unit.value, "contentBlockIndex"))
@@ -217,13 +217,13 @@ def converse_calls(draft: MutableExchange) -> list[CallSite]:
 
 
 def calls(draft: MutableExchange) -> list[CallSite]:
-    """The calls of whatever streams arguments piece by piece."""
+    """Return the calls of any dialect that streams arguments in pieces."""
     every = (chat_calls(draft), response_calls(draft), message_calls(draft), converse_calls(draft))
     return [call for found in every for call in found]
 
 
 def echoed(piece: ArgumentsPiece) -> ArgumentsPiece:
-    """The same piece in a new event that says nothing else of a chat completion."""
+    """Return the same piece in a new event without other content."""
     unit, path = piece.unit.like(), piece.path
     if path[-2:] != ("function", "arguments"):
         return ArgumentsPiece(unit, path)
@@ -235,7 +235,7 @@ def echoed(piece: ArgumentsPiece) -> ArgumentsPiece:
 
 
 def remove_entry(entry: ChatCallEntry) -> None:
-    """Takes an entry out, the last of its event first, and with it an event that says no more."""
+    """Remove an entry, the last of its event first, with an event that is then empty."""
     unit, path = entry.unit, entry.path
     unit.drop(path)
     if listed(unit.value, *path[:-1]):
@@ -255,7 +255,7 @@ _SCHEMAS = (("parameters",), ("input_schema",), ("inputSchema", "json"))
 
 
 def needs(exchange: Exchange, name: str) -> bool | None:
-    """Whether the tool called `name` has parameters that are required; None if unknown."""
+    """Return whether the tool `name` has required parameters; None if unknown."""
     for tool in _tools(exchange):
         if at(tool, "name") == name:
             for path in _SCHEMAS:
@@ -265,7 +265,7 @@ def needs(exchange: Exchange, name: str) -> bool | None:
 
 
 def _tools(exchange: Exchange) -> Iterator[object]:
-    """The tools of the request, without what some APIs wrap them in."""
+    """Yield the tools of the request, unwrapped."""
     asked = parse(exchange.request.body.decode(errors="replace")).value
     for tool in (*listed(asked, "tools"), *listed(asked, "toolConfig", "tools")):
         yield at(tool, "function") or at(tool, "toolSpec") or tool

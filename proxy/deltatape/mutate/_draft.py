@@ -1,4 +1,4 @@
-"""An exchange that is being changed: its events, and how changes go back into reads and times.
+"""A mutable exchange: its events, and how changes map back to reads and times.
 
 Bytes stay in the read that they came in (see `OffsetMap`). The count of bytes and the digest in
 `end` are those of the new body, and so is a `content-length`.
@@ -25,7 +25,7 @@ _NO_CODING = frozenset({None, b"identity"})
 
 
 class BodyEdit(NamedTuple):
-    """`[start, end)` of the body becomes `data`."""
+    """Replace `[start, end)` of the body by `data`."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class BodyEdit(NamedTuple):
 
 
 class OffsetMap:
-    """Where offsets of a body are after edits."""
+    """Maps offsets of a body to those after edits."""
 
     def __init__(self, edits: Sequence[BodyEdit]) -> None:
         self._edits = edits
@@ -42,7 +42,7 @@ class OffsetMap:
         self._grown = [0, *accumulate(grown)]
 
     def at(self, offset: int) -> int:
-        """The offset that was `offset`."""
+        """Return the new offset of `offset`."""
         if offset == 0:
             return 0
         done = bisect_right(self._places, (offset, offset))
@@ -52,7 +52,7 @@ class OffsetMap:
         return offset + self._grown[done]
 
     def read(self, read: Read, start: int, body: bytes) -> Read | None:
-        """The read that began at `start`; None if nothing of it is left.
+        """Return the read that began at `start`; None if nothing of it is left.
 
         Args: body: the new one.
         """
@@ -85,7 +85,7 @@ class MutableExchange:
 
     @classmethod
     def of(cls, exchange: Exchange) -> Self | None:
-        """The draft of `exchange`; None if its body cannot be rewritten: coded, or none."""
+        """Return the draft of `exchange`; None if its body cannot be rewritten: coded, or empty."""
         headers = exchange.response.headers if exchange.response else ()
         body = exchange.body
         if not body or header(headers, "content-encoding") not in _NO_CODING:
@@ -94,20 +94,20 @@ class MutableExchange:
 
     @property
     def is_sse(self) -> bool:
-        """Whether the body is server-sent events."""
+        """Return whether the body is server-sent events."""
         return is_sse(self._body)
 
     def add_after(self, unit: MutableEvent, *new: MutableEvent) -> None:
-        """Puts events behind `unit`."""
+        """Insert events after `unit`."""
         place = self.units.index(unit) + 1
         self.units[place:place] = new
 
     def add_before(self, unit: MutableEvent, new: MutableEvent) -> None:
-        """Puts an event in front of `unit`."""
+        """Insert an event before `unit`."""
         self.units.insert(self.units.index(unit), new)
 
     def cut_after(self, unit: MutableEvent, *, reason: EndReason | None = None) -> None:
-        """Ends the body behind `unit`, in good order or for `reason`."""
+        """End the body after `unit`, regularly or for `reason`."""
         place = self.units.index(unit) + 1
         for later in self.units[place:]:
             later.removed = True
@@ -117,24 +117,24 @@ class MutableExchange:
         self.reason = reason
 
     def shorten(self, size: int) -> None:
-        """Leaves the last `size` bytes of the body out."""
+        """Remove the last `size` bytes of the body."""
         self.edit(len(self._body) - size, len(self._body), b"")
 
     def edit(self, start: int, end: int, data: bytes) -> None:
-        """Puts `data` in the place of `[start, end)` of the body, where no unit is changed."""
+        """Replace `[start, end)` of the body, where no unit is changed, by `data`."""
         self._raw.append(BodyEdit(start, end, data))
 
     def tail(self) -> bytes:
-        """The body from its last unit's data on: what follows the events, and their end."""
+        """Return the body from its last unit's data on."""
         last = self.units[-1]
         return self._body[(last.start or 0) :]
 
     def retime(self, times: Callable[[Read], int]) -> None:
-        """Has each read come when `times` says, in nanoseconds."""
+        """Set the time of each read to `times`, in nanoseconds."""
         self._times = times
 
     def result(self) -> Exchange | None:
-        """The changed exchange; None if nothing is changed."""
+        """Return the changed exchange; None if nothing is changed."""
         edits = tidy([*self._edits(), *self._raw])
         body = edited(self._body, edits)
         if body == self._body and self._times is None:
@@ -170,13 +170,13 @@ class MutableExchange:
             before = end
 
     def _joined(self, unit: MutableEvent, place: int, first: int) -> bytes:
-        """A new unit with what separates it from the others at `place`; they begin at `first`."""
+        """Return a new unit with its separators at `place`; the units begin at `first`."""
         if not is_array(self._body):
             return unit.on_wire()
         return unit.on_wire() + b"," if place == first else b"," + unit.on_wire()
 
     def _removal(self, own: list[MutableEvent], place: int, last: int) -> BodyEdit:
-        """A unit's bytes, and in an array a comma; `last` is the place of the last that stays."""
+        """Return a unit's removal, in an array with a comma; `last` is the last that stays."""
         unit = own[place]
         start = unit.start or 0
         end = start + len(unit.raw)
@@ -196,7 +196,7 @@ class MutableExchange:
                 yield found if self._times is None else found._replace(t_ns=self._times(found))
 
     def _ended(self, exchange: Exchange, body: bytes) -> Exchange:
-        """`exchange` with an end and a head that fit its body."""
+        """Return `exchange` with an ending and a head that fit its body."""
         end, response = exchange.end, exchange.response
         if end is not None:
             lag_ns = end.t_ns - max((read.t_ns for read in self.exchange.reads), default=0)
@@ -221,7 +221,7 @@ def _sized(name: bytes, value: HeaderValue, size: bytes) -> HeaderValue:
 
 
 def tidy(edits: Iterable[BodyEdit]) -> list[BodyEdit]:
-    """Edits in order; of two that overlap, the latter begins where the former ends."""
+    """Return edits in order; of two that overlap, the latter begins where the former ends."""
     found: list[BodyEdit] = []
     for start, end, data in sorted(edits, key=lambda edit: edit[:2]):
         floor = found[-1].end if found else 0
@@ -230,7 +230,7 @@ def tidy(edits: Iterable[BodyEdit]) -> list[BodyEdit]:
 
 
 def narrowed(start: int, old: bytes, new: bytes) -> BodyEdit:
-    """The smallest edit that makes `new` of the `old` bytes at `start`."""
+    """Return the smallest edit that turns the `old` bytes at `start` into `new`."""
     limit = min(len(old), len(new))
     head = next((at for at in range(limit) if old[at] != new[at]), limit)
     room = limit - head
@@ -239,7 +239,7 @@ def narrowed(start: int, old: bytes, new: bytes) -> BodyEdit:
 
 
 def edited(body: bytes, edits: Sequence[BodyEdit]) -> bytes:
-    """The body after `edits`."""
+    """Return the body after `edits`."""
     parts, at = [], 0
     for start, end, data in edits:
         parts += [body[at:start], data]

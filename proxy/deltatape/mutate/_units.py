@@ -1,4 +1,4 @@
-"""A body as events whose data can be rewritten, each in the framing and spelling it came in.
+"""A body as events whose data can be rewritten, keeping framing and spelling.
 
 Four framings: server-sent events, JSON lines, one JSON array, Amazon's binary messages (their
 checksums are made anew; of messages that carry base64 under `bytes`, the data is what that says).
@@ -34,7 +34,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 class MutableEvent:
-    """An event of the body: as it came, and as it is to be.
+    """An event of the body, before and after changes.
 
     Attributes:
         start: where it begins in the body; None if it was not in it.
@@ -44,7 +44,7 @@ class MutableEvent:
     """
 
     def __init__(self, start: int | None, raw: bytes, data: Span, type_: str) -> None:
-        """Args: data: where in `raw` the text of the event is."""
+        """Args: data: the span of the event's text in `raw`."""
         self.start = start
         self.raw = raw
         self.type = type_
@@ -57,12 +57,12 @@ class MutableEvent:
 
     @property
     def data_span(self) -> Span:
-        """Where in `raw` the event's data is; of a binary message its whole payload."""
+        """Return the span of the event's data in `raw`; of a binary message its whole payload."""
         return self._data
 
     @property
     def text(self) -> str:
-        """The event's data."""
+        """Return the event's data."""
         return self._text
 
     @text.setter
@@ -72,51 +72,51 @@ class MutableEvent:
 
     @property
     def value(self) -> object:
-        """The JSON value of the data; None if it is none."""
+        """Return the JSON value of the data; None if it is not JSON."""
         if not self._parsed:
             self._value = parse(self._text).value
             self._parsed = True
         return self._value
 
     def put(self, path: Path, source: str) -> None:
-        """Sets what is at `path` of the data, see `json_edit.put`."""
+        """Set the value at `path` of the data, see `json_edit.put`."""
         if self.value is not None:
             self.text = put(self._text, path, source)
 
     def put_text(self, path: Path, text: str) -> None:
-        """Sets what is at `path` to a string."""
+        """Set the value at `path` to a string."""
         self.put(path, quoted(text, plain=self._text.isascii()))
 
     def drop(self, path: Path) -> None:
-        """Removes what is at `path`."""
+        """Remove the value at `path`."""
         if self.value is not None:
             self.text = drop(self._text, path)
 
     def append(self, path: Path, source: str) -> None:
-        """Adds an element to the array at `path`."""
+        """Add an element to the array at `path`."""
         if self.value is not None:
             self.text = append(self._text, path, source)
 
     def rename(self, name: str) -> None:
-        """Gives a server-sent event that says its type another one."""
+        """Change the type that a server-sent event names."""
         self._name = name
 
     def unnamed(self) -> None:
-        """Takes the line of a server-sent event that says its type."""
+        """Remove the line with the type of a server-sent event."""
         self._name = ""
 
     def source(self, path: Path) -> str:
-        """The source of what is at `path` of the data; "" if nothing is."""
+        """Return the source of the value at `path` of the data; "" if there is none."""
         return source_at(self._text, path) if self.value is not None else ""
 
     def like(self) -> "MutableEvent":
-        """Another event like this one, for a place behind it or in front."""
+        """Return a copy of this event, to be inserted beside it."""
         other = MutableEvent(None, self.raw, self._data, self.type)
         other.text = self._text
         return other
 
     def on_wire(self) -> bytes:
-        """The event as it is to be on the wire."""
+        """Return the changed event as bytes."""
         if self._text == self._original and self._name is None:
             return self.raw
         start, end = self._data
@@ -135,7 +135,7 @@ class MutableEvent:
 
 
 class BinaryMessage(MutableEvent):
-    """A binary message; its text is its payload, or what that carries."""
+    """A binary message; its text is its payload, or what the payload carries."""
 
     def __init__(self, start: int | None, raw: bytes, type_: str) -> None:
         payload = payload_span(raw)
@@ -148,7 +148,6 @@ class BinaryMessage(MutableEvent):
             self._text = self._original = carried
 
     def like(self) -> "BinaryMessage":
-        """See `MutableEvent.like`."""
         other = BinaryMessage(None, self.raw, self.type)
         other.text = self._text
         return other
@@ -164,7 +163,7 @@ class BinaryMessage(MutableEvent):
 
 
 def _decoded(carried: bytes) -> str | None:
-    """What base64 says, if encoding that gives the same base64 again."""
+    """Decode base64 that encodes to the same text again."""
     try:
         data = b64decode(carried)
     except Base64Error:
@@ -173,17 +172,17 @@ def _decoded(carried: bytes) -> str | None:
 
 
 def is_array(body: bytes) -> bool:
-    """Whether a body is taken for one JSON array."""
+    """Return whether a body is read as one JSON array."""
     return body.lstrip().startswith(b"[")
 
 
 def is_sse(body: bytes) -> bool:
-    """Whether a body is taken for server-sent events."""
+    """Return whether a body is read as server-sent events."""
     return not is_message(body) and not body.lstrip().startswith((b"[", b"{"))
 
 
 def units_of(body: bytes) -> list[MutableEvent]:
-    """The events of `body` that can be rewritten, in order."""
+    """Return the events of `body` that can be rewritten, in order."""
     if is_message(body):
         return _taken(EventStreamDecoder(), body, _message)
     if is_array(body):
@@ -217,7 +216,7 @@ def _element(body: bytes, event: Event) -> MutableEvent:
 
 
 def _server_sent(body: bytes, event: Event) -> MutableEvent | None:
-    """A server-sent event with its blank line; None if its data is not one line of UTF-8."""
+    """Return a server-sent event with its blank line; None if its data is not one line of UTF-8."""
     start, end = event.place.span
     if body[end - 1 : end + 1] == b"\r\n":
         end += 1  # the decoder's spans end behind the CR
@@ -229,7 +228,7 @@ def _server_sent(body: bytes, event: Event) -> MutableEvent | None:
 
 
 def kinds(units: list[MutableEvent]) -> Mapping[str, list[MutableEvent]]:
-    """The units by the `type` that their data says."""
+    """Group the units by the `type` in their data."""
     found: dict[str, list[MutableEvent]] = {}
     for unit in units:
         kind = unit.value.get("type") if isinstance(unit.value, dict) else None

@@ -1,4 +1,4 @@
-"""Defects of what the arguments of a call say."""
+"""Defects of the arguments of a call."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def args_empty_obj_prefix(draft: MutableExchange, _: MutationChoices) -> None:
 
 
 def _continue(piece: ArgumentsPiece) -> None:
-    """Takes out of an entry of `tool_calls` what opens a call."""
+    """Remove what opens a call from an entry of `tool_calls`."""
     entry = piece.path[:-2]
     if piece.path[-2:] == ("function", "arguments"):
         for path in (("id",), ("type",), ("function", "name")):

@@ -21,7 +21,7 @@ class _Finish(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The path of the finish reason."""
+        """Return the path of the finish reason."""
         return (*self.choice, "finish_reason")
 
 

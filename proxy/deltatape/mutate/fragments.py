@@ -1,4 +1,4 @@
-"""Defects of how arguments are cut into fragments, and of what they are written as."""
+"""Defects of the fragments of arguments, and of their JSON type."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""One request, answered from the tape by its timetable.
+"""Answer one request from the tape by its timetable.
 
 At most one timer per exchange. Each step is sent in a turn of the loop of its own, and when it
 follows shortly upon another, only once that was read, where the system tells so: else TCP would
@@ -42,7 +42,7 @@ class SendProgress:
 
 
 class PlayContext(Protocol):
-    """What one request needs of the player."""
+    """The player, as one request needs it."""
 
     hold_s: float
     renditions: Renditions
@@ -51,22 +51,22 @@ class PlayContext(Protocol):
     """Of the bodies that are read to their end, in bytes; no longer one can be on the tape."""
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
-        """The answer to a request that must not be served; None: it may."""
+        """Return the answer to a request that must not be served; None if it may be."""
 
     def continues(self, head: ParsedRequestHead) -> bool:
-        """Whether a client that waits for it is told to go on with its body."""
+        """Return whether to send 100 Continue to a client that expects it."""
 
     def find(self, asking: MatchQuery, play: "PlayHandler") -> Exchange | NoMatch:
-        """What is to be played as the answer; `play` knows how far that has come."""
+        """Return the exchange to play; `play` knows how far that has come."""
 
     def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
-        """The answer to a request that no exchange answers."""
+        """Return the answer to a request that no exchange answers."""
 
     def begun(self, play: "PlayHandler") -> None:
-        """A request is being answered."""
+        """Note that a request is being answered."""
 
     def ended(self, play: "PlayHandler") -> None:
-        """An answer is over."""
+        """Note that an answer has ended."""
 
 
 class PlayHandler:
@@ -92,7 +92,6 @@ class PlayHandler:
     # The request.
 
     def on_request(self, head: ParsedRequestHead) -> None:
-        """See `Handler.on_request`."""
         self._request = head
         self._shelf.begun(self)
         refusal = self._shelf.refused(head)
@@ -106,14 +105,12 @@ class PlayHandler:
                 self._client.write(_CONTINUE)
 
     def on_body(self, data: bytes) -> None:
-        """See `Handler.on_body`."""
         self._body = joined(self._body, data)
         if len(self._body) > self._shelf.longest:
             self._body = b""
             self._miss(self._too_long())
 
     def on_request_end(self, trailers: Fields) -> None:  # noqa: ARG002 - part of the protocol
-        """See `Handler.on_request_end`."""
         request = self._request
         assert request is not None
         asking = self._asking()
@@ -143,24 +140,22 @@ class PlayHandler:
         self._answer(self._shelf.missed(self._asking(), miss))
 
     def _answer(self, whole: bytes) -> None:
-        """Answer something else than an exchange."""
+        """Send an answer other than an exchange."""
         self._client.write(whole)
         self._finish(self._client.finish, keep_alive=False)
 
     def on_writable(self, *, writable: bool) -> None:
-        """See `Handler.on_writable`."""
         self._writable = writable
         if writable and self._timer is None and self._rendition is not None:
             self._play()
 
     def on_client_lost(self, *, was_reset: bool) -> None:  # noqa: ARG002 - part of the protocol
-        """See `Handler.on_client_lost`."""
         if self._timer is not None:
             self._timer.cancel()
         self._over()
 
     def stop(self) -> None:
-        """The player stops: cut what is playing."""
+        """Cut what is playing, because the player stops."""
         if self._timer is not None:
             self._timer.cancel()
         self._cut(hard=False)
@@ -199,7 +194,7 @@ class PlayHandler:
             self._end()
 
     def _until_read_s(self, now_s: float) -> float | None:
-        """How long to wait before the next look; None: what was sent last waits no more."""
+        """Return how long to wait before the next check; None if nothing waits."""
         if self._waiting_s is None and not self._follows_shortly(now_s):
             return None
         since_s = now_s if self._waiting_s is None else self._waiting_s
@@ -212,7 +207,7 @@ class PlayHandler:
         return 0.0 if waited_s < _SPIN_S else min(waited_s, _LONGEST_LOOK_S)
 
     def _follows_shortly(self, now_s: float) -> bool:
-        """Whether the step before may be unread: by its time, or since this one is late."""
+        """Return whether the client may not have read the step before yet."""
         if self._next == 0:
             return False
         assert self._rendition is not None
@@ -240,7 +235,7 @@ class PlayHandler:
         self._cut(hard=False)
 
     def _cut(self, *, hard: bool) -> None:
-        """End so that the client sees a cut: RST where FIN would look like a clean end."""
+        """End the connection so that the client sees a cut: by RST where FIN would look regular."""
         if hard or (self._rendition is not None and self._rendition.fin_completes):
             self._finish(self._client.reset)
         else:
@@ -257,7 +252,7 @@ class PlayHandler:
 
 
 def joined(body: bytes | bytearray, data: bytes) -> bytes | bytearray:
-    """A body with its next bytes; `body` is used up. One that comes at once is not copied."""
+    """Append data to a body, in place; the first data is not copied."""
     if not body:
         return data
     if isinstance(body, bytes):
@@ -267,7 +262,7 @@ def joined(body: bytes | bytearray, data: bytes) -> bytes | bytearray:
 
 
 def _gateway_answer(exchange: Exchange) -> bytes:
-    """What the gateway said when the upstream could not be reached."""
+    """Return the gateway's answer when the upstream could not be reached."""
     assert exchange.end is not None
     late = exchange.end.reason is EndReason.TIMEOUT
     return error_answer(

@@ -1,4 +1,4 @@
-"""How tapes are to be played, and what became of it: the player's terms."""
+"""Options of a player, and its report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class StagedExchange:
 
 
 class UnusedFault(NamedTuple):
-    """A fault that was asked for and struck nothing: it proves nothing.
+    """A requested fault that changed nothing, and therefore proves nothing.
 
     Attributes:
         fault: as it was written.
@@ -49,7 +49,7 @@ Stage: TypeAlias = Callable[[int, Exchange], StagedExchange]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReadBack:
-    """How a run is read back; see `run_check.RunCheck`."""
+    """How to read a run back; see `run_check.RunCheck`."""
 
     elsewhere: tuple[Exchange, ...] = ()
     """What the tapes have of the application's own endpoint."""
@@ -62,7 +62,7 @@ class RunReadBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayOptions:
-    """How tapes are to be played."""
+    """How to play tapes."""
 
     tempo: ReplayTempo = RECORDED
     hold_s: float = 30.0
@@ -98,14 +98,14 @@ class PlayedRequest:
 
     @property
     def matched(self) -> str:
-        """How it was matched, in words."""
+        """Describe in words how it was matched."""
         codes = f" ({', '.join(self.codes)})" if self.codes else ""
         return f"{self.rung.words}{codes}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedRequest:
-    """A request that was not, with the message it got."""
+    """A request that was not answered, with the message that it got."""
 
     asking: MatchQuery
     """As of `PlayedRequest`."""
@@ -116,7 +116,7 @@ class MissedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedRequest:
-    """A request that is right where the tape is wrong, so that the tape has no answer for it."""
+    """A correct request where the tape's is wrong, so that the tape has no answer for it."""
 
     asking: MatchQuery
     """As of `PlayedRequest`."""
@@ -132,7 +132,7 @@ Told: TypeAlias = PlayedRequest | MissedRequest | CorrectedRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayReport:
-    """What became of the requests, in their order, and of the tapes."""
+    """The requests in their order, and what is left of the tapes."""
 
     played: tuple[PlayedRequest, ...] = ()
     missed: tuple[MissedRequest, ...] = ()
@@ -149,10 +149,10 @@ class PlayReport:
 
     @property
     def failures(self) -> "tuple[RunMistake, ...]":
-        """The mistakes that count."""
+        """Return the mistakes that count."""
         return tuple(each for each in self.mistakes if each.fails)
 
     @property
     def whole(self) -> bool:
-        """Whether nothing was missed, nothing is left over, and no mistake was made."""
+        """Return whether every request matched, nothing is left over, and there was no mistake."""
         return not self.missed and not self.unplayed and not self.failures

@@ -1,4 +1,4 @@
-"""What the player plays in place of what was recorded: at a speed, with faults, cut anew.
+"""Change what is played: its speed, its reads, and faults.
 
 Speed comes first, so that a fault's own time passes as it says; the player's tempo is to be
 `RECORDED`. Chance is that of the seed, the exchange and how often it was asked for: the same
@@ -49,7 +49,6 @@ class ExchangeStaging:
         self._asked: Counter[int] = Counter()
 
     def __call__(self, position: int, exchange: Exchange) -> StagedExchange:
-        """See `player.playing.Stage`."""
         chance = SeededChoices(self._seed ^ (position + 1) * _SPREAD ^ self._asked[position] << 17)
         self._asked[position] += 1
         played = at_tempo(exchange, self._tempo)
@@ -74,7 +73,7 @@ class ExchangeStaging:
         )
 
     def unstruck(self) -> tuple[UnusedFault, ...]:
-        """The faults that have struck nothing so far: to be told at the end."""
+        """Return the faults that have changed nothing so far."""
         left = [place for place in range(len(self._faults)) if not self._struck[place]]
         return tuple(UnusedFault(self._faults[place].text, self._why(place)) for place in left)
 
@@ -95,7 +94,7 @@ class ExchangeStaging:
 
 
 def refuse_absent(faults: Sequence[InjectedFault], exchanges: Sequence[Exchange]) -> None:
-    """Refuse a fault that names an exchange that is not there.
+    """Refuse a fault that names an exchange that does not exist.
 
     Raises:
         UsageError: there is one.

@@ -1,4 +1,4 @@
-"""The player: holds the tapes, matches requests, counts what was played, missed and left over."""
+"""The player: holds the tapes, matches requests, and counts played, missed and left-over ones."""
 
 import asyncio
 import contextlib
@@ -88,7 +88,7 @@ class Player:
         await self.listener.open(address, lambda: ServerConnection(self))
 
     async def stop(self, *, grace_s: float = 0.0) -> None:
-        """Accept nothing more, let what is playing end for `grace_s`, cut the rest."""
+        """Stop listening, let open answers end for `grace_s`, then cut the rest."""
         self.listener.close()
         if self._plays and grace_s:
             self._drained.clear()
@@ -100,7 +100,7 @@ class Player:
 
     @property
     def report(self) -> PlayReport:
-        """What became of the requests so far, and what nobody asked for."""
+        """Return the requests so far, and the exchanges that were never requested."""
         state = (len(self._told), len(self._plays))
         if self._read is None or self._read[0] != state or self._plays:
             self._read = (state, self._report())
@@ -131,7 +131,7 @@ class Player:
 
     @property
     def _run_check(self) -> "RunCheck | None":
-        """The requests of this run; None: they are not looked at."""
+        """Return the check of this run's requests; None if it is off."""
         how = self._playing.read_back
         if self._check is None and how is not None and not self._playing.repeat:
             from deltatape.run_check import RunCheck  # noqa: PLC0415 - loads all dialects
@@ -149,25 +149,21 @@ class Player:
     # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        """See `ServerOwner.handler`."""
         return PlayHandler(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `ServerOwner.opened`."""
         self.listener.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `ServerOwner.closed`."""
         self.listener.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        """See `ServerOwner.refused_bytes`."""
         return error_answer(400, "bad_request", f"not an HTTP/1 request: {problem}")
 
     # What plays ask (`play.PlayContext`).
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
-        """See `PlayContext.refused`: what is not of this machine."""
+        """Refuse requests from other machines."""
         foreign = check_origin(head, local=not self.listener.address.path)
         if foreign is None:
             return None
@@ -187,7 +183,7 @@ class Player:
         )
 
     def continues(self, head: ParsedRequestHead) -> bool:
-        """See `PlayContext.continues`: as the provider did, if it was ever asked here."""
+        """Send 100 Continue as the provider did, if it was ever asked here."""
         waited = [
             exchange
             for position in self._ladder.here(head.method, head.target)
@@ -198,7 +194,6 @@ class Player:
         )
 
     def find(self, asking: MatchQuery, play: PlayHandler | None = None) -> Exchange | NoMatch:
-        """See `PlayContext.find`."""
         found = self._ladder.match(asking)
         if isinstance(found, RecordedMatch):
             return self._played(asking, found, play)
@@ -207,7 +202,7 @@ class Player:
     def _corrected(
         self, asking: MatchQuery, miss: NoMatch, play: PlayHandler | None
     ) -> Exchange | NoMatch:
-        """What is not on the tape, and may be right where that is wrong."""
+        """Look for a correct request where the tape's is wrong."""
         check, here = self._run_check, self._ladder.here(asking.method, asking.target)
         if check is None or not here:
             return miss
@@ -258,14 +253,14 @@ class Player:
         return staged.exchange
 
     def _kept(self, asking: MatchQuery, recorded: bytes | None = None) -> MatchQuery:
-        """A request as the report has it; `recorded` is a body that is kept anyway."""
+        """Return a request for the report; `recorded` is a body that is kept anyway."""
         body = asking.body if self._bodies else b""
         if self._bodies and body == recorded:
             body = recorded
         return replace(asking, target=asking.target[:_MOST_TARGET], body=body)
 
     def _hidden(self, asking: MatchQuery) -> MatchQuery:
-        """A request as the report has it that was not answered, and so will be told."""
+        """Return a request that was not answered for the report, with its credentials hidden."""
         target = shown(asking.target, _MOST_TARGET, self.hide).encode()
         return self._kept(replace(asking, target=target))
 
@@ -274,7 +269,6 @@ class Player:
         self._tell(what)
 
     def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
-        """See `PlayContext.missed`."""
         if isinstance(miss, _EndOfTape):
             ended = CorrectedRequest(
                 asking=self._hidden(asking), codes=miss.codes, message=miss.problem
@@ -312,11 +306,9 @@ class Player:
         )
 
     def begun(self, play: PlayHandler) -> None:
-        """See `PlayContext.begun`."""
         self._plays.add(play)
 
     def ended(self, play: PlayHandler) -> None:
-        """See `PlayContext.ended`."""
         self._plays.discard(play)
         if not self._plays:
             self._drained.set()
@@ -324,13 +316,13 @@ class Player:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _EndOfTape(NoMatch):
-    """What the tape has no answer for, and need not have."""
+    """A request beyond the tape that is no mistake."""
 
     codes: tuple[str, ...]
 
     @classmethod
     def of(cls, correction: "Correction", exchanges: Sequence[Exchange]) -> Self:
-        """What to say of a request that is right where the tape is wrong."""
+        """Return the message about a correct request where the tape is wrong."""
         codes = correction.codes
         problem = "the tape has no response for this request: the recorded app made a mistake"
         if codes:
@@ -345,7 +337,7 @@ class _EndOfTape(NoMatch):
 
 
 def _can_be_asked_for(exchange: Exchange) -> bool:
-    """Whether its request was whole: half a one comes to an end only when its client leaves."""
+    """Return whether its request was complete; a partial one ends only when its client leaves."""
     return exchange.request.t_end_ns is not None or not exchange.timed
 
 
@@ -357,7 +349,7 @@ def _can_be_asked_for(exchange: Exchange) -> bool:
 
 
 def hider(secrets: Iterable[bytes]) -> Callable[[str], str]:
-    """A function that overwrites credentials in a text, each byte of them by an asterisk.
+    """Return a function that overwrites each byte of a credential in a text by an asterisk.
 
     Args:
         secrets: known ones, whatever they look like.

@@ -30,7 +30,7 @@ _OLD = "1.0"
 
 @dataclass(frozen=True, slots=True)
 class ClientProfile:
-    """What of a request decides how the answer is sent."""
+    """The parts of a request that decide how the answer is sent."""
 
     old: bool
     """It speaks HTTP/1.0."""
@@ -60,7 +60,7 @@ _Key: TypeAlias = tuple[int, ClientProfile]
 
 
 class Renditions:
-    """Makes renditions in one tempo, and keeps the last ones."""
+    """Creates renditions in one tempo, and caches the last ones."""
 
     def __init__(self, tempo: ReplayTempo) -> None:
         self._tempo = tempo
@@ -70,7 +70,7 @@ class Renditions:
         self._kept_bytes = 0
 
     def of(self, exchange: Exchange, request: ParsedRequestHead, *, continued: bool) -> Rendition:
-        """The rendition for whoever sent `request`; `continued`: see `ClientProfile`."""
+        """Return the rendition for the sender of `request`; for `continued` see `ClientProfile`."""
         client = ClientProfile(request.http == _OLD, request.keep_alive, continued)
         key = (id(exchange), client)
         found = self._played.get(key)
@@ -131,7 +131,7 @@ def _head(response: ResponseHead, *, chunked: bool, keep: bool) -> bytes:
 
 
 def _informational(exchange: Exchange, client: ClientProfile) -> list[tuple[int, bytes]]:
-    """The recorded 1xx heads, but for the 100 that the client has had."""
+    """Return the recorded 1xx heads, without a 100 that the client already has."""
     if client.old:
         return []
     heads = list(exchange.informational)
@@ -147,17 +147,17 @@ def _informational(exchange: Exchange, client: ClientProfile) -> list[tuple[int,
 
 
 def _playable(headers: Headers) -> Fields:
-    """The fields that are not masked."""
+    """Return the fields that are not masked."""
     return tuple((name, value) for name, value in headers if isinstance(value, bytes))
 
 
 def _closes(response: ResponseHead) -> bool:
-    """Whether the head says that the connection ends with the response (RFC 9112 section 9.3)."""
+    """Return whether the head says that the connection ends here (RFC 9112 section 9.3)."""
     listed = (field(_playable(response.headers), b"connection") or b"").lower()
     options = [option.strip() for option in listed.split(b",")]
     return b"close" in options or (_version(response) == _OLD and b"keep-alive" not in options)
 
 
 def _version(head: ResponseHead) -> str:
-    """As it stands in a status line of HTTP/1; what spoke another HTTP is translated."""
+    """Return the version for a status line of HTTP/1, also for exchanges in HTTP/2 or 3."""
     return _OLD if head.http == _OLD else "1.1"

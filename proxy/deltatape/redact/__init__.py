@@ -1,4 +1,4 @@
-"""What must not leave the machine: finding secrets on tapes, and overwriting them.
+"""Find secrets on tapes and overwrite them.
 
 `patterns` knows what secrets look like, `layers` reads text through its escapes, `leaves` finds
 the strings of JSON, `search` puts these together for one body, `content` masks prose. `plan` says

@@ -336,7 +336,7 @@ def _broken(sums: ChecksumErrors) -> TapeProblem:
 
 
 def _wrong(sums: ChecksumErrors) -> str:
-    """A wrong checksum that was received is not a defect of the tape."""
+    """Return a wrong checksum that was received is not a defect of the tape."""
     return (
         f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} in the response "
         f"body arrived with a wrong checksum, the first at byte {sums.wrong[0]}"

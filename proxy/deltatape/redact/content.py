@@ -1,4 +1,4 @@
-"""Which strings of a body are content, and the body with fillers in their place.
+"""Find which strings of a body are content, and replace them by fillers.
 
 Everything is content that is not known to be structure: a field that nobody thought of must not
 leak. Structure are ids, types, roles, models, names of tools, finish reasons and the like, and the
@@ -116,7 +116,7 @@ class _Content(NamedTuple):
 
 
 def mask(data: bytes, fillers: Fillers) -> tuple[Overwrite, ...]:
-    """The changes that put fillers in the place of the content of a body."""
+    """Return the changes that replace the content of a body by fillers."""
     unfolded = unfold(data)
     if unfolded is not None:
         return _mask_messages(unfolded, fillers)
@@ -126,7 +126,7 @@ def mask(data: bytes, fillers: Fillers) -> tuple[Overwrite, ...]:
 
 
 def _mask_messages(unfolded: DecodedEventStream, fillers: Fillers) -> tuple[Overwrite, ...]:
-    """Changes of all messages with content, their checksums included."""
+    """Return the changes of all messages with content, their checksums included."""
     view = LayeredView(unfolded.plain.decode("latin-1"))
     edits = list(_mask(unfolded.framed(view), fillers))
     for span in unfolded.prose:
@@ -151,7 +151,7 @@ def _mask(frame: FramedBody, fillers: Fillers) -> tuple[Overwrite, ...]:
 
 
 def vocabulary(request: bytes) -> frozenset[str]:
-    """The words that the tools of a request define: keys, enumerated values, names."""
+    """Return the words that the tools of a request define: keys, enumerated values, names."""
     value = parse(request.decode(errors="replace")).value
     if not isinstance(value, Mapping):
         return frozenset()
@@ -179,7 +179,7 @@ def _filled(view: LayeredView, fillers: Fillers) -> tuple[Overwrite, ...]:
 
 
 def _contents(frame: FramedBody) -> Iterator[_Content]:
-    """What is content in the data of a body, in order."""
+    """Yield the content in a body, in order."""
     text = frame.view.text
     for start, end in frame.events:
         found = list(leaves(text, start, end, _WHOLE))
@@ -195,7 +195,7 @@ def _contents(frame: FramedBody) -> Iterator[_Content]:
 
 
 def _outermost(wholes: Iterable[Leaf]) -> list[tuple[int, int]]:
-    """Where those are that stand in no other, ascending."""
+    """Return the outermost of the spans, ascending."""
     spans: list[tuple[int, int]] = []
     for start, end in sorted((leaf.start, leaf.end) for leaf in wholes):
         if not spans or start >= spans[-1][1]:
@@ -204,14 +204,14 @@ def _outermost(wholes: Iterable[Leaf]) -> list[tuple[int, int]]:
 
 
 def _bare(text: str, start: int, end: int) -> Iterator[_Content]:
-    """An event that holds no string: `[DONE]`, a number, or text that is no JSON."""
+    """Yield an event without a string: `[DONE]`, a number, or text that is not JSON."""
     data = text[start:end].strip()
     if data and data != _DONE and data[0] not in "{[":
         yield _Content(("bare", start), start, end, whole=False)
 
 
 def _is_whole(text: str, leaf: Leaf) -> bool:
-    """Whether an object or array is arguments, and not a message that is called alike."""
+    """Return whether an object or array is arguments, and not a message of the same name."""
     opening = text[leaf.start]
     if leaf.key == "bytes":
         return opening == "["

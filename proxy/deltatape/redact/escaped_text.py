@@ -1,4 +1,4 @@
-r"""Text read through its escapes, and changes to it carried back to the bytes.
+r"""Read text through its escapes, and map changes of it to the bytes.
 
 A secret in a body may be escaped as JSON text, and once more when that JSON stands in a string
 (`arguments`), or be spread over the strings of many events. A `Layer` is a text made of slices of
@@ -29,19 +29,19 @@ _UNIT = 6
 
 
 class Overwrite(NamedTuple):
-    """Characters from `start` on are to be overwritten by `text`."""
+    """Overwrite the characters from `start` on by `text`."""
 
     start: int
     text: str
 
     @property
     def end(self) -> int:
-        """Where the change ends."""
+        """Return where the change ends."""
         return self.start + len(self.text)
 
 
 class _Run(NamedTuple):
-    """A piece of a layer and where it comes from; `length` and `width` differ for escapes."""
+    """A piece of a layer and its origin; `length` and `width` differ for escapes."""
 
     at: int
     length: int
@@ -50,7 +50,7 @@ class _Run(NamedTuple):
 
 
 class Layer:
-    """A text, and where in the text below its characters come from."""
+    """A text, and where its characters stand in the text below."""
 
     __slots__ = ("_runs", "_starts", "text")
 
@@ -60,7 +60,7 @@ class Layer:
         self._starts = [run.at for run in runs]
 
     def below(self, edit: Overwrite) -> Iterator[Overwrite]:
-        """`edit` as changes of the text below; what has no equivalent there is left out."""
+        """Yield `edit` as changes of the text below, without what has no equivalent there."""
         place = max(bisect.bisect_right(self._starts, edit.start) - 1, 0)
         for run in map(self._runs.__getitem__, range(place, len(self._runs))):
             if run.at >= edit.end:
@@ -75,7 +75,7 @@ class Layer:
                 yield from _escaped(run, text)
 
     def lifted(self, start: int, end: int) -> tuple[int, int]:
-        """Where `[start, end)` of the text below is in this one; touched escapes count in full.
+        """Return where `[start, end)` of the text below is here; escapes count completely.
 
         For layers of one slice: what lies below stands here in the same order.
         """
@@ -92,7 +92,7 @@ class Layer:
 
 
 def _escaped(run: _Run, text: str) -> Iterator[Overwrite]:
-    r"""A new text for an escape: other hex digits, if it is one that has them."""
+    r"""Yield a new escape with other hex digits, if it has any."""
     if run.width % _UNIT:
         return
     try:
@@ -114,7 +114,7 @@ def _unescaped(escape: str) -> str:
 
 
 def plain(text: str, slices: Iterable[tuple[int, int]], glue: str = "") -> Layer:
-    """A layer of slices of `text`, ascending or not, with `glue` after each."""
+    """Return a layer of slices of `text`, ascending or not, with `glue` after each."""
     parts: list[str] = []
     runs: list[_Run] = []
     at = 0
@@ -126,7 +126,7 @@ def plain(text: str, slices: Iterable[tuple[int, int]], glue: str = "") -> Layer
 
 
 def unescaped(text: str, slices: Iterable[tuple[int, int]]) -> Layer:
-    """A layer of slices of `text` with their JSON escapes undone once."""
+    """Return a layer of slices of `text` with one level of JSON escapes decoded."""
     parts: list[str] = []
     runs: list[_Run] = []
     at = 0
@@ -158,11 +158,11 @@ class LayeredView:
         self.layers = layers
 
     def on(self, layer: Layer) -> "LayeredView":
-        """The view with another layer on top."""
+        """Return the view with another layer on top."""
         return LayeredView(layer.text, (*self.layers, layer))
 
     def down(self, edits: Iterable[Overwrite]) -> list[Overwrite]:
-        """Changes of the text as changes of the bytes, in their order."""
+        """Return changes of the text as changes of the bytes, in order."""
         found = list(edits)
         for layer in reversed(self.layers):
             found = [lower for edit in found for lower in layer.below(edit)]
@@ -170,7 +170,7 @@ class LayeredView:
 
 
 def joined(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same bytes in as few spans as can be, ascending."""
+    """Return the same bytes in as few spans as possible, ascending."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if found and found[-1][1] >= start:

@@ -1,4 +1,4 @@
-"""Amazon's binary messages as text that can be searched and overwritten, and the way back.
+"""Convert Amazon's binary messages to text that can be searched and overwritten, and back.
 
 Strategy. `unfold` lays out what a body says as text: the names and values of headers, the payloads,
 and, decoded, the base64 that payloads carry under `bytes` (Bedrock's InvokeModel). Between these
@@ -63,11 +63,11 @@ class _Part(NamedTuple):
 
     @property
     def is_base64(self) -> bool:
-        """Whether the bytes are encoded, and can be again."""
+        """Return whether the bytes are base64 that can be encoded again."""
         return self.text is not self.raw and _BASE64.fullmatch(self.raw) is not None
 
     def span(self, start: int, end: int) -> Span:
-        """Where in the body that is what `[start, end)` of the plain text has of this part."""
+        """Return the part of the body for `[start, end)` of the plain text."""
         start, end = max(start - self.at, 0), min(end - self.at, len(self.text))
         if self.is_base64:
             start, end = start * 8 // _BITS, -(-end * 8 // _BITS)
@@ -76,7 +76,7 @@ class _Part(NamedTuple):
         return self.start + start, self.start + end
 
     def folded(self, text: bytes) -> bytes:
-        """The bytes for another text of the same length."""
+        """Return the bytes for another text of the same length."""
         if text == self.text:
             return self.raw
         if self.text is self.raw:
@@ -93,14 +93,14 @@ class _Message(NamedTuple):
     """Of the whole message, of which the end may be missing."""
 
     def checksum(self, body: bytes | bytearray) -> tuple[bytes, int]:
-        """What there is of the message's checksum, and the right one."""
+        """Return the bytes present of the message's checksum, and the correct one."""
         stop = self.start + self.size - CHECKSUM_SIZE
         if not self.size or stop >= self.end:
             return b"", 0
         return bytes(body[stop : self.end]), checksum(body[self.start : stop])
 
     def sealed(self, body: bytearray, before: bytes) -> None:
-        """Puts a checksum on the message if it is not what it was `before`."""
+        """Update the message's checksum if the message changed since `before`."""
         known, right = self.checksum(before)
         stop = self.end - len(known)
         if not known or body[self.start : stop] == before[self.start : stop]:
@@ -113,7 +113,7 @@ class _Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedEventStream:
-    """What a body says, as text."""
+    """A body as text."""
 
     body: bytes
     plain: bytes
@@ -126,11 +126,11 @@ class DecodedEventStream:
     _messages: tuple[_Message, ...]
 
     def framed(self, plain: LayeredView) -> FramedBody:
-        """The plain text, or one that was overwritten, as a stream of events."""
+        """Return the plain text, or an overwritten one, as a stream of events."""
         return FramedBody(plain, self.events, is_stream=True)
 
     def folded(self, plain: bytes) -> bytes:
-        """The body that says `plain`, a text in the place of the one here."""
+        """Return the body for `plain`, which replaces the text here."""
         body = bytearray(self.body)
         for part in self._parts:
             text = plain[part.at : part.at + len(part.text)]
@@ -140,11 +140,11 @@ class DecodedEventStream:
         return bytes(body)
 
     def spans(self, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """Where spans of the plain text are in the body: ascending, neighbours joined."""
+        """Return where spans of the plain text are in the body: ascending, neighbours joined."""
         return joined(lower for span in spans for lower in self._below(*span))
 
     def edits(self, body: bytes, spans: Iterable[Span] | None = None) -> tuple[Overwrite, ...]:
-        """The messages of `body` that are not as here: all, or those that `spans` touch."""
+        """Return the changed messages of `body`: all, or those that `spans` touch."""
         touched = self._messages
         if spans is not None:
             starts = [message.start for message in self._messages]
@@ -157,7 +157,7 @@ class DecodedEventStream:
         )
 
     def _below(self, start: int, end: int) -> Iterator[Span]:
-        """Where a span is that begins and ends in parts: nothing changes what is between."""
+        """Yield the parts of a span that begins and ends in encoded parts."""
         place = bisect.bisect_right(self._parts, start, key=lambda part: part.at) - 1
         for part in map(self._parts.__getitem__, range(max(place, 0), len(self._parts))):
             if part.at >= end:
@@ -166,7 +166,7 @@ class DecodedEventStream:
 
 
 def unfold(body: bytes) -> DecodedEventStream | None:
-    """What a body of Amazon's messages says; None if it is none."""
+    """Return a body of Amazon's messages as text; None if it has none."""
     messages = _messages(body)
     if not messages:
         return None
@@ -193,7 +193,7 @@ class ChecksummedBody(NamedTuple):
 
 
 def check(body: bytes, masked: Iterable[Span]) -> ChecksummedBody:
-    """The checksums of a body; `masked` are ascending spans that were overwritten in it."""
+    """Check the checksums of a body; `masked` are ascending spans that were overwritten."""
     mends: list[Overwrite] = []
     wrong: list[int] = []
     spans = sorted(masked)
@@ -212,7 +212,7 @@ def check(body: bytes, masked: Iterable[Span]) -> ChecksummedBody:
 
 
 def _messages(body: bytes) -> tuple[_Message, ...]:
-    """All of a body as messages and what is between; nothing if there is no message."""
+    """Return all of a body as messages and the bytes in between; () without any message."""
     if not is_message(body) and (
         b"\0" not in body or framed(LayeredView(body.decode("latin-1"))).events
     ):
@@ -240,7 +240,7 @@ class _Layout:
         self._at = 0
 
     def take(self, message: _Message) -> None:
-        """The next message."""
+        """Add the next message."""
         start, end, size = message
         if not size:
             self._prose(start, end)
@@ -251,7 +251,7 @@ class _Layout:
         self._payload(payload, min(start + size - CHECKSUM_SIZE, end))
 
     def _headers(self, at: int, end: int) -> None:
-        """Names and values, as far as they can be read; the rest as it is."""
+        """Add names and values that can be read; the rest unchanged."""
         for (first, last), kind, (start, stop) in header_places(self._body, at, end):
             self._part(first, last)
             self._end()
@@ -269,7 +269,7 @@ class _Layout:
             self._prose(start, end)
 
     def _payload(self, start: int, end: int) -> None:
-        """What is carried, each for itself; then the payload without it."""
+        """Add each value of the payload, then the payload without them."""
         found = [match.span(1) for match in _CARRIED.finditer(self._body, start, end)]
         for first, last in found:
             raw = self._body[first:last]
@@ -289,7 +289,7 @@ class _Layout:
         self._end()
 
     def _part(self, start: int, end: int) -> Span:
-        """Bytes as they are."""
+        """Add bytes unchanged."""
         raw = self._body[start:end]
         return self._add(raw, start, raw)
 
@@ -306,18 +306,18 @@ class _Layout:
 
 
 def _decoded(raw: bytes) -> bytes:
-    """What base64 says, be it cut, or without padding, or none but for those who bear anything."""
+    """Decode base64, also truncated or without padding; leave other data unchanged."""
     exact = _BASE64.fullmatch(raw)
     chars = exact[1] if exact else _FOREIGN.sub(b"", raw.translate(_URL_SAFE))
     return _whole(chars)[: len(chars) * _BITS // 8]
 
 
 def _whole(chars: bytes) -> bytes:
-    """The bytes of base64 without padding; a last one may be begun, its missing bits 0."""
+    """Decode base64 without padding; missing bits of a last byte are 0."""
     return b64decode(chars + b"A" * (-len(chars) % 4))
 
 
 def _encoded(text: bytes, raw: bytes) -> bytes:
-    """The base64 of a text as long as that of `raw`, whose bits beyond it are kept."""
+    """Encode a text as base64 of the same length as `raw`, keeping the unused bits."""
     chars = raw.rstrip(b"=")
     return b64encode(text + _whole(chars)[len(text) :])[: len(chars)] + raw[len(chars) :]

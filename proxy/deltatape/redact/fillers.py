@@ -1,4 +1,4 @@
-r"""Prose made unreadable: every letter and digit gives way to a filler of the same kind and length.
+r"""Replace every letter and digit of prose by a filler of the same kind and length.
 
     "Weather in Bern on 2026-11-22"  ->  "xxxxxxx xx xxxx xx 1111-11-11"
 
@@ -61,7 +61,7 @@ class Fillers:
         self._numbers: dict[bytes, dict[bytes, int]] = {}
 
     def masked(self, text: str) -> str:
-        """`text` with fillers: as JSON, string by string, if it looks like it, else as a whole."""
+        """Return `text` with fillers: in the strings of JSON, else throughout."""
         if not _JSON_START.match(text):
             return self._fill(text)
         parts: list[str] = []
@@ -76,7 +76,7 @@ class Fillers:
         return text if text in self._vocabulary else self._fill(text)
 
     def _fill(self, text: str) -> str:
-        """One string with fillers."""
+        """Return one string with fillers."""
         shape, slots = _shape(text)
         if not slots:
             return shape
@@ -86,13 +86,13 @@ class Fillers:
         return _spelled(shape, slots, others[same])
 
     def _known(self, text: str, shape: str) -> tuple[bytes, dict[bytes, int]]:
-        """What stands for the string, and the numbers of those of its shape."""
+        """Return the replacement of a string, and the numbers of those with its shape."""
         if "\\" in text:
             text, shape = _unescaped(text), _unescaped(shape)
         return _hash(text), self._numbers.setdefault(_hash(shape), {})
 
     def _free(self, shape: str, slots: list[tuple[int, int]], others: dict[bytes, int]) -> int:
-        """The next number whose spelling is no word that is kept."""
+        """Return the next number whose spelling is not a word to keep."""
         number = max(others.values(), default=-1) + 1
         while (spelled := _spelled(shape, slots, number)) in self._kept:
             if number and spelled == shape:
@@ -102,7 +102,7 @@ class Fillers:
 
 
 def _shape(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """`text` with the plainest fillers, and where its letters and digits stand."""
+    """Return `text` with the plainest fillers, and the places of its letters and digits."""
     slots: list[tuple[int, int]] = []
 
     def filler(match: re.Match[str]) -> str:
@@ -126,7 +126,7 @@ def _shape(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _code(escape: str) -> str:
-    r"""A filler for `\uXXXX` or two of them, with as many backslashes."""
+    r"""Return a filler for `\uXXXX` or two of them, with as many backslashes."""
     text = unescaped(re.sub(r"\\+", r"\\", escape), [(0, len(escape))]).text
     filler, _ = _shape(text) if "\\" not in text else (text, [])
     if filler == text:
@@ -137,7 +137,7 @@ def _code(escape: str) -> str:
 
 
 def _spelled(shape: str, slots: list[tuple[int, int]], number: int) -> str:
-    """`shape` with `number` in its last letters and digits; as it is where they do not suffice."""
+    """Return `shape` with `number` in its last letters and digits; unchanged if it has too few."""
     text = list(shape)
     for start, end in reversed(slots):
         for at in range(end - 1, start - 1, -1):
@@ -150,7 +150,7 @@ def _spelled(shape: str, slots: list[tuple[int, int]], number: int) -> str:
 
 
 def _unescaped(text: str) -> str:
-    r"""`text` with every `\uXXXX` as the character that it means."""
+    r"""Decode every `\uXXXX` in `text`."""
     single = _MANY.sub(lambda _: "\\", text)
     return ESCAPE.sub(
         lambda m: unescaped(m[0], [(0, len(m[0]))]).text if m[0][1] == "u" else m[0], single

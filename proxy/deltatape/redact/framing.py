@@ -1,4 +1,4 @@
-"""Where the JSON of a body stands: the whole of it, its lines, or the data of its events.
+"""Find the JSON in a body: the whole of it, its lines, or the data of its events.
 
 Looser than the decoders of streams: everything that a client might take for data counts. Two values
 without a comma between them stand in no JSON document, so a line that is one, and behind it a line
@@ -22,7 +22,7 @@ _DATA = re.compile(r"(?:\xef\xbb\xbf)?data:? ?")
 
 
 class FramedBody(NamedTuple):
-    """The data of a body, and where in it each event is; no events: no JSON."""
+    """The data of a body and the places of its events; none if it is not JSON."""
 
     view: LayeredView
     events: tuple[tuple[int, int], ...]
@@ -31,7 +31,7 @@ class FramedBody(NamedTuple):
 
 
 def framed(body: LayeredView) -> FramedBody:
-    """The data of `body`: of an event stream without the names of its fields, else as it is."""
+    """Return the data of `body`: of an event stream without its field names."""
     text = body.text
     if _JSON_START.match(text):
         lines = _json_lines(text)
@@ -50,7 +50,7 @@ def framed(body: LayeredView) -> FramedBody:
 
 
 def _json_lines(text: str) -> tuple[tuple[int, int], ...]:
-    """The lines of JSON lines, with their ends and without blank ones; none if it is no such."""
+    """Return the non-blank lines of JSON lines, with their ends; () for anything else."""
     lines = [(start, end) for start, end in _lines(text) if not text[start:end].isspace()]
     for line, following in pairwise(lines):
         if _JSON_START.match(text, *following) and _is_value(text, *line):
@@ -59,7 +59,7 @@ def _json_lines(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """Every line with its line feed; CR ends none in this format."""
+    """Yield every line with its line feed; CR ends none in this format."""
     start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)

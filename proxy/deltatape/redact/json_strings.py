@@ -1,4 +1,4 @@
-"""The strings of JSON text, each with its path and its place; broken text gives what it has.
+"""Find the strings of JSON text, each with its path and place, also in broken text.
 
 Strategy: one tolerant scan for strings and brackets. A body that broke off, or that holds several
 values, has leaves as far as it goes. Nothing is unescaped.
@@ -37,7 +37,7 @@ _DEPTH_LIMIT = 32
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Node:
-    """An object or array that a leaf stands in."""
+    """An object or array that contains a leaf."""
 
     parent: "Node | None"
     key: str | int
@@ -50,11 +50,11 @@ class Node:
     start: int = 0
 
     def child_key(self) -> str | int:
-        """The key of the value that comes now."""
+        """Return the key of the current value."""
         return self.place if self.is_array else self.pending or ""
 
     def chain(self) -> tuple["Node", ...]:
-        """From the outermost value to this one."""
+        """Return the chain from the outermost value to this one."""
         found = [self]
         while found[-1].parent is not None:
             found.append(found[-1].parent)
@@ -73,21 +73,21 @@ class Leaf(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The nearest object key."""
+        """Return the nearest object key."""
         if isinstance(self.key, str):
             return self.key
         return next((n.key for n in reversed(self.node.chain()) if isinstance(n.key, str)), "")
 
     @property
     def channel(self) -> Channel:
-        """What the strings that make up one text have in common."""
+        """Return what the strings that form one text have in common."""
         chain = self.node.chain()
         steps = [_step(node) for node in chain[1:]]
         return (_root(chain), *steps, self.key)
 
     @property
     def trail(self) -> Channel:
-        """The object keys on the way."""
+        """Return the object keys on the path."""
         keys = [node.key for node in self.node.chain() if isinstance(node.key, str)]
         return (*keys, self.key if isinstance(self.key, str) else "")
 
@@ -97,7 +97,7 @@ def _indexes(node: Node) -> tuple[tuple[str, str], ...]:
 
 
 def _root(chain: tuple[Node, ...]) -> object:
-    """Events are told apart by their type; elements of an outermost array are events."""
+    """Return the event's type; elements of an outermost array are events."""
     root = chain[1] if chain[0].is_array and len(chain) > 1 else chain[0]
     return (root.marks.get("type"), _indexes(root))
 
@@ -120,7 +120,7 @@ class _Scan:
         self._depth = 0
 
     def token(self, match: re.Match[str]) -> Leaf | None:
-        """Take the next token; the leaf that it ends."""
+        """Read the next token; return the leaf that it ends."""
         char = self._text[match.start()]
         if char == '"':
             return self._string(match)
@@ -171,7 +171,7 @@ class _Scan:
 
 
 def leaves(text: str, start: int, end: int, whole: frozenset[str] = frozenset()) -> Iterator[Leaf]:
-    """The string values between `start` and `end`, in order, and what `whole` names.
+    """Yield the string values between `start` and `end`, in order, and what `whole` names.
 
     Args:
         text: JSON values, one after the other, as far as they go.

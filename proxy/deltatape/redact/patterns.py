@@ -1,4 +1,4 @@
-r"""What secrets look like.
+r"""Patterns of secrets.
 
 Two patterns per kind. The loose one decides what is overwritten: a false alarm costs a few
 asterisks, a miss costs a key, and fake keys and new formats fit no tight pattern. The tight one is
@@ -159,7 +159,7 @@ PATTERNS = (
 
 
 def find(text: str) -> Iterator[SecretMatch]:
-    """Every secret in `text`, kind by kind; finds of several kinds may overlap."""
+    """Yield every secret in `text`, kind by kind; several kinds may overlap."""
     for pattern in PATTERNS:
         if pattern.hints and not any(hint in text for hint in pattern.hints):
             continue

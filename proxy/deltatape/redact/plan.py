@@ -1,4 +1,4 @@
-"""What has to change on a tape, record by record, and the lines with those changes.
+"""Plan the changes of a tape, record by record, and write the changed lines.
 
 Strategy: one pass over the records puts the bodies together and searches each as soon as it is
 whole; what is found is kept as changes of single records, so that a second pass can rewrite the
@@ -59,7 +59,7 @@ class BodySide(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakedSecret:
-    """A secret, by its place; the secret itself is nowhere in it."""
+    """A secret's place, without the secret itself."""
 
     kind: str
     certain: bool
@@ -75,7 +75,7 @@ class LeakedSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpaqueBody:
-    """A body that nobody can look into."""
+    """A body that cannot be decoded."""
 
     exchange: int
     line: int
@@ -85,7 +85,7 @@ class OpaqueBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChecksumErrors:
-    """Checksums of a response body of Amazon's messages that do not fit, by their place in it."""
+    """Wrong checksums in a response body of Amazon's messages, by their place."""
 
     exchange: int
     line: int
@@ -113,7 +113,7 @@ class RedactionPlan:
 
     @property
     def kinds(self) -> Counter[str]:
-        """How many secrets of each kind were found."""
+        """Return how many secrets of each kind were found."""
         return Counter(leak.kind for leak in self.leaks)
 
 
@@ -128,7 +128,7 @@ class RedactionPlan:
 
 
 class ContentCoding(enum.Enum):
-    """What a content-coding hides."""
+    """Whether a content-coding can be decoded."""
 
     NO = enum.auto()
     READ = enum.auto()
@@ -138,7 +138,7 @@ class ContentCoding(enum.Enum):
 
 
 class BodyPiece(NamedTuple):
-    """What a record holds of a body."""
+    """A record's part of a body."""
 
     line: int
     start: int
@@ -147,7 +147,7 @@ class BodyPiece(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class RecordedBody:
-    """A body and the records that it stands on."""
+    """A body and the records that contain it."""
 
     exchange: int
     side: BodySide
@@ -158,7 +158,7 @@ class RecordedBody:
     """What the tape itself says was overwritten."""
 
     def add(self, line: int, data: bytes, masked: Iterable[MaskedSpan] = ()) -> None:
-        """The next record; the line of a log takes its line feed with it."""
+        """Add the next record; the line of a log includes its line feed."""
         at = len(self.data)
         self.masked += ((at + start, at + end) for start, end, _ in masked)
         self.pieces.append(BodyPiece(line, len(self.data), len(data)))
@@ -167,11 +167,11 @@ class RecordedBody:
             self.data += b"\n"
 
     def at(self, offset: int) -> BodyPiece:
-        """The record that holds the byte at `offset`."""
+        """Return the record with the byte at `offset`."""
         return self.pieces[bisect.bisect_right(self.pieces, offset, key=lambda p: p.start) - 1]
 
     def cut(self, start: int, end: int) -> Iterator[tuple[BodyPiece, int, int]]:
-        """The records that hold `[start, end)`, each with the part of it that it holds."""
+        """Yield the records with `[start, end)`, each with its part."""
         place = bisect.bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1
         for piece in map(self.pieces.__getitem__, range(place, len(self.pieces))):
             if piece.start >= end:
@@ -191,7 +191,7 @@ class BodySearchResult(NamedTuple):
 
 
 class RedactionPlanner:
-    """Takes the records of a tape, in order, and makes the plan.
+    """Reads the records of a tape, in order, and makes the plan.
 
     Args:
         masker: makes the hashes of what is overwritten.
@@ -208,7 +208,7 @@ class RedactionPlanner:
         self._anchor: dict[int, int] = {}
 
     def take(self, line: int, record: Record) -> None:
-        """The next record."""
+        """Read the next record."""
         exchange, payload = record.exchange, record.payload
         match payload:
             case RequestBodyPiece(data=data):
@@ -226,7 +226,7 @@ class RedactionPlanner:
                 self._head(line, record)
 
     def finish(self) -> RedactionPlan:
-        """The plan, when there are no more records."""
+        """Return the plan after the last record."""
         for key in list(self._bodies):
             self._close(key)
         return self._plan
@@ -262,7 +262,7 @@ class RedactionPlanner:
                 pass
 
     def _close(self, key: tuple[int, BodySide]) -> None:
-        """Search a body that is whole."""
+        """Search a complete body."""
         body = self._bodies.pop(key, None)
         if body is None or not body.pieces:
             return
@@ -331,7 +331,7 @@ class RedactionPlanner:
         return edits
 
     def _mark(self, body: RecordedBody, found: Iterable[Secret]) -> None:
-        """Have `masked` records tell what is overwritten."""
+        """Add overwritten spans to the `masked` records."""
         for secret in found:
             name = self._masker.value(secret.value).hash
             for span in secret.spans:
@@ -358,7 +358,7 @@ class RedactionPlanner:
 
 
 def words_of(records: Iterable[Numbered]) -> frozenset[str]:
-    """The vocabulary of a tape: what the tools of its requests define."""
+    """Return the vocabulary of a tape: the words that the tools of its requests define."""
     words: set[str] = set()
     bodies: dict[int, bytearray] = {}
     for _, record in records:
@@ -372,12 +372,12 @@ def words_of(records: Iterable[Numbered]) -> frozenset[str]:
 
 
 def codings_of(headers: Headers) -> tuple[str, ...]:
-    """The content-codings that a head names."""
+    """Return the content-codings that a head names."""
     return parse_codings(header(headers, "content-encoding"))
 
 
 def mend(body: RecordedBody) -> ChecksummedBody:
-    """The checksums of a body; those that masking had broken are mended in it."""
+    """Return the checksums of a body, after correcting those that masking had broken."""
     if body.side is not BodySide.RESPONSE or body.codings:
         return ChecksummedBody((), ())
     found = check(bytes(body.data), body.masked)
@@ -403,12 +403,12 @@ def look(body: RecordedBody) -> BodySearchResult:
 
 
 def blanked(body: RecordedBody) -> tuple[Overwrite, ...]:
-    """The change that overwrites all of a body."""
+    """Return the change that overwrites a whole body."""
     return (Overwrite(0, "*" * len(body.data)),)
 
 
 def by_line(body: RecordedBody, edits: Iterable[Overwrite]) -> Iterator[tuple[int, Overwrite]]:
-    """Changes of a body as changes of its records: the line of each."""
+    """Yield changes of a body as changes of its records, with the line of each."""
     for edit in edits:
         for piece, start, end in body.cut(edit.start, edit.end):
             offset = piece.start + start - edit.start
@@ -430,7 +430,7 @@ _BODIES = frozenset(("request-body", "read"))
 
 
 class _Hashes:
-    """The response of an exchange as it was and as it becomes."""
+    """Hashes of a response before and after the changes."""
 
     def __init__(self) -> None:
         self.old = hashlib.sha256()
@@ -454,7 +454,7 @@ class TapeRewriter:
         self._edited = set(plan.changed)
 
     def lines(self, number: int, line: bytes) -> Iterator[bytes]:
-        """What stands in the place of the line `number`, a record with its line feed."""
+        """Yield the replacement of line `number`, a record with its line feed."""
         if number == 2 and self._fillers is not None:  # noqa: PLR2004 - the first record
             note = _record(0, 0, "note", {"text": CONTENT})
             if line != note:
@@ -514,5 +514,5 @@ def _record(t_ns: int, exchange: int, code: str, value: object) -> bytes:
 
 
 def _merged(known: Iterable[Sequence[object]], spans: Sequence[SpanOf]) -> list[SpanOf]:
-    """The spans of a `masked` record and further ones, in their order."""
+    """Return the spans of a `masked` record and further ones, in order."""
     return sorted({*((int(str(a)), int(str(b)), str(name)) for a, b, name in known), *spans})

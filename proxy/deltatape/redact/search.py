@@ -1,4 +1,4 @@
-"""The secrets of one body, however they are spread and escaped, and how to overwrite them.
+"""Find the secrets of one body, also split and escaped, and overwrite them.
 
 Strategy. The body is searched as it is, then with JSON escapes undone once, twice, and so on:
 that finds what stands in strings, in JSON inside of strings, and so on, also in broken JSON. Of a
@@ -30,7 +30,7 @@ _VISIBLE = re.compile(r'[^\s"\\\x00-\x1f\x7f]')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
-    """A secret in a body. `spans` are the bytes that hold it, ascending, at least one."""
+    """A secret in a body. `spans` are its bytes, ascending, at least one."""
 
     kind: str
     certain: bool
@@ -42,7 +42,7 @@ class Secret:
 
 
 def secrets(data: bytes) -> tuple[Secret, ...]:
-    """What is secret in `data`, in the order of its bytes; of finds that overlap, one."""
+    """Return the secrets in `data`, in the order of its bytes; overlapping ones count as one."""
     unfolded = unfold(data)
     if unfolded is None:
         found, _ = _found(data, framed)
@@ -52,7 +52,7 @@ def secrets(data: bytes) -> tuple[Secret, ...]:
 
 
 def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[list[Secret], bytes]:
-    """What is secret in a text, and the text without it."""
+    """Return the secrets in a text, and the text without them."""
     known = _Known()
     before = -1
     # A secret may begin where another one ended, and show only when that is gone.
@@ -65,7 +65,7 @@ def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[lis
 
 
 def _folded(unfolded: DecodedEventStream, found: Iterable[Secret], plain: bytes) -> list[Secret]:
-    """Secrets of the unfolded text as those of the body."""
+    """Return secrets of the unfolded text as those of the body."""
     body = unfolded.folded(plain)
     lower = [(secret, unfolded.spans(secret.spans)) for secret in found]
     return [
@@ -83,14 +83,14 @@ def _search(body: LayeredView, frame: FramedBody, known: "_Known") -> None:
 
 
 def overwrite(data: bytes, edits: Iterable[Overwrite]) -> bytes:
-    """`data` with changes applied."""
+    """Return `data` with changes applied."""
     changed = bytearray(data)
     apply(changed, edits)
     return bytes(changed)
 
 
 def _in_view(view: LayeredView) -> Iterator[Secret]:
-    """What is secret in a text, at every level of escapes."""
+    """Yield the secrets in a text, at every level of escapes."""
     texts = [view.text]
     layers: list[Layer] = []
     while "\\" in texts[-1] and len(layers) < _LEVELS:
@@ -117,7 +117,7 @@ def _in_view(view: LayeredView) -> Iterator[Secret]:
 def _starred(
     view: LayeredView, above: Iterable[Layer], match: SecretMatch
 ) -> tuple[Overwrite, ...]:
-    """The changes of the bytes that overwrite a find.
+    """Return the changes of the bytes that overwrite a match.
 
     They are made where all escapes are undone, whatever the level of the find: there nothing is
     part of an escape, so that no escape is broken.
@@ -134,7 +134,7 @@ _Channels: TypeAlias = dict[Channel, list[tuple[int, int]]]
 
 
 def _channels(frame: FramedBody) -> tuple[_Channels, _Channels]:
-    """The strings of a body by `Leaf.channel`, and those of a stream by `Leaf.trail`."""
+    """Return the strings of a body by `Leaf.channel`, and those of a stream by `Leaf.trail`."""
     by_index: _Channels = {}
     by_keys: _Channels = {}
     for start, end in frame.events:
@@ -150,7 +150,7 @@ def _channels(frame: FramedBody) -> tuple[_Channels, _Channels]:
 
 
 def _in_channels(frame: FramedBody, channels: _Channels) -> Iterator[Secret]:
-    """What is secret only when the strings of consecutive events are put together."""
+    """Yield secrets that appear only when strings of consecutive events are joined."""
     for slices in channels.values():
         if len(slices) > 1:
             yield from _in_view(frame.view.on(unescaped(frame.view.text, slices)))
@@ -161,7 +161,7 @@ def _spans(edits: Iterable[Overwrite]) -> tuple[tuple[int, int], ...]:
 
 
 class _Known:
-    """Each secret once, with what overlapping finds of it add; the first one names it."""
+    """Each secret once, joined with overlapping ones; the first one names it."""
 
     def __init__(self) -> None:
         self.secrets: list[Secret] = []
@@ -169,7 +169,7 @@ class _Known:
         self._owner: dict[int, int] = {}
 
     def add(self, found: Iterable[Secret], *, extend: bool = True) -> None:
-        """Take finds; without `extend`, only those that share no byte with a known one."""
+        """Add secrets; without `extend`, only those that share no byte with a known one."""
         for secret in found:
             places = [at for start, end in secret.spans for at in range(start, end)]
             known = next((self._owner[at] for at in places if at in self._owner), None)
@@ -188,7 +188,7 @@ class _Known:
 
 
 def _both(first: Secret, more: Secret) -> Secret:
-    """A secret of which another find shows more."""
+    """Join a secret with an overlapping one."""
     edits = (*first.edits, *more.edits)
     longer = max(first, more, key=lambda secret: len(secret.value))
     return Secret(

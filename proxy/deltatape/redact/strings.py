@@ -1,4 +1,4 @@
-"""Secrets in the records that are no bodies: heads, notes, details, and codes nobody knows.
+"""Find secrets in records that are no bodies: heads, notes, details, and unknown codes.
 
 Such a record has its secrets in the strings of its payload, each for itself. Credentials that the
 format masks by their name are masked as a recorder would have done; all else is overwritten.
@@ -46,7 +46,7 @@ class RedactedPayload(NamedTuple):
 
 
 def clean(value: object, masker: Masker) -> RedactedPayload:
-    """`value`, the payload of any record that is no body, without its secrets."""
+    """Return the payload of any record that is no body without its secrets."""
     hits: list[PlainSecret] = []
     if isinstance(value, dict):
         value = {key: _member(key, each, masker, hits) for key, each in value.items()}
@@ -64,7 +64,7 @@ def _member(key: str, value: object, masker: Masker, hits: list[PlainSecret]) ->
 
 
 def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
-    """`[name, value]`, masked by its name, else searched."""
+    """Return `[name, value]`, masked by its name, else searched."""
     if not isinstance(pair, list) or len(pair) != _PAIR:
         return _cleaned(pair, "headers", hits)
     try:
@@ -80,7 +80,7 @@ def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
 
 
 def _target(value: object, masker: Masker, hits: list[PlainSecret]) -> object:
-    """A request target, or its parts."""
+    """Return a masked request target, or its parts."""
     parts = value if isinstance(value, list) else [value]
     done = [part for one in parts for part in _parts(one, masker, hits)]
     done = [_cleaned(part, "target", hits) for part in done]
@@ -88,7 +88,7 @@ def _target(value: object, masker: Masker, hits: list[PlainSecret]) -> object:
 
 
 def _parts(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object]:
-    """A part of a target in parts, with the values of credential parameters masked."""
+    """Return a part of a target in parts, with the values of credential parameters masked."""
     try:
         data = bytes_from_json(part)
     except MalformedError:  # masked already
@@ -101,7 +101,7 @@ def _parts(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object
 
 
 def _cleaned(value: object, where: str, hits: list[PlainSecret], depth: int = 0) -> object:
-    """`value` with the secrets in its strings overwritten."""
+    """Return `value` with the secrets in its strings overwritten."""
     if depth > _DEPTH_LIMIT:
         found = secrets(json_text(value).encode())
         hits += _hits(found, where)
@@ -123,7 +123,7 @@ def _cleaned(value: object, where: str, hits: list[PlainSecret], depth: int = 0)
 
 
 def filled(value: object, fillers: Fillers, depth: int = 0) -> object:
-    """The payload of a code that nobody knows, with fillers for all its strings."""
+    """Return the payload of an unknown code with fillers for all its strings."""
     match value:
         case str():
             data = value.encode("utf-8", "replace").decode("latin-1")

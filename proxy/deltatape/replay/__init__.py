@@ -1,1 +1,1 @@
-"""`deltatape replay`: a player, the command around it, and what came of it."""
+"""`deltatape replay`: a player, the command around it, and the result."""

@@ -1,4 +1,4 @@
-"""Plays a tape, and asks the provider for what is not on it: `--mode auto`.
+"""Play a tape, and record what is not on it from the provider: `--mode auto`.
 
 Strategy: a request is collected, since only then it is known whether it is on
 the tape. One that is gets its answer from the player; any other goes through a gateway, as under
@@ -64,7 +64,7 @@ _NO_KEY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRoutes:
-    """How providers are reached, and how what they say is taped.
+    """How to reach providers and how to tape them.
 
     Attributes:
         upstreams: the user's own.
@@ -96,7 +96,7 @@ class AutoPlayer:
         tell: Callable[[Told], None],
         ways: ProviderRoutes,
     ) -> None:
-        """A player that does not listen yet.
+        """Create a player; call `start` to listen.
 
         Args:
             tape: what is recorded goes there; need not exist.
@@ -175,7 +175,7 @@ class AutoPlayer:
         )
 
     async def stop(self, *, grace_s: float = 0.0) -> None:
-        """Accept nothing more, let what is under way end for `grace_s`, finish the tape.
+        """Stop listening, let open answers end for `grace_s`, then finish the tape.
 
         Raises:
             UsageError: what was recorded could not be put onto the tape; the message says where
@@ -193,7 +193,7 @@ class AutoPlayer:
             self._conclude()
 
     def ending(self) -> None:
-        """The application is being ended: answers that it leaves from now on are cut by that."""
+        """Note that the application is being ended, which cuts its answers from now on."""
         if self._recorder is not None and not self._cut_ns:
             self._cut_ns = {
                 Path(tape.path).name: tape.writer.now_ns() - _SHORTLY_NS
@@ -213,12 +213,12 @@ class AutoPlayer:
 
     @property
     def report(self) -> PlayReport:
-        """What became of the requests so far; of those that went to the provider what failed."""
+        """Return the requests so far; of those sent to the provider only failed ones."""
         report = self._player.report
         return replace(report, missed=(*report.missed, *self._missed))
 
     def environment(self, url: str) -> Mapping[str, str]:
-        """The complete environment of an application, when this listens at `url`."""
+        """Return the complete environment of an application, when this listens at `url`."""
         ways = self._ways
         planned = plan(url, ways.environment, self._dotenv, ways.upstreams)
         added = placeholders(self._exchanges, ways.environment, self._dotenv)
@@ -227,40 +227,33 @@ class AutoPlayer:
     # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        """See `ServerOwner.handler`."""
         return AutoHandler(self, connection)
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `ServerOwner.opened`."""
         self.listener.opened(connection)
         if self._gateway is not None:
             self._gateway.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `ServerOwner.closed`."""
         self.listener.closed(connection)
         if self._gateway is not None:
             self._gateway.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        """See `ServerOwner.refused_bytes`."""
         return self._player.refused_bytes(problem)
 
     # What requests ask.
 
     @property
     def longest(self) -> int:
-        """See `ResponderSelector.longest`."""
         return self._player.longest
 
     def refused_answer(self, head: ParsedRequestHead) -> bytes | None:
-        """See `ResponderSelector.refused_answer`."""
         return self._player.refused(head)
 
     def choose(
         self, head: ParsedRequestHead, body: bytes, client: ServerConnection
     ) -> Handler | bytes:
-        """See `ResponderSelector.choose`."""
         assert self._gateway is not None
         asking = MatchQuery(method=head.method, target=head.target, body=body)
         found = self._player.find(asking)
@@ -288,17 +281,15 @@ class AutoPlayer:
     # What the recorder tells (`gateway.recorder.RecorderObserver`).
 
     def exchange(self, ended: AnalyzedExchange) -> None:
-        """See `RecorderObserver.exchange`: told at the end, by its number on the tape."""
+        """Count a recorded exchange; it is reported at the end, by its number on the tape."""
 
     def silence(self, ended: AnalyzedExchange) -> None:
-        """See `RecorderObserver.silence`: of no interest, the tape goes on with the next run."""
+        """Ignore silence at the end: the tape continues with the next run."""
 
     def refused(self, refusal: Refusal) -> None:
-        """See `RecorderObserver.refused`."""
         self._miss(self._asking, refusal.message)
 
     def alarm(self, problem: str) -> None:
-        """See `RecorderObserver.alarm`."""
         self._ways.say(f"TAPING IN TROUBLE: {problem}")
 
 
@@ -318,7 +309,6 @@ class _Found:
         self._exchange = exchange
 
     def find(self, asking: MatchQuery, play: PlayHandler) -> Exchange | NoMatch:  # noqa: ARG002 - asked before
-        """See `PlayContext.find`."""
         return self._exchange
 
 
@@ -346,19 +336,19 @@ _CONTINUE = write_response(100, b"Continue", ())
 
 
 class ResponderSelector(Protocol):
-    """Knows who answers."""
+    """Chooses who answers a request."""
 
     @property
     def longest(self) -> int:
-        """Of the bodies that have to be whole, in bytes."""
+        """Return the size in bytes up to which a body must be complete before the choice."""
 
     def refused_answer(self, head: ParsedRequestHead) -> bytes | None:
-        """The answer to a request that must not be served; None: it may."""
+        """Return the answer to a request that must not be served; None if it may be."""
 
     def choose(
         self, head: ParsedRequestHead, body: bytes, client: ServerConnection
     ) -> Handler | bytes:
-        """Who answers a request, or the answer; a body of more than `longest` is its beginning."""
+        """Return the handler or the answer; a body of more than `longest` is its beginning."""
 
 
 class AutoHandler:
@@ -372,7 +362,6 @@ class AutoHandler:
         self._answerer: Handler | None = None
 
     def on_request(self, head: ParsedRequestHead) -> None:
-        """See `Handler.on_request`."""
         refusal = self._owner.refused_answer(head)
         if refusal is not None:
             self._end(refusal)
@@ -383,7 +372,6 @@ class AutoHandler:
         self._head = replace(head, fields=fields)
 
     def on_body(self, data: bytes) -> None:
-        """See `Handler.on_body`."""
         if self._answerer is not None:
             self._answerer.on_body(data)
             return
@@ -392,13 +380,12 @@ class AutoHandler:
             self._choose()
 
     def on_request_end(self, trailers: Fields) -> None:
-        """See `Handler.on_request_end`."""
         answerer = self._answerer or self._choose()
         if answerer is not None:
             answerer.on_request_end(trailers)
 
     def _choose(self) -> Handler | None:
-        """Hand on what has come; None: it has been answered."""
+        """Choose a handler and pass on what has arrived; None if the request is answered."""
         assert self._head is not None
         body, self._body = bytes(self._body), b""
         chosen = self._owner.choose(self._head, body, self._client)
@@ -416,12 +403,10 @@ class AutoHandler:
         self._client.finish(keep_alive=False)
 
     def on_writable(self, *, writable: bool) -> None:
-        """See `Handler.on_writable`."""
         if self._answerer is not None:
             self._answerer.on_writable(writable=writable)
 
     def on_client_lost(self, *, was_reset: bool) -> None:
-        """See `Handler.on_client_lost`."""
         if self._answerer is not None:
             self._answerer.on_client_lost(was_reset=was_reset)
 
@@ -444,7 +429,7 @@ _KEY_REFUSED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingResult:
-    """What became of what was recorded.
+    """The result of adding recordings to a tape.
 
     Attributes:
         kept: the exchanges, as they are on the tape now.
@@ -456,10 +441,10 @@ class RecordingResult:
 
 
 class StagingTape:
-    """The place beside `tape` where a recording is made that is to go onto it."""
+    """The folder beside `tape` for recordings that are to be added to it."""
 
     def __init__(self, tape: Path) -> None:
-        """Find out whether the tape can be added to.
+        """Check whether the tape can be extended.
 
         Args:
             tape: need not exist yet; where it is a link, the file is meant.
@@ -481,7 +466,7 @@ class StagingTape:
                 )
 
     def make(self) -> Path:
-        """A new folder for it, only for its owner.
+        """Create a new folder for it, private to its owner.
 
         Raises:
             UsageError: there can be none.
@@ -499,7 +484,7 @@ class StagingTape:
             ) from None
 
     def leftovers(self) -> tuple[Path, ...]:
-        """Folders that killed runs have left, with what is on no tape; empty ones are removed."""
+        """Return folders that killed runs left with recordings; remove empty ones."""
         prefix = f".{self._tape.stem}."
         found: list[Path] = []
         for folder in sorted(self._tape.parent.glob(f".*{_NEW}")):
@@ -514,7 +499,7 @@ class StagingTape:
     def take(
         self, folder: Path, clock: Clock, cut_ns: Mapping[str, int] | None = None
     ) -> RecordingResult:
-        """Put the recordings in `folder` onto the tape, and remove the folder.
+        """Add the recordings in `folder` to the tape, and remove the folder.
 
         Args:
             folder: as `make` made it.
@@ -579,7 +564,7 @@ class StagingTape:
 
 @contextlib.contextmanager
 def _in_turn(folder: Path) -> Iterator[None]:
-    """Nobody else puts anything onto a tape in `folder` meanwhile, if its file system has locks.
+    """Lock the tapes in `folder` against others that add to them, if its file system has locks.
 
     Who holds the folder for longer is no run of ours, but may be what has started it, as flock(1):
     then it goes on, and `splice` tells whether the tape was changed.
@@ -601,7 +586,7 @@ def _in_turn(folder: Path) -> Iterator[None]:
 
 
 def _locked(folder: str | Path) -> int:
-    """A descriptor that keeps a folder ours for as long as this process lives.
+    """Return a descriptor that locks a folder for as long as this process lives.
 
     Raises:
         OSError: it is another's.
@@ -616,7 +601,7 @@ def _locked(folder: str | Path) -> int:
 
 
 def _is_left(folder: Path) -> bool:
-    """Whether the process that made a folder is gone."""
+    """Return whether the process that created a folder is gone."""
     with contextlib.suppress(OSError):
         os.close(_locked(folder))
         return True
@@ -624,7 +609,7 @@ def _is_left(folder: Path) -> bool:
 
 
 def _problem(exchange: Exchange, cut_ns: int | None) -> str:
-    """Why it would make a bad recording; "": it would not."""
+    """Return why it would be a bad recording; "" if it would not."""
     end, response = exchange.end, exchange.response
     if end is None or end.reason is EndReason.STOPPED:
         return "it was still in progress when the run ended"

@@ -1,4 +1,4 @@
-"""The environment of a command that is to talk to a player and to nobody else.
+"""The environment of a command that may reach only the player.
 
 Every base-URL variable names the player, also those that the user points elsewhere. SDKs refuse to
 start without a key, and a CI job has none: the providers of the tapes get a placeholder where the
@@ -34,7 +34,7 @@ def replay_environment(
     folder: Path,
     exchanges: Iterable[Exchange] = (),
 ) -> Mapping[str, str]:
-    """The complete environment of a command that runs in `folder` against the player at `url`.
+    """Return the complete environment of a command in `folder` that uses the player at `url`.
 
     Args:
         url: `http://127.0.0.1:8378`.
@@ -61,23 +61,23 @@ def replay_environment(
 def placeholders(
     exchanges: Iterable[Exchange], environ: Mapping[str, str], dotenv: Sequence[DotenvFile]
 ) -> Mapping[str, str]:
-    """What `replay_environment` sets in place of keys that are not there."""
+    """Return placeholders for keys that are not set."""
     return dict(_placeholders(_whose(exchanges), _set(environ, dotenv)))
 
 
 def _set(environ: Mapping[str, str], dotenv: Sequence[DotenvFile]) -> frozenset[str]:
-    """The variables that have a value."""
+    """Return the variables that have a value."""
     known, _ = settings(dotenv, environ)
     return frozenset(name for name, setting in known.items() if setting.value.strip())
 
 
 def _whose(exchanges: Iterable[Exchange]) -> frozenset[str]:
-    """The providers of the tapes; without any all that there are."""
+    """Return the providers of the tapes; all known ones if there are none."""
     return frozenset(_providers(exchanges)) or frozenset(KEY_VARIABLES) - ON_DEMAND.keys()
 
 
 def _providers(exchanges: Iterable[Exchange]) -> Iterator[str]:
-    """Whose keys the client of these exchanges had."""
+    """Yield the providers whose keys the client of these exchanges had."""
     for host, path in {(_host(one), one.request.path) for one in exchanges}:
         provider = provider_of_host(host)
         if provider is not None and provider in KEY_VARIABLES:
@@ -93,7 +93,7 @@ def _host(exchange: Exchange) -> str:
 
 
 def _needed(providers: Iterable[str]) -> Iterator[Upstream]:
-    """The upstreams whose variables are set only where somebody uses them."""
+    """Yield the upstreams whose variables are set only if they are used."""
     for name in sorted(providers):
         if name in ON_DEMAND:
             yield parse_upstream(f"{name}=http://{name}.invalid")

@@ -1,4 +1,4 @@
-"""Sees to it that a command under `replay` asks no provider past the player, and tells if it tries.
+"""Block requests of a command that bypass the player, and report them.
 
 A base URL that is written into a program is out of reach of the environment; HTTPS_PROXY is not.
 So the command gets a tunnel that passes everything but what goes to an LLM host. Whoever looks at
@@ -31,7 +31,7 @@ class NetworkGuardTunnel:
     """The tunnel of one command."""
 
     def __init__(self, outbound: OutboundSettings, folder: Path, tell: Tell) -> None:
-        """A guard that does not listen yet.
+        """Create a guard; call `start` to listen.
 
         Args:
             outbound: how other hosts are reached.
@@ -46,11 +46,11 @@ class NetworkGuardTunnel:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """The LLM hosts that were asked for past the player, and whose they are."""
+        """Return the LLM hosts requested past the player, with their providers."""
         return self._refused
 
     async def start(self, own_port: int) -> Mapping[str, str]:
-        """Listen; the variables that lead the command here.
+        """Listen; return the variables that route the command here.
 
         Args:
             own_port: the player's.
@@ -63,7 +63,7 @@ class NetworkGuardTunnel:
         }
 
     async def stop(self) -> None:
-        """Cut what is open, and tell what is still to be told."""
+        """Cut open connections, and report the rest."""
         await self._tunnel.stop()
         if self._looking:
             await asyncio.wait(self._looking, timeout=LOOKING_S)
@@ -103,7 +103,7 @@ _PATIENCE_S = 5.0
 
 
 class NetworkGuard:
-    """Keeps the runs of a command from asking a provider past the player, while it is entered."""
+    """Blocks requests to providers that bypass the player, while it is entered."""
 
     def __init__(self, outbound: OutboundSettings, folder: Path) -> None:
         """Args: see `NetworkGuardTunnel`."""
@@ -129,7 +129,7 @@ class NetworkGuard:
         self.close()
 
     def close(self) -> None:
-        """Cut what is open, and find out what is to be told of it."""
+        """Cut open connections, and read what to report of them."""
         if self._loop.is_closed():
             return
         stopping = asyncio.run_coroutine_threadsafe(self._guard.stop(), self._loop)
@@ -142,7 +142,7 @@ class NetworkGuard:
 
     @property
     def refused(self) -> Sequence[str]:
-        """The LLM hosts that were asked for, and were not to be reached."""
+        """Return the LLM hosts whose requests were blocked."""
         return sorted(self._guard.refused)
 
     def problem(self) -> str:

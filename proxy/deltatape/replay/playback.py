@@ -1,4 +1,4 @@
-"""A player in a thread of its own, for code that has no event loop: tests, and what wraps them.
+"""Run a player in its own thread, for code without an event loop.
 
 Strategy: the thread runs the loop, everything asked of it from outside is called in the loop.
 Invariants: the report counts every request whose bytes had arrived when it was asked for; leaving
@@ -26,7 +26,7 @@ _TURNS = 4
 
 
 class ReplayServer(Protocol):
-    """What answers requests from tapes: a `Player`, or one that records, too."""
+    """Answers requests from tapes: a `Player`, or one that records, too."""
 
     listener: Listener
 
@@ -38,15 +38,15 @@ class ReplayServer(Protocol):
         """
 
     async def stop(self, *, grace_s: float = 0.0) -> None:
-        """Accept nothing more, let what is under way end for `grace_s`, cut the rest."""
+        """Stop listening, let open answers end for `grace_s`, then cut the rest."""
 
     @property
     def report(self) -> PlayReport:
-        """What became of the requests so far."""
+        """Return the requests so far."""
 
 
 def _ignore(what: Told) -> None:
-    """Tell nobody."""
+    """Ignore the message."""
 
 
 class Playback:
@@ -66,7 +66,7 @@ class Playback:
         *,
         machine: ReplayServer | None = None,
     ) -> None:
-        """A player that does not listen yet.
+        """Create a player; entering it listens.
 
         Args:
             exchanges: of the provider's side.
@@ -118,21 +118,21 @@ class Playback:
 
     @property
     def url(self) -> str:
-        """Where it listens: `http://127.0.0.1:8378`."""
+        """Return its URL: `http://127.0.0.1:8378`."""
         return self._machine.listener.url
 
     @property
     def report(self) -> PlayReport:
-        """What became of the requests so far, from any thread, also afterwards."""
+        """Return the requests so far; any thread may call it, also afterwards."""
         self._do(settle)
         return self._machine.report
 
     def cut(self) -> None:
-        """Take no further connection and cut what plays; returns when that is done."""
+        """Stop listening and cut what plays; return when that is done."""
         self._do(self._machine.stop)
 
     def _do(self, what: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Have something done in the loop, if there still is one."""
+        """Run a coroutine in the loop, if it is still running."""
         if self._loop is not None and self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(what(), self._loop).result(PATIENCE_S)
 
@@ -157,13 +157,13 @@ class Playback:
 
 
 async def settle() -> None:
-    """Let the running loop take what has arrived for it by now."""
+    """Let the running loop process what has arrived."""
     for _ in range(_TURNS):
         await asyncio.sleep(0)
 
 
 async def end(machine: ReplayServer, grace_s: float = 0.0) -> None:
-    """Stop a machine, so that no connection is left; see `ReplayServer.stop`."""
+    """Stop a machine and its connections; see `ReplayServer.stop`."""
     try:
         await machine.stop(grace_s=grace_s)
         await settle()  # what was cut has left for the kernel, if there was room

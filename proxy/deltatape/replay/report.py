@@ -1,4 +1,4 @@
-"""What became of a replay, for people and for programs.
+"""Report a replay, for people and for programs.
 
 Of a request nothing is shown that may be a credential: values of parameters that carry one are
 hidden, header fields are not mentioned.
@@ -31,7 +31,7 @@ MOST_DIFFERENCES = 5
 
 
 def told(what: Told) -> Iterator[str]:
-    """One request in a line; for one that was missed what it was held against in further ones."""
+    """Yield a line for a request; for a missed one also how it differs from recorded ones."""
     if isinstance(what, PlayedRequest):
         one = what.exchange
         how = f"{what.matched}; {what.note}" if what.note else what.matched
@@ -54,12 +54,12 @@ def told(what: Told) -> Iterator[str]:
 
 
 def name_of(exchange: Exchange) -> str:
-    """`TAPE#N`."""
+    """Return `TAPE#N`."""
     return f"{exchange.tape}#{exchange.number}"
 
 
 def summary(report: PlayReport, recorded: int = 0) -> Iterator[str]:
-    """The last lines of a replay; `recorded` exchanges came from the provider."""
+    """Yield the last lines of a replay; `recorded` exchanges came from the provider."""
     numbers = (
         f"{len(report.played)} played, {len(report.missed)} missed, {len(report.unplayed)} unplayed"
     )
@@ -80,7 +80,7 @@ def summary(report: PlayReport, recorded: int = 0) -> Iterator[str]:
 
 
 def mistakes_told(report: PlayReport) -> Iterator[str]:
-    """What the application did wrong, or no longer does, a line each."""
+    """Yield a line for each mistake of the application, repeated or corrected."""
     for each in report.failures[:MOST]:
         yield f"MISTAKE {mistake_told(each)}"
     if len(report.failures) > MOST:
@@ -97,7 +97,7 @@ def mistakes_told(report: PlayReport) -> Iterator[str]:
 
 
 def mistake_told(mistake: "RunMistake") -> str:
-    """`C001 in request 2 (x.tape#2): ...`."""
+    """Return `C001 in request 2 (x.tape#2): ...`."""
     finding, where = mistake.finding, name_of(mistake.recorded)
     if mistake.silent:
         return f"{finding.code} after request {mistake.request} ({where}): {STILL_SILENT}"
@@ -109,7 +109,7 @@ def json_report(
     recorded: Sequence[Exchange] = (),
     refused: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A document with what is in a report, `recorded` and `refused`, each in order.
+    """Return the report, `recorded` and `refused` as JSON, each in order.
 
     Args:
         report: of the player.

@@ -1,4 +1,4 @@
-"""One run of `deltatape replay`: a player, the command or the user around it, and what came of it.
+"""One run of `deltatape replay`: a player, the command or the user around it, and the result.
 
 With a command its exit code counts first; then that everything it asked for was on the tapes,
 nothing was left over, and that it did nothing wrong with what it got. Where the tape has ended
@@ -83,7 +83,7 @@ class Responders:
 
 
 def teller(tell: Tell, *, alone: bool) -> Callable[[Told], None]:
-    """Tells of requests as they come: of each `alone`, else of those that are out of order."""
+    """Return a function that prints requests: all if `alone`, else only unexpected ones."""
 
     def take(what: Told) -> None:
         if alone or not isinstance(what, PlayedRequest) or what.note or what.codes:
@@ -94,7 +94,7 @@ def teller(tell: Tell, *, alone: bool) -> Callable[[Told], None]:
 
 
 async def replay(cast: Responders, options: ReplayOptions, tell: Tell) -> int:
-    """The exit code of a run: the command's if that is not 0, else 1 for what is not whole.
+    """Run a replay; return the command's exit code if it is not 0, else 1 for a failed replay.
 
     Raises:
         UsageError: an address or a file cannot be had.
@@ -186,7 +186,7 @@ def _conclude(cast: Responders, report: PlayReport, options: ReplayOptions, tell
 
 
 def _check(path: Path) -> None:
-    """Find out before the run what would be found out after it."""
+    """Raise before the run what would otherwise fail after it."""
     if path.is_dir():
         raise _unwritable(path, "it is a folder")
     if not path.parent.is_dir():
@@ -198,11 +198,11 @@ def _unwritable(path: Path, problem: str) -> UsageError:
 
 
 def _signals() -> Signals:
-    """From now on neither Ctrl-C nor a terminal that is closed costs what was recorded."""
+    """Catch Ctrl-C and hangups from now on, so that recordings are kept."""
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup(1)
     also = {} if is_ignored else {signal.SIGHUP: "sighup"}
     return Signals(_nothing, {**SIGNALS, **also})
 
 
 def _nothing() -> None:
-    """There is nothing to be quicker about."""
+    """Ignore a request to hurry."""

@@ -1,1 +1,1 @@
-"""The LLM SDKs: what they read their base URL from, and real ones that read recorded responses."""
+"""The LLM SDKs: the variables they read their base URL from, and real ones that read responses."""

@@ -1,4 +1,4 @@
-"""`why --with`: what real SDKs make of a recorded response, in the versions that the user names.
+"""`why --with`: pass a recorded response to real SDKs, in the versions that the user names.
 
 Each is installed once into a folder of its own in the user's cache,
 `$XDG_CACHE_HOME/deltatape/sdks/`. One is made beside its place and moved there when it is whole, so
@@ -88,12 +88,12 @@ class SdkSpec(NamedTuple):
 
     @property
     def package(self) -> Package:
-        """What is known of it."""
+        """Return its package."""
         return PACKAGES[self.ecosystem][self.name]
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What is to be installed, as pip and npm take it."""
+        """Return the requirements in the form that pip and npm take."""
         major = int(self.version.partition(".")[0])
         beside = self.package.beside.items()
         return (self.text, *(f"{name}@{major + apart}" for name, apart in beside))
@@ -101,7 +101,7 @@ class SdkSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SdkReading:
-    """What an SDK makes of a response."""
+    """What an SDK returns for a response."""
 
     spec: str
     """As the user named it: `ai@6`."""
@@ -121,7 +121,7 @@ def made_by(
     tell: Callable[[str], None],
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[SdkReading, ...]:
-    """What each of `specs` makes of the response of `exchange`, in their order.
+    """Return the readings of the response of `exchange` by each of `specs`, in their order.
 
     Each runs in a process and an environment of its own, and gets the response from a server on
     loopback; the SDKs that are not installed yet are, with pip or npm.
@@ -160,7 +160,7 @@ def _check(spec: SdkSpec, dialect: str) -> None:
 
 
 def _tools(analysis: Analysis) -> dict[str, None]:
-    """The names of the tools to offer: some SDKs refuse calls of others."""
+    """Return the names of the tools to offer: some SDKs refuse calls of others."""
     offered = [tool.name for tool in analysis.asked.tools]
     called = [call.name for call in analysis.reply.tool_calls if call.name]
     return dict.fromkeys((*offered, *called))
@@ -187,7 +187,7 @@ def _made_by(
 
 
 def parse_spec(text: str) -> SdkSpec:
-    """One `--with`.
+    """Parse one `--with`.
 
     Raises:
         UsageError: not such a name, an unknown package, or one that is too old.
@@ -208,7 +208,7 @@ def parse_spec(text: str) -> SdkSpec:
 
 
 def known(dialect: str = "") -> list[str]:
-    """The SDKs, those that read `dialect` if one is given: `openai==VERSION`, `ai@VERSION`."""
+    """Return the SDKs, of `dialect` if one is given: `openai==VERSION`, `ai@VERSION`."""
     return [
         f"{name}{sign}VERSION"
         for sign, ecosystem in _SIGNS.items()
@@ -220,7 +220,7 @@ def known(dialect: str = "") -> list[str]:
 def installed(
     spec: SdkSpec, tell: Callable[[str], None], environment: Mapping[str, str] = os.environ
 ) -> Environment:
-    """Where the SDK is; installs it if it is not there yet.
+    """Return the SDK's environment; install it if it is missing.
 
     Args:
         spec: which.
@@ -240,14 +240,14 @@ def installed(
 
 
 def cache(environment: Mapping[str, str]) -> Path:
-    """The folder of all SDKs."""
+    """Return the folder of all SDKs."""
     named = environment.get("XDG_CACHE_HOME", "")
     home = Path(named) if Path(named).is_absolute() else Path.home() / ".cache"
     return home / "deltatape" / "sdks"
 
 
 def _name(spec: SdkSpec) -> str:
-    """The folder's name; wheels go by the version of Python."""
+    """Return the folder's name; wheels depend on the version of Python."""
     plain = spec.text.replace("/", "+").replace("*", "x")
     if spec.ecosystem is Ecosystem.NODE:
         return f"npm-{plain}"
@@ -321,7 +321,7 @@ def _run(spec: SdkSpec, command: Sequence[str], advice: str) -> None:
 
 
 def _problem(said: str) -> str:
-    """The first thing that pip or npm calls an error, without the list of all versions."""
+    """Return the first error in the output of pip or npm, without its list of all versions."""
     errors = [line for line in said.splitlines() if _ERROR.match(line)] or said.splitlines()[-1:]
     told = (_VERSIONS.sub("", _ERROR.sub("", line)) for line in errors)
     return next((line for line in told if " " in line and not _NO_WORDS.match(line)), "")[:_SAID]

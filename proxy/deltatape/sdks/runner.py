@@ -1,4 +1,4 @@
-"""What real SDKs make of exchanges: one process of theirs for many streams, bounded in time.
+"""Run real SDKs on exchanges: one process for many streams, bounded in time.
 
 A runner (`runners/`) is a program in the SDK's own language that imports the SDK from an
 environment of its own; it is told base URLs at which a `SdkServer` plays the exchanges. A stream at
@@ -53,7 +53,7 @@ _NO_RETRY = ((b"x-should-retry", b"false"),)
 
 
 class SdkServer:
-    """See `http1.server.ServerOwner` and `player.play.PlayContext`."""
+    """Serves the exchanges; see `http1.server.ServerOwner` and `player.play.PlayContext`."""
 
     def __init__(self, exchanges: Sequence[Exchange], tempo: ReplayTempo, hold_s: float) -> None:
         self.renditions = Renditions(tempo)
@@ -65,7 +65,7 @@ class SdkServer:
         self._listener = Listener()
 
     def url(self, number: int) -> str:
-        """The base URL of an exchange, by its place in the list."""
+        """Return the base URL of an exchange, by its place in the list."""
         return f"http://127.0.0.1:{self._listener.port}/{number}"
 
     async def open(self) -> None:
@@ -73,7 +73,7 @@ class SdkServer:
         await self._listener.open(Address("127.0.0.1"), lambda: ServerConnection(self))
 
     def close(self) -> None:
-        """Accept nothing more, and cut what is playing."""
+        """Stop listening, and cut what is playing."""
         self._listener.close()
         for play in tuple(self._plays):
             play.stop()
@@ -125,7 +125,7 @@ class SdkServer:
 async def standing(
     exchanges: Sequence[Exchange], *, tempo: ReplayTempo = AT_ONCE, hold_s: float = HOLD_S
 ) -> AsyncIterator[SdkServer]:
-    """A stand that listens; it does not wait where the provider did, unless `tempo` tells to.
+    """Yield a listening server; it does not wait as the provider did, unless `tempo` says so.
 
     Args:
         exchanges: what it plays.
@@ -163,7 +163,7 @@ class SdkStream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SdkReply:
-    """What an SDK gives to its application for one stream."""
+    """What an SDK passes to its application for one stream."""
 
     calls: tuple[RepeatedCall, ...]
     refused: tuple[RepeatedCall, ...] = ()
@@ -177,7 +177,7 @@ class SdkReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SdkRun:
-    """What one SDK makes of streams."""
+    """The readings of streams by one SDK."""
 
     versions: Mapping[str, str]
     """Of the package and of those that do a part of its work."""
@@ -185,14 +185,14 @@ class SdkRun:
 
 
 def python_environment(package: str, python: Path) -> Environment:
-    """An SDK that `python` can import."""
+    """Return the environment of an SDK that `python` can import."""
     program = str(_RUNNERS / "run_python.py")
     command = (str(python), "-I", "-W", "ignore", program, package)
     return Environment(package=package, command=command, folder=python.parent)
 
 
 def node_environment(package: str, folder: Path) -> Environment:
-    """An SDK in `folder/node_modules`."""
+    """Return the environment of an SDK in `folder/node_modules`."""
     code = (_RUNNERS / "run_node.mjs").read_text()
     # By --eval, as Node looks for packages where the program is.
     command = ("node", "--no-warnings", "--input-type=module", "--eval", code, package)
@@ -207,7 +207,7 @@ async def run_sdk(
     tempo: ReplayTempo = AT_ONCE,
     hold_s: float = HOLD_S,
 ) -> SdkRun:
-    """What an SDK makes of each stream, in order.
+    """Return the SDK's reading of each stream, in order.
 
     Args:
         environment: where the SDK is.
@@ -243,14 +243,14 @@ class _Runner:
         self.alive = True
 
     async def versions(self) -> Mapping[str, str]:
-        """Its first line."""
+        """Return the versions from its first line."""
         line = await self._line(_START_S)
         if isinstance(line, str):
             raise DeltatapeError(f"{self._environment.package}: cannot be started: {line}")
         return {str(name): str(version) for name, version in line.items()}
 
     async def ask(self, stream: SdkStream, url: str, limit_s: float) -> SdkReply:
-        """What it makes of one stream."""
+        """Return its reading of one stream."""
         wanted = {"url": url, "dialect": stream.dialect, "tools": stream.tools}
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(wanted).encode() + b"\n")
@@ -258,7 +258,7 @@ class _Runner:
         return SdkReply(calls=(), error=line) if isinstance(line, str) else _reply(line)
 
     async def _line(self, limit_s: float) -> Mapping[str, object] | str:
-        """The next line, or why there is none."""
+        """Return the next line, or why there is none."""
         process = self._process
         assert process.stdout is not None
         assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""What each LLM SDK reads its base URL from: a table, by ecosystem, package and version.
+"""The variables that each LLM SDK reads its base URL from, by ecosystem, package and version.
 
 Source: the request lines of the SDKs themselves, run with the variable against a server on
 loopback, and for what was not run their sources and issue trackers.
@@ -111,7 +111,7 @@ SDKS: Mapping[Ecosystem, Mapping[str, tuple[Sdk, ...]]] = {
 
 
 def sdk_of(ecosystem: Ecosystem, package: str, version: str) -> Sdk | None:
-    """What is known of a package; None for one that is no LLM SDK."""
+    """Return the entry of a package; None if it is no LLM SDK."""
     numbers = _numbers(version)
     for sdk in SDKS[ecosystem].get(package, ()):
         if not sdk.before or numbers < sdk.before:
@@ -120,7 +120,7 @@ def sdk_of(ecosystem: Ecosystem, package: str, version: str) -> Sdk | None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """`3.54.0rc1` as (3, 54, 0); also of a range such as `^3.54.0`."""
+    """Return `3.54.0rc1` as (3, 54, 0); also the lower end of a range such as `^3.54.0`."""
     numbers = []
     for part in version.lstrip("^~>=v ").split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]

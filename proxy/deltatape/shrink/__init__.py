@@ -1,4 +1,4 @@
-"""The smallest tape that still shows a failure: a search that asks, and is told whether it does.
+"""Search the smallest tape that still shows a failure, with a judge that tells whether it does.
 
 `search` holds the tape as it is and takes smaller ones; `passes` are the ways in which smaller ones
 are made, from whole exchanges down to single characters; `deletion` asks as little as can be.

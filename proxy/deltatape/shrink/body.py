@@ -1,4 +1,4 @@
-"""The events of a response: what they say, and the exchange with fewer or other ones.
+"""The events of a response, and the exchange with fewer or changed ones.
 
 Invariant: what comes out is whole. Events keep their framing and the spelling of what is not
 changed, messages get new checksums, and the head and the end say the new size.
@@ -42,12 +42,12 @@ class EditableBody:
 
     @classmethod
     def of(cls, exchange: Exchange) -> "EditableBody | None":
-        """The body of `exchange`; None if there is none that could be rewritten."""
+        """Return the body of `exchange`; None if there is none that could be rewritten."""
         draft = _draft(exchange)
         return None if draft is None else cls(exchange, draft)
 
     def keeping(self, kept: Collection[int]) -> Exchange:
-        """The exchange with these events alone."""
+        """Return the exchange with these events alone."""
         stay = frozenset(kept)
 
         def change(draft: MutableExchange) -> None:
@@ -57,7 +57,7 @@ class EditableBody:
         return self._changed(change)
 
     def saying(self, texts: Mapping[int, str], without: Collection[int] = ()) -> Exchange:
-        """The exchange where some events say something else, and some are left out."""
+        """Return the exchange with some events changed and some removed."""
         gone = frozenset(without)
 
         def change(draft: MutableExchange) -> None:
@@ -68,7 +68,7 @@ class EditableBody:
         return self._changed(change)
 
     def dropping(self, places: Iterable[Place]) -> Exchange:
-        """The exchange without these members and elements."""
+        """Return the exchange without these members and elements."""
         texts: dict[int, str] = {}
         # From behind: an element that goes moves those after it.
         for event, path in sorted(places, key=lambda p: from_behind(p[1]), reverse=True):
@@ -76,23 +76,23 @@ class EditableBody:
         return self.saying(texts)
 
     def putting(self, sources: Mapping[Place, str]) -> Exchange:
-        """The exchange with other JSON sources at these places."""
+        """Return the exchange with other JSON sources at these places."""
         texts: dict[int, str] = {}
         for (event, path), source in sources.items():
             texts[event] = put(texts.get(event, self.texts[event]), path, source)
         return self.saying(texts)
 
     def replaced(self, event: int, path: Path, source: str) -> str:
-        """What an event says with another JSON source at `path`."""
+        """Return an event's data with another JSON source at `path`."""
         return put(self.texts[event], path, source)
 
     def source(self, place: Place) -> str:
-        """The JSON source of a value."""
+        """Return the JSON source of a value."""
         event, path = place
         return source_at(self.texts[event], path)
 
     def between(self) -> tuple[Span, ...]:
-        """What belongs to no event, line by line; nothing where it belongs to the framing."""
+        """Return the lines that belong to no event; () where they belong to the framing."""
         body = self.exchange.body
         if is_message(body) or body.lstrip().startswith(b"["):
             return ()
@@ -101,7 +101,7 @@ class EditableBody:
         return tuple(line for start, end in gaps for line in _lines(body, start, end))
 
     def leaving_out(self, spans: Iterable[Span]) -> Exchange:
-        """The exchange without these bytes, which belong to no event."""
+        """Return the exchange without these bytes, which belong to no event."""
 
         def change(draft: MutableExchange) -> None:
             for start, end in spans:
@@ -111,7 +111,7 @@ class EditableBody:
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """Where events end in the body."""
+        """Return where events end in the body."""
         return tuple(_span(unit)[1] for unit in self._units)
 
     def _changed(self, change: Callable[[MutableExchange], None]) -> Exchange:
@@ -126,12 +126,12 @@ class EditableBody:
 
 
 def is_whole(exchange: Exchange) -> bool:
-    """Whether the body came to its end."""
+    """Return whether the body is complete."""
     return exchange.end is None or exchange.end.reason is EndReason.COMPLETE
 
 
 def with_reads(exchange: Exchange, reads: tuple[Read, ...]) -> Exchange:
-    """`exchange` with other reads, each a chunk where there are chunks, and an end that fits."""
+    """Return `exchange` with other reads, and chunks and an ending that fit."""
     response, end = exchange.response, exchange.end
     chunked = response is not None and response.framing is Framing.CHUNKED
     fitting = tuple(
@@ -159,12 +159,12 @@ def _draft(exchange: Exchange) -> MutableExchange | None:
 
 
 def _is_document(body: bytes) -> bool:
-    """Whether a body is one JSON object, on however many lines."""
+    """Return whether a body is one JSON object, on any number of lines."""
     return body.lstrip().startswith(b"{") and not parse(body.decode(errors="replace")).error
 
 
 def from_behind(path: Path) -> tuple[tuple[bool, int, str], ...]:
-    """An order of paths in which later elements come later."""
+    """Order paths so that later elements come later."""
     return tuple((True, 0, s) if isinstance(s, str) else (False, s, "") for s in path)
 
 
@@ -180,5 +180,5 @@ def _lines(body: bytes, start: int, end: int) -> Iterator[Span]:
 
 
 def event_count(exchanges: Iterable[Exchange]) -> int:
-    """How many events the bodies of exchanges have that could be rewritten."""
+    """Return how many events of the exchanges could be rewritten."""
     return sum(len(body.texts) for body in map(EditableBody.of, exchanges) if body is not None)

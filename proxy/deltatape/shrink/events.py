@@ -1,4 +1,4 @@
-"""Passes over events: kinds of them, single ones, neighbours, and pieces put together."""
+"""Passes over events: kinds, single ones, neighbours, and joined pieces."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ Label: TypeAlias = tuple[str, ...]
 
 
 def fewer_kinds(search: ShrinkSearch) -> None:
-    """Leaves all events of a kind out at once: of a block, of an item, of a type, of a form."""
+    """Remove all events of a kind at once: of a block, of an item, of a type, of a form."""
     for number in search.numbers:
         for label in _labels(search, number):
             body = _body(search, number)
@@ -37,7 +37,7 @@ def fewer_kinds(search: ShrinkSearch) -> None:
 
 
 def fewer_events(search: ShrinkSearch) -> None:
-    """Leaves events out, as many at once as can be; gives up where nearly all are needed."""
+    """Remove events, as many at once as possible; give up if nearly all are needed."""
     for number in search.numbers:
         body = _body(search, number)
         if body is not None:
@@ -46,7 +46,7 @@ def fewer_events(search: ShrinkSearch) -> None:
 
 
 def fewer_single_events(search: ShrinkSearch) -> None:
-    """Leaves events out, with all patience."""
+    """Remove single events without giving up."""
     for number in search.numbers:
         body = _body(search, number)
         if body is not None:
@@ -54,7 +54,7 @@ def fewer_single_events(search: ShrinkSearch) -> None:
 
 
 def fewer_neighbours(search: ShrinkSearch) -> None:
-    """Leaves events out that stand side by side and need each other, as a block and its end."""
+    """Remove adjacent events that need each other, such as a block and its end."""
     for number in search.numbers:
         for width in range(2, _WIDEST + 1):
             at = 0
@@ -65,7 +65,7 @@ def fewer_neighbours(search: ShrinkSearch) -> None:
 
 
 def joined(search: ShrinkSearch) -> None:
-    """Puts pieces of one text that follow each other into one event, as many as can be."""
+    """Join adjacent pieces of one text into one event, as many as possible."""
     for number in search.numbers:
         at = 0
         while (body := _body(search, number)) and at + 1 < len(body.texts):
@@ -77,7 +77,7 @@ def joined(search: ShrinkSearch) -> None:
 
 
 def labels(body: EditableBody, at: int) -> frozenset[Label]:
-    """What can be said of an event that may be said of others, too."""
+    """Return the properties of an event that others may share."""
     value = body.values[at]
     found: set[Label] = {("type", body.types[at])}
     if isinstance(value, dict):
@@ -91,7 +91,7 @@ def labels(body: EditableBody, at: int) -> frozenset[Label]:
 
 
 def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
-    """What is no object and no array in a JSON value, and where."""
+    """Yield the scalars in a JSON value, with their paths."""
     if isinstance(value, Mapping):
         for key, child in value.items():
             yield from leaves(child, (*path, key))
@@ -112,7 +112,7 @@ def _offer_kept(search: ShrinkSearch, body: EditableBody, kept: Sequence[int]) -
 
 
 def _labels(search: ShrinkSearch, number: int) -> Sequence[Label]:
-    """What is said of several events but not of all; what most have comes first."""
+    """Return the properties shared by several events but not by all; the most frequent first."""
     body = _body(search, number)
     if body is None:
         return ()
@@ -123,7 +123,7 @@ def _labels(search: ShrinkSearch, number: int) -> Sequence[Label]:
 
 
 def _row(body: EditableBody, at: int) -> tuple[Path, Sequence[int]]:
-    """The events that follow `at` and differ from it in one text alone, and where that is."""
+    """Return the events that follow `at` and differ from it in one text alone, and its path."""
     found: list[int] = []
     where: Path = ()
     for later in range(at + 1, len(body.texts)):
@@ -136,7 +136,7 @@ def _row(body: EditableBody, at: int) -> tuple[Path, Sequence[int]]:
 
 
 def _only_text(one: object, other: object) -> Path | None:
-    """Where the only difference of two values is if that is between texts; () if there is none."""
+    """Return the path of the only difference of two values if it is a text; else ()."""
     if not isinstance(one, dict) or not isinstance(other, dict):
         return None
     first, second = dict(leaves(one)), dict(leaves(other))
@@ -152,7 +152,7 @@ def _only_text(one: object, other: object) -> Path | None:
 def _offer_joined(
     search: ShrinkSearch, body: EditableBody, place: Place, row: Sequence[int], size: int
 ) -> bool:
-    """Offers the event at `place` with the texts of the first of those in `row`, which go."""
+    """Offer the event at `place` joined with the first `size` of those in `row`."""
     at, path = place
     sources = (body.source((each, path)) for each in (at, *row[:size]))
     whole = '"' + "".join(source[1:-1] for source in sources) + '"'

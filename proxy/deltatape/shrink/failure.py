@@ -1,4 +1,4 @@
-"""What makes a failure the same: how the command ended, and the error that it named.
+"""Define when a failure is the same: how the command ended, and the error that it named.
 
 Strategy: a command fails with an exit code, a signal, or by not coming to an end. That alone would
 let a search slip to another mistake, since most mistakes end with exit code 1. So the line of its
@@ -44,12 +44,12 @@ class CommandResult:
 
     @property
     def failed(self) -> bool:
-        """Whether that is no success."""
+        """Return whether the command failed."""
         return self.timed_out or self.exit_code != 0
 
     @property
     def how(self) -> str:
-        """In words; "" where it does not count."""
+        """Describe it in words; "" where it does not count."""
         if self.timed_out:
             return "still running at the deadline"
         if self.signal:
@@ -59,7 +59,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFailure:
-    """The failure that is looked for."""
+    """The failure that is searched for."""
 
     ending: CommandResult
     shown: str
@@ -71,11 +71,11 @@ class TargetFailure:
 
     @property
     def loosened(self) -> "TargetFailure":
-        """The same failure whatever names its error quotes."""
+        """Return the same failure with any quoted names."""
         return self if self.loose is None else replace(self, pattern=self.loose, loose=None)
 
     def is_in(self, ending: CommandResult) -> bool:
-        """Whether this failure is how a command ended."""
+        """Return whether a command ended with this failure."""
         first = self.ending
         how = (first.exit_code, first.signal, first.timed_out)
         if (ending.exit_code, ending.signal, ending.timed_out) != how:
@@ -84,13 +84,13 @@ class TargetFailure:
 
     @property
     def told(self) -> str:
-        """In words."""
+        """Describe it in words."""
         how = self.ending.how
         return ", ".join(part for part in (how, self.shown) if part)
 
     @property
     def literal(self) -> str:
-        """The longest part of `shown` that does not depend on the tape; "" if none tells much."""
+        """Return the longest part of `shown` that is independent of the tape; "" if too short."""
         named = self.loose is not None
         parts = [part.strip() for part in _parts(self.shown, names=named)]
         longest = max(parts, key=len, default="")
@@ -98,7 +98,7 @@ class TargetFailure:
 
 
 def failure_of(ending: CommandResult, error: str | None = None) -> TargetFailure | None:
-    """The failure that a command ended with; None if it is none.
+    """Return the failure that a command ended with; None if it succeeded.
 
     Args:
         ending: how it ended.
@@ -116,13 +116,13 @@ def failure_of(ending: CommandResult, error: str | None = None) -> TargetFailure
 
 
 def readable(*outputs: bytes) -> str:
-    """Outputs as one text, long lines cut."""
+    """Return outputs as one text, with long lines cut."""
     lines = (line for each in outputs for line in each.decode("utf-8", "replace").splitlines())
     return "\n".join(line[:_WIDEST] for line in lines)
 
 
 def named_error(output: str) -> str:
-    """The last line of an output that names an error, from the name on; "" if none does."""
+    """Return the last line of an output that names an error, from the name on; "" if none does."""
     for line in reversed(output.splitlines()):
         found = _ERROR.search(line)
         if found is not None:
@@ -131,7 +131,7 @@ def named_error(output: str) -> str:
 
 
 def pattern_of(line: str, *, names: bool = True) -> str:
-    """A regular expression for `line` with anything where it depends on the tape.
+    """Return a regular expression for `line` that ignores what depends on the tape.
 
     Args:
         line: names an error.
@@ -141,7 +141,7 @@ def pattern_of(line: str, *, names: bool = True) -> str:
 
 
 def _parts(line: str, *, names: bool) -> Iterator[str]:
-    """What is between the places that depend on the tape."""
+    """Yield what is between the places that depend on the tape."""
     line = _ADDRESS.sub("0", line)
     names = names and _NAMING.match(line) is not None
     at = 0

@@ -1,4 +1,4 @@
-"""Passes over what events are made of: members and elements, numbers, and what is between them."""
+"""Passes over the parts of events: members and elements, numbers, and bytes in between."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ _MOST_BYTES = 4096
 
 
 def fewer_columns(search: ShrinkSearch) -> None:
-    """Leaves members and elements out of all events that have them, the outer ones first."""
+    """Remove members and elements from all events that have them, the outer ones first."""
     for number in search.numbers:
         depth = 1
         while body := _body(search, number):
@@ -29,7 +29,7 @@ def fewer_columns(search: ShrinkSearch) -> None:
 
 
 def fewer_members(search: ShrinkSearch) -> None:
-    """Leaves members and elements out of single events, the outer ones first."""
+    """Remove members and elements from single events, the outer ones first."""
     for number in search.numbers:
         depth = 1
         while body := _body(search, number):
@@ -42,7 +42,7 @@ def fewer_members(search: ShrinkSearch) -> None:
 
 
 def fewer_blanks(search: ShrinkSearch) -> None:
-    """Leaves blanks between the tokens of JSON out."""
+    """Remove spaces between the tokens of JSON."""
     for number in search.numbers:
         if body := _body(search, number):
             tight = {
@@ -55,7 +55,7 @@ def fewer_blanks(search: ShrinkSearch) -> None:
 
 
 def smaller_numbers(search: ShrinkSearch) -> None:
-    """Makes numbers zero."""
+    """Set numbers to zero."""
     for number in search.numbers:
         if body := _body(search, number):
             places = [
@@ -68,7 +68,7 @@ def smaller_numbers(search: ShrinkSearch) -> None:
 
 
 def less_between(search: ShrinkSearch) -> None:
-    """Leaves out what belongs to no event: comments, blank lines, a body that has no events."""
+    """Remove bytes of no event: comments, blank lines, a body without events."""
     for number in search.numbers:
         if body := _body(search, number):
             lines = body.between()
@@ -80,18 +80,18 @@ def less_between(search: ShrinkSearch) -> None:
 
 
 def _tells(search: ShrinkSearch, path: Path) -> bool:
-    """Whether a member tells what an event is: a sound stream keeps it, needed or not."""
+    """Return whether a member names an event's type: valid streams keep it, needed or not."""
     return search.sound and path[-1] == _KIND
 
 
 def _places(body: EditableBody, depth: int) -> Iterator[Place]:
-    """All members and elements of events at a depth, from 1."""
+    """Yield all members and elements of events at a depth, from 1."""
     for at, value in enumerate(body.values):
         yield from ((at, path) for path in members(value, depth))
 
 
 def members(value: object, depth: int, path: Path = ()) -> Iterator[Path]:
-    """Where the members and elements of a JSON value are that lie at a depth, from 1."""
+    """Yield the paths of members and elements of a JSON value at a depth, from 1."""
     if len(path) == depth:
         yield path
     elif isinstance(value, Mapping):

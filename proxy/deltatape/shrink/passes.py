@@ -1,4 +1,4 @@
-"""The passes, from whole exchanges down to characters, and the order in which they are made.
+"""The passes, from whole exchanges down to characters, and their order.
 
 Strategy: what takes much away with few runs comes first. The coarse passes are made until none of
 them changes anything; then come the fine ones, and all again as long as something changed.
@@ -44,13 +44,13 @@ _Change = Callable[[Exchange], Exchange]
 
 
 def fewer_exchanges(search: ShrinkSearch) -> None:
-    """Leaves whole exchanges out."""
+    """Remove whole exchanges."""
     if len(search.numbers) > 1:
         fewest(search.numbers, search.offer_only)
 
 
 def plainer(search: ShrinkSearch) -> None:
-    """Makes answers plain: not coded, an event a read, at even times, without remarks.
+    """Simplify answers: uncoded, one event per read, at even times, without notes.
 
     All of that at once; where something of it matters, one after the other.
     """
@@ -62,7 +62,7 @@ def plainer(search: ShrinkSearch) -> None:
 
 
 def fewer_fields_of_heads(search: ShrinkSearch) -> None:
-    """Leaves fields of heads out that do not say how the body is to be read."""
+    """Remove head fields that do not say how to read the body."""
     for number in search.numbers:
         exchange = search.get(number)
         if exchange is not None and exchange.response is not None:
@@ -76,7 +76,7 @@ def fewer_fields_of_heads(search: ShrinkSearch) -> None:
 def _offer_fields(
     search: ShrinkSearch, exchange: Exchange, loose: Sequence[int], kept: Sequence[int]
 ) -> bool:
-    """Offers the head without those of the `loose` fields that are not `kept`."""
+    """Offer the head without those of the `loose` fields that are not `kept`."""
     response = exchange.response
     assert response is not None
     gone = frozenset(loose) - frozenset(kept)
@@ -96,13 +96,13 @@ def _all(exchange: Exchange) -> Exchange:
 
 
 def _bare(exchange: Exchange) -> Exchange:
-    """Without what a recorder noted beside the wire, and without what came before the answer."""
+    """Return it without notes of the recorder, and without 1xx heads."""
     notes = tuple(note for note in exchange.notes if note.text.startswith(BROKEN_CHUNKS))
     return replace(exchange, informational=(), delivered=(), idle_ns=(), notes=notes)
 
 
 def _uncoded(exchange: Exchange) -> Exchange:
-    """With the body as its content-coding says."""
+    """Return it without content-coding."""
     response, stream = exchange.response, decode(exchange)
     if response is None or stream.body == exchange.body or stream.anomalies:
         return exchange
@@ -113,7 +113,7 @@ def _uncoded(exchange: Exchange) -> Exchange:
 
 
 def _by_event(exchange: Exchange) -> Exchange:
-    """With each event in a read, and an HTTP chunk, of its own."""
+    """Return it with each event in a read, and an HTTP chunk, of its own."""
     body = EditableBody.of(exchange)
     if body is None or any(read.masked for read in exchange.reads):
         return exchange
@@ -128,7 +128,7 @@ def _by_event(exchange: Exchange) -> Exchange:
 
 
 def _evenly(exchange: Exchange) -> Exchange:
-    """With reads at even times."""
+    """Return it with reads at even times."""
     if exchange.response is None:
         return exchange
     start = exchange.response.t_ns
@@ -161,7 +161,7 @@ _EMPTY = '""'
 
 
 class _Text(NamedTuple):
-    """A text, and all places at which it stands in a body."""
+    """A text, and all its places in a body."""
 
     body: EditableBody
     source: str
@@ -169,12 +169,12 @@ class _Text(NamedTuple):
     places: tuple[Place, ...]
 
     def offer(self, search: ShrinkSearch, source: str) -> bool:
-        """Offers another text instead."""
+        """Offer another text instead."""
         return search.offer_one(self.body.putting(dict.fromkeys(self.places, source)))
 
 
 def shorter_texts(search: ShrinkSearch) -> None:
-    """Makes texts shorter: to nothing, or by what can go."""
+    """Shorten texts: to nothing, or by parts."""
     for number in search.numbers:
         for source in _sources(search, number):
             text = _text(search, number, source)
@@ -183,7 +183,7 @@ def shorter_texts(search: ShrinkSearch) -> None:
 
 
 def shorter_data(search: ShrinkSearch) -> None:
-    """Makes what events say shorter where it is no JSON."""
+    """Shorten event data that is not JSON."""
     for number in search.numbers:
         exchange = search.get(number)
         first = EditableBody.of(exchange) if exchange else None
@@ -195,7 +195,7 @@ def shorter_data(search: ShrinkSearch) -> None:
 
 
 def _sources(search: ShrinkSearch, number: int) -> Sequence[str]:
-    """The texts of a body as JSON, each once, the longest first."""
+    """Return the texts of a body as JSON, each once, the longest first."""
     exchange = search.get(number)
     body = EditableBody.of(exchange) if exchange else None
     if body is None:
@@ -237,7 +237,7 @@ def _offer_characters(search: ShrinkSearch, text: _Text, kept: Sequence[str]) ->
 
 
 def _shorten_json(search: ShrinkSearch, text: _Text, value: str) -> None:
-    """Makes a text that is JSON itself shorter by members and elements, the outer ones first."""
+    """Shorten a text that is JSON itself by members and elements, the outer ones first."""
     depth = 1
     while paths := [*members(parse(value).value, depth)]:
         kept = fewest(paths, partial(_offer_members, search, text, value, paths))
@@ -257,7 +257,7 @@ def _offer_members(
 
 
 def _without(value: str, paths: frozenset[Path]) -> str:
-    """A JSON text without some members and elements of one depth."""
+    """Return a JSON text without some members and elements of one depth."""
     for path in sorted(paths, key=from_behind, reverse=True):
         value = drop(value, path)
     return value
@@ -301,7 +301,7 @@ _FIRST = ShrinkPass("times and reads", plainer)
 
 
 def shrink(search: ShrinkSearch, tell: Callable[[str], None]) -> bool:
-    """Makes the tape of `search` as small as the passes can; whether they came to their end.
+    """Shrink the tape of `search` with all passes; return whether they completed.
 
     Args:
         search: holds the tape, also in the end.

@@ -1,4 +1,4 @@
-"""The tape as far as it is shrunk: takes what is smaller, sound, and fails in the same way.
+"""The search: accepts candidates that are smaller, valid, and fail in the same way.
 
 Strategy: a candidate has to be smaller in a fixed order (exchanges, bytes of bodies, bytes of
 heads), so that the search ends. It must have no finding that the exchange had not at the
@@ -28,7 +28,7 @@ _OF_TIME = "D"
 
 
 class BudgetExhaustedError(Exception):
-    """No more may be asked."""
+    """No runs are left."""
 
 
 class ShrinkSearch:
@@ -40,7 +40,7 @@ class ShrinkSearch:
     """
 
     def __init__(self, exchanges: Exchanges, judge: Judge, *, sound: bool = True) -> None:
-        """Args: exchanges: fail as is wanted; no two have the same number."""
+        """Args: exchanges: these fail; no two have the same number."""
         self.exchanges = exchanges
         self.sound = sound
         self._judge = judge
@@ -48,15 +48,15 @@ class ShrinkSearch:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of the exchanges that are left."""
+        """Return the numbers of the exchanges that are left."""
         return tuple(one.number for one in self.exchanges)
 
     def get(self, number: int) -> Exchange | None:
-        """The exchange of this number, if it is left."""
+        """Return the exchange of this number, if it is left."""
         return next((one for one in self.exchanges if one.number == number), None)
 
     def offer(self, exchanges: Exchanges, *, smaller: bool = True) -> bool:
-        """Whether these are taken.
+        """Offer these exchanges; return whether they are accepted.
 
         Args:
             exchanges: instead of those that there are.
@@ -78,7 +78,7 @@ class ShrinkSearch:
         return True
 
     def offer_one(self, exchange: Exchange, *, smaller: bool = True) -> bool:
-        """The same with another response for the exchange of this number.
+        """Offer another response for the exchange of this number.
 
         Its request is that of the exchange which is there now.
         """
@@ -91,7 +91,7 @@ class ShrinkSearch:
         )
 
     def offer_only(self, numbers: Iterable[int]) -> bool:
-        """The same with the exchanges of these numbers alone."""
+        """Offer the exchanges of these numbers alone."""
         stay = frozenset(numbers)
         return self.offer(tuple(one for one in self.exchanges if one.number in stay))
 
@@ -100,7 +100,7 @@ class ShrinkSearch:
 
 
 def complaints(exchange: Exchange) -> frozenset[str]:
-    """What can be said against an exchange, as codes of findings; the dialect that it is in."""
+    """Return an exchange's finding codes and its dialect."""
     analysis = analyse(exchange)
     codes = {
         finding.code
@@ -111,13 +111,13 @@ def complaints(exchange: Exchange) -> frozenset[str]:
 
 
 def size(exchanges: Exchanges) -> tuple[int, int, int, tuple[bytes, ...]]:
-    """What is smaller comes first in the order of these."""
+    """Return a key that sorts smaller exchanges first."""
     bodies = tuple(one.body for one in exchanges)
     return len(exchanges), sum(map(len, bodies)), sum(map(_around, exchanges)), bodies
 
 
 def _around(exchange: Exchange) -> int:
-    """How much there is beside the body of a response."""
+    """Return the size of an exchange apart from its response body."""
     response = exchange.response
     heads = (response, *exchange.informational) if response else exchange.informational
     fields = sum(_weight(head.headers) for head in heads)
@@ -152,7 +152,7 @@ T = TypeVar("T")
 
 
 def fewest(items: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> Sequence[T]:
-    """Those of `items`, in order, of which none can be left out alone; `holds(items)` is given.
+    """Return those of `items`, in order, of which none can be left out alone.
 
     Args:
         items: any number, also none.
@@ -166,7 +166,7 @@ def fewest(items: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> Sequence
 
 
 def patient(holds: Callable[[Sequence[T]], bool], most: int) -> Callable[[Sequence[T]], bool]:
-    """`holds` until it has said no `most` times in a row; from then on no, without asking."""
+    """Stop asking `holds` after `most` refusals in a row."""
     refused = 0
 
     def asked(kept: Sequence[T]) -> bool:
@@ -181,7 +181,7 @@ def patient(holds: Callable[[Sequence[T]], bool], most: int) -> Callable[[Sequen
 
 
 def largest(limit: int, holds: Callable[[int], bool], guess: int) -> int:
-    """A number up to `limit` that holds while the next one does not; 0 holds.
+    """Return a number up to `limit` that holds while the next one does not; 0 holds.
 
     Args:
         limit: the largest that makes sense.

@@ -36,7 +36,7 @@ class Location:
 
 
 def list_tapes(folders: Sequence[Path] = FOLDERS) -> tuple[ListedTape, ...]:
-    """The tapes in `folders` and all folders below, newest first; a missing folder has none.
+    """Return the tapes in `folders` and all folders below, newest first; a missing folder has none.
 
     A copy has the time of its original and comes after it: `x.tape` before `x-redacted.tape`.
     """

@@ -62,7 +62,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def open_new(folder: Path, stem: str) -> tuple[int, Path]:
-    """A new file `STEM.tape`, or `STEM-2.tape` and so on if that is taken, opened to append.
+    """Return a new file `STEM.tape`, or `STEM-2.tape` and so on if that is taken, opened to append.
 
     Raises:
         OSError: no file can be made there.

@@ -54,7 +54,7 @@ class Tape:
         return self.exchanges()
 
     def __len__(self) -> int:
-        """How many exchanges are on the tape, unfinished ones included."""
+        """Return how many exchanges are on the tape, unfinished ones included."""
         return len(self._numbers())
 
     def __getitem__(self, number: int) -> Exchange:
@@ -211,7 +211,7 @@ class Tape:
         return numbers - {0}
 
     def _records(self, only: int) -> Iterator[Numbered]:
-        """The records of one exchange, or of the tape itself."""
+        """Yield the records of one exchange, or of the tape itself."""
         for batch in _batches(self.path):
             for number, line in zip(*_wanted(only, *batch), strict=True):
                 for record in self._record(number, line):
@@ -241,7 +241,7 @@ class Tape:
 
 
 def open_tape(path: str | Path) -> Tape:
-    """The tape at `path`; only its header is read now.
+    """Return the tape at `path`; only its header is read now.
 
     Raises:
         UsageError: there is no such file, or it cannot be opened.
@@ -285,7 +285,7 @@ def _names_beside(path: Path) -> list[str]:
 
 
 def _lines(name: str) -> Iterator[tuple[int, bytes]]:
-    """The lines after the header, with their numbers."""
+    """Yield the lines after the header, with their numbers."""
     for batch in _batches(name):
         yield from zip(*batch, strict=True)
 
@@ -307,7 +307,7 @@ def _batches(name: str) -> Iterator[_Batch]:
 
 
 def _short_enough(name: str, first: int, lines: Sequence[bytes]) -> Iterator[_Batch]:
-    """The lines from number `first` on, up to one that is too long.
+    """Yield the lines from number `first` on, up to one that is too long.
 
     Raises:
         TapeFormatError: there is such a one.

@@ -64,7 +64,7 @@ class RetentionPolicy:
 
 
 def parse_keep(text: str) -> RetentionPolicy:
-    """`2h`, `5GB`, or both as `2h,5GB`.
+    """Return `2h`, `5GB`, or both as `2h,5GB`.
 
     Raises:
         UsageError: neither a time nor a size, two of one kind, or nothing.

@@ -51,7 +51,7 @@ def is_segment(path: Path) -> bool:
 
 
 def list_segments(folder: Path) -> tuple[TapeSegment, ...]:
-    """The segments in a folder.
+    """Return the segments in a folder.
 
     Raises:
         OSError: it cannot be listed.

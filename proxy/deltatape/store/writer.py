@@ -95,7 +95,7 @@ class TapeWriter:
         return cls(file, header, clock, zero_ns, ledger)
 
     def now_ns(self) -> int:
-        """The time on the tape: nanoseconds since `recorded_at`."""
+        """Return the time on the tape: nanoseconds since `recorded_at`."""
         return self._clock.now_ns() - self._zero_ns
 
     def put(self, exchange: int, line: bytes) -> None:

@@ -98,7 +98,7 @@ class _Parts:
         self.reads.append(_new(Read, (t_ns, data, boundaries, line, masked)))
 
     def _take_masked(self, size: int) -> tuple[MaskedSpan, ...]:
-        """What was masked in the piece of `size` bytes that has come."""
+        """Return what was masked in the piece of `size` bytes that has come."""
         masked, self.masked = self.masked, ()
         # The piece that a `masked` record was about may be missing, and this be another one.
         return tuple(span for span in masked if span[1] <= size)
@@ -167,7 +167,7 @@ class _Parts:
     def exchange(
         self, tape: str, header: Header, stopped_ns: int | None, watch: TapeSummary | None
     ) -> Exchange:
-        """The exchange as far as it is known."""
+        """Return the exchange as far as it is known."""
         if self.head is not None and self.head.watched is not None:
             watch = self.head.watched
             stopped_ns = watch.until_ns if watch.stop is not None else None
@@ -194,7 +194,7 @@ class _Parts:
         )
 
     def _request(self) -> Request:
-        """The request; without a method when its record is not on the tape."""
+        """Return the request; without a method when its record is not on the tape."""
         head = self.head
         return Request(
             method=head.method if head else "",

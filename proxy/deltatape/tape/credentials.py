@@ -55,7 +55,7 @@ def basic(user: bytes, password: bytes) -> tuple[bytes, ...]:
 
 
 def in_field(name: bytes, value: bytes) -> Iterator[bytes]:
-    """The credentials in a header field that carries some; `name` in any case."""
+    """Yield the credentials in a header field that carries some; `name` in any case."""
     match name.lower():
         case b"cookie" | b"cookie2":
             for pair in value.split(b";"):
@@ -87,7 +87,7 @@ def _cookie(pair: bytes) -> bytes:
 
 
 def _split(value: bytes) -> tuple[bytes, bytes]:
-    """The scheme in lower case, and what follows it; both may be empty."""
+    """Return the scheme in lower case, and what follows it; both may be empty."""
     parts = [*value.split(maxsplit=1), b"", b""]
     return parts[0].lower(), parts[1].strip()
 
@@ -108,7 +108,7 @@ def _in_scheme(value: bytes) -> Iterator[bytes]:
 
 
 def in_url(url: bytes, start: int, end: int) -> Iterator[bytes]:
-    """The credential that stands in `url` at `[start, end)`, as it is and percent-decoded."""
+    """Yield the credential that stands in `url` at `[start, end)`, as it is and percent-decoded."""
     value = url[start:end]
     if url.endswith(b"://", 0, start):
         user, _, password = value.partition(b":")

@@ -63,7 +63,7 @@ _scan = _JSON.scan_once  # type: ignore[attr-defined]  # where `raw_decode` begi
 
 
 def decode_header(line: bytes) -> Header:
-    """The header that `line`, with or without its line feed, is.
+    """Return the header that `line`, with or without its line feed, is.
 
     Raises:
         MalformedError: it is none, or of another version.
@@ -74,7 +74,7 @@ def decode_header(line: bytes) -> Header:
 def decode_lines(
     lines: Iterable[tuple[int, bytes]], otherwise: Callable[[int, bytes], Iterable[Record]]
 ) -> Iterator[tuple[int, ReadRecord | Record]]:
-    """The records that lines are, with the lines' numbers, in their order.
+    """Yield the records that lines are, with the lines' numbers, in their order.
 
     Reading a tape takes its time here: a line costs one call of the scanner that the decoders of
     the standard library consist of, and nothing of ours is called if it is a read.
@@ -112,7 +112,7 @@ def decode_lines(
 
 
 def decode_record(line: bytes) -> Record:
-    """The record that `line`, with or without its line feed, is.
+    """Return the record that `line`, with or without its line feed, is.
 
     Raises:
         MalformedError: it is none.
@@ -141,7 +141,7 @@ def _payload(code: str, value: object) -> Payload:
 
 
 def _parse(line: bytes) -> object:
-    """The JSON value of a line."""
+    """Return the JSON value of a line."""
     try:
         value: object = _JSON.decode(line.decode())
     except UnicodeDecodeError as error:

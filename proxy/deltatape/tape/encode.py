@@ -26,7 +26,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def _escape(match: re.Match[str]) -> str:
-    r"""`\uXXXX`; lone surrogates have no UTF-8 form and become U+FFFD."""
+    r"""Return `\uXXXX`; lone surrogates have no UTF-8 form and become U+FFFD."""
     code = ord(match.group())
     return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"\\u{code:04x}"  # noqa: PLR2004
 
@@ -38,7 +38,7 @@ def json_text(value: object) -> str:
 
 
 def json_bytes(data: bytes) -> str:
-    """`data` as JSON: a string if and only if it is UTF-8, else `{"b64":...}`."""
+    """Return `data` as JSON: a string if and only if it is UTF-8, else `{"b64":...}`."""
     try:
         quoted = encode_basestring(data.decode())
     except UnicodeDecodeError:
@@ -49,13 +49,13 @@ def json_bytes(data: bytes) -> str:
 
 
 def payload_record(t_ns: int, exchange: int, payload: Payload) -> bytes:
-    """The line of any record."""
+    """Return the line of any record."""
     code, value = json_text(payload.code), json_text(payload.to_json())
     return f"[{t_ns},{exchange},{code},{value}]\n".encode()
 
 
 def data_record(t_ns: int, middle: str, data: bytes) -> bytes:
-    """A line whose payload is `data`; `middle` is `,EXCHANGE,"CODE",`.
+    """Return a line whose payload is `data`; `middle` is `,EXCHANGE,"CODE",`.
 
     The hot path: one per read.
     """
@@ -63,5 +63,5 @@ def data_record(t_ns: int, middle: str, data: bytes) -> bytes:
 
 
 def header_line(header: Header) -> bytes:
-    """The first line of a tape."""
+    """Return the first line of a tape."""
     return f"{json_text(header.to_json())}\n".encode()

@@ -29,7 +29,7 @@ class MalformedError(ValueError):
 
 
 def seen(value: object) -> str:
-    """`value` as short ASCII JSON for a message; never raises."""
+    """Return `value` as short ASCII JSON for a message; never raises."""
     try:
         text = json.dumps(value, default=str)
     except (ValueError, RecursionError):
@@ -38,7 +38,7 @@ def seen(value: object) -> str:
 
 
 def bytes_to_json(data: bytes) -> object:
-    """A string if and only if `data` is UTF-8, else `{"b64": ...}`."""
+    """Return a string if and only if `data` is UTF-8, else `{"b64": ...}`."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -46,7 +46,7 @@ def bytes_to_json(data: bytes) -> object:
 
 
 def bytes_from_json(value: object) -> bytes:
-    """The bytes behind a string or `{"b64": ...}`."""
+    """Return the bytes behind a string or `{"b64": ...}`."""
     try:
         match value:
             case str():
@@ -61,7 +61,7 @@ def bytes_from_json(value: object) -> bytes:
 
 
 def value_to_json(value: HeaderValue) -> object:
-    """A header value or a part of a target."""
+    """Return a header value or a part of a target."""
     if isinstance(value, MaskedCredential):
         return {"masked": {"length": value.length, "hash": value.hash}}
     return bytes_to_json(value)
@@ -79,7 +79,7 @@ def value_from_json(value: object) -> HeaderValue:
 
 
 def headers_to_json(headers: Headers) -> object:
-    """`[[name, value], ...]` in wire order."""
+    """Return `[[name, value], ...]` in wire order."""
     return [[bytes_to_json(name), value_to_json(value)] for name, value in headers]
 
 
@@ -118,7 +118,7 @@ def spans_from_json(value: object) -> tuple[MaskedSpan, ...]:
 
 
 def target_to_json(target: tuple[HeaderValue, ...]) -> object:
-    """A string when nothing is masked, else the list of parts."""
+    """Return a string when nothing is masked, else the list of parts."""
     parts = [_part_to_json(part) for part in target]
     return parts[0] if len(parts) == 1 and isinstance(target[0], bytes) else parts
 
@@ -144,13 +144,13 @@ class Fields(NamedTuple):
 
     @classmethod
     def read(cls, value: object) -> "Fields":
-        """`value` as an object with fields."""
+        """Return `value` as an object with fields."""
         if not isinstance(value, dict):
             raise MalformedError(f"{seen(value)} where an object is expected")
         return cls(value)
 
     def number(self, name: str) -> int:
-        """An integer >= 0."""
+        """Return an integer >= 0."""
         value = self.of.get(name)
         if type(value) is not int or not 0 <= value <= _MAX_INT:
             raise MalformedError(
@@ -159,14 +159,14 @@ class Fields(NamedTuple):
         return value
 
     def maybe_number(self, name: str) -> int | None:
-        """An integer, or None when absent or null."""
+        """Return an integer, or None when absent or null."""
         value = self.of.get(name)
         if value is not None and (type(value) is not int or abs(value) > _MAX_INT):
             raise MalformedError(f'"{name}" is {seen(value)}: an integer or null is expected')
         return value
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A string, `default` if absent; lone surrogates become U+FFFD."""
+        """Return a string, `default` if absent; lone surrogates become U+FFFD."""
         value = self.of.get(name, default)
         if not isinstance(value, str):
             raise MalformedError(f'"{name}" is {seen(value)}: a string is expected')
@@ -180,7 +180,7 @@ class Fields(NamedTuple):
         return value
 
     def choice(self, name: str, kind: type[E]) -> E:
-        """A member of the enumeration `kind`."""
+        """Return a member of the enumeration `kind`."""
         value = self.of.get(name)
         found: E | None = _members(kind).get(value) if isinstance(value, str) else None
         if found is not None:
@@ -194,7 +194,7 @@ def _members(kind: type[E]) -> Mapping[str, E]:
 
 
 def _printable(text: str) -> str:
-    """`text` with U+FFFD for lone surrogates, so that whoever prints it can encode it."""
+    """Return `text` with U+FFFD for lone surrogates, so that whoever prints it can encode it."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -127,7 +127,7 @@ _PARAMETER = re.compile(rb"[^;?#]+")
 
 @functools.lru_cache(maxsize=1024)
 def is_credential_header(name: bytes) -> bool:
-    """Whether a header field of this name (any case) carries a credential."""
+    """Return whether a header field of this name (any case) carries a credential."""
     return _is_listed(name, HEADERS)
 
 
@@ -142,7 +142,7 @@ def _is_listed(name: bytes, names: frozenset[str]) -> bool:
 
 
 def credential_spans(target: bytes) -> tuple[tuple[int, int], ...]:
-    """Where credentials are in a request target or URL: ascending, disjoint `[start, end)`.
+    """Return where credentials are in a request target or URL: ascending, disjoint `[start, end)`.
 
     That is URL userinfo, and the values of credential parameters: in the path from its first `;`,
     in the query and in the fragment, each up to its `&` or the end of the path. Takes time in
@@ -162,7 +162,7 @@ def credential_spans(target: bytes) -> tuple[tuple[int, int], ...]:
 
 
 def _in_section(target: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The credential between two `&`, if there is one."""
+    """Yield the credential between two `&`, if there is one."""
     for part in _PARAMETER.finditer(target, start, end):
         name, equals, _ = part.group().partition(b"=")
         if equals and is_credential_parameter(name):
@@ -210,7 +210,7 @@ class Masker:
         return MaskedCredential(length=len(value), hash=self._digest(value))
 
     def headers(self, headers: Headers) -> Headers:
-        """`headers` with credentials masked; order, names and lengths are kept."""
+        """Return `headers` with credentials masked; order, names and lengths are kept."""
         named = tuple((name, self._by_name(name, value)) for name, value in headers)
         plain = [part for field in named for part in field if isinstance(part, bytes)]
         # One search for all of them: hardly ever is there anything to find.
@@ -229,18 +229,18 @@ class Masker:
         return value
 
     def data(self, data: bytes) -> bytes:
-        """`data` with asterisks for the credentials that were seen."""
+        """Return `data` with asterisks for the credentials that were seen."""
         spans = self.literals.spans(data)
         return blanked(data, spans) if spans else data
 
     def text(self, text: str) -> str:
-        """`text` with asterisks for the credentials that were seen."""
+        """Return `text` with asterisks for the credentials that were seen."""
         data = text.encode(errors="surrogatepass")
         masked = self.data(data)
         return text if masked is data else masked.decode(errors="replace")
 
     def target(self, target: bytes) -> tuple[HeaderValue, ...]:
-        """`target` in parts, credentials masked: one part when there are none."""
+        """Return `target` in parts, credentials masked: one part when there are none."""
         parts: list[HeaderValue] = []
         at = 0
         for start, end, _ in self._spans(target):
@@ -283,7 +283,7 @@ def _repeats_urls(name: bytes) -> bool:
 
 
 def content_coding(headers: Headers) -> str:
-    """What a body is coded in, such as `gzip`; "" where its bytes are what they mean."""
+    """Return what a body is coded in, such as `gzip`; "" where its bytes are what they mean."""
     found = [
         value.decode("latin-1").strip().lower()
         for name, value in headers
@@ -293,7 +293,7 @@ def content_coding(headers: Headers) -> str:
 
 
 def without_userinfo(url: str) -> str:
-    """`url` without the `user:password@` in its authority."""
+    """Return `url` without the `user:password@` in its authority."""
     scheme, separator, rest = url.partition("://")
     authority, slash, path = rest.partition("/")
     return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}" if separator else url

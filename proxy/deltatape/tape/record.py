@@ -23,7 +23,7 @@ class Header:
     source: Source
 
     def to_json(self) -> object:
-        """The header's object, keys in canonical order."""
+        """Return the header's object, keys in canonical order."""
         return {
             "deltatape": VERSION,
             "id": self.id,
@@ -59,7 +59,7 @@ class Payload(Protocol):
         """The record's code."""
 
     def to_json(self) -> object:
-        """The JSON value that `from_json` reads."""
+        """Return the JSON value that `from_json` reads."""
 
 
 class Record(NamedTuple):

@@ -36,7 +36,7 @@ class LinePrefix(NamedTuple):
         return match[1].decode() if match else ""
 
     def line(self, t_ns: int, exchange: int) -> bytes:
-        """The same record at another time, under another number."""
+        """Return the same record at another time, under another number."""
         return b"[%d,%d,%b" % (t_ns, exchange, self.rest)
 
     @property

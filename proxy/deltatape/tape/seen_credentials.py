@@ -170,7 +170,7 @@ class Literals:
         return True
 
     def find(self, data: bytes) -> tuple[MaskedSpan, ...]:
-        """Where credentials stand in `data`: ascending, those that overlap as one."""
+        """Return where credentials stand in `data`: ascending, those that overlap as one."""
         if self._few is None:
             return merged(self._at_words(data))
         return merged(self._one_by_one(data, self._few))
@@ -194,7 +194,7 @@ class Literals:
                         yield start, start + len(form), self._hashes[form]
 
     def _longest_at(self, data: bytes, start: int) -> bytes:
-        """The longest spelling that stands at `start`; empty if none does."""
+        """Return the longest spelling that stands at `start`; empty if none does."""
         text = data[start : start + self._longest]
         while len(text) >= LEAST:
             # What `text` starts with sorts before it, and so does all that starts with that.
@@ -206,7 +206,7 @@ class Literals:
         return b""
 
     def tail(self, data: bytes) -> tuple[int, str]:
-        """The length of the longest end of `data` that begins a credential, and its hash.
+        """Return the length of the longest end of `data` that begins a credential, and its hash.
 
         What is a whole credential already counts only as far as it begins another one. 0 and "":
         there is no such end.
@@ -258,7 +258,7 @@ def _remove(ordered: list[bytes], dead: Sequence[bytes]) -> None:
 
 
 def _with(known: bytes, more: bytes) -> bytes:
-    """The bytes that occur in one of both; `known` itself if that is all."""
+    """Return the bytes that occur in one of both; `known` itself if that is all."""
     new = more.translate(None, known)
     return known + bytes(set(new)) if new else known
 
@@ -274,7 +274,7 @@ def _aligned(data: bytes) -> memoryview:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
+    """Return how many bytes both begin with."""
     for at, (mine, theirs) in enumerate(zip(one, other, strict=False)):
         if mine != theirs:
             return at
@@ -282,7 +282,7 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 def merged(spans: Iterable[MaskedSpan]) -> tuple[MaskedSpan, ...]:
-    """`spans` ascending and disjoint; those that overlap are one, named after the first."""
+    """Return `spans` ascending and disjoint; those that overlap are one, named after the first."""
     found: list[MaskedSpan] = []
     for start, end, digest in sorted(spans, key=lambda span: (span[0], -span[1])):
         if found and start < found[-1][1]:
@@ -294,7 +294,7 @@ def merged(spans: Iterable[MaskedSpan]) -> tuple[MaskedSpan, ...]:
 
 
 def blanked(data: bytes, spans: Iterable[MaskedSpan]) -> bytes:
-    """`data` with asterisks in `spans`."""
+    """Return `data` with asterisks in `spans`."""
     masked = bytearray(data)
     for start, end, _ in spans:
         masked[start:end] = b"*" * (end - start)

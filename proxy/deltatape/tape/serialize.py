@@ -46,7 +46,7 @@ class _Timed(NamedTuple):
 
 
 def tape_lines(header: Header, exchanges: Sequence[Exchange], stop: Stop) -> Iterator[bytes]:
-    """The lines of a whole tape.
+    """Yield the lines of a whole tape.
 
     Args:
         header: its first line.
@@ -63,7 +63,7 @@ def tape_lines(header: Header, exchanges: Sequence[Exchange], stop: Stop) -> Ite
 
 
 def exchange_lines(exchange: Exchange, number: int) -> Iterator[tuple[int, bytes]]:
-    """The lines of one exchange under `number`, each with its time, which never decreases."""
+    """Yield the lines of one exchange under `number`, each with its time, which never decreases."""
     for t_ns, _, payloads in _in_order(exchange):
         for payload in payloads:
             if isinstance(payload, BodyRead | RequestBodyPiece):

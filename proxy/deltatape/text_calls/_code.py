@@ -28,7 +28,7 @@ class CodeTracker:
         self._ticks_end = 0
 
     def inside(self, place: int) -> bool:
-        """Whether `place` is inside code that was opened before it."""
+        """Return whether `place` is inside code that was opened before it."""
         while mark := _MARK.search(self._text, self._at, place):
             self._at = mark.end()
             self._take(mark[0], mark.start(), mark.end())
@@ -59,7 +59,7 @@ class CodeTracker:
         return self._ticks != ""
 
     def _closes(self, place: int) -> bool:
-        """Whether the open backticks are closed in the same paragraph."""
+        """Return whether the open backticks are closed in the same paragraph."""
         limit = place + _LONGEST_INLINE
         paragraph = self._text.find("\n\n", place, limit)
         return self._text.find(self._ticks, place, limit if paragraph < 0 else paragraph) >= 0
@@ -76,7 +76,7 @@ class CodeTracker:
         return self._text[end : len(self._text) if line < 0 else line].strip() == ""
 
     def _is_inline(self, mark: str, end: int) -> bool:
-        """Whether backticks follow on the line: then it is inline code, not a fence."""
+        """Return whether backticks follow on the line: then it is inline code, not a fence."""
         if mark[0] != "`":
             return False
         line = self._text.find("\n", end)

@@ -40,7 +40,7 @@ class CallHead:
     """The word within which the text ends."""
 
     def word(self, key: str) -> str:
-        """A word; "" if it did not come."""
+        """Return a word; "" if it did not come."""
         return self.words.get(key, "")
 
 
@@ -48,22 +48,22 @@ Steps = tuple[LiteralChoice | NameToken, ...]
 
 
 def literal(*options: str) -> LiteralChoice:
-    """A literal that has to come."""
+    """Return a literal that has to come."""
     return LiteralChoice(options=options)
 
 
 def maybe(*options: str) -> LiteralChoice:
-    """A literal that can be missing."""
+    """Return a literal that can be missing."""
     return LiteralChoice(options=options, optional=True)
 
 
 def before(*options: str) -> LiteralChoice:
-    """A literal that has to follow the head."""
+    """Return a literal that has to follow the head."""
     return LiteralChoice(options=options, peek=True)
 
 
 def word(key: str, pattern: str) -> NameToken:
-    """A word that `pattern` describes."""
+    """Return a word that `pattern` describes."""
     return NameToken(key=key, pattern=re.compile(pattern))
 
 
@@ -81,7 +81,7 @@ INVOKE: Steps = (
 
 
 def read_head(source: TextSource, at: int, steps: Steps) -> CallHead | None:
-    """The head at `at`; None if it is none, or if the text ends where it would begin."""
+    """Return the head at `at`; None if it is none, or if the text ends where it would begin."""
     if at == source.end:
         return None
     words: dict[str, str] = {}
@@ -107,5 +107,5 @@ def read_head(source: TextSource, at: int, steps: Steps) -> CallHead | None:
 
 
 def _behind(source: TextSource, at: int, step: LiteralChoice) -> int | None:
-    """The offset behind the literal at `at`; None if it is not there."""
+    """Return the offset behind the literal at `at`; None if it is not there."""
     return next((at + len(each) for each in step.options if source.starts(each, at)), None)

@@ -69,7 +69,7 @@ class _Written:
 
 
 def read_arguments(source: TextSource, at: int, closer: str | None) -> JsonExtent | None:
-    """The extent of the arguments object at `at`; None if no JSON object begins there."""
+    """Return the extent of the arguments object at `at`; None if no JSON object begins there."""
     if not _BEGINNING.match(source.text, at):
         return None
     return _settle(source, at, _scan(source, at), closer)
@@ -78,7 +78,7 @@ def read_arguments(source: TextSource, at: int, closer: str | None) -> JsonExten
 def read_calls(
     source: TextSource, at: int, closer: str | None, opener: str = ""
 ) -> CallBlock | None:
-    """The call objects at `at`: one, several, or an array of them, with the closing tag.
+    """Return the call objects at `at`: one, several, or an array of them, with the closing tag.
 
     Args:
         source: the text.
@@ -119,7 +119,7 @@ def read_calls(
 def find_closer(
     source: TextSource, extent: JsonExtent, closer: str, opener: str
 ) -> tuple[int, bool]:
-    """Where a call ends whose JSON has this extent, and whether by its closing tag."""
+    """Return where a call ends whose JSON has this extent, and whether by its closing tag."""
     at = source.blanks(extent.end)
     if source.starts(closer, at):
         return at + len(closer), True
@@ -135,7 +135,7 @@ def find_closer(
 def _close(
     source: TextSource, items: list[FoundCall], extent: JsonExtent, closer: str | None, opener: str
 ) -> CallBlock:
-    """The block of `items`; the closing tag closes all of them."""
+    """Return the block of `items`; the closing tag closes all of them."""
     if closer is None:
         items[-1] = replace(items[-1], end=extent.end)
         return CallBlock(items=tuple(items), end=extent.end)
@@ -146,7 +146,7 @@ def _close(
 
 
 def _scan(source: TextSource, at: int) -> JsonExtent:
-    """What the strict scanner says of the value at `at`; BROKEN ends at the error."""
+    """Return what the strict scanner says of the value at `at`; BROKEN ends at the error."""
     scanner = JsonScanner()
     position, size = at, _WINDOW
     while position < source.end and scanner.end is None and scanner.error is None:
@@ -160,7 +160,7 @@ def _scan(source: TextSource, at: int) -> JsonExtent:
 
 
 def _settle(source: TextSource, at: int, scanned: JsonExtent, closer: str | None) -> JsonExtent:
-    """Where a value ends that the scanner found to be whole, cut or broken."""
+    """Return where a value ends that the scanner found to be whole, cut or broken."""
     if scanned.state is JsonEnd.WHOLE:
         return scanned
     stop = source.end if closer is None else source.find(closer, at)
@@ -178,7 +178,7 @@ def _is_balanced(text: str, at: int, stop: int) -> bool:
 
 
 def _read_object(source: TextSource, at: int, closer: str | None) -> _Written | None:
-    """The call object at `at`; None if it names no tool."""
+    """Return the call object at `at`; None if it names no tool."""
     if not _BEGINNING.match(source.text, at):
         return _read_loosely(source, at, closer)
     scanned = _scan(source, at)
@@ -226,7 +226,7 @@ _Member = tuple[int, int, bool]
 
 
 def _members(text: str, at: int, stop: int) -> Iterator[tuple[str, _Member]]:
-    """The members of the object at `at`, as far as they can be told apart before `stop`."""
+    """Yield the members of the object at `at`, as far as they can be told apart before `stop`."""
     at = _blanks(text, at + 1, stop)
     while (key := _STRING.match(text, at, stop)) and key[1]:
         at = _blanks(text, key.end(), stop)
@@ -253,7 +253,7 @@ def _arguments_of(text: str, at: int, extent: JsonExtent) -> str:
 
 
 def _name_of(source: TextSource, member: _Member | None) -> str | None:
-    """The tool's name: a string, or the `name` in an object `function`."""
+    """Return the tool's name: a string, or the `name` in an object `function`."""
     if member is not None and source.starts("{", member[0]):
         member = _member_named(source.text, member[0], member[1], ("name",))
     name = _string(source.text, member)
@@ -261,7 +261,7 @@ def _name_of(source: TextSource, member: _Member | None) -> str | None:
 
 
 def _string(text: str, member: _Member | None) -> str | None:
-    """The value of a member that is a whole string."""
+    """Return the value of a member that is a whole string."""
     if member is None or not member[2] or text[member[0]] != '"':
         return None
     try:
@@ -278,7 +278,7 @@ def _blanks(text: str, at: int, stop: int) -> int:
 
 
 def _skip(text: str, at: int, stop: int) -> tuple[int, bool]:
-    """The end of the value at `at`, and whether it ends before the text does."""
+    """Return the end of the value at `at`, and whether it ends before the text does."""
     if text.startswith('"', at, stop):
         string = _STRING.match(text, at, stop)
         return (string.end(), True) if string and string[1] else (stop, False)

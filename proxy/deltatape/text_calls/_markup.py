@@ -40,7 +40,7 @@ class _Value:
 
 
 def read_call(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCall:
-    """The call of the tool `name` whose parameters begin at `at`, behind its opening tag."""
+    """Return the call of the tool `name` whose parameters begin at `at`, behind its opening tag."""
     body = source.blanks(at)
     if source.starts("{", body):
         item = _read_json(source, name, body, tags)
@@ -50,13 +50,13 @@ def read_call(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCa
 
 
 def is_known(source: TextSource, item: FoundCall) -> bool:
-    """Whether a call without anything around it is of a tool that can have been offered."""
+    """Return whether a call without anything around it is of a tool that can have been offered."""
     cut = not item.closed and not item.arguments and item.end == source.end
     return source.may_be_tool(item.name, whole=not cut)
 
 
 def _read_json(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCall | None:
-    """A body that is the arguments object itself."""
+    """Return a body that is the arguments object itself."""
     extent = read_arguments(source, at, tags.end[0])
     if extent is None:
         return None
@@ -88,7 +88,7 @@ def _read_parameters(source: TextSource, name: str, at: int, tags: CallTags) -> 
 def _finish(
     source: TextSource, name: str, at: int, tags: CallTags, written: ObjectText
 ) -> FoundCall:
-    """The call, where no further parameter begins: it is closed, cut off, or just stops."""
+    """Return the call, where no further parameter begins: it is closed, cut off, or just stops."""
     place = source.blanks(at)
     closer = next((each for each in tags.end if source.starts(each, place)), None)
     if closer is not None:

@@ -39,21 +39,21 @@ class TextSource:
         return start, min(start + len(literal), self.end)
 
     def blanks(self, at: int) -> int:
-        """The offset behind the white space at `at`."""
+        """Return the offset behind the white space at `at`."""
         blanks = _BLANKS.match(self.text, at)
         return blanks.end() if blanks else at
 
     def starts(self, literal: str, at: int) -> bool:
-        """Whether `literal` stands at `at`."""
+        """Return whether `literal` stands at `at`."""
         return self.text.startswith(literal, at)
 
     def cut(self, literal: str, at: int) -> bool:
-        """Whether the text ends at `at`, or within a `literal` that stands there."""
+        """Return whether the text ends at `at`, or within a `literal` that stands there."""
         rest = self.text[at : at + len(literal)]
         return at + len(rest) == self.end and literal.startswith(rest) and rest != literal
 
     def is_name(self, name: str) -> bool:
-        """Whether this can be a tool's name: offered, or written like one."""
+        """Return whether this can be a tool's name: offered, or written like one."""
         return name in self.offered or _NAME.fullmatch(name) is not None
 
     def may_be_tool(self, name: str, *, whole: bool) -> bool:

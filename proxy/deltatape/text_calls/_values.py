@@ -35,24 +35,24 @@ class ObjectText:
 
 
 def quoted(text: str) -> str:
-    """`text` as a JSON string."""
+    """Return `text` as a JSON string."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def opened(text: str) -> str:
-    """`text` as a JSON string that is not ended."""
+    """Return `text` as a JSON string that is not ended."""
     return quoted(text)[:-1]
 
 
 def as_json(text: str) -> str | None:
-    """`text` as the JSON or Python word that it is; None if it is neither."""
+    """Return `text` as the JSON or Python word that it is; None if it is neither."""
     stripped = text.strip()
     word = _WORDS.get(stripped, stripped)
     return word if parse(word).error is None else None
 
 
 def typed(source: TextSource, tool: str, key: str, text: str) -> str:
-    """The JSON of a parameter's `text`, by the schema that the tool has for it."""
+    """Return the JSON of a parameter's `text`, by the schema that the tool has for it."""
     types = _types_of(source, tool, key)
     value = as_json(text) if types else None
     if value is None or ("string" in types and (value != "null" or "null" not in types)):
@@ -61,13 +61,13 @@ def typed(source: TextSource, tool: str, key: str, text: str) -> str:
 
 
 def is_string(source: TextSource, tool: str, key: str) -> bool:
-    """Whether a parameter is a string as far as is known."""
+    """Return whether a parameter is a string as far as is known."""
     types = _types_of(source, tool, key)
     return not types or "string" in types
 
 
 def _types_of(source: TextSource, tool: str, key: str) -> frozenset[str]:
-    """The types that a parameter may have; empty if that is unknown."""
+    """Return the types that a parameter may have; empty if that is unknown."""
     root = source.offered.get(tool)
     properties = root.get("properties") if root else None
     if root is None or not isinstance(properties, Mapping):
@@ -92,7 +92,7 @@ def _types(schema: object, root: Mapping[str, object], depth: int) -> Iterator[s
 
 
 def _definition(reference: str, root: Mapping[str, object]) -> object:
-    """What a reference into the same schema names."""
+    """Return what a reference into the same schema names."""
     found: object = root
     for step in reference.removeprefix("#/").split("/"):
         found = found.get(step) if isinstance(found, Mapping) else None

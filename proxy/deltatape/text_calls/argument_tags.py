@@ -87,7 +87,7 @@ def _read_hunyuan(source: TextSource, start: int) -> CallBlock | None:
 
 
 def _read_one(source: TextSource, at: int, suffix: str, *, wrapped: bool) -> FoundCall | None:
-    """A call of Hunyuan; without a wrapper or the beginning of `<tool_sep>`, GLM's."""
+    """Return a call of Hunyuan; without a wrapper or the beginning of `<tool_sep>`, GLM's."""
     head = read_head(source, at, (_NAME, literal(f"<tool_sep{suffix}>")))
     name = head.word("name") if head else ""
     if head is None or not source.is_name(name or head.partial):

@@ -106,7 +106,7 @@ def _read_one(source: TextSource, at: int, tokens: _Tokens) -> FoundCall | None:
 def _without_arguments(
     source: TextSource, at: int, tokens: _Tokens, name: str, identity: str | None
 ) -> FoundCall | None:
-    """A call that ends behind its head."""
+    """Return a call that ends behind its head."""
     end = tokens.end.match(source.text, at)
     if end is None:
         return None
@@ -114,7 +114,7 @@ def _without_arguments(
 
 
 def _identity(head: CallHead) -> tuple[str, str | None]:
-    """The tool's name, "" if the head has only a counter, and the call's id."""
+    """Return the tool's name, "" if the head has only a counter, and the call's id."""
     identity = head.word("id")
     if not identity:
         return head.word("name"), None

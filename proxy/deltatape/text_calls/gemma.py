@@ -57,7 +57,7 @@ def _read(source: TextSource, start: int) -> CallBlock | None:
 
 
 def _translate(source: TextSource, at: int, quote: str) -> tuple[str, int, JsonEnd]:
-    """The object at `at` as JSON, where it ends, and how."""
+    """Return the object at `at` as JSON, where it ends, and how."""
     parts: list[str] = []
     stack: list[str] = []
     key = False
@@ -85,7 +85,7 @@ def _translate(source: TextSource, at: int, quote: str) -> tuple[str, int, JsonE
 
 
 def _read_scalar(source: TextSource, at: int, quote: str, *, key: bool) -> tuple[str, int, JsonEnd]:
-    """A quoted or a bare value, or a key."""
+    """Return a quoted or a bare value, or a key."""
     if source.starts(quote, at):
         start = at + len(quote)
         stop = source.find(quote, start)

@@ -44,7 +44,7 @@ class _Spelling:
 
 @functools.lru_cache(maxsize=64)
 def _spelling(prefix: str) -> _Spelling:
-    """The tags whose names begin with `prefix`."""
+    """Return the tags whose names begin with `prefix`."""
     before = re.escape(prefix)
     return _Spelling(
         head=(literal(f"<{prefix}invoke"), *INVOKE),
@@ -62,7 +62,7 @@ def _spelling(prefix: str) -> _Spelling:
 
 
 def _read_all(source: TextSource, at: int, spelling: _Spelling) -> list[FoundCall]:
-    """The calls that follow each other from `at`."""
+    """Return the calls that follow each other from `at`."""
     items: list[FoundCall] = []
     while (item := _read_one(source, source.blanks(at), spelling)) is not None:
         items.append(item)
@@ -89,7 +89,7 @@ def _read_one(
 
 
 def _wrapped(source: TextSource, items: list[FoundCall], closer: str | None) -> CallBlock | None:
-    """The block of `items`, with the wrapper's closing tag if that follows."""
+    """Return the block of `items`, with the wrapper's closing tag if that follows."""
     if not items:
         return None
     at = source.blanks(items[-1].end)

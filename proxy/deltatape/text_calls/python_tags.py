@@ -34,7 +34,7 @@ _REST = re.compile(
 
 
 def read_whole(source: TextSource) -> CallBlock | None:
-    """The calls that the whole text consists of, in Llama's notation without its token."""
+    """Return the calls that the whole text consists of, in Llama's notation without its token."""
     start = _START.match(source.text)
     if not source.offered or start is None:
         return None
@@ -120,7 +120,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n
 
 
 def read_python_calls(source: TextSource, at: int) -> tuple[list[FoundCall], int, JsonEnd] | None:
-    """The calls in the list at `at`, or the one call there, with the end and how it ends."""
+    """Return the calls in the list at `at`, or the one call there, with the end and how it ends."""
     array = source.starts("[", at)
     at = source.blanks(at + 1) if array else at
     items: list[FoundCall] = []
@@ -164,14 +164,14 @@ def _read_call(source: TextSource, at: int) -> tuple[FoundCall, JsonEnd] | None:
 
 
 def _is_partial(source: TextSource, at: int) -> bool:
-    """Whether the text ends within a name; behind white space that can be any word."""
+    """Return whether the text ends within a name; behind white space that can be any word."""
     return not source.text[at - 1].isspace() and bool(_PARTIAL_HEAD.match(source.text, at))
 
 
 def _unfinished(
     source: TextSource, at: int, name: str, written: ObjectText
 ) -> tuple[FoundCall, JsonEnd] | None:
-    """The call, if the text ends within a key at `at`."""
+    """Return the call, if the text ends within a key at `at`."""
     key = _PARTIAL_HEAD.match(source.text, at)
     return _ended(name, written.text(whole=False), source.end, JsonEnd.CUT) if key else None
 
@@ -182,7 +182,7 @@ def _ended(name: str, arguments: str, end: int, state: JsonEnd) -> tuple[FoundCa
 
 
 def _read_value(source: TextSource, at: int) -> tuple[str, int, JsonEnd] | None:
-    """The JSON of the literal at `at`, up to the comma or parenthesis behind it."""
+    """Return the JSON of the literal at `at`, up to the comma or parenthesis behind it."""
     parts: list[str] = []
     depth = 0
     while at < source.end:
@@ -207,7 +207,7 @@ def _read_value(source: TextSource, at: int) -> tuple[str, int, JsonEnd] | None:
 
 
 def _translated(token: re.Match[str]) -> str | None:
-    """A token as JSON; None for a word that is no literal."""
+    """Return a token as JSON; None for a word that is no literal."""
     match token.lastgroup:
         case "string":
             return quoted(_unescaped(token[0][1:-1]))
@@ -222,7 +222,7 @@ def _translated(token: re.Match[str]) -> str | None:
 
 
 def _unescaped(text: str) -> str:
-    """The value of a Python string with this inside."""
+    """Return the value of a Python string with this inside."""
     return _ESCAPE.sub(_character, text)
 
 

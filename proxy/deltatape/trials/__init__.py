@@ -1,1 +1,1 @@
-"""`deltatape torture` and `deltatape shrink`: a command run against tapes, again and again."""
+"""`deltatape torture` and `deltatape shrink`: run a command against tapes many times."""

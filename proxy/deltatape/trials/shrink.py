@@ -1,4 +1,4 @@
-"""A tape shrunk with a command that fails on it: found to fail, made smaller, found to fail again.
+"""Shrink a tape with a command that fails on it.
 
 Strategy: the command has to fail in the same way several times before anything is taken away, since
 a search that is lied to now and then ends anywhere. It is run at the fastest tempo at which it
@@ -36,7 +36,7 @@ _MS = 1_000_000
 
 
 class TempoSetting(NamedTuple):
-    """A tempo as `deltatape replay` is told it."""
+    """A tempo as `deltatape replay` takes it."""
 
     tempo: ReplayTempo
     options: tuple[str, ...]
@@ -52,7 +52,7 @@ FASTEST_FIRST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkRequest:
-    """What a search is asked for."""
+    """What to search for."""
 
     speeds: Sequence[TempoSetting] = FASTEST_FIRST
     """Of these, the first one at which the command fails."""
@@ -66,7 +66,7 @@ class ShrinkRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkStep:
-    """How far a search is."""
+    """The progress of a search."""
 
     what: str
     """The pass that begins; "" when one has changed something."""
@@ -78,7 +78,7 @@ class ShrinkStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkResult:
-    """What came out."""
+    """The result."""
 
     exchanges: Exchanges
     failure: TargetFailure
@@ -96,7 +96,7 @@ class ShrinkResult:
 
 
 def _hidden(exchanges: Sequence[Exchange], setting: TrialSetup) -> tuple[Exchange, ...]:
-    """The exchanges, numbered anew, without credentials; there may be none in the tests either."""
+    """Return the exchanges, renumbered and without credentials, for the tape and the tests."""
     secrets = AppCredentials(setting.mask_key, setting.environ, setting.folder)
     _check_words(setting, secrets)
     return tuple(
@@ -106,7 +106,7 @@ def _hidden(exchanges: Sequence[Exchange], setting: TrialSetup) -> tuple[Exchang
 
 
 def _memory(path: Path, wanted: ShrinkRequest) -> SearchCache:
-    """What an interrupted search has found out, if that is wanted."""
+    """Return the cache of an interrupted search, if wanted."""
     memory = SearchCache(path)
     if wanted.fresh:
         memory.forget()
@@ -120,7 +120,7 @@ def shrink_tape(
     folder: Path,
     tell: Callable[[ShrinkStep], None],
 ) -> ShrinkResult:
-    """The smallest tape on which the command fails as it does on these exchanges.
+    """Return the smallest tape on which the command fails as it does on these exchanges.
 
     Args:
         exchanges: of the provider's side.
@@ -163,7 +163,7 @@ def _tell_goal(tell: Callable[[ShrinkStep], None], step: ShrinkStep, notes: Iter
 
 
 def _in_the_end(trials: Trials, exchanges: Exchanges) -> CompletedRun:
-    """A run with requests as they are on the new tape: the first that does not fail, if any."""
+    """Run the final tape with its requests; return the first run that does not fail, if any."""
     last = trials.run(exchanges, strict=True)
     for _ in range(AFTER - 1):
         if last.outcome.timed_out or not trials.is_wanted(last):
@@ -173,7 +173,7 @@ def _in_the_end(trials: Trials, exchanges: Exchanges) -> CompletedRun:
 
 
 def _notes(failure: TargetFailure, speed: TempoSetting) -> Iterator[str]:
-    """What is looked for, and whether that is little."""
+    """Yield the failure that is searched for, and whether it says little."""
     how = " ".join(speed.options) or "--speed recorded"
     yield f"target failure: {failure.told} (played with {how})"
     ending = failure.ending
@@ -187,7 +187,7 @@ def _notes(failure: TargetFailure, speed: TempoSetting) -> Iterator[str]:
 def _searched(
     begun: Exchanges, trials: Trials, tell: Callable[[ShrinkStep], None], *, sound: bool
 ) -> tuple[ShrinkSearch, bool]:
-    """The search when it is over, and whether that is since nothing more can be taken away."""
+    """Return the search at its end, and whether nothing more can be removed."""
 
     def judge(candidate: Exchanges) -> Exchanges | None:
         kept = trials.judge(candidate)
@@ -205,7 +205,7 @@ def _searched(
 def _baseline(
     start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest, memory: SearchCache
 ) -> tuple[Trials, TempoSetting, TargetFailure, Exchanges]:
-    """The judge, at the first speed at which the command fails, and what is asked for at all."""
+    """Return the judge, the speed at which the command fails, the failure, and its exchanges."""
     first: CompletedRun | None = None
     most = wanted.runs - AFTER
     for made, speed in enumerate(wanted.speeds):
@@ -222,7 +222,7 @@ def _baseline(
 
 
 def _again(trials: Trials, start: Exchanges) -> Exchanges:
-    """What the command asks for when it fails once more."""
+    """Return what the command requests when it fails once more."""
     again = trials.run(start, strict=False)
     if len(start) > 1 and not trials.is_wanted(again):
         # Perhaps since requests were taken for others: then they have to be as recorded.
@@ -247,7 +247,7 @@ def _check_same(trials: Trials, ran: CompletedRun) -> None:
 
 
 def _check_words(setting: TrialSetup, secrets: AppCredentials) -> None:
-    """Refuse what would be written into the tests, which are there to be shown to others."""
+    """Refuse texts with credentials that would be written into the tests."""
     oracle = setting.oracle.command if setting.oracle else ""
     words = (("the command", " ".join(setting.command)), ("--oracle", oracle))
     for name, text in (*words, ("--error", setting.error or "")):
@@ -297,7 +297,7 @@ def _no_failure(ran: CompletedRun, setting: TrialSetup) -> str:
 
 
 def _name(start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest) -> str:
-    """A name that follows from all that answers depend on, as far as that can be known."""
+    """Return a name that follows from all that results depend on, as far as that can be known."""
     files = [_file_digest(setting.folder / word) for word in setting.command]
     known = [
         __version__,
@@ -315,7 +315,7 @@ def _name(start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest) -> str:
 
 
 def _file_digest(path: Path) -> str:
-    """Of the programs that the command names: they are being mended, perhaps."""
+    """Hash the programs that the command names: they may change between runs."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     except OSError:

@@ -1,4 +1,4 @@
-"""The files that a shrunk tape consists of: the tape, a test for pytest, a test for a shell.
+"""Write the files of a shrunk tape: the tape, a test for pytest, a test for a shell.
 
 Strategy: the tape is written under a hidden name, redacted and searched for secrets as by
 `deltatape keep`, and gets its name when none is left. Nothing is written besides if one is.
@@ -36,7 +36,7 @@ _RUN = 0o755
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFiles:
-    """Where they go."""
+    """Their paths."""
 
     tape: Path
     pytest: Path
@@ -44,7 +44,7 @@ class OutputFiles:
 
 
 def files_of(output: Path) -> OutputFiles:
-    """The files beside the tape `output`, named after it.
+    """Return the files beside the tape `output`, named after it.
 
     Raises:
         UsageError: the name is none for a tape, or one of them is there already.
@@ -68,7 +68,7 @@ def files_of(output: Path) -> OutputFiles:
 def write_files(
     files: OutputFiles, exchanges: Sequence[Exchange], kit: ShrinkKit, mask_key: bytes = b""
 ) -> list[Path]:
-    """Write them; those that were written, the tape first.
+    """Write them; return the paths, the tape first.
 
     Args:
         files: none of them is there.
@@ -123,7 +123,7 @@ def _write_clean(path: Path, lines: Iterable[bytes], masker: Masker) -> None:
 
 
 def _ident(first: str, content: str) -> str:
-    """A ULID of the time of an exchange's, and of the tape's content."""
+    """Return a ULID of an exchange's time and of the tape's content."""
     time = first[:_OF_TIME] if len(first) == _ULID and {*first} <= {*_ALPHABET} else "0" * _OF_TIME
     value = int(content, 16)
     return time + "".join(_ALPHABET[value >> 5 * at & 31] for at in range(_ULID - _OF_TIME))

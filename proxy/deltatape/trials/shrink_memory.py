@@ -1,4 +1,4 @@
-"""What runs have told, kept on disk until a search has come to its end: an interrupted one goes on.
+"""Cache the results of runs on disk until a search ends, so that it can be resumed.
 
 Strategy: a file per search, a line per run, added at once. The name of the file follows from all
 that the answers depend on and that can be known; what an application does is not, so the file is
@@ -28,7 +28,7 @@ from deltatape.tape.serialize import exchange_lines
 
 
 class AskedBody(NamedTuple):
-    """The body of a request, with what is masked in it."""
+    """The body of a request, with its masked spans."""
 
     data: bytes
     masked: tuple[MaskedSpan, ...] = ()
@@ -36,7 +36,7 @@ class AskedBody(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateResult:
-    """What a run against a candidate told."""
+    """The result of a run against a candidate."""
 
     same: bool
     """Whether it failed in the same way."""
@@ -47,21 +47,21 @@ class CandidateResult:
 
 
 class SearchCache:
-    """The answers of one search."""
+    """The results of one search."""
 
     def __init__(self, path: Path) -> None:
-        """Args: path: of the file; read if it is there."""
+        """Args: path: of the file; read if it exists."""
         self._path = path
         self._known = dict(_read(path))
         self.found = len(self._known)
         """How many answers there were from an earlier run of the command."""
 
     def get(self, content: str) -> CandidateResult | None:
-        """What is known of a candidate; see `content_of`."""
+        """Return the result of a candidate, if known; see `content_of`."""
         return self._known.get(content)
 
     def put(self, content: str, answer: CandidateResult) -> None:
-        """Keep an answer.
+        """Add a result.
 
         Raises:
             UsageError: it cannot be written.
@@ -89,7 +89,7 @@ class SearchCache:
 
 
 def content_of(exchanges: Iterable[Exchange]) -> str:
-    """A digest of all that is played and of how it is asked for."""
+    """Hash all that is played and its requests."""
     digest = hashlib.sha256()
     for exchange in exchanges:
         for _, line in exchange_lines(exchange, exchange.number):
@@ -148,10 +148,10 @@ _BEFORE = 8
 
 
 class AppCredentials:
-    """The credentials that the application has."""
+    """The credentials of the application."""
 
     def __init__(self, mask_key: bytes, environ: Mapping[str, str], folder: Path) -> None:
-        """Those of the environment and of the `.env` files that count in `folder`."""
+        """Read the environment and the `.env` files of `folder`."""
         self._masker = Masker(mask_key)
         for secret in known_secrets(environ, read_dotenv(folder, environ)):
             self._masker.learn(secret)
@@ -159,11 +159,11 @@ class AppCredentials:
         self._masker.learn(PLACEHOLDER.encode())
 
     def heard(self, head: ParsedRequestHead) -> None:
-        """Take note of what the head of a request carries."""
+        """Add the credentials in the head of a request."""
         self._masker.see(head.fields, head.target)
 
     def found(self, recorded: Request, body: bytes) -> None:
-        """Take note of what was masked in a recorded request and is in `body` in clear."""
+        """Add what is masked in a recorded request and visible in `body`."""
         for start, end, digest in recorded.masked:
             before = recorded.body[max(0, start - _BEFORE) : start]
             at = body.find(before)
@@ -175,16 +175,16 @@ class AppCredentials:
                 at = body.find(before, at + 1)
 
     def body(self, body: bytes) -> AskedBody:
-        """`body` as it may stand on a tape."""
+        """Return `body` as it may be written on a tape."""
         spans = self._masker.literals.spans(body)
         return AskedBody(data=blanked(body, spans), masked=spans)
 
     def asked(self, request: Request) -> Request:
-        """`request` with the credentials masked that are in its body in clear."""
+        """Return `request` with credentials in its body masked."""
         body = self.body(request.body)
         spans = merged((*request.masked, *body.masked))
         return replace(request, body=body.data, masked=spans) if body.masked else request
 
     def text(self, text: str) -> str:
-        """`text` with asterisks in place of credentials."""
+        """Return `text` with asterisks in place of credentials."""
         return self._masker.text(text)

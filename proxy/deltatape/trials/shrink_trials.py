@@ -1,4 +1,4 @@
-"""Runs the command against candidates and tells whether it fails in the same way.
+"""Run the command against candidates and decide whether it fails in the same way.
 
 Strategy: what an application asks depends on what it was told before: a smaller first answer makes
 another second request. So later requests are matched by their place alone if nothing fits better,
@@ -40,7 +40,7 @@ HOLD_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSetup:
-    """How the command is run."""
+    """How to run the command."""
 
     command: Sequence[str]
     environ: Mapping[str, str]
@@ -57,7 +57,7 @@ class TrialSetup:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What is set for it besides."""
+        """Return the additional variables."""
         return {} if self.seclusion is None else self.seclusion.variables
 
 
@@ -90,7 +90,7 @@ class Trials:
         most: int,
         made: int = 0,
     ) -> None:
-        """A judge that has not judged yet.
+        """Create a judge without results.
 
         Args:
             setting: how the command is run.
@@ -113,17 +113,17 @@ class Trials:
         self._paths = tuple(map(parse_path, setting.volatile))
 
     def want(self, ran: CompletedRun) -> None:
-        """From now on, this run's failure is the one that is looked for."""
+        """Search for this run's failure from now on."""
         self.wanted = ran.failure
         self._missed = len(ran.outcome.report.missed)
 
     def want_less(self) -> None:
-        """From now on, names that the error quotes need not be the same."""
+        """Accept errors with other quoted names from now on."""
         if self.wanted is not None:
             self.wanted = self.wanted.loosened
 
     def run(self, exchanges: Exchanges, *, strict: bool) -> CompletedRun:
-        """A run; `strict`: every request must be as it was recorded.
+        """Run the command; `strict`: every request must be as it was recorded.
 
         Raises:
             UsageError: the command cannot be started.
@@ -133,7 +133,7 @@ class Trials:
         return asyncio.run(self._run(exchanges, () if strict else loosely(exchanges)))
 
     def is_wanted(self, ran: CompletedRun) -> bool:
-        """Whether a run failed in the way that is looked for."""
+        """Return whether a run failed in the way that is searched for."""
         found, wanted = ran.failure, self.wanted
         if found is None or wanted is None or ran.passed:
             return False
@@ -142,7 +142,7 @@ class Trials:
         return wanted.is_in(found.ending)
 
     def judge(self, exchanges: Exchanges) -> Exchanges | None:
-        """See `search.Judge`.
+        """Return the exchanges of a failing run, or None; see `search.Judge`.
 
         Raises:
             UsedUpError: no run is left.
@@ -157,7 +157,7 @@ class Trials:
         return settled(exchanges, answer) if answer.same else None
 
     def taken(self, exchanges: Exchanges, ran: CompletedRun) -> Exchanges:
-        """The exchanges that a run which failed as is wanted asked for, with its requests."""
+        """Return the exchanges that a failing run requested, with its requests."""
         return settled(exchanges, self._answer(ran))
 
     def _answer(self, ran: CompletedRun) -> CandidateResult:
@@ -177,7 +177,7 @@ class Trials:
         )
 
     def _is_other(self, asked: bytes, recorded: Request) -> bool:
-        """Whether a request says something else than the recorded one where that counts."""
+        """Return whether a request differs from the recorded one where that counts."""
         if recorded.masked:
             return not self._fits(asked, recorded)
         forms, before = forms_of(asked, self._paths), forms_of(recorded.body, self._paths)
@@ -186,7 +186,7 @@ class Trials:
         return forms.reduced != before.reduced
 
     def _fits(self, asked: bytes, recorded: Request) -> bool:
-        """Whether a request says the same but for what is masked in the recorded one."""
+        """Return whether a request equals the recorded one apart from what is masked there."""
         value = json_value(asked)
         before = json_value(blanked(recorded.body, recorded.masked))
         if value is NOT_JSON or before is NOT_JSON:
@@ -214,7 +214,7 @@ class Trials:
         return CompletedRun(outcome=outcome, failure=failure, passed=self._refused() > refused)
 
     def _refused(self) -> int:
-        """How many hosts were asked for past the player so far."""
+        """Return how many hosts were requested past the player so far."""
         seclusion = self._setting.seclusion
         return 0 if seclusion is None else len(seclusion.refused)
 
@@ -237,7 +237,7 @@ class Trials:
 
 
 def settled(exchanges: Exchanges, answer: CandidateResult) -> Exchanges:
-    """The exchanges that were played, with the requests that were made."""
+    """Return the played exchanges with the requests that were made."""
     return tuple(
         asked_as(one, answer.asked.get(one.number))
         for one in exchanges
@@ -246,7 +246,7 @@ def settled(exchanges: Exchanges, answer: CandidateResult) -> Exchanges:
 
 
 def asked_as(exchange: Exchange, body: AskedBody | None) -> Exchange:
-    """`exchange` with another body of the request; None: with its own."""
+    """Return `exchange` with another request body; unchanged for None."""
     if body is None:
         return exchange
     request = exchange.request
@@ -259,7 +259,7 @@ def asked_as(exchange: Exchange, body: AskedBody | None) -> Exchange:
 
 
 def loosely(exchanges: Exchanges) -> tuple[str, ...]:
-    """Paths of all that bodies of requests may say, if there are several exchanges."""
+    """Return the paths of all values in requests, if there are several exchanges."""
     if len(exchanges) == 1:
         return ()
     names: dict[str, None] = {}

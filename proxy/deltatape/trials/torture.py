@@ -1,4 +1,4 @@
-"""`deltatape torture`: runs a command against variations of tapes, and judges each run.
+"""`deltatape torture`: run a command against variations of tapes, and judge each run.
 
 Strategy: first the tapes as they are, twice: what the command does then is what is right, and a
 command that does not do the same again cannot be judged. Then task after task (`torture_plan`), a
@@ -54,18 +54,18 @@ _SLOWER = 2.0
 
 
 class CaseFiler(Protocol):
-    """How a failed cell can be had again."""
+    """Makes failed cells reproducible."""
 
     def line(self, variation: str, exchange: str, seed: int | None) -> str:
-        """The command line that runs one cell alone; `exchange` is its column."""
+        """Return the command line that runs one cell alone; `exchange` is its column."""
 
     def keep(self, name: str, exchanges: Sequence[Exchange]) -> str:
-        """Write what was played as a tape; its path, "" if none is wanted."""
+        """Write what was played as a tape; return its path, "" if none is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TortureSetup:
-    """What is to be run, and how."""
+    """What to run, and how."""
 
     command: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
@@ -88,7 +88,7 @@ class TortureSetup:
 
     @property
     def company(self) -> SharedRunOptions:
-        """What the runs have in common."""
+        """Return the options that all runs share."""
         return (
             ALONE
             if self.seclusion is None
@@ -97,7 +97,7 @@ class TortureSetup:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The exchanges, as the matrix calls them."""
+        """Return the labels of the exchanges in the matrix."""
         several = len({exchange.tape for exchange in self.exchanges}) > 1
         return tuple(
             f"{one.tape}#{one.number}" if several else f"#{one.number}" for one in self.exchanges
@@ -113,7 +113,7 @@ class TortureRunner:
         self.runs = 0
 
     def played(self, varied: Mapping[int, Exchange]) -> tuple[Exchange, ...]:
-        """What is played: the varied exchanges, by position, and the others as they are."""
+        """Return what to play: varied exchanges by position, the others unchanged."""
         return tuple(varied.get(at, exchange) for at, exchange in enumerate(self._plain))
 
     async def run(
@@ -124,7 +124,7 @@ class TortureRunner:
         harmless: bool = True,
         standard_s: float = STANDARD_S,
     ) -> TrialResult:
-        """One run; two where it should have ended and did not, as it may just have been slow.
+        """Run once; again if a run that should have ended did not, as it may have been slow.
 
         Args:
             varied: exchanges to play instead, by position.
@@ -167,7 +167,7 @@ class TortureRunner:
 
 
 def _takes_s(exchange: Exchange) -> float:
-    """How long an exchange takes to play, and its many reads to be read one by one."""
+    """Return how long an exchange takes to play and to read."""
     request, end = exchange.request, exchange.end
     begun_ns = request.t_end_ns or request.t_ns
     waits_s = (end.t_ns - begun_ns) / 1e9 if end else 0.0
@@ -175,7 +175,7 @@ def _takes_s(exchange: Exchange) -> float:
 
 
 class _Stage:
-    """See `playing.Stage`."""
+    """A stage; see `playing.Stage`."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ def torture(
     begun: Callable[[int], None] = lambda _: None,
     done: Callable[[tuple[MatrixCell, ...]], None] = lambda _: None,
 ) -> TortureResult:
-    """Run all of it.
+    """Run the whole matrix.
 
     Args:
         rig: what is to be run.
@@ -256,7 +256,7 @@ async def _tortured(
 
 
 async def _problem(rig: TortureSetup, outcomes: Sequence[TrialResult]) -> str:
-    """Why the tapes as they are can be no standard; "": they can."""
+    """Return why the unchanged tapes cannot serve as a baseline; "" if they can."""
     if rig.seclusion is not None and rig.seclusion.refused:
         return rig.seclusion.problem()
     problem = standing_problem(outcomes, rig.manners, oracle=rig.oracle is not None)
@@ -267,7 +267,7 @@ async def _problem(rig: TortureSetup, outcomes: Sequence[TrialResult]) -> str:
 
 
 def _asked_for(rig: TortureSetup, outcome: TrialResult) -> tuple[int, ...]:
-    """The positions of the exchanges that were played."""
+    """Return the positions of the exchanges that were played."""
     played = {(one.exchange.tape, one.exchange.number) for one in outcome.report.played}
     return tuple(at for at, one in enumerate(rig.exchanges) if (one.tape, one.number) in played)
 
@@ -278,7 +278,7 @@ async def _all(
     jobs: int,
     done: Callable[[tuple[MatrixCell, ...]], None],
 ) -> tuple[MatrixCell, ...]:
-    """The cells of every task, in the order of the tasks."""
+    """Return the cells of every task, in the order of the tasks."""
     found: dict[int, tuple[MatrixCell, ...]] = {}
     waiting = iter(enumerate(planned))
 
@@ -311,7 +311,7 @@ class _Rack:
         self._standard = standard
 
     async def cells(self, task: VariationTask) -> tuple[MatrixCell, ...]:
-        """What becomes of a task: a cell for each of its exchanges, perhaps one for `all`."""
+        """Return a task's cells: one for each of its exchanges, perhaps one for `all`."""
         found = {
             at: self._cell(task, at, VariationVerdict(RunVerdict.NO_PLACE)) for at in task.positions
         }
@@ -348,7 +348,7 @@ class _Rack:
     async def _failed(
         self, task: VariationTask, tried: TrialAttempt, outcome: TrialResult, told: VariationVerdict
     ) -> tuple[Mapping[int, MatrixCell], tuple[MatrixCell, ...]]:
-        """The cells of a try that failed: of its exchanges, and of all at once."""
+        """Return the cells of a failed attempt: of its exchanges, and of all at once."""
         if len(tried.varied) == 1:
             (position,) = tried.varied
             sure = await self._confirmed(task, tried, told)
@@ -369,7 +369,7 @@ class _Rack:
     async def _confirmed(
         self, task: VariationTask, tried: TrialAttempt, told: VariationVerdict
     ) -> VariationVerdict:
-        """`told`, and whether it is so each time."""
+        """Return `told`, after checking whether it happens each time."""
         if told.verdict is RunVerdict.HANGS:  # no accident, and takes long
             return told
         _, second = await self._run(task, tried)
@@ -392,7 +392,7 @@ class _Rack:
         outcome: TrialResult,
         told: VariationVerdict,
     ) -> MatrixCell:
-        """A cell that failed, with all that is needed to see it again."""
+        """Return a failed cell with all that is needed to reproduce it."""
         name = task.variation.name
         label = ALL if position is None else self._rig.labels[position]
         seed = "" if tried.seed is None else f"-{tried.seed}"
@@ -413,13 +413,13 @@ class _Rack:
 
 
 def _printed(rig: TortureSetup, outcome: TrialResult) -> str:
-    """The end of what the command printed, both outputs."""
+    """Return the end of what the command printed, both outputs."""
     texts = (rig.manners.text(each).strip() for each in (outcome.stdout, outcome.stderr))
     return "\n".join(_ending(text) for text in texts if text)
 
 
 def _ending(text: str) -> str:
-    """The last lines of a text, of a long last one its end; `...` stands for what is left out."""
+    """Return the last lines of a text; `...` marks what is omitted."""
     if len(text) <= _PRINTED:
         return text
     cut = text[-_PRINTED - 1 :]  # with what may be the line end before the first character

@@ -1,4 +1,4 @@
-"""What is to be said of a run with varied tapes, beside the run with the tapes as they are.
+"""Judge a run with varied tapes by the runs with unchanged ones.
 
 A whole stream has to make no difference: the same exit code, the same standard output, the same
 requests. A broken stream has to be noticed: an exit code, or a line that speaks of an error; or it
@@ -66,7 +66,7 @@ _EDGE = "\n"
 
 
 class BaselineKnowledge:
-    """What was printed with the tapes as they are, and what the model says on them.
+    """What was printed with the unchanged tapes, and the model's text on them.
 
     Args:
         texts: all of it. Each may also have been printed as a JSON string.
@@ -78,7 +78,7 @@ class BaselineKnowledge:
         self._words = f" {' '.join(_lines(self._text.splitlines()))} "
 
     def has(self, line: str, start: int, end: int) -> bool:
-        """Whether what stands there in a line is known in its company."""
+        """Return whether this part of a line is known in its context."""
         words = list(_WORD.finditer(line))
         held = [at for at, word in enumerate(words) if word.start() < end and word.end() > start]
         if not held:
@@ -91,7 +91,7 @@ class BaselineKnowledge:
 
 
 def own_words(output: str, known: BaselineKnowledge, visible: Sequence[re.Pattern[str]]) -> str:
-    """The first line of `output` with a word about an error that is not known; "": none."""
+    """Return the first line of `output` with an unknown word for an error; "" if there is none."""
     for line in map(str.strip, output.splitlines()):
         found = (match for pattern in visible for match in pattern.finditer(line))
         if any(not known.has(line, *match.span()) for match in found):
@@ -110,13 +110,13 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _line(line: str) -> list[str]:
-    """The words of a line, between its edges; numbers are all alike."""
+    """Return the words of a line; all numbers are equal."""
     found = (match[0].casefold() for match in _WORD.finditer(line))
     return [_EDGE, *("0" if _DIGIT.search(word) else word for word in found), _EDGE]
 
 
 class VariationVerdict(NamedTuple):
-    """A verdict, and what gave it."""
+    """A verdict, and its reason."""
 
     verdict: RunVerdict
     why: str = ""
@@ -124,7 +124,7 @@ class VariationVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputRules:
-    """How outputs are to be read."""
+    """How to read outputs."""
 
     ignore: tuple[re.Pattern[str], ...] = ()
     """What may differ in them."""
@@ -132,7 +132,7 @@ class OutputRules:
     """What is a word about an error: any of them."""
 
     def text(self, output: bytes) -> str:
-        """`output` without what may differ; the player's port always may."""
+        """Return `output` without what may differ, such as the player's port."""
         text = _ADDRESS.sub(r"\1:PORT", output.decode("utf-8", "replace"))
         for pattern in self.ignore:
             text = pattern.sub("", text)
@@ -140,7 +140,7 @@ class OutputRules:
 
 
 class BaselineRuns:
-    """The runs with the tapes as they are.
+    """The runs with the unchanged tapes.
 
     Attributes:
         first: the first of them.
@@ -155,11 +155,11 @@ class BaselineRuns:
         self._known = BaselineKnowledge((*printed, *_said(self.first)))
 
     def difference(self, outcome: TrialResult) -> str:
-        """In what `outcome` differs; "" if it does not."""
+        """Describe how `outcome` differs; "" if it does not."""
         return next(self._differences(outcome), "")
 
     def spoken(self, outcome: TrialResult) -> str:
-        """A line about an error that the command never prints otherwise; "": none."""
+        """Return an error line that the command never prints otherwise; "" if there is none."""
         found = (
             own_words(self._manners.text(output), self._known, self._manners.visible)
             for output in (outcome.stderr, outcome.stdout)
@@ -167,7 +167,7 @@ class BaselineRuns:
         return next(filter(None, found), "")
 
     def made_good(self, outcome: TrialResult) -> bool:
-        """Whether the command asked again, and then printed all that it should, and more."""
+        """Return whether the command retried, and then printed all that it should."""
         was, now = self._manners.text(self.first.stdout), self._manners.text(outcome.stdout)
         report, standard = outcome.report, self.first.report
         asked_again = len(report.played) > len(standard.played)
@@ -197,7 +197,7 @@ class BaselineRuns:
 
 
 def judged(outcome: TrialResult, standard: BaselineRuns, *, harmless: bool) -> VariationVerdict:
-    """What is to be said of a run."""
+    """Judge a run."""
     ended = unended(outcome)
     if ended is not None:
         return ended
@@ -222,7 +222,7 @@ def judged(outcome: TrialResult, standard: BaselineRuns, *, harmless: bool) -> V
 
 
 def unended(outcome: TrialResult) -> VariationVerdict | None:
-    """The verdict on a run that did not come to an end of its own; None for others."""
+    """Return the verdict on a run that was stopped; None for others."""
     if outcome.timed_out:
         return VariationVerdict(RunVerdict.HANGS, f"still running after {outcome.seconds:.1f} s")
     if outcome.signal:
@@ -231,7 +231,7 @@ def unended(outcome: TrialResult) -> VariationVerdict | None:
 
 
 def standing_problem(outcomes: Sequence[TrialResult], manners: OutputRules, *, oracle: bool) -> str:
-    """Why the runs with the tapes as they are can be no standard; "": they can.
+    """Return why the unchanged tapes cannot serve as a baseline; "" if they can.
 
     Args:
         outcomes: of equal runs.
@@ -273,7 +273,7 @@ def _mark(mistake: "RunMistake") -> tuple[str, str, int]:
 
 
 def _idle(outcome: TrialResult) -> str:
-    """Why a command that asked for nothing did not."""
+    """Return why a command made no request."""
     if outcome.exit_code:
         return f"exit code {outcome.exit_code} before the first request"
     return (
@@ -283,7 +283,7 @@ def _idle(outcome: TrialResult) -> str:
 
 
 def _said(outcome: TrialResult) -> Iterator[str]:
-    """What the model says in all that was played."""
+    """Yield the model's texts in all that was played."""
     for one in outcome.report.played:
         for choice in rebuild(one.exchange).choices:
             yield from (choice.text, choice.reasoning, choice.refusal)
@@ -291,7 +291,7 @@ def _said(outcome: TrialResult) -> Iterator[str]:
 
 
 def asked_otherwise(missed: MissedRequest) -> str:
-    """In what a request differs from the nearest one on the tape."""
+    """Describe how a request differs from the nearest one on the tape."""
     asking = missed.asking
     path = asking.target.decode("ascii", "replace").partition("?")[0]
     for one in missed.miss.differences[:1]:
@@ -301,7 +301,7 @@ def asked_otherwise(missed: MissedRequest) -> str:
 
 
 def first_difference(was: str, now: str) -> str:
-    """The first line that is another one, of a long one what is around the difference."""
+    """Return the first line that differs; of a long one the part around the difference."""
     before, after = was.splitlines(), now.splitlines()
     for number, (old, new) in enumerate(zip(before, after, strict=False), 1):
         if old != new:
@@ -333,7 +333,7 @@ _MOST = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
-    """The command, for `sh -c`, and what it needs."""
+    """The user's command for `sh -c` that judges runs, and its input."""
 
     command: str
     environ: Mapping[str, str]
@@ -343,7 +343,7 @@ class Oracle:
     async def judged(
         self, outcome: TrialResult, standard: TrialResult, *, variation: str, harmless: bool
     ) -> VariationVerdict:
-        """What the command says of `outcome`.
+        """Return what the command says about `outcome`.
 
         Args:
             outcome: of the run in question.
@@ -373,7 +373,7 @@ class Oracle:
         return VariationVerdict(RunVerdict.REFUSED, f"rejected by the oracle: {why}")
 
     async def _ask(self, told: str) -> tuple[int, str]:
-        """The exit code of the command and what it prints; by files, which nobody can hold open."""
+        """Return exit code and output of the command; via files, which no child can hold open."""
         with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as printed:
             document.write(told.encode())
             document.seek(0)
@@ -401,7 +401,7 @@ class Oracle:
 
 
 def _outcome(outcome: TrialResult) -> dict[str, object]:
-    """A run as JSON."""
+    """Return a run as JSON."""
     return {
         "exit_code": outcome.exit_code,
         "signal": outcome.signal,

@@ -1,4 +1,4 @@
-"""Which runs torture makes: every variation that has a place, at every place that chance gives it.
+"""Plan the runs of torture: every variation at every place that a seed chooses.
 
 A harmless variation is laid upon all exchanges at once: a command that stands that, stands each. A
 hostile one breaks one exchange at a time, since most commands end at the first that breaks.
@@ -43,7 +43,7 @@ class TrialAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariationTask:
-    """A variation of some exchanges, and the ways to try it; without one it has no place."""
+    """A variation of some exchanges and the ways to try it; none if it does not apply."""
 
     variation: Variation
     positions: tuple[int, ...]
@@ -56,7 +56,7 @@ def tasks(
     positions: Sequence[int],
     seeds: Sequence[int],
 ) -> Iterator[VariationTask]:
-    """All that is to be done, in the order of the matrix's rows.
+    """Yield all tasks, in the order of the matrix's rows.
 
     Args:
         variations: the rows.
@@ -75,7 +75,7 @@ def tasks(
 
 
 def alone(task: VariationTask, attempt: TrialAttempt, position: int) -> VariationTask:
-    """What `attempt` is for one of its exchanges."""
+    """Return `attempt` for only one of its exchanges."""
     one = TrialAttempt(seed=attempt.seed, varied={position: attempt.varied[position]})
     return VariationTask(variation=task.variation, positions=(position,), tries=(one,))
 
@@ -86,7 +86,7 @@ def _tries(
     positions: Sequence[int],
     seeds: Sequence[int],
 ) -> Iterator[TrialAttempt]:
-    """The ways that differ, for as many seeds as there are."""
+    """Yield the different ways, for as many seeds as there are."""
     made: list[Mapping[int, Exchange]] = []
     for seed in seeds:
         chances = {position: _Chance(seed, position) for position in positions}
@@ -104,7 +104,7 @@ def _tries(
 
 
 class _Chance:
-    """See `MutationChoices`; knows whether it was asked.
+    """Choices that remember whether they were used.
 
     The same for an exchange, whichever others vary.
     """
@@ -114,7 +114,6 @@ class _Chance:
         self.asked = False
 
     def choose(self, number: int) -> int:
-        """See `MutationChoices.choose`."""
         self.asked = self.asked or number > 1
         return self._seeded.choose(number)
 
@@ -124,7 +123,7 @@ class _Chance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFilerProtocol:
-    """See `torture_rig.Filing`.
+    """Makes failed cells reproducible; see `CaseFiler`.
 
     Attributes:
         tapes: as the user named them.
@@ -139,7 +138,6 @@ class CaseFilerProtocol:
     folder: Path | None = None
 
     def line(self, variation: str, exchange: str, seed: int | None) -> str:
-        """See `torture_rig.Filing.line`."""
         words = ["deltatape", "torture", *self.tapes, "--only", variation]
         if exchange != ALL:
             words += ["--exchange", exchange.removeprefix("#")]
@@ -148,13 +146,6 @@ class CaseFilerProtocol:
         return shlex.join([*words, *self.options, "--", *self.command])
 
     def keep(self, name: str, exchanges: Sequence[Exchange]) -> str:
-        """See `torture_rig.Filing.keep`.
-
-        A tape of that name is replaced: a second run is about the same failures.
-
-        Raises:
-            UsageError: it cannot be written.
-        """
         if self.folder is None:
             return ""
         path = self.folder / f"{name}{SUFFIX}"

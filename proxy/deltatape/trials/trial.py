@@ -1,4 +1,4 @@
-"""One run of a command against tapes, with all that can be told of it afterwards.
+"""Run a command once against tapes, and return all that is observable about it.
 
 Strategy: player and command run in one event loop. The command has a process group of its own,
 which is killed at the deadline, and also when the command has ended: what it left running would
@@ -38,7 +38,7 @@ _PIECE = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialResult:
-    """How a command has ended, what it printed, and what it had asked for."""
+    """How a command ended, what it printed, and what it requested."""
 
     exit_code: int | None
     """None: a signal has ended it."""
@@ -54,7 +54,7 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedRunOptions:
-    """What the runs of one search have in common besides the tapes."""
+    """Options that all runs of one search share, apart from the tapes."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Set in the environment, after all others."""
@@ -75,7 +75,7 @@ async def attempt(
     *,
     company: SharedRunOptions = ALONE,
 ) -> TrialResult:
-    """What became of one run of `command` against a player of `exchanges`; several may run at once.
+    """Run `command` once against a player of `exchanges`; several may run at once.
 
     Args:
         command: >= 1 item; the program is looked for in the PATH of `environ`.
@@ -107,18 +107,17 @@ async def attempt(
 
 
 class _Player(Player):
-    """One that lets others hear what it is asked."""
+    """A player that passes its requests on to a listener."""
 
     heard: Callable[[ParsedRequestHead], None]
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
-        """See `PlayContext.refused`."""
         self.heard(head)
         return super().refused(head)
 
 
 def _ignore(what: Told) -> None:
-    """The report tells it all."""
+    """Ignore it: the report has it all."""
 
 
 async def _start(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> "_Run":
@@ -155,22 +154,20 @@ class _Run(asyncio.SubprocessProtocol):
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.SubprocessProtocol`: it runs, or has ended even."""
+        """Note that it runs or has ended already."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """See `asyncio.SubprocessProtocol`."""
         self._printed[fd].take(data)
 
     def process_exited(self) -> None:
-        """See `asyncio.SubprocessProtocol`."""
         self._ended_s = asyncio.get_running_loop().time()
         self._exited.set_result(None)
         self._kill()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
-        """See `asyncio.SubprocessProtocol`: it has ended and so have its pipes."""
+        """Note that it has ended and its pipes are closed."""
         self._drained.set_result(None)
 
     # The trial.
@@ -193,7 +190,7 @@ class _Run(asyncio.SubprocessProtocol):
         )
 
     async def wait(self, deadline_s: float) -> None:
-        """Wait for its end, which comes at the deadline if not before, and for its last words."""
+        """Wait for its end and its last output; end it at the deadline."""
         await asyncio.wait([self._exited], timeout=deadline_s)
         if not self._exited.done():
             self._timed_out = True
@@ -201,7 +198,7 @@ class _Run(asyncio.SubprocessProtocol):
         await asyncio.wait([self._drained], timeout=DRAIN_S)
 
     async def leave(self) -> None:
-        """End it if it runs, and listen to it no more; also where the trial was called off."""
+        """End it if it runs, and stop reading; also after cancellation."""
         assert self._transport is not None
         if not self._exited.done():
             self._kill()
@@ -209,13 +206,13 @@ class _Run(asyncio.SubprocessProtocol):
         await asyncio.wait([self._exited], timeout=DRAIN_S)  # else nobody takes note of its end
 
     def _kill(self) -> None:
-        """End all that it started and that did not leave its group."""
+        """Kill its process group."""
         assert self._transport is not None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
     def outcome(self, report: PlayReport) -> TrialResult:
-        """What became of it."""
+        """Return its result."""
         assert self._transport is not None
         code = self._transport.get_returncode()
         ended_s = self._ended_s or asyncio.get_running_loop().time()
@@ -231,7 +228,7 @@ class _Run(asyncio.SubprocessProtocol):
 
 
 class _Printed:
-    """What came out of one stream: its beginning, and its end once that is not all."""
+    """What came out of one stream: its beginning, and its end if it is long."""
 
     def __init__(self) -> None:
         self._first = bytearray()
@@ -239,7 +236,7 @@ class _Printed:
         self._left_out = 0
 
     def take(self, data: bytes) -> None:
-        """The next bytes."""
+        """Add bytes."""
         room = MAX_OUTPUT_BYTES // 2 - len(self._first)
         self._first += data[:room]
         self._last += data[room:]
@@ -252,7 +249,7 @@ class _Printed:
         self._left_out += surplus
 
     def shown(self) -> bytes:
-        """All of it, with a line of ours where some was left out."""
+        """Return all of it, with a line that marks an omission."""
         self._cut(max(0, len(self._last) - MAX_OUTPUT_BYTES // 2))
         gap = b"\n[... %d bytes left out ...]\n" % self._left_out if self._left_out else b""
         return bytes(self._first) + gap + bytes(self._last)

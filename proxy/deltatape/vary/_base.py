@@ -1,4 +1,4 @@
-"""What a variation is: another way in which the same answer may come, or in which it may fail."""
+"""Variations: other ways in which the same answer may arrive or fail."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Rewrite: TypeAlias = Callable[[MutableExchange, Stream, MutationChoices], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """Another way in which an answer may come."""
+    """Another way in which an answer may arrive."""
 
     name: str
     """In words with dashes: `split-utf8`, `cut-in-arguments`."""
@@ -34,7 +34,7 @@ class Variation:
 
 
 def harmless(name: str) -> Callable[[Make], Variation]:
-    """Makes a harmless variation of a function, whose docstring becomes the summary."""
+    """Make a harmless variation of a function, whose docstring becomes the summary."""
 
     def made(make: Make) -> Variation:
         return Variation(name=name, harmless=True, summary=make.__doc__ or "", make=make)
@@ -43,7 +43,7 @@ def harmless(name: str) -> Callable[[Make], Variation]:
 
 
 def rewriting(name: str) -> Callable[[Rewrite], Variation]:
-    """Makes a harmless variation of a function that changes the plain body."""
+    """Make a harmless variation of a function that changes the plain body."""
 
     def made(change: Rewrite) -> Variation:
         make = partial(rewritten, change)
@@ -53,7 +53,7 @@ def rewriting(name: str) -> Callable[[Rewrite], Variation]:
 
 
 def legal(name: str) -> Callable[[Rewrite], Variation]:
-    """Makes a harmless variation of a function that changes what events say, within the law.
+    """Make a harmless variation of a function that changes events within the standard.
 
     In a stream that is broken already, what is legal elsewhere may mend it or break more: where the
     reply would become another one, there is no place.
@@ -72,7 +72,7 @@ def legal(name: str) -> Callable[[Rewrite], Variation]:
 
 
 def rewritten(change: Rewrite, exchange: Exchange, chance: MutationChoices) -> Exchange | None:
-    """`exchange` with its plain body changed, coded as it was; None if nothing changes."""
+    """Return `exchange` with its body changed and coded as before; None if unchanged."""
     bare = plain(exchange)
     draft = MutableExchange.of(bare) if bare else None
     if bare is None or draft is None:
@@ -89,7 +89,7 @@ _Choice: TypeAlias = tuple[object, ...]
 
 
 def said(reply: Reply) -> tuple[object, ...]:
-    """All that a client gets of a reply; equal for replies that say the same.
+    """Return all content of a reply, equal for replies with equal content.
 
     Arguments as the JSON value that they are, if they are one; else as they came.
     """

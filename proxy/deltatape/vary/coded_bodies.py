@@ -1,4 +1,4 @@
-"""Bodies under a content-coding, as they are without it and back again.
+"""Decode and encode bodies under a content-coding.
 
 Whoever looks for events or changes them needs the plain body; the client is to get the coded one.
 Coding anew flushes the coder after every read, so that each read still brings what it brought; the
@@ -24,7 +24,7 @@ _LEVEL = 6
 
 
 def plain(exchange: Exchange) -> Exchange | None:
-    """`exchange` without the content-codings of its response; itself if it has none.
+    """Return `exchange` without the content-codings of its response; itself if it has none.
 
     None: they cannot be undone whole, so that nobody can say what the body is. Reads that complete
     nothing of the body are left out.
@@ -47,7 +47,7 @@ def plain(exchange: Exchange) -> Exchange | None:
 
 
 def coded(exchange: Exchange, codings: Sequence[str]) -> Exchange | None:
-    """A plain exchange under `codings`, in the order of their application.
+    """Return a plain exchange under `codings`, in the order of their application.
 
     None: one of them needs what is not installed. A body that is cut lacks the end of its coding.
     """
@@ -76,7 +76,7 @@ def coded(exchange: Exchange, codings: Sequence[str]) -> Exchange | None:
 
 
 def recoded(exchange: Exchange, like: Exchange) -> Exchange | None:
-    """A plain exchange under the codings of `like`; see `coded`."""
+    """Return a plain exchange under the codings of `like`; see `coded`."""
     return coded(exchange, _codings(like))
 
 
@@ -86,7 +86,7 @@ def _codings(exchange: Exchange) -> tuple[str, ...]:
 
 
 def _recoded(exchange: Exchange, value: bytes | None) -> Exchange:
-    """`exchange` with this value of the field that names the codings; None: without the field."""
+    """Return `exchange` with this `content-encoding`; without the field if it is None."""
     response = exchange.response
     if response is None:
         return exchange
@@ -98,17 +98,17 @@ def _recoded(exchange: Exchange, value: bytes | None) -> Exchange:
 
 
 class _Coder(Protocol):
-    """Codes one body."""
+    """Encodes one body."""
 
     def feed(self, data: bytes) -> bytes:
-        """The coded bytes for `data`, with which all of it can be decoded."""
+        """Return the coded bytes of `data`, flushed."""
 
     def finish(self) -> bytes:
-        """The end of the coded data."""
+        """Return the end of the coded data."""
 
 
 class _Zlib:
-    """gzip, or zlib, which is what `deflate` means."""
+    """gzip, or zlib, which is the meaning of `deflate`."""
 
     def __init__(self, window: int) -> None:
         self._coder = zlib.compressobj(_LEVEL, zlib.DEFLATED, window)
@@ -155,7 +155,7 @@ CODERS: Mapping[str, Callable[[], _Coder]] = {
 
 
 def _finished(coders: Sequence[_Coder]) -> bytes:
-    """The end of the data, through one coder after the other."""
+    """Return the end of the data through all coders in order."""
     data = b""
     for coder in coders:
         data = (coder.feed(data) if data else b"") + coder.finish()

@@ -1,4 +1,4 @@
-"""Harmless: the same text and arguments in other events, and events that say nothing.
+"""Harmless: the same text and arguments in other events, and events without content.
 
 How much a delta brings means nothing: a provider sends a word, a character or all of it, and
 another one tomorrow. Which string of an event is its delta is told by what the reply got from it:
@@ -51,7 +51,7 @@ _Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Delta:
-    """An event that brings one piece of text, and where in its JSON that is."""
+    """An event with one piece of text, and the text's path in its JSON."""
 
     unit: MutableEvent
     path: _Path
@@ -63,7 +63,7 @@ class _Delta:
 def _deltas(
     draft: MutableExchange, stream: Stream, wanted: frozenset[ContributionKind]
 ) -> Iterator[_Delta]:
-    """The events that bring nothing but a piece of what is wanted, in order."""
+    """Yield the events that contain only a piece of what is wanted, in order."""
     analysis = analyse(draft.exchange)
     starts = {event.start: event.number for event in stream.events}
     things, traits = _things(analysis), traits_of(analysis.reply.dialect)
@@ -92,7 +92,7 @@ def _is_whole(unit: MutableEvent, traits: Traits) -> bool:
 
 
 def _has_more(value: object, path: _Path, traits: Traits) -> bool:
-    """Whether something stands beside a delta that belongs to all of its text.
+    """Return whether a field beside a delta belongs to all of its text.
 
     As annotations, log probabilities or a signature do: which piece would they come with?
     """
@@ -112,13 +112,13 @@ def _is_of_all(name: str, value: object, traits: Traits) -> bool:
 
 
 def _index(value: object) -> object:
-    """What numbers tell of the place of a delta: of its choice, its block, its part."""
+    """Return the numbers of a delta's place: of its choice, its block, its part."""
     own = tuple(at(value, key) for key in ("index", "output_index", "content_index", "id"))
     return own, at(value, "choices", 0, "index")
 
 
 def _strings(value: object, path: _Path = ()) -> Iterator[tuple[_Path, str]]:
-    """The strings in a value that are not empty, with their paths."""
+    """Yield the non-empty strings in a value, with their paths."""
     if isinstance(value, str) and value:
         yield path, value
     elif isinstance(value, dict):
@@ -130,7 +130,7 @@ def _strings(value: object, path: _Path = ()) -> Iterator[tuple[_Path, str]]:
 
 
 def _finer(draft: MutableExchange, deltas: list[_Delta]) -> None:
-    """Each character comes in an event of its own; fewer at once, if it were too many events."""
+    """Send each character in its own event; several at once if there were too many events."""
     total = sum(len(delta.text) for delta in deltas)
     size = 1 + total // _MOST
     for delta in deltas:
@@ -142,14 +142,14 @@ def _finer(draft: MutableExchange, deltas: list[_Delta]) -> None:
 
 
 def _saying(delta: _Delta, text: str) -> MutableEvent:
-    """An event like that of a delta, with another text."""
+    """Return an event like that of a delta, with another text."""
     new = delta.unit.like()
     new.put_text(delta.path, text)
     return new
 
 
 def _coarser(draft: MutableExchange, deltas: list[_Delta]) -> None:
-    """Deltas of one text that follow each other come as one."""
+    """Join adjacent deltas of one text."""
     groups: list[list[_Delta]] = []
     for delta in deltas:
         last = groups[-1] if groups else []
@@ -267,7 +267,7 @@ def opened_first(draft: MutableExchange, _stream: Stream, _: MutationChoices) ->
 
 
 def _opened_before(draft: MutableExchange, entry: ChatCallEntry) -> None:
-    """Puts an event in front that opens the call, and leaves the arguments where they are."""
+    """Insert an event that opens the call before its arguments."""
     opening = echoed(entry.arguments)
     opening.write("")
     opening.unit.drop(("usage",))

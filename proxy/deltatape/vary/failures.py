@@ -1,4 +1,4 @@
-"""Errors as each dialect words them: answers with the status of an error, and error events."""
+"""Errors in each dialect: answers with an error status, and error events."""
 
 import json
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _REASONS = {OVERLOADED: "Overloaded"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFailure:
-    """An error of a provider: a status and what it says."""
+    """An error of a provider: its status and its message."""
 
     status: int
     headers: Headers = ()
@@ -25,7 +25,7 @@ class ProviderFailure:
 
     @property
     def reason(self) -> str:
-        """The reason phrase of the status."""
+        """Return the reason phrase of the status."""
         if self.status in _REASONS:
             return _REASONS[self.status]
         known = {one.value: one.phrase for one in HTTPStatus}
@@ -33,12 +33,12 @@ class ProviderFailure:
 
     @property
     def says(self) -> str:
-        """The message."""
+        """Return the message."""
         return f"{self.reason} (a fault of deltatape)"
 
 
 def answered(exchange: Exchange, dialect: str, failure: ProviderFailure) -> Exchange:
-    """`exchange` with a failure as the whole answer, at the time of the recorded head."""
+    """Return `exchange` with a failure as the whole answer, at the time of the recorded head."""
     head = exchange.response
     t_ns = head.t_ns if head else exchange.request.t_end_ns or exchange.request.t_ns
     body, media = _page(failure) if failure.html else _document(dialect, failure)
@@ -96,7 +96,7 @@ def _dumped(value: object) -> bytes:
 
 
 def error_event(dialect: str, form: Format, failure: ProviderFailure) -> bytes:
-    """An error in the middle of an answer, framed as that is.
+    """Return an error event, framed as the answer is.
 
     In a JSON array that is an element, without what separates it from others.
     """

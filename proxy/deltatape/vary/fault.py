@@ -1,4 +1,4 @@
-"""`--fault`: what goes wrong on purpose, as `KIND[=VALUE][,OPTION=VALUE]...`.
+"""`--fault`: deliberate faults, as `KIND[=VALUE][,OPTION=VALUE]...`.
 
     stall[=DURATION]   nothing comes any more, or not for so long
     drip[=DURATION]    the rest comes in small pieces, so long after each other (bytes=N each)
@@ -47,7 +47,7 @@ _OVERLOADED = ProviderFailure(status=OVERLOADED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedFault:
-    """Something that goes wrong on purpose.
+    """A deliberate fault.
 
     Attributes:
         text: as the user wrote it.
@@ -71,11 +71,11 @@ class InjectedFault:
 
     @property
     def ends_early(self) -> bool:
-        """Whether a client does not get the answer: one that asks again shall."""
+        """Return whether the client gets no complete answer, so that a retry is expected."""
         return self.kind in _ENDING or (self.kind == "stall" and self.wait_ns is None)
 
     def told_by_bytes(self, recorded: Exchange) -> "InjectedFault":
-        """The same fault at the byte that came at its time, if it has one.
+        """Return the fault at the byte that came at its time, if it has one.
 
         At another speed that byte comes at another time, and at once if nothing waits.
         """
@@ -89,7 +89,7 @@ class InjectedFault:
         return replace(self, where=AnswerPosition(kind=PlaceKind.BYTE, number=number))
 
     def applied(self, exchange: Exchange, chance: MutationChoices) -> Exchange | None:
-        """`exchange` as it is played when the fault strikes; None if it has no place for it.
+        """Return `exchange` with the fault; None if it has no place for it.
 
         Args:
             exchange: any.
@@ -140,7 +140,7 @@ _VALUED = frozenset({"status", "stall", "drip", "error-event"})
 
 
 def parse_fault(text: str) -> InjectedFault:
-    """`KIND[=VALUE][,OPTION=VALUE]...` as a fault.
+    """Parse `KIND[=VALUE][,OPTION=VALUE]...`.
 
     Raises:
         UsageError: it is none, or an option does not fit its kind.
@@ -171,7 +171,7 @@ def _bad(text: str, problem: str) -> UsageError:
 
 
 def _valued(fault: InjectedFault, value: str) -> InjectedFault:
-    """A fault with what stands behind the `=` of its kind."""
+    """Parse the value after the `=` of a kind."""
     if fault.kind in ("status", "error-event"):
         if not _STATUS.fullmatch(value):
             example = f"{fault.kind}=429"

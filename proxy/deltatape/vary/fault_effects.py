@@ -1,4 +1,4 @@
-"""What each kind of fault does to a plain exchange; None where it finds no place."""
+"""The effect of each fault on a plain exchange; None where it finds no place."""
 
 from deltatape.model.exchange import EndReason, Exchange, Read
 from deltatape.model.stream import Format
@@ -13,7 +13,7 @@ _NUL = b"\0"
 def cut(
     exchange: Exchange, places: AnswerPositions, where: AnswerPosition, reason: EndReason
 ) -> Exchange | None:
-    """The answer ends at a place for `reason`; with all of the answer left it is no cut."""
+    """End the answer at a place for `reason`; after all of the answer it is no cut."""
     offset = places.offset(where)
     if offset is None or (offset >= len(exchange.body) and reason is EndReason.COMPLETE):
         return None
@@ -23,7 +23,7 @@ def cut(
 def stalled(
     exchange: Exchange, places: AnswerPositions, where: AnswerPosition, wait_ns: int | None
 ) -> Exchange | None:
-    """At a place nothing comes for a time, or any more (`wait_ns` None)."""
+    """Pause at a place for `wait_ns`, or for ever if it is None."""
     offset = places.offset(where)
     if offset is None:
         return None
@@ -35,7 +35,7 @@ def stalled(
 def dripping(
     exchange: Exchange, places: AnswerPositions, where: AnswerPosition, *, size: int, wait_ns: int
 ) -> Exchange | None:
-    """From a place on the answer comes in pieces of `size` bytes, `wait_ns` after each other."""
+    """Send the answer from a place on in pieces of `size` bytes, `wait_ns` apart."""
     offset = places.offset(where)
     total = len(exchange.body)
     if offset is None or offset >= total:
@@ -51,7 +51,7 @@ def dripping(
 
 
 def _edges(exchange: Exchange, offset: int, size: int) -> list[int]:
-    """Where reads end up to an offset, and then where pieces do."""
+    """Return where reads end up to an offset, and where pieces end after it."""
     at, found = 0, [*range(offset, len(exchange.body), size)]
     for read in exchange.reads:
         at += len(read.data)
@@ -63,7 +63,7 @@ def _edges(exchange: Exchange, offset: int, size: int) -> list[int]:
 def failing(
     exchange: Exchange, places: AnswerPositions, where: AnswerPosition, failure: ProviderFailure
 ) -> Exchange | None:
-    """An error event comes at a place between events, and nothing behind it."""
+    """Send an error event at a place between events, and nothing after it."""
     offset = places.border(where)
     form = places.analysis.stream.format
     if offset is None or form in (Format.JSON, Format.OTHER):
@@ -82,7 +82,7 @@ def failing(
 
 
 def dropped(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) -> Exchange | None:
-    """The event at a place is missing."""
+    """Omit the event at a place."""
     draft, unit = _unit(exchange, places, where)
     if draft is None or unit is None:
         return None
@@ -91,7 +91,7 @@ def dropped(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) 
 
 
 def doubled(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) -> Exchange | None:
-    """The event at a place comes twice."""
+    """Send the event at a place twice."""
     draft, unit = _unit(exchange, places, where)
     if draft is None or unit is None:
         return None
@@ -100,7 +100,7 @@ def doubled(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) 
 
 
 def swapped(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) -> Exchange | None:
-    """The event at a place comes behind the one that follows it."""
+    """Swap the event at a place with the next one."""
     draft, unit = _unit(exchange, places, where)
     if draft is None or unit is None or unit is draft.units[-1]:
         return None
@@ -113,7 +113,7 @@ def swapped(exchange: Exchange, places: AnswerPositions, where: AnswerPosition) 
 def corrupted(
     exchange: Exchange, places: AnswerPositions, where: AnswerPosition
 ) -> Exchange | None:
-    """A byte in the data of the event at a place is NUL: no JSON, and no checksum holds."""
+    """Replace a byte in the event at a place by NUL: invalid JSON, wrong checksums."""
     draft, unit = _unit(exchange, places, where)
     if draft is None or unit is None or unit.start is None:
         return None
@@ -128,7 +128,7 @@ def corrupted(
 def _unit(
     exchange: Exchange, places: AnswerPositions, where: AnswerPosition
 ) -> tuple[MutableExchange | None, MutableEvent | None]:
-    """The event at a place, to be changed."""
+    """Return the event at a place, ready to be changed."""
     number = places.event(where)
     draft = MutableExchange.of(exchange)
     if number is None or draft is None:

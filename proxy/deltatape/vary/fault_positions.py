@@ -1,4 +1,4 @@
-"""Where in an answer a fault strikes: `at=` read, and found as event numbers and offsets.
+"""Where in an answer a fault occurs: parse `at=`, and find event numbers and offsets.
 
 What each event brought tells of which phase it is; chance takes one of those that fit, and one of
 its bytes where a fault may strike inside of an event. A phase is never stretched: in arguments
@@ -42,7 +42,7 @@ _UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 
 
 class PlaceKind(enum.Enum):
-    """How a place is told."""
+    """Kinds of places."""
 
     MIDDLE = "middle"
     """The middle event; the middle byte where there are no events."""
@@ -68,7 +68,7 @@ MIDDLE = AnswerPosition()
 
 
 def parse_where(text: str) -> AnswerPosition:
-    """`event:N`, `byte:N`, a time such as `1.5s`, or a phase: `in-arguments`, or `arguments`.
+    """Parse `event:N`, `byte:N`, a time such as `1.5s`, or a phase: `in-arguments`, or `arguments`.
 
     Raises:
         UsageError: none of these.
@@ -87,7 +87,7 @@ def parse_where(text: str) -> AnswerPosition:
 
 
 def parse_duration(text: str) -> int:
-    """`500ms`, `1.5s` or `2m` in nanoseconds.
+    """Parse `500ms`, `1.5s` or `2m`; return nanoseconds.
 
     Raises:
         UsageError: none of these.
@@ -99,12 +99,12 @@ def parse_duration(text: str) -> int:
 
 
 def whole_end(body: bytes, end: int) -> int:
-    """Where an event ends whose span may stop between CR and LF."""
+    """Return the end of an event whose span may stop between CR and LF."""
     return end + 1 if body[end - 1 : end + 1] == b"\r\n" else end
 
 
 class AnswerPositions:
-    """Where the places of one answer are.
+    """Finds the places of one answer.
 
     Args:
         exchange: plain, or without a body.
@@ -117,22 +117,22 @@ class AnswerPositions:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """What is known of the answer."""
+        """Return the analysis of the answer."""
         return analyse(self._exchange)
 
     @cached_property
     def spans(self) -> Sequence[tuple[int, int]]:
-        """Where each event is, with all of its line end."""
+        """Return the span of each event, with its complete line end."""
         body = self._exchange.body
         spans = (event.place.span for event in self.analysis.stream.events)
         return [(start, whole_end(body, end)) for start, end in spans]
 
     def choose(self, number: int) -> int:
-        """See `MutationChoices.choose`."""
+        """Choose a number below `number`."""
         return self._chance.choose(number)
 
     def event(self, where: AnswerPosition) -> int | None:
-        """The number of the event at a place; None if there is none."""
+        """Return the number of the event at a place; None if there is none."""
         if where.phase is not None:
             return self._taken(list(self._of_phase(where.phase)))
         size = len(self.spans)
@@ -146,7 +146,7 @@ class AnswerPositions:
         return next((number for number, span in enumerate(self.spans) if offset < span[1]), None)
 
     def border(self, where: AnswerPosition) -> int | None:
-        """The offset of a place in front of an event or behind the last one."""
+        """Return the offset of a place before an event or after the last one."""
         if where.phase is SilencePhase.BEFORE_FIRST:
             return 0
         if where.kind is PlaceKind.EVENT and where.number == len(self.spans) > 0:
@@ -161,7 +161,7 @@ class AnswerPositions:
         return self.spans[number][1 if behind else 0]
 
     def offset(self, where: AnswerPosition) -> int | None:
-        """The offset of a place, in phases of text and arguments perhaps inside of an event."""
+        """Return the offset of a place; within text and arguments it may be inside an event."""
         if where.kind in (PlaceKind.BYTE, PlaceKind.TIME):
             return self._byte(where)
         if where.kind is PlaceKind.MIDDLE and len(self.spans) <= 1:
@@ -177,7 +177,7 @@ class AnswerPositions:
         return start + 1 + self.choose(max(end - start - 1, 1))
 
     def _byte(self, where: AnswerPosition) -> int | None:
-        """The offset of a byte, or of the first that comes at a time."""
+        """Return the offset of a byte, or of the first that arrived at a time."""
         if where.kind is PlaceKind.BYTE:
             return where.number if where.number <= len(self._exchange.body) else None
         request = self._exchange.request
@@ -190,7 +190,7 @@ class AnswerPositions:
         return None
 
     def _is_last(self, number: int) -> bool:
-        """Whether nothing is missing behind an event: it ends its call, or is the last of all."""
+        """Return whether an event is complete without the next: it ends its call or all."""
         things = self._things.get(number, ())
         calls = [thing.call for thing in things if thing.call is not None]
         ends_call = any(call.fragments and call.fragments[-1].event == number for call in calls)
@@ -203,7 +203,7 @@ class AnswerPositions:
         return brought(analysis.reply, analysis.stream, known=known)
 
     def _of_phase(self, phase: SilencePhase) -> Iterator[int]:
-        """The events of a phase; `border` says whether it lies behind or in front of them."""
+        """Yield the events of a phase; `border` says whether the place is after or before them."""
         if phase is SilencePhase.BEFORE_FIRST:
             yield from range(len(self.spans))[:1]
         elif phase is SilencePhase.IN_TEXT:
@@ -224,7 +224,7 @@ class AnswerPositions:
                 yield number
 
     def _after_calls(self) -> Iterator[int]:
-        """The event behind each call's last one, where that ends nothing but the call."""
+        """Yield the event after each call's last one, if that ends only the call."""
         for choice in self.analysis.reply.choices:
             for call in choice.tool_calls:
                 last = call.fragments[-1].event if call.fragments else call.start_event
@@ -233,7 +233,7 @@ class AnswerPositions:
                     yield last + 1
 
     def _first_of_end(self) -> Iterator[int]:
-        """The event with which the end begins, if it brings nothing else."""
+        """Yield the event that begins the end, if it contains nothing else."""
         content = [
             number
             for number, things in self._things.items()

@@ -1,4 +1,4 @@
-"""Harmless: the same events in other lines, all of which the standards allow.
+"""Harmless: the same events in other lines that the standards allow.
 
 Sources: WHATWG HTML 9.2.6 (line ends, comments, fields in any order, a space behind the colon or
 none, data over several lines); JSON Lines; RFC 8259 section 2 (blanks).
@@ -28,7 +28,7 @@ _BLANKS = {Format.SSE: b"\n\n", Format.JSON_ARRAY: b"\n\n", Format.NDJSON: b"  "
 
 
 def _blocks(stream: Stream) -> Iterator[tuple[int, bytes]]:
-    """The server-sent events: where each begins, and its bytes."""
+    """Yield the server-sent events: offset and bytes of each."""
     if stream.format is Format.SSE:
         for event in stream.events:
             start, end = event.place.span

@@ -1,4 +1,4 @@
-"""Recorded times as times to play: what a fault adds afterwards passes as it says.
+"""Convert recorded times to the times to play; faults added later keep their own.
 
 A player whose tempo is `instant` has no time at all, and a stall of five seconds would be none in
 it. So times are made first, faults and cutting come on top, and the player plays at `RECORDED`.
@@ -11,7 +11,7 @@ from deltatape.model.exchange import Exchange, watched
 
 
 def at_tempo(exchange: Exchange, tempo: ReplayTempo) -> Exchange:
-    """`exchange` with the times at which a player of this tempo plays it."""
+    """Return `exchange` with the times at which a player of this tempo plays it."""
     if tempo == ReplayTempo():
         return exchange
     start = exchange.request.t_end_ns or exchange.request.t_ns

@@ -1,4 +1,4 @@
-"""Harmless: the same bytes in other reads and chunks, as networks and proxies cut them.
+"""Harmless: the same bytes in other reads and chunks, as networks and proxies split them.
 
 Where to cut is asked of the plain body. A body in HTTP chunks gets a chunk for every piece: many
 clients hand on what they get chunk by chunk, whatever the network does.
@@ -24,7 +24,7 @@ _TEXTS = (Format.SSE, Format.NDJSON, Format.JSON_ARRAY, Format.JSON)
 
 
 def cut_plain(exchange: Exchange, cuts: Iterable[int]) -> Exchange | None:
-    """`exchange` cut at offsets of its plain body as well as where it was; None if nowhere."""
+    """Return `exchange` with more cuts, at offsets of its plain body; None if there are none."""
     bare = plain(exchange)
     if bare is None:
         return None
@@ -39,7 +39,7 @@ def cut_plain(exchange: Exchange, cuts: Iterable[int]) -> Exchange | None:
 
 
 def ends_of(exchange: Exchange, pattern: re.Pattern[bytes], *forms: Format) -> Iterator[int]:
-    """Where matches end in the plain body, if it is framed in one of `forms`."""
+    """Yield where matches end in the plain body, if it is framed in one of `forms`."""
     bare = plain(exchange)
     if bare is not None and decode(bare).format in forms:
         yield from (match.end() for match in pattern.finditer(bare.body))
@@ -145,7 +145,7 @@ def chunks_astride(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 
 
 def _is_whole(exchange: Exchange) -> bool:
-    """Whether a body came whole, in HTTP chunks."""
+    """Return whether a body is complete, in HTTP chunks."""
     ended = exchange.end is not None and exchange.end.reason is EndReason.COMPLETE
     return ended and is_chunked(exchange) and bool(exchange.reads)
 

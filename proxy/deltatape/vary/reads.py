@@ -1,4 +1,4 @@
-"""`--reads`: in which pieces a body is played.
+"""`--reads`: the pieces in which to play a body.
 
 `recorded` as it was read; `event` an event per piece; `bytes:N`; `every-byte`; `random:SEED` in
 pieces of any size, the same for the same seed. Pieces of bytes are those of the wire, coded if the
@@ -24,7 +24,7 @@ _NUMBERED = re.compile(r"(bytes|random):([0-9]{1,18})")
 
 
 class PieceUnit(enum.Enum):
-    """Of what a piece consists."""
+    """What a piece consists of."""
 
     RECORDED = "recorded"
     EVENT = "event"
@@ -40,7 +40,7 @@ class Cutting:
     number: int = 0
 
     def cut(self, exchange: Exchange) -> Exchange:
-        """`exchange` with the same body, read in these pieces; each an HTTP chunk of its own."""
+        """Return `exchange` with the same body in these reads; each an HTTP chunk of its own."""
         if self.pieces is PieceUnit.EVENT:
             return event_reads(exchange)
         if self.pieces is PieceUnit.BYTES:
@@ -55,7 +55,7 @@ RECORDED = Cutting()
 
 
 def parse_reads(text: str) -> Cutting:
-    """`recorded`, `event`, `bytes:N`, `every-byte` or `random:SEED` as a way to cut.
+    """Parse `recorded`, `event`, `bytes:N`, `every-byte` or `random:SEED`.
 
     Raises:
         UsageError: none of these.
@@ -76,7 +76,7 @@ def parse_reads(text: str) -> Cutting:
 
 
 def event_reads(exchange: Exchange) -> Exchange:
-    """`exchange` with a read per event, comments and blanks with the event before them.
+    """Return `exchange` with a read per event; comments and blank lines join the event before them.
 
     As it is if its content-codings cannot be undone and done again.
     """
@@ -88,12 +88,12 @@ def event_reads(exchange: Exchange) -> Exchange:
 
 
 def _with_line_feed(body: bytes, end: int) -> int:
-    """Where an event ends whose span may stop between CR and LF."""
+    """Return the end of an event whose span may stop between CR and LF."""
     return end + 1 if body[end - 1 : end + 1] == b"\r\n" else end
 
 
 def random_cuts(size: int, seed: int) -> Iterator[int]:
-    """Where to cut a body of `size` bytes, for a seed."""
+    """Yield where to cut a body of `size` bytes, for a seed."""
     chance = SeededChoices(seed)
     at = 0
     while at < size:

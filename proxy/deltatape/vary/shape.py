@@ -1,4 +1,4 @@
-"""Reads of a body cut, joined, delayed and ended otherwise: what all faults and variations need.
+"""Cut, join, delay and end the reads of a body: shared by all faults and variations.
 
 Invariants: no read is empty; what an exchange says of its body - count, digest, `content-length` -
 fits the reads that it has; a body that is cut is announced longer than it is, so that its framing
@@ -34,7 +34,7 @@ def refitted(
     reason: EndReason | None = None,
     t_ns: int | None = None,
 ) -> Exchange:
-    """`exchange` with other reads, and an end and a head that fit them.
+    """Return `exchange` with other reads, and an ending and a head that fit them.
 
     Args:
         exchange: any.
@@ -66,7 +66,7 @@ def _last(reads: Sequence[Read], otherwise: int) -> int:
 
 
 def _announced(exchange: Exchange, size: int, *, whole: bool) -> Exchange:
-    """`exchange` with a `content-length`, if it has one, for a body of `size` bytes."""
+    """Return `exchange` with `content-length` set to `size`, if it has one."""
     response = exchange.response
     if response is None or response.framing is Framing.NONE:
         return exchange
@@ -82,7 +82,7 @@ def _sized(name: bytes, value: HeaderValue, size: int, whole: bool) -> HeaderVal
 
 
 def truncated(exchange: Exchange, size: int, reason: EndReason) -> Exchange:
-    """`exchange` with the first `size` bytes of its body, ended for `reason` where they ended.
+    """Return `exchange` with the first `size` bytes of its body, ended there for `reason`.
 
     The trailers go, too; what stands at a chunk's end stays at one.
     """
@@ -102,7 +102,7 @@ def _until(reads: Iterable[Read], size: int) -> Iterator[Read]:
 
 
 def split(read: Read, at: int) -> tuple[Read, Read]:
-    """A read as two: its first `at` bytes, with the chunks that end in or just behind them."""
+    """Split a read after `at` bytes, with the chunks that end there or just after."""
     bounds = read.boundaries
     left = right = None
     if bounds is not None:
@@ -117,13 +117,13 @@ def split(read: Read, at: int) -> tuple[Read, Read]:
 
 
 def _masked(spans: Iterable[MaskedSpan], start: int, end: int) -> tuple[MaskedSpan, ...]:
-    """The masked spans as `[start, end)` has them."""
+    """Return the masked spans within `[start, end)`."""
     within = ((max(a, start) - start, min(b, end) - start, hash_) for a, b, hash_ in spans)
     return tuple(span for span in within if span[0] < span[1])
 
 
 def recut(exchange: Exchange, cuts: Iterable[int]) -> Exchange:
-    """`exchange` with its body read in other pieces, each an HTTP chunk if it comes in chunks.
+    """Return `exchange` with its body in other reads, each an HTTP chunk if it has chunks.
 
     A piece comes when its last byte came; of several that came at once each is sent a moment after
     the other, or they would arrive as one.
@@ -166,12 +166,12 @@ def _masked_in_body(exchange: Exchange) -> Iterator[MaskedSpan]:
 
 
 def is_chunked(exchange: Exchange) -> bool:
-    """Whether the response comes in HTTP chunks."""
+    """Return whether the response has HTTP chunks."""
     return exchange.response is not None and exchange.response.framing is Framing.CHUNKED
 
 
 def rechunked(exchange: Exchange, ends: Sequence[int]) -> Exchange:
-    """`exchange`, read as it is, with HTTP chunks that end at these offsets of the body."""
+    """Return `exchange` with HTTP chunks that end at these offsets of the body."""
     start, reads = 0, []
     for read in exchange.reads:
         stop = start + len(read.data)
@@ -182,7 +182,7 @@ def rechunked(exchange: Exchange, ends: Sequence[int]) -> Exchange:
 
 
 def delayed(exchange: Exchange, offset: int, wait_ns: int) -> Exchange:
-    """`exchange` with a wait before the byte at `offset` of its body, or before its end."""
+    """Return `exchange` with a wait before the byte at `offset` of its body, or before its end."""
     reads: list[Read] = []
     start = 0
     for read in exchange.reads:

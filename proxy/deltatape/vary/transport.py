@@ -1,4 +1,4 @@
-"""Harmless: the same body under another head, framing or coding, and with a pause.
+"""Harmless: the same body with another head, framing or coding, and with a pause.
 
 Sources: RFC 9110 (names of fields in any case, media types with parameters, 103, content-codings
 that a request accepts), RFC 9112 sections 6 and 7 (how bodies end, trailers).
@@ -29,7 +29,7 @@ _TEXTS = ("text/", "application/json", "application/x-ndjson")
 def _with_headers(
     exchange: Exchange, headers: Iterable[tuple[bytes, HeaderValue]]
 ) -> Exchange | None:
-    """`exchange` under other fields; None if they are the same."""
+    """Return `exchange` with other fields; None if they are the same."""
     response, fields = exchange.response, tuple(headers)
     if response is None or fields == response.headers:
         return None

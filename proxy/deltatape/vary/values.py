@@ -1,4 +1,4 @@
-"""Harmless: the same events in other words, of the same value or with what readers must ignore.
+"""Harmless: the same events with other spellings of their values, and with unknown members.
 
 Sources: RFC 8259; Amazon's event stream encoding, whose readers skip headers that they do not know.
 """
@@ -91,7 +91,7 @@ _MEMBER = 1
 
 
 def spaced(text: str) -> str:
-    """`text` with a blank around everything on its outermost level."""
+    """Return `text` with spaces around each token of its outermost level."""
     parts: list[str] = []
     for part, depth in _tokens(text):
         outer = depth == _MEMBER and part in "{}[]:,"
@@ -100,7 +100,7 @@ def spaced(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""`text` with `\uXXXX` for every character beyond ASCII."""
+    r"""Return `text` with `\uXXXX` for every character beyond ASCII."""
     return _ESCAPED.sub(lambda match: _escape(match[0]), text)
 
 
@@ -110,7 +110,7 @@ def _escape(character: str) -> str:
 
 
 def reversed_members(text: str) -> str:
-    """The object `text` with its members in the opposite order; itself if a name comes twice."""
+    """Return the object `text` with its members reversed; itself if a name occurs twice."""
     members: list[list[str]] = [[]]
     for part, depth in _tokens(text):
         if depth == _MEMBER and part == ",":
@@ -125,7 +125,7 @@ def reversed_members(text: str) -> str:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    """The tokens with their depth: brackets of the outermost value and what is in it have 1."""
+    """Yield the tokens with their depth: brackets of the outermost value have 1."""
     depth = 0
     for match in _TOKEN.finditer(text):
         token = match[0]

@@ -1,4 +1,4 @@
-"""All variations: those that no client may notice, and those that each has to notice.
+"""All variations: harmless ones, and hostile ones that every client has to notice.
 
 They are made for a player whose tempo is `RECORDED`: bring an exchange to the speed that is wanted
 by `tempo.at_tempo` first, or the time that a variation adds is sped up, too.

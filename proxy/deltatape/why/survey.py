@@ -93,7 +93,7 @@ class ExchangeSurvey:
         return self.findings[self._place(number)]
 
     def count(self) -> int:
-        """The number of findings."""
+        """Return the number of findings."""
         return sum(map(len, self.findings)) + len(self._between())
 
     @property
@@ -158,7 +158,7 @@ class ExchangeSurvey:
         return (each for each in found if each.exchange not in done)
 
     def worst(self) -> int:
-        """The first exchange with the gravest finding.
+        """Return the first exchange with the gravest finding.
 
         Without findings the last one with a reply. What is found on an attempt that was answered
         later does not count, and what is only possible counts as a remark.

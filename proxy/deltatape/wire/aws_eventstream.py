@@ -193,7 +193,7 @@ class EventStreamDecoder(Framer):
         return at + size
 
     def _head(self, encoded: bytes) -> _Head | None:
-        """What `encoded` headers say; None if they cannot be read."""
+        """Return what `encoded` headers say; None if they cannot be read."""
         head = self._heads.get(encoded)
         if head is None:
             try:
@@ -213,7 +213,7 @@ class EventStreamDecoder(Framer):
 
 
 def is_message(body: bytes) -> bool:
-    """Whether a message's prelude stands at the beginning of `body`."""
+    """Return whether a message's prelude stands at the beginning of `body`."""
     return len(body) >= PRELUDE_SIZE and _prelude(body, 0) is not None
 
 
@@ -223,7 +223,7 @@ def payload_span(message: bytes) -> tuple[int, int]:
 
 
 def checksum(data: bytes | bytearray) -> int:
-    """The checksum of a message, of which `data` is all but that, or of the two lengths."""
+    """Return the checksum of a message, of which `data` is all but that, or of the two lengths."""
     return crc32(data)
 
 
@@ -251,7 +251,7 @@ def header_places(data: bytes, start: int, end: int) -> Iterator[HeaderPlace]:
 
 
 def parse_headers(encoded: bytes) -> dict[str, HeaderValue]:
-    """The values of a message's headers by name.
+    """Return the values of a message's headers by name.
 
     Raises:
         ValueError: they end too early, have an unknown type, text that is not UTF-8, or the same
@@ -286,7 +286,7 @@ def encode_headers(headers: Mapping[str, str]) -> bytes:
 
 
 def encode_message(headers: bytes, payload: bytes) -> bytes:
-    """A message with these headers, encoded, and this payload."""
+    """Return a message with these headers, encoded, and this payload."""
     size = _FRAME + len(headers) + len(payload)
     lengths = size.to_bytes(4) + len(headers).to_bytes(4)
     message = lengths + crc32(lengths).to_bytes(4) + headers + payload
@@ -298,7 +298,7 @@ def _encoded_header(name: bytes, value: bytes) -> bytes:
 
 
 def _prelude(data: bytes | bytearray, at: int) -> _Prelude | None:
-    """The prelude that begins at `at`; None if none does. All of its bytes are there."""
+    """Return the prelude that begins at `at`; None if none does. All of its bytes are there."""
     prelude = _Prelude(*_PRELUDE.unpack_from(data, at))
     if prelude.size < _FRAME + prelude.headers:
         return None

@@ -48,7 +48,7 @@ class _Engine(Protocol):
     """One member of coded data."""
 
     def decode(self, data: bytes, room: int) -> bytes:
-        """The output for `data`; longer than `room` if there would be more than that."""
+        """Return the output for `data`; longer than `room` if there would be more than that."""
 
     @property
     def rest(self) -> bytes | None:
@@ -153,7 +153,7 @@ _ALIASES = {"x-gzip": "gzip"}
 
 
 def parse_codings(value: bytes | None) -> tuple[str, ...]:
-    """The codings in a `Content-Encoding` field, in the order in which they were applied."""
+    """Return the codings in a `Content-Encoding` field, in the order in which they were applied."""
     names = (value or b"").decode("ascii", "replace").lower().split(",")
     stripped = (name.strip() for name in names)
     return tuple(_ALIASES.get(name, name) for name in stripped if name not in ("", "identity"))
@@ -175,7 +175,7 @@ class _Stage:
         self.fault: DecodeFault | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """The output for `data`; b"" after a fault."""
+        """Return the output for `data`; b"" after a fault."""
         if self.fault is not None or not data:
             return b""
         self._seen.append(data)
@@ -195,7 +195,7 @@ class _Stage:
             self.fault = self._trailing(self._between)
 
     def _decode(self, data: bytes) -> bytes:
-        """The output of one member after the other."""
+        """Return the output of one member after the other."""
         self._consumed += len(data)
         allowed = min(self._limit, max(RATIO_FLOOR, RATIO_LIMIT * self._consumed))
         room = allowed - self._produced
@@ -214,7 +214,7 @@ class _Stage:
         return bytes(out[:room])
 
     def _next_member(self, data: bytes) -> bytes:
-        """What of `data`, which follows a member, belongs to the next one, now begun."""
+        """Return what of `data`, which follows a member, belongs to the next one, now begun."""
         data = self._between + data
         magic = self._coding.magic
         if magic is None or not data.startswith(magic[: len(data)]):
@@ -233,7 +233,7 @@ class _Stage:
         return data
 
     def _salvage(self) -> bytes:
-        """The output before the damage that `_decode` has just met and lost."""
+        """Return the output before the damage that `_decode` has just met and lost."""
         again = _Stage(self._name, self._limit)
         out = bytearray()
         try:
@@ -273,7 +273,7 @@ class ContentDecoder:
                 return
 
     def feed(self, data: bytes) -> bytes:
-        """The decoded bytes for the next bytes of the body."""
+        """Return the decoded bytes for the next bytes of the body."""
         if self.fault is not None:
             return b""
         for stage in self._stages:

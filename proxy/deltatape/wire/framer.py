@@ -27,7 +27,7 @@ class Decoder(Protocol):
     """A last event that the end of the body completes: as good as any other. Set by `end`."""
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
-        """The events that `data` completes.
+        """Return the events that `data` completes.
 
         Args:
             data: the next bytes of the body, any number of them.
@@ -36,7 +36,7 @@ class Decoder(Protocol):
         """
 
     def end(self) -> Event | None:
-        """The event that the end of the body leaves unfinished.
+        """Return the event that the end of the body leaves unfinished.
 
         To be called once, after the last `feed`. Its span ends at the end of the body.
         """
@@ -53,7 +53,7 @@ class PartialUnit:
         """Whether the unit was larger than it may be; nothing of it is kept."""
 
     def __bool__(self) -> bool:
-        """Whether a unit has begun."""
+        """Return whether a unit has begun."""
         return self.dropped or bool(self._bytes)
 
     def __eq__(self, other: object) -> bool:
@@ -110,7 +110,7 @@ class Framer:
         self._anomaly(kind, detail, self._place(start, end), None)
 
     def _text(self, raw: bytes, start: int) -> str:
-        """The text of the next event, which `raw` holds from `start` on."""
+        """Return the text of the next event, which `raw` holds from `start` on."""
         try:
             return raw.decode()
         except UnicodeDecodeError as problem:
@@ -122,14 +122,14 @@ class Framer:
     def _event(
         self, data: str, start: int, end: int, kind: str = "message", *, exception: bool = False
     ) -> Event:
-        """The next event, of a format without IDs."""
+        """Return the next event, of a format without IDs."""
         number = self._number
         self._number += 1
         return Event(number, kind, data, "", None, start, end, self._t_ns, self._line, exception)
 
 
 def replaced(raw: bytes, problem: UnicodeDecodeError) -> tuple[str, str]:
-    """`raw` with U+FFFD for what is not UTF-8, and a phrase on how much that is."""
+    """Return `raw` with U+FFFD for what is not UTF-8, and a phrase on how much that is."""
     text = raw.decode(errors="replace")
     bad = raw[problem.start : problem.end]
     count = text.count(_REPLACEMENT) - raw.count(_REPLACEMENT.encode())

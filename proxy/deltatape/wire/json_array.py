@@ -28,7 +28,7 @@ _FLAT = rb'[^"\[\]{}]++|' + _STRING
 
 
 def _element(depth: int) -> bytes:
-    """The expression of an element with up to `depth` levels, or of a string."""
+    """Return the expression of an element with up to `depth` levels, or of a string."""
     inside = _FLAT
     for _ in range(depth - 1):
         inside = _FLAT + rb"|[\[{](?:" + inside + rb")*+[\]}]"
@@ -205,7 +205,7 @@ class JsonArrayDecoder(Framer):
         return stop
 
     def _element_end(self, data: bytes, at: int) -> int | None:
-        """Where in `data` the element ends; None if behind it."""
+        """Return where in `data` the element ends; None if behind it."""
         while at < len(data):
             if self._quoted:
                 at = self._skip_string(data, at)
@@ -231,7 +231,7 @@ class JsonArrayDecoder(Framer):
         return None
 
     def _skip_string(self, data: bytes, at: int) -> int:
-        """Where the rest of a string ends, its quote included, or `data`."""
+        """Return where the rest of a string ends, its quote included, or `data`."""
         if self._escaped:
             self._escaped = False
             at += 1
@@ -275,7 +275,7 @@ class JsonArrayDecoder(Framer):
         self._start = end
 
     def _taken(self, raw: bytes | None, end: int) -> Event | None:
-        """The event of the element that ends at `end`."""
+        """Return the event of the element that ends at `end`."""
         if raw is None:
             detail = f"an element of more than {self._limit} bytes; it was dropped"
             self._note(AnomalyKind.TOO_LARGE, detail, self._start, end)
@@ -297,6 +297,6 @@ class JsonArrayDecoder(Framer):
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
-    """Where a match of `pattern`, which matches everywhere, ends."""
+    """Return where a match of `pattern`, which matches everywhere, ends."""
     found = pattern.match(data, at)
     return found.end() if found else at

@@ -28,7 +28,7 @@ class _Child(NamedTuple):
 
 
 def at(value: object, *path: str | int) -> object:
-    """What is at `path` of a parsed value; None if nothing is."""
+    """Return what is at `path` of a parsed value; None if nothing is."""
     for step in path:
         if isinstance(value, Mapping) and isinstance(step, str):
             value = value.get(step)
@@ -40,13 +40,13 @@ def at(value: object, *path: str | int) -> object:
 
 
 def listed(value: object, *path: str | int) -> Sequence[object]:
-    """The array at `path` of a parsed value; an empty one if none is there."""
+    """Return the array at `path` of a parsed value; an empty one if none is there."""
     found = at(value, *path)
     return found if isinstance(found, list) else ()
 
 
 def quoted(text: str, *, plain: bool) -> str:
-    """`text` as a JSON string.
+    """Return `text` as a JSON string.
 
     Args:
         text: any, also with half surrogate pairs.
@@ -74,7 +74,7 @@ def put(text: str, path: Path, source: str) -> str:
 
 
 def drop(text: str, path: Path) -> str:
-    """`text` without the member or element at `path`, and without a comma of it."""
+    """Return `text` without the member or element at `path`, and without a comma of it."""
     parent = _find(text, path[:-1])
     children = _children(text, parent.start) if parent else []
     places = [place for place, child in enumerate(children) if child.step == path[-1]]
@@ -100,7 +100,7 @@ def append(text: str, path: Path, source: str) -> str:
 
 
 def source_at(text: str, path: Path) -> str:
-    """The source of the value at `path`; "" if nothing is there."""
+    """Return the source of the value at `path`; "" if nothing is there."""
     return slice_at(text, path) or ""
 
 

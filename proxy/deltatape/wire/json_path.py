@@ -37,7 +37,7 @@ _STEP = re.compile(
 
 
 def parse_path(text: str) -> tuple[Step, ...]:
-    """`messages.*.id`, `messages[0].id` or `$..id` as its steps.
+    """Return `messages.*.id`, `messages[0].id` or `$..id` as its steps.
 
     Raises:
         UsageError: not such a path.
@@ -102,14 +102,14 @@ def _drop_element(value: list[object], place: int, rest: tuple[Step, ...]) -> No
 
 
 def _names(value: Mapping[str, object], head: Step) -> tuple[str, ...]:
-    """The members that a step means."""
+    """Return the members that a step means."""
     if head is Wildcard.ANY:
         return tuple(value)
     return (head,) if isinstance(head, str) and head in value else ()
 
 
 def _places(value: Sequence[object], head: Step) -> Iterable[int]:
-    """The elements that a step means."""
+    """Return the elements that a step means."""
     if head is Wildcard.ANY:
         return range(len(value))
     place = int(head) if isinstance(head, str) and head.isdecimal() else head
@@ -117,7 +117,7 @@ def _places(value: Sequence[object], head: Step) -> Iterable[int]:
 
 
 def _containers(value: object) -> Iterator[object]:
-    """`value` and all objects and arrays inside it, the innermost last."""
+    """Yield `value` and all objects and arrays inside it, the innermost last."""
     pending = [value]
     while pending:
         each = pending.pop()
@@ -150,7 +150,7 @@ _REQUOTED = {"\\'": "'", '"': '\\"'}
 
 
 def parse_place(text: str) -> tuple[PlaceStep, ...] | None:
-    """The steps of the path `text`, at least one; None if it does not name one value."""
+    """Return the steps of the path `text`, at least one; None if it does not name one value."""
     if not text.startswith("$"):
         text = f"${text}" if text.startswith("[") else f"$.{text}"
     steps: list[PlaceStep] = []

@@ -195,7 +195,7 @@ class JsonScanner:
         return at + 1
 
     def _value(self, text: str, at: int) -> int:
-        """The first character of a value."""
+        """Return the first character of a value."""
         char = text[at]
         match char:
             case "{":
@@ -336,7 +336,7 @@ class JsonScanner:
 
 
 def scan(text: str) -> JsonScanner:
-    """A scanner that has seen `text`."""
+    """Return a scanner that has seen `text`."""
     scanner = JsonScanner()
     scanner.feed(text)
     return scanner

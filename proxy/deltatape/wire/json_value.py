@@ -91,7 +91,7 @@ _REFUSED = (ValueError, StopIteration, RecursionError)
 
 
 def parse(text: str) -> Parsed:
-    """The value of `text`, or why it has none."""
+    """Return the value of `text`, or why it has none."""
     bare = text.strip(_WHITESPACE)
     try:
         value, end = _scan(bare, 0) if len(bare) <= _SHALLOW else _scan_long(bare)
@@ -133,7 +133,7 @@ def read_object(text: str) -> dict[str, object] | None:
 
 
 def _scan_long(text: str) -> tuple[object, int]:
-    """The first value in a text with enough characters to be too deep, and where it ends."""
+    """Return the first value in a text with enough characters to be too deep, and where it ends."""
     if text.count("{") + text.count("[") <= DEPTH_LIMIT:
         return _scan(text, 0)
     # Of equal keys only the last value would be seen, and the others may be too deep: none may be.
@@ -164,7 +164,7 @@ def _limit_depth(value: object) -> None:
 
 
 def slice_at(text: str, path: Sequence[str | int]) -> str | None:
-    """The source text of the value at `path`, without whitespace around it.
+    """Return the source text of the value at `path`, without whitespace around it.
 
     Args:
         text: a whole, valid JSON text.
@@ -221,7 +221,7 @@ def canonical(text: str) -> str | None:
 
 
 def join_pairs(text: str) -> str:
-    r"""`text` with surrogate pairs as one character.
+    r"""Return `text` with surrogate pairs as one character.
 
     A pair may be cut between two JSON strings (`"\ud83d"`, `"\ude00"`): the halves come out as
     two lone surrogates, and only their concatenation is text.
@@ -236,13 +236,13 @@ def join_pairs(text: str) -> str:
 
 
 def skip_blanks(text: str, at: int) -> int:
-    """The offset behind the whitespace at `at`."""
+    """Return the offset behind the whitespace at `at`."""
     blanks = _BLANKS.match(text, at)
     return blanks.end() if blanks else at
 
 
 def skip_value(text: str, at: int) -> int:
-    """The offset behind the value that starts at `at`."""
+    """Return the offset behind the value that starts at `at`."""
     if text[at] not in "{[":
         scalar = _SCALAR.match(text, at)
         return scalar.end() if scalar else at
@@ -259,7 +259,7 @@ def skip_value(text: str, at: int) -> int:
 
 
 def _member(text: str, at: int, wanted: str) -> int | None:
-    """Where the value of the last member called `wanted` starts."""
+    """Return where the value of the last member called `wanted` starts."""
     if text[at] != "{":
         return None
     found = None
@@ -275,7 +275,7 @@ def _member(text: str, at: int, wanted: str) -> int | None:
 
 
 def _element(text: str, at: int, index: int) -> int | None:
-    """Where the element number `index` starts."""
+    """Return where the element number `index` starts."""
     if text[at] != "[":
         return None
     at = skip_blanks(text, at + 1)

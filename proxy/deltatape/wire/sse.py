@@ -85,7 +85,7 @@ class SseDecoder(Framer):
         return self.feed_reads(data, ((len(data), t_ns, line),))
 
     def feed_reads(self, data: bytes, reads: Iterable[Arrival]) -> list[Event]:
-        """What feeding `data` read by read returns, in less time.
+        """Return what feeding `data` read by read returns, in less time.
 
         Args:
             data: the next bytes of the body, of any number of reads.

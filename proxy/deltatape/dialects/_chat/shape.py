@@ -52,7 +52,7 @@ def _has_choices(chunk: Mapping[str, object]) -> bool:
 
 
 def is_mistral(chunk: Mapping[str, object]) -> bool:
-    """Whether `chunk` is of a chat completion by Mistral."""
+    """Return whether `chunk` is of a chat completion by Mistral."""
     if not _has_mistral_id(chunk):
         return False
     choices = [one for one in map(as_object, get_array(chunk, "choices")) if one is not None]

@@ -228,7 +228,7 @@ _SPELLINGS = {
 
 
 def json_schema(schema: Mapping[str, object]) -> dict[str, object]:
-    """`schema` as JSON Schema."""
+    """Return `schema` as JSON Schema."""
     return _schema(schema, DEPTH_LIMIT)
 
 

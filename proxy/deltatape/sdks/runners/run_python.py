@@ -1,4 +1,4 @@
-"""What SDKs for Python make of streams: a program for the Python of an environment that has them.
+"""Read streams with SDKs for Python: a program for the Python of an environment that has them.
 
 argv: the name of a package. On stdout first a line with the versions, then for each line of stdin
 one line, both of them JSON:
@@ -29,40 +29,40 @@ Sdk: TypeAlias = Callable[[str, Sequence[str]], Made]
 
 
 def made(calls: Iterable[Made], text: str, finish: object, refused: Iterable[Made] = ()) -> Made:
-    """One answer; `calls` and `refused` as `call` makes them."""
+    """Return one answer; `calls` and `refused` as `call` makes them."""
     told = None if finish is None else str(getattr(finish, "value", finish))
     return {"calls": list(calls), "refused": list(refused), "text": text, "finish": told}
 
 
 def call(call_id: object, name: object, arguments: object) -> Made:
-    """A call; arguments that are no text are written as JSON."""
+    """Return a call; arguments that are not text are written as JSON."""
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False, default=repr)
     return {"id": call_id, "name": name, "arguments": arguments}
 
 
 def functions(names: Sequence[str]) -> list[Made]:
-    """Tools that take anything, in the shape of chat completions."""
+    """Return tools without a fixed schema, in the form of chat completions."""
     return [
         {"type": "function", "function": {"name": name, "parameters": ANYTHING}} for name in names
     ]
 
 
 def asked(names: Sequence[str]) -> Made:
-    """A request for a chat completion."""
+    """Return a request for a chat completion."""
     question = {"role": "user", "content": QUESTION}
     tools = {"tools": functions(names)} if names else {}
     return {"model": MODEL, "messages": [question], **tools}
 
 
 def openai_client(url: str) -> Any:
-    """The official client without retries."""
+    """Return the official client without retries."""
     own = import_module("openai").OpenAI
     return own(base_url=f"{url}/v1", api_key=KEY, max_retries=0, timeout=LIMIT_S)
 
 
 def from_message(message: Any, finish: object) -> Made:
-    """What a message of a chat completion holds, the calls of its old API included."""
+    """Return the content of a chat completion's message, calls of the old API included."""
     calls = [
         call(one.id, one.function.name, one.function.arguments) for one in message.tool_calls or ()
     ]
@@ -73,7 +73,7 @@ def from_message(message: Any, finish: object) -> Made:
 
 
 def openai_chat(url: str, tools: Sequence[str]) -> Made:
-    """The helper of openai, `chat.completions.stream`."""
+    """Read with openai's helper `chat.completions.stream`."""
     client = openai_client(url)
     helper = getattr(client.chat.completions, "stream", None) or client.beta.chat.completions.stream
     with helper(**asked(tools)) as stream:
@@ -82,7 +82,7 @@ def openai_chat(url: str, tools: Sequence[str]) -> Made:
 
 
 def openai_responses(url: str, tools: Sequence[str]) -> Made:
-    """The helper of openai, `responses.stream`."""
+    """Read with openai's helper `responses.stream`."""
     offered = [{"type": "function", "name": name, "parameters": ANYTHING} for name in tools]
     request = {"model": MODEL, "input": QUESTION, "tools": offered}
     with openai_client(url).responses.stream(**request) as stream:
@@ -96,7 +96,7 @@ def openai_responses(url: str, tools: Sequence[str]) -> Made:
 
 
 def anthropic_messages(url: str, tools: Sequence[str]) -> Made:
-    """The helper of anthropic, `messages.stream`."""
+    """Read with anthropic's helper `messages.stream`."""
     own = import_module("anthropic").Anthropic
     client = own(base_url=url, api_key=KEY, max_retries=0, timeout=LIMIT_S)
     request = asked(()) | {"max_tokens": 64}
@@ -112,7 +112,7 @@ def anthropic_messages(url: str, tools: Sequence[str]) -> Made:
 
 
 def google_genai(url: str, tools: Sequence[str]) -> Made:
-    """The chunks of google-genai, which adds nothing up: the calls of each, one after another."""
+    """Read the chunks of google-genai, which joins nothing: the calls of each in order."""
     own = import_module("google.genai").Client
     client = own(api_key=KEY, http_options={"base_url": url, "timeout": LIMIT_S * 1000})
     offered = [{"name": name} for name in tools]
@@ -132,7 +132,7 @@ def google_genai(url: str, tools: Sequence[str]) -> Made:
 
 
 def langchain(url: str, tools: Sequence[str], *, responses: bool = False) -> Made:
-    """The chunks of langchain-openai, added up as its documentation says: `whole + chunk`."""
+    """Read the chunks of langchain-openai, joined as its documentation says: `whole + chunk`."""
     model: Any = import_module("langchain_openai").ChatOpenAI(
         model=MODEL,
         base_url=f"{url}/v1",
@@ -162,12 +162,12 @@ def langchain(url: str, tools: Sequence[str], *, responses: bool = False) -> Mad
 
 
 def langchain_responses(url: str, tools: Sequence[str]) -> Made:
-    """The same with the other API."""
+    """Read with langchain-openai over the Responses API."""
     return langchain(url, tools, responses=True)
 
 
 def litellm(url: str, tools: Sequence[str], *, of: str = "openai", path: str = "/v1") -> Made:
-    """The chunks of `litellm.completion`, put together by its `stream_chunk_builder`."""
+    """Read the chunks of `litellm.completion`, joined by its `stream_chunk_builder`."""
     own: Any = import_module("litellm")
     vars(own).update(suppress_debug_info=True, telemetry=False)
     request = asked(tools) | {"model": f"{of}/{MODEL}", "stream": True}
@@ -181,7 +181,7 @@ def litellm(url: str, tools: Sequence[str], *, of: str = "openai", path: str = "
 
 
 def litellm_messages(url: str, tools: Sequence[str]) -> Made:
-    """The same from Anthropic's API."""
+    """Read with litellm from Anthropic's API."""
     return litellm(url, tools, of="anthropic", path="")
 
 
@@ -199,7 +199,7 @@ ALSO = {"langchain-openai": ("langchain-core", "openai"), "litellm": ("openai",)
 
 
 def answer(sdk: Sdk, url: str, tools: Sequence[str]) -> Made:
-    """What `sdk` makes of the stream at `url`, or what it throws."""
+    """Return what `sdk` reads from the stream at `url`, or its exception."""
     try:
         return {**sdk(url, tools), "error": None}
     except Exception as problem:  # noqa: BLE001 - whatever the SDK throws is what was asked for
