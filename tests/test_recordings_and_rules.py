@@ -124,7 +124,7 @@ def tuple_of(finding: object) -> tuple[object, ...]:
     return finding
 
 
-OFFERING = [name for name, one in SPOKEN.items() if analyse(one).asked.tools]
+OFFERING = [name for name, one in SPOKEN.items() if analyse(one).request.tools]
 
 
 def test_all_dialects_that_declare_tools_are_looked_at() -> None:

@@ -149,7 +149,7 @@ class _Recorded:
     """A request of the tape."""
 
     digest: Digest
-    asked: RequestSummary
+    request: RequestSummary
     rest: object
     """Its body without the conversation."""
 
@@ -438,7 +438,7 @@ class RunCheck:
         if any(each.blame is not None for link in links for each in findings_of(link)):
             return False
         pairs = [pair for link in links for pair in link.pairs]
-        return bool(links) and all(any(p.said is call for p in pairs) for call in reply.calls)
+        return bool(links) and all(any(p.delivered is call for p in pairs) for call in reply.calls)
 
     # The tapes.
 
@@ -557,7 +557,7 @@ class RunCheck:
         one = self._tape.requests[recorded]
         if not agree(one.rest, rest) or not _begin_alike(one, asked):
             return False
-        was = {message.call_id: message for message in one.asked.history if message.call_id}
+        was = {message.call_id: message for message in one.request.history if message.call_id}
         free = self._wrong_ids(reply, one.digest)
         if self._tape.codes.get(recorded, frozenset()) & _OF_RESULTS:
             free |= frozenset(was)
@@ -581,8 +581,8 @@ class RunCheck:
             for link in self._tape.links
             if link.later.exchange <= later.exchange and link.later.tape == later.tape
             for pair in link.pairs
-            if first_difference(pair.said, pair.heard) is None
-            for each in pair.said.answers_to
+            if first_difference(pair.delivered, pair.repetition) is None
+            for each in pair.delivered.answers_to
         }
         return frozenset(
             each for digest in said for call in digest.calls for each in call.answers_to
@@ -594,7 +594,7 @@ class RunCheck:
         return agree(one.rest, rest) and _begin_alike(one, asked)
 
     def _asked(self, exchange: Exchange) -> RequestSummary:
-        return analyse(exchange, self._settings.app).asked
+        return analyse(exchange, self._settings.app).request
 
     def _reduced(self, body: bytes) -> bytes:
         """Return a body without volatile fields."""
@@ -646,7 +646,7 @@ def _begin_alike(recorded: _Recorded, asked: RequestSummary) -> bool:
     What answers a call in text stands there as well: where that was an error of the application's
     parser, it may be anything but one.
     """
-    then, now = list(_plain(recorded.asked)), list(_plain(asked))
+    then, now = list(_plain(recorded.request)), list(_plain(asked))
     return len(now) <= len(then) and all(
         _is_same(one, other) or _is_error(recorded, one)
         for one, other in zip(then, now, strict=False)

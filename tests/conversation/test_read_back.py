@@ -407,7 +407,7 @@ def heard(name: str | None, arguments: str = "{}", call_id: str | None = None) -
 
 
 def shape(pairing: CallPairing) -> tuple[list[tuple[int, str]], list[int], int]:
-    pairs = [(pair.said.index, pair.heard.arguments) for pair in pairing.pairs]
+    pairs = [(pair.delivered.index, pair.repetition.arguments) for pair in pairing.pairs]
     return pairs, [call.index for call in pairing.lost], len(pairing.extra)
 
 

@@ -27,9 +27,9 @@ def test_results_tell_that_the_calls_were_known() -> None:
     tape = after(result(ONE), result(TWO))
     (link,) = read_backs(tape)
     assert (link.reply, link.later, link.confidence) == (tape[0], tape[1], Confidence.PROVEN)
-    assert [pair.heard.id for pair in link.pairs] == ["call_a", "call_b"]
+    assert [pair.repetition.id for pair in link.pairs] == ["call_a", "call_b"]
     assert (link.lost, link.answered) == ((), ("call_a", "call_b"))
-    assert link.heard == tuple(pair.heard for pair in link.pairs)
+    assert link.repeated_calls == tuple(pair.repetition for pair in link.pairs)
     assert codes(tape) == []
 
 

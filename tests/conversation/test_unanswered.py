@@ -30,7 +30,7 @@ def numbers(tape: list[Digest]) -> list[int]:
 def test_calls_after_which_nothing_came_are_unanswered() -> None:
     (found,) = silent(watched_digests(CALLS, until_s=42))
     assert (found.reply.exchange, found.until_ns) == (1, 42 * NS)
-    assert (found.alive_ns, found.alike) == (None, 0)
+    assert (found.alive_ns, found.others) == (None, 0)
 
 
 def test_an_application_that_exited_is_known_to_have_lived_until_then() -> None:
@@ -81,14 +81,14 @@ def test_results_of_another_reply_say_nothing_about_this_one() -> None:
     answered = asks(OTHER, assistant(("c5", "get", '{"a":1}')), result("c5"))
     tape = watched_digests(CALLS, (asks(OTHER), other), (answered, HEALTHY), until_s=400)
     (found,) = silent(tape)
-    assert (found.reply.exchange, found.alike) == (1, 0)
+    assert (found.reply.exchange, found.others) == (1, 0)
 
 
 def test_an_application_that_answers_no_calls_is_told_of_once_for_each_tape() -> None:
     tape = watched_digests(CALLS, (asks(OTHER), [*call(index=4), FINISH]), until_s=400)
     (other,) = watched_digests(CALLS, until_s=400)
     found = silent([*tape, replace(other, tape="y.tape")])
-    assert [(each.reply.tape, each.reply.exchange, each.alike) for each in found] == [
+    assert [(each.reply.tape, each.reply.exchange, each.others) for each in found] == [
         ("x.tape", 1, 1),
         ("y.tape", 1, 0),
     ]

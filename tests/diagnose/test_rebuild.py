@@ -24,7 +24,7 @@ def test_an_analysis_holds_all_that_is_derived_from_an_exchange() -> None:
     analysis = analyse(given_)
     assert analysis.exchange is given_
     assert (analysis.stream.format, len(analysis.stream.events)) == (Format.SSE, 3)
-    assert [tool.name for tool in analysis.asked.tools] == ["get"]
+    assert [tool.name for tool in analysis.request.tools] == ["get"]
     assert analysis.reply.tool_calls[0].status is CallStatus.EMPTY_OK
     assert rebuild(given_) == analysis.reply
 
@@ -80,7 +80,7 @@ def test_an_exchange_of_no_known_dialect_has_an_empty_reply() -> None:
     made = Exchange.from_body(b'data: {"a":1}\n\n', content_type="", url="http://127.0.0.1/x")
     analysis = analyse(made)
     assert (analysis.reply.dialect, analysis.reply.text) == ("unknown", "")
-    assert analysis.asked.known is False
+    assert analysis.request.known is False
 
 
 PIECES = [

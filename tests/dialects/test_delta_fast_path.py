@@ -16,14 +16,14 @@ class Said:
 
     def __init__(self, data: str, name: str = "text", number: object = None) -> None:
         self.texts: list[str] = []
-        self.alike = DeltaFastPath()
+        self.fast_path = DeltaFastPath()
         self.before = event_of(data)
         self.name = name
         self.learn(number)
 
     def learn(self, number: object = None) -> None:
         frame = json.loads(self.before.data)
-        self.alike.learn(self.before, frame, self.say, self.name, number)
+        self.fast_path.learn(self.before, frame, self.say, self.name, number)
 
     def say(self, said: Sequence[tuple[str, Event]]) -> None:
         self.texts += [text for text, _ in said]
@@ -33,7 +33,7 @@ class Said:
         return self.takes_events(*map(event_of, datas))
 
     def takes_events(self, *events: Event) -> int:
-        first = self.alike.run(self.before, iter(events))
+        first = self.fast_path.run(self.before, iter(events))
         return len(events) if first is None else events.index(first)
 
 
@@ -47,8 +47,8 @@ def test_an_event_that_differs_in_the_text_only_is_taken() -> None:
 def test_nothing_is_taken_without_the_event_that_was_learned_from() -> None:
     said = Said('{"text":"a"}')
     other, like = event_of('{"text":"a"}'), event_of('{"text":"b"}')
-    assert said.alike.run(other, iter([like])) is like
-    assert said.alike.run(said.before, iter([like])) is like
+    assert said.fast_path.run(other, iter([like])) is like
+    assert said.fast_path.run(said.before, iter([like])) is like
     assert said.texts == []
     assert Said('{"text":"a"}').takes() == 0
 
@@ -69,7 +69,7 @@ def test_what_differs_elsewhere_is_not_taken_and_ends_what_was_learned(data: str
     said = Said('{"id":1,"text":"a"}')
     assert said.takes('{"id":1,"text":"b"}', data, '{"id":1,"text":"c"}') == 1
     assert said.texts == ["b"]
-    assert said.alike.learned is None
+    assert said.fast_path.learned is None
 
 
 def test_an_event_of_another_type_or_an_exception_is_not_taken() -> None:
@@ -155,8 +155,8 @@ def test_padding_ends_where_it_did(data: str) -> None:
 def test_numbers_count_up(form: str) -> None:
     said = Said(form % 8, number=8)
     assert said.takes(form % 9, form % 10, form % 12) == 2
-    assert said.alike.take_number() == 10
-    assert said.alike.take_number() is None
+    assert said.fast_path.take_number() == 10
+    assert said.fast_path.take_number() is None
 
 
 @pytest.mark.parametrize(
@@ -180,21 +180,21 @@ def test_what_is_no_number_counts_nothing() -> None:
 def test_after_some_events_in_vain_no_more_are_looked_at() -> None:
     said = Said("{}")
     for _ in range(3):
-        assert said.alike.learns
+        assert said.fast_path.learns
         said.learn()
-    assert not said.alike.learns
+    assert not said.fast_path.learns
     assert said.takes("{}") == 0
     said.learn()
-    assert said.alike.learned is None
+    assert said.fast_path.learned is None
 
 
 def test_one_that_is_alike_makes_up_for_those_in_vain() -> None:
     said = Said('{"text":"a"}')
     for _ in range(3):
         said.learn()
-    assert not said.alike.learns
+    assert not said.fast_path.learns
     assert said.takes('{"text":"a"}') == 1
-    assert said.alike.learns
+    assert said.fast_path.learns
 
 
 def delta(**members: object) -> dict[str, object]:
@@ -315,8 +315,8 @@ class Parsing:
         self.count = 0
 
     @property
-    def alike(self) -> DeltaFastPath:
-        return self.reducer.alike
+    def fast_path(self) -> DeltaFastPath:
+        return self.reducer.fast_path
 
     def feed(self, event: Event, frame: Mapping[str, object] | None = None) -> None:
         self.count += 1

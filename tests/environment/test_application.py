@@ -64,7 +64,7 @@ def test_without_urls_of_the_users_every_variable_points_at_its_provider() -> No
         "no_proxy": HOSTS,
         "DELTATAPE_URL": BASE,
     }
-    assert (answer.upstreams, answer.told, answer.secrets) == ((), (), ())
+    assert (answer.upstreams, answer.notes, answer.secrets) == ((), (), ())
 
 
 def test_a_token_in_the_base_is_in_every_variable() -> None:
@@ -77,7 +77,7 @@ def test_a_known_provider_in_a_file_keeps_its_prefix_and_path() -> None:
     answer = planned(dotenv="# mine\nOPENAI_BASE_URL=https://openrouter.ai/api/v1")
     assert answer.variables["OPENAI_BASE_URL"] == f"{BASE}/openrouter/api/v1"
     assert answer.upstreams == ()
-    assert answer.told == (
+    assert answer.notes == (
         (
             "OPENAI_BASE_URL in .env:2 points at https://openrouter.ai/api/v1:"
             " taped as /openrouter/api/v1"
@@ -89,7 +89,7 @@ def test_another_host_becomes_an_upstream() -> None:
     answer = planned({"ANTHROPIC_BASE_URL": "https://llm.corp.example:8443/claude/"})
     assert answer.variables["ANTHROPIC_BASE_URL"] == f"{BASE}/llm.corp.example-8443/claude/"
     assert answer.upstreams == ("llm.corp.example-8443=https://llm.corp.example:8443",)
-    assert answer.told == (
+    assert answer.notes == (
         (
             "ANTHROPIC_BASE_URL in the environment points at https://llm.corp.example:8443/claude/:"
             " taped as /llm.corp.example-8443/claude/"
@@ -122,7 +122,7 @@ def test_the_environment_wins_over_a_file_and_the_other_value_is_told() -> None:
         dotenv="OPENAI_BASE_URL=https://api.openai.com/v1",
     )
     assert answer.variables["OPENAI_BASE_URL"] == f"{BASE}/127.0.0.1-8000/v1"
-    (told,) = answer.told
+    (told,) = answer.notes
     assert told.endswith("taped as /127.0.0.1-8000/v1 (not https://api.openai.com/v1 in .env:1)")
 
 
@@ -130,7 +130,7 @@ def test_a_url_that_is_the_default_is_nothing_to_tell() -> None:
     answer = planned({"OPENAI_BASE_URL": "https://api.openai.com/v1", "OLLAMA_HOST": ":11434"})
     assert answer.variables["OPENAI_BASE_URL"] == f"{BASE}/openai/v1"
     assert answer.variables["OLLAMA_HOST"] == f"{BASE}/ollama"
-    assert answer.told == ()
+    assert answer.notes == ()
 
 
 def test_an_empty_value_is_none() -> None:
@@ -140,7 +140,7 @@ def test_an_empty_value_is_none() -> None:
 def test_a_value_that_is_no_url_is_left_and_not_shown() -> None:
     answer = planned({"OPENAI_BASE_URL": "sk-fake-000000", "LLM_BASE_URL": "sk-fake-000000"})
     assert "OPENAI_BASE_URL" not in answer.variables
-    assert answer.told == (
+    assert answer.notes == (
         "OPENAI_BASE_URL in the environment is no http or https URL: left as it is",
     )
 
@@ -152,7 +152,7 @@ def test_credentials_in_a_url_go_on_to_the_app_and_to_nobody_else() -> None:
     )
     assert answer.upstreams == ("llm.example=https://llm.example",)
     assert b"fake0000" in answer.secrets
-    assert not any("fake0000" in line for line in answer.told)
+    assert not any("fake0000" in line for line in answer.notes)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_deltatape_is_left_alone(environment: dict[str, str]) -> None:
     answer = planned(environment)
     assert "OPENAI_BASE_URL" not in answer.variables
     assert answer.upstreams == ()
-    assert answer.told[0].endswith(", a deltatape already: left as it is")
+    assert answer.notes[0].endswith(", a deltatape already: left as it is")
 
 
 def test_at_a_replay_nothing_may_go_elsewhere() -> None:
@@ -199,7 +199,7 @@ def test_azure_is_redirected_once_the_user_has_it_and_openai_is_left_unset_besid
     answer = planned({"AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.example/"})
     assert answer.variables["AZURE_OPENAI_ENDPOINT"] == f"{BASE}/mine.openai.azure.example/"
     assert not answer.variables.keys() & {"OPENAI_BASE_URL", "OPENAI_API_BASE"}
-    assert "what this app sends to OpenAI itself is not taped" in answer.told[0]
+    assert "what this app sends to OpenAI itself is not taped" in answer.notes[0]
     both = planned(
         {
             "AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.example/",
@@ -221,7 +221,7 @@ def test_signed_requests_are_not_redirected_unless_a_bearer_replaces_the_signatu
     assert name not in planned().variables
     signed = planned(environment)
     assert name not in signed.variables
-    assert "not taped. Requests to it are signed for its host" in signed.told[0]
+    assert "not taped. Requests to it are signed for its host" in signed.notes[0]
     bearer = planned({**environment, **TOKEN})
     assert bearer.variables[name] == f"{BASE}/bedrock-runtime.example"
 
@@ -235,8 +235,8 @@ def test_what_amazons_sdks_read_is_left_for_they_send_no_token_over_http(
     environment = {name: "https://bedrock-runtime.eu-west-1.amazonaws.com", **token}
     answer = planned(environment, *filter(None, [upstream]))
     assert name not in answer.variables
-    assert "not taped. AWS's SDKs sign for its host or send a token over" in answer.told[0]
-    assert answer.told[0].endswith("`deltatape record --via mitm -- CMD` tapes them")
+    assert "not taped. AWS's SDKs sign for its host or send a token over" in answer.notes[0]
+    assert answer.notes[0].endswith("`deltatape record --via mitm -- CMD` tapes them")
 
 
 def test_bedrocks_base_urls_for_the_sdks_of_others_are_redirected() -> None:
@@ -251,21 +251,21 @@ def test_a_configured_bedrock_sets_no_variable_that_an_app_would_fail_with() -> 
     others = ("ANTHROPIC_BEDROCK_BASE_URL", "AWS_BEDROCK_RUNTIME_ENDPOINT")
     signed = planned({}, upstream)
     assert not signed.variables.keys() & {AMAZONS, *others}
-    (told,) = signed.told
+    (told,) = signed.notes
     assert told.startswith("no variable points at /bedrock: without AWS_BEARER_TOKEN_BEDROCK ")
     bearer = planned(TOKEN, upstream)
     assert {bearer.variables[name] for name in others} == {f"{BASE}/bedrock"}
     assert AMAZONS not in bearer.variables
-    (told,) = bearer.told
+    (told,) = bearer.notes
     assert told.startswith(f"{AMAZONS} does not point at /bedrock: AWS's SDKs, such as boto3, send")
     replayed = planned({}, upstream, purpose=EnvironmentPurpose.REPLAY)
     assert {replayed.variables[name] for name in (AMAZONS, *others)} == {f"{BASE}/bedrock"}
-    assert replayed.told == ()
+    assert replayed.notes == ()
 
 
 def test_an_endpoint_of_amazons_that_is_the_gateway_already_is_left_without_a_word_of_tls() -> None:
     answer = planned({AMAZONS: f"{BASE}/bedrock", **TOKEN})
-    (told,) = answer.told
+    (told,) = answer.notes
     assert told.endswith(", a deltatape already: left as it is")
 
 
@@ -283,7 +283,7 @@ def test_a_single_upstream_serves_all_and_the_users_urls_are_told_as_unused() ->
     assert answer.variables["LLM_API_URL"] == f"{BASE}/v1"
     assert answer.upstreams == ()
     unused = " is not used: --upstream sends everything there to http://127.0.0.1:9000"
-    assert answer.told == (
+    assert answer.notes == (
         f"OPENAI_BASE_URL in the environment points at https://openrouter.ai/api/v1{unused}",
         f"XAI_API_BASE in the environment{unused}",
         f"LLM_API_URL in the environment points at https://llm.example/v1{unused}",
@@ -320,7 +320,7 @@ def test_no_proxy_of_a_file_is_kept() -> None:
 
 def test_problems_of_files_and_keys_in_them_are_handed_on() -> None:
     answer = planned(dotenv="OPENAI_API_KEY=sk-fake-000000\nnonsense\n")
-    assert answer.told == (".env:2: not NAME=value; the line is ignored",)
+    assert answer.notes == (".env:2: not NAME=value; the line is ignored",)
     assert answer.secrets == (b"sk-fake-000000",)
 
 

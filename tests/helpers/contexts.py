@@ -19,7 +19,7 @@ def context_of(exchange: Exchange) -> RuleContext:
     return RuleContext(
         exchange=analysis.exchange,
         stream=analysis.stream,
-        asked=analysis.asked,
+        request=analysis.request,
         reply=analysis.reply,
         settings=DEFAULTS,
     )

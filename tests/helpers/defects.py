@@ -144,7 +144,7 @@ def healthy() -> tuple[Healthy, ...]:
             name=name,
             dialect=analysis.reply.dialect,
             exchange=exchange,
-            has_tools=bool(analysis.asked.tools),
+            has_tools=bool(analysis.request.tools),
             is_long=len(analysis.stream.events) >= _LONG,
         )
         parallel = len(analysis.reply.tool_calls) > 1

@@ -30,7 +30,7 @@ def deliver(
         )
         exchange = replace(exchange, source=Source.GATEWAY, reads=timed)
     analysis = analyse(exchange)
-    return delivered(analysis.exchange, analysis.stream, analysis.reply, analysis.asked)
+    return delivered(analysis.exchange, analysis.stream, analysis.reply, analysis.request)
 
 
 def follow_up() -> dict[str, object]:

@@ -89,7 +89,7 @@ def found() -> tuple[Found, ...]:
 def _found(outcome: Outcome) -> Found:
     exchange = replace(streams()[outcome.stream], source=Source.GATEWAY)
     analysis = analyse(exchange)
-    stream = delivered(exchange, analysis.stream, analysis.reply, analysis.asked)
+    stream = delivered(exchange, analysis.stream, analysis.reply, analysis.request)
     made = outcome.made
     symptom = Symptom(calls=None if made.errors else made.calls, errors=made.errors)
     suspects = suspects_of(stream, symptom, _LIMIT)

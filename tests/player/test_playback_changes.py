@@ -57,14 +57,14 @@ def test_a_fault_strikes_only_the_exchange_it_names_and_where_it_has_a_place() -
 def test_a_fault_that_struck_nothing_is_known_at_the_end() -> None:
     stage = staging("drop,exchange=2", "drop,at=event:7", "drop,at=event:1")
     stage(0, taped(TWO))
-    assert stage.unstruck() == (
+    assert stage.unused_faults() == (
         ("drop,exchange=2", "the exchange that it names was not played"),
         ("drop,at=event:7", "no played response has the position that it names"),
     )
     behind = staging("cut,at=event:1", "drop")
     behind(0, taped(TWO))
-    assert behind.unstruck() == (("drop", "an earlier fault had ended the response"),)
-    assert staging("drop").unstruck() == (("drop", "no exchange was played"),)
+    assert behind.unused_faults() == (("drop", "an earlier fault had ended the response"),)
+    assert staging("drop").unused_faults() == (("drop", "no exchange was played"),)
 
 
 def test_an_exchange_that_is_not_there_cannot_be_struck() -> None:

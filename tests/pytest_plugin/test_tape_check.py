@@ -98,8 +98,8 @@ def test_strikes():
     )
     result.assert_outcomes(passed=1, failed=2)
     told = reports(result)
-    assert "fault='cut,exchange=7' struck nothing: the exchange that it names was not" in told
-    assert "fault='cut,at=in-arguments' struck nothing: no played response has" in told
+    assert "fault='cut,exchange=7' changed nothing: the exchange that it names was not" in told
+    assert "fault='cut,at=in-arguments' changed nothing: no played response has" in told
 
 
 def test_a_miss_of_what_was_played_names_the_marker_s_argument(pytester: pytest.Pytester) -> None:

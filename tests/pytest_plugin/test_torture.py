@@ -52,7 +52,7 @@ def test_a_harmless_variation_is_laid_upon_all_exchanges() -> None:
     found = varied(VariationCase(variation="every-byte", positions=(0, 1)), wish(), exchanges)
     assert found.stage is None
     assert found.broken is None
-    assert found.told.startswith("every-byte of all exchanges: ")
+    assert found.change.startswith("every-byte of all exchanges: ")
     for one, other in zip(found.exchanges, exchanges, strict=True):
         assert one.body == other.body
         assert {len(read.data) for read in one.reads} == {1}
@@ -65,7 +65,7 @@ def test_a_hostile_one_breaks_an_exchange_for_as_often_as_it_is_asked_for() -> N
     assert first.body == exchanges[0].body
     assert second is found.broken
     assert second.cut
-    assert found.told.startswith("cut-in-text of x.tape#2: ")
+    assert found.change.startswith("cut-in-text of x.tape#2: ")
     assert found.stage is not None
     assert found.stage(0, first).spent
     assert not found.stage(1, second).spent

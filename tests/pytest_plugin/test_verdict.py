@@ -82,10 +82,10 @@ def test_that_requests_went_to_the_provider_is_told_instead() -> None:
 def test_a_fault_that_strikes_nothing_is_a_complaint() -> None:
     idle = (UnusedFault("cut", "nothing was played"), UnusedFault("drop", "it has no place"))
     assert complaint(
-        FinishedTest(report=PlayReport(played=(played(ONE),)), unstruck=idle)
+        FinishedTest(report=PlayReport(played=(played(ONE),)), unused_faults=idle)
     ).splitlines() == [
-        "fault='cut' struck nothing: nothing was played",
-        "fault='drop' struck nothing: it has no place",
+        "fault='cut' changed nothing: nothing was played",
+        "fault='drop' changed nothing: it has no place",
     ]
 
 

@@ -68,7 +68,7 @@ def test_programs_get_the_same_as_json() -> None:
         "minimal": True,
         "files": ["small.tape"],
     }
-    assert amount_of([]).told == "0 exchanges, 0 events, 0 bytes"
+    assert amount_of([]).text == "0 exchanges, 0 events, 0 bytes"
 
 
 def failed(output: str = "KeyError: 'tool'", code: int = 1, **how: object) -> TargetFailure:

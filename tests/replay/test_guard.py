@@ -109,24 +109,24 @@ def answer_to_connect(url: str, authority: str) -> bytes:
 
 def test_a_provider_is_out_of_reach_and_who_asked_for_it_is_told(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text('URL = "https://api.groq.com/openai/v1"\n')
-    with NetworkGuard(outbound_from({}), tmp_path) as seclusion:
-        assert seclusion.problem() == ""
-        answer = answer_to_connect(seclusion.variables["HTTPS_PROXY"], "api.groq.com:443")
+    with NetworkGuard(outbound_from({}), tmp_path) as network_guard:
+        assert network_guard.problem() == ""
+        answer = answer_to_connect(network_guard.variables["HTTPS_PROXY"], "api.groq.com:443")
         assert answer.startswith(b"HTTP/1.1 403 ")
-        assert seclusion.refused == ["api.groq.com"]
-        problem = seclusion.problem()
+        assert network_guard.refused == ["api.groq.com"]
+        problem = network_guard.problem()
         assert problem.startswith(
             "your app sent a request directly to api.groq.com, not to the player"
         )
         assert "app.py:1" in problem
-    assert seclusion.problem() == problem
+    assert network_guard.problem() == problem
 
 
 def test_a_command_that_is_tortured_reaches_nobody_but_the_player(tmp_path: Path) -> None:
     program = "import urllib.request as r; r.urlopen('https://api.groq.com/openai/v1/models')"
     made = rig(tmp_path, "once", only=("every-byte",))
-    with NetworkGuard(outbound_from({}), tmp_path) as seclusion:
+    with NetworkGuard(outbound_from({}), tmp_path) as network_guard:
         command = (sys.executable, "-c", program)
-        result = torture(replace(made, command=command, seclusion=seclusion))
+        result = torture(replace(made, command=command, network_guard=network_guard))
     assert "your app sent a request directly to api.groq.com" in result.problem
     assert result.runs == 2

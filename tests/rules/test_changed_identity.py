@@ -90,7 +90,7 @@ def test_a_copy_of_a_call_under_another_id_is_told() -> None:
     )
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     assert finding.against is not None
-    assert finding.against.asked is not None
+    assert finding.against.request_span is not None
 
 
 def test_a_further_call_that_says_something_else_is_no_copy() -> None:

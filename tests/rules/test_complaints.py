@@ -49,7 +49,7 @@ def test_it_is_proven_if_the_request_also_repeats_other_arguments() -> None:
     assert finding.hint.startswith("append every fragment")
     assert finding.against is not None
     assert (finding.against.exchange, finding.against.evidence) == (1, '{"a":1}')
-    assert finding.against.asked is not None
+    assert finding.against.request_span is not None
 
 
 def test_it_is_likely_if_the_text_speaks_of_arguments_and_else_only_possible() -> None:

@@ -121,7 +121,7 @@ def test_a_finish_reason_without_the_dialects_end_is_a_warning() -> None:
     context = RuleContext(
         exchange=analysis.exchange,
         stream=replace(analysis.stream, events=()),
-        asked=analysis.asked,
+        request=analysis.request,
         reply=replace(analysis.reply, terminated=False, terminator="message_stop"),
         settings=DEFAULTS,
     )
@@ -160,7 +160,7 @@ def test_dialects_without_a_word_for_calls_are_not_looked_at() -> None:
     context = RuleContext(
         exchange=analysis.exchange,
         stream=analysis.stream,
-        asked=analysis.asked,
+        request=analysis.request,
         reply=replace(analysis.reply, tool_word=False),
         settings=DEFAULTS,
     )

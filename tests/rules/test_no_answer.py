@@ -277,7 +277,9 @@ def test_several_calls_are_named_up_to_a_number() -> None:
 
 def test_what_is_not_known_is_not_judged() -> None:
     (reply,) = watched_digests(CALLS, until_s=60)
-    silence = Unanswered(reply=replace(reply, watch=None), until_ns=60 * NS, alive_ns=None, alike=0)
+    silence = Unanswered(
+        reply=replace(reply, watch=None), until_ns=60 * NS, alive_ns=None, others=0
+    )
     assert not list(unanswered_tool_call(SeenSilence(silence, DEFAULTS)))
 
 

@@ -27,7 +27,7 @@ def asked(*, prompt: str = "", tools: bool = False) -> RequestSummary:
 
 
 def context_of(body: dict[str, object]) -> RequestSummary:
-    return analyse(pasted(FINISH, request=body)).asked
+    return analyse(pasted(FINISH, request=body)).request
 
 
 def test_the_generic_notation_is_asked_for_where_no_tools_are_declared() -> None:

@@ -28,7 +28,7 @@ def change(
 def told(heard: str, pieces: Sequence[str] = PIECES) -> tuple[str, Confidence] | None:
     """The beginning of what is told, and how sure that is."""
     found = change(heard, pieces)
-    return None if found is None else (found.told.partition(":")[0], found.confidence)
+    return None if found is None else (found.clause.partition(":")[0], found.confidence)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_characters_that_were_decoded_wrongly_are_told(
 ) -> None:
     found = change(heard, FRENCH, torn)
     assert found
-    assert damage in found.told
+    assert damage in found.clause
     assert (found.damage, found.confidence) == (TextDamage.ENCODING, Confidence(confidence))
 
 
@@ -281,7 +281,7 @@ def test_windows_1252_is_told_from_latin_1() -> None:
     text = "Żółć: 13 €"
     found = change(text.encode().decode("cp1252", "replace"), [text])
     assert found
-    assert "Windows-1252" in found.told
+    assert "Windows-1252" in found.clause
 
 
 def test_the_only_character_of_its_kind_is_proven_lost_where_a_read_cut_it() -> None:
@@ -296,7 +296,7 @@ def test_several_characters_that_were_cut_are_told_together() -> None:
     broken = whole.replace("é", "\ufffd\ufffd").replace("è", "\ufffd")
     found = change(broken, FRENCH)
     assert found
-    assert "with 4 U+FFFD in place" in found.told
+    assert "with 4 U+FFFD in place" in found.clause
     assert change("\ufffd\ufffd\ufffd", ["ééé"])
 
 
@@ -358,7 +358,7 @@ def test_a_doubled_fragment_inside_a_word_is_always_told(
 @given(st.lists(st.text(min_size=1, max_size=5), max_size=12), st.text(max_size=40))
 def test_any_text_is_compared_without_raising(pieces: list[str], heard: str) -> None:
     found = change(heard, pieces)
-    assert found is None or found.told
+    assert found is None or found.clause
     assert change("".join(pieces), pieces) is None
     assert change(f" {''.join(pieces)}\n", pieces) is None
 

@@ -39,7 +39,7 @@ def test_both_places_are_told() -> None:
     assert against is not None
     assert (against.tape, against.exchange, against.line) == ("x.tape", 1, 104)
     assert against.span is not None
-    assert (against.asked, against.evidence) == (None, '{"a":1}')
+    assert (against.request_span, against.evidence) == (None, '{"a":1}')
 
 
 def test_an_assistant_message_without_the_call_does_not_own_the_result() -> None:
@@ -162,7 +162,7 @@ def test_one_of_two_results_is_missing() -> None:
     assert (finding.confidence, finding.evidence) == (Confidence.POSSIBLE, '{"b":2}')
     assert finding.against is not None
     assert finding.against.exchange == 1
-    assert finding.against.asked is not None
+    assert finding.against.request_span is not None
 
 
 def test_it_is_an_error_if_the_provider_refused_the_request() -> None:

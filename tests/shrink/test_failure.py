@@ -35,7 +35,7 @@ def test_the_last_line_that_names_an_error_is_found(output: str, error: str) -> 
 def test_the_same_error_with_other_numbers_and_texts_is_the_same_failure() -> None:
     failure = failure_of(failed(TRACE))
     assert failure is not None
-    assert failure.told == f"exit code 1, {TRACE.splitlines()[-1]}"
+    assert failure.description == f"exit code 1, {TRACE.splitlines()[-1]}"
     assert failure.literal == "json.decoder.JSONDecodeError: Extra data: line"
     assert failure.is_in(failed(TRACE.replace("column 9", "column 12")))
     assert not failure.is_in(failed(TRACE.replace("Extra data", "Expecting value")))
@@ -51,7 +51,7 @@ def test_addresses_and_quoted_texts_do_not_count() -> None:
 def test_without_an_error_in_the_output_the_exit_code_decides() -> None:
     failure = failure_of(failed("bad luck"))
     assert failure is not None
-    assert failure.told == "exit code 1"
+    assert failure.description == "exit code 1"
     assert failure.literal == ""
     assert failure.is_in(failed("something else"))
 
@@ -61,8 +61,8 @@ def test_a_signal_and_an_end_that_does_not_come_are_failures() -> None:
     late = failure_of(failed("KeyError: 1", code=None, signal="SIGKILL", timed_out=True))
     assert killed is not None
     assert late is not None
-    assert killed.told == "ended by SIGSEGV"
-    assert late.told == "still running at the deadline"
+    assert killed.description == "ended by SIGSEGV"
+    assert late.description == "still running at the deadline"
     assert not killed.is_in(late.ending)
     assert late.is_in(failed(code=None, signal="SIGKILL", timed_out=True))
 
@@ -80,7 +80,7 @@ def test_success_is_no_failure_unless_the_user_says_so() -> None:
 def test_what_does_not_count_is_not_told() -> None:
     failure = failure_of(failed("x", code=None))
     assert failure is not None
-    assert failure.told == ""
+    assert failure.description == ""
 
 
 def test_outputs_become_one_text_with_lines_that_can_be_read() -> None:

@@ -195,7 +195,7 @@ def test_kinds_of_calls_may_not_be_read() -> None:
 
 
 def test_arguments_that_are_json_end_strict_clients() -> None:
-    outcome = accumulate([_piece(0, "{}", bare=True)], client_of(("value", "raise")))
+    outcome = accumulate([_piece(0, "{}", unquoted=True)], client_of(("value", "raise")))
     assert 'can only concatenate str (not "dict") to str' in outcome.thrown
 
 

@@ -46,7 +46,7 @@ def test_pieces_are_appended() -> None:
 
 
 def test_arguments_that_are_json_may_be_spoilt() -> None:
-    bare = [ClientCallDelta(0, EntryPhase.DELTA, text='{"a":1}', bare=True)]
+    bare = [ClientCallDelta(0, EntryPhase.DELTA, text='{"a":1}', unquoted=True)]
     assert _raw(entries=bare) == '{"a":1}'
     assert _raw(("value", "string"), entries=bare) == "[object Object]"
 

@@ -28,7 +28,7 @@ def test_the_documented_client_is_the_reference(dialect: str) -> None:
     assert found
     for case in found:
         analysis = analyse(case.exchange)
-        stream = delivered(case.exchange, analysis.stream, analysis.reply, analysis.asked)
+        stream = delivered(case.exchange, analysis.stream, analysis.reply, analysis.request)
         if stream.family is not None:
             bench = Bench(stream)
             assert equal(bench.documented().calls, stream.calls, bench.ids), case.id
@@ -41,7 +41,7 @@ def test_the_documented_client_is_the_reference(dialect: str) -> None:
 def test_no_application_that_repeats_what_came_is_suspected(dialect: str) -> None:
     for case in cases(dialect):
         analysis = analyse(case.exchange)
-        stream = delivered(case.exchange, analysis.stream, analysis.reply, analysis.asked)
+        stream = delivered(case.exchange, analysis.stream, analysis.reply, analysis.request)
         assert suspects_of(stream, Symptom(calls=stream.calls)) == (), case.id
 
 
@@ -65,7 +65,7 @@ def _try(case: Case, body: bytes) -> None:
         url=case.exchange.request.upstream + case.exchange.request.path,
     )
     analysis = analyse(exchange)
-    stream = delivered(exchange, analysis.stream, analysis.reply, analysis.asked)
+    stream = delivered(exchange, analysis.stream, analysis.reply, analysis.request)
     matrix(stream)
     other = RepeatedCall(id="x", name="y", arguments="{")
     suspects_of(stream, Symptom(calls=(other,), errors=("Unexpected end of JSON input",)))

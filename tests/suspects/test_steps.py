@@ -49,7 +49,7 @@ def test_the_string_null_is_no_id() -> None:
 
 def test_arguments_that_are_json_are_marked() -> None:
     found = _chat_entries(calls(entry(0, "c1", arguments={"a": 1})))
-    assert (found[0].text, found[0].bare) == ('{"a":1}', True)
+    assert (found[0].text, found[0].unquoted) == ('{"a":1}', True)
 
 
 def test_custom_tools_have_input() -> None:

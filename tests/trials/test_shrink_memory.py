@@ -101,7 +101,7 @@ def test_the_placeholder_is_masked_as_a_key_would_be(tmp_path: Path) -> None:
 def test_what_a_head_carries_is_masked_from_then_on(tmp_path: Path) -> None:
     known = secrets(tmp_path)
     assert known.text(FAKE) == FAKE
-    known.heard(
+    known.add_head(
         ParsedRequestHead(
             method="POST",
             target=b"/v1/messages",

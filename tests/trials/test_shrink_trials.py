@@ -89,7 +89,7 @@ def test_an_oracle_decides_whatever_the_exit_code_is(tmp_path: Path) -> None:
     judge = trials(says, tmp_path)
     ran = judge.run((words(0, of=1),), strict=True)
     assert ran.failure is not None
-    assert ran.failure.told == "rejected by the oracle: not fine"
+    assert ran.failure.description == "rejected by the oracle: not fine"
     judge.want(ran)
     assert judge.judge((words(0, of=2),)) is not None
     assert judge.judge((words(of=2),)) is None
@@ -99,7 +99,7 @@ def test_a_run_without_an_end_is_a_failure(tmp_path: Path) -> None:
     judge = trials(setting(tmp_path, "hang", deadline_s=1.0), tmp_path)
     ran = judge.run((words(0, of=1),), strict=True)
     assert ran.failure is not None
-    assert ran.failure.told == "still running at the deadline"
+    assert ran.failure.description == "still running at the deadline"
 
 
 def test_bodies_that_are_no_objects_are_matched_as_they_are() -> None:

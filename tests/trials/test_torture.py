@@ -107,8 +107,8 @@ def test_an_oracle_may_take_less_than_all_exchanges(tmp_path: Path) -> None:
 
 
 def test_what_may_differ_is_ignored(tmp_path: Path) -> None:
-    manners = OutputRules(ignore=(re.compile(r" [0-9]+$", re.MULTILINE),))
-    assert tortured(tmp_path, "flaky", only=("crlf",), manners=manners).passes
+    output_rules = OutputRules(ignore=(re.compile(r" [0-9]+$", re.MULTILINE),))
+    assert tortured(tmp_path, "flaky", only=("crlf",), output_rules=output_rules).passes
 
 
 def test_an_oracle_judges_in_place_of_the_outputs(tmp_path: Path) -> None:

@@ -159,8 +159,8 @@ def test_who_asks_again_may_print_more_than_the_whole_answer() -> None:
 
 
 def test_the_user_says_what_a_word_about_an_error_is() -> None:
-    manners = OutputRules(visible=(re.compile("oha"), re.compile("oje")))
-    standard = BaselineRuns([outcome()], manners)
+    output_rules = OutputRules(visible=(re.compile("oha"), re.compile("oje")))
+    standard = BaselineRuns([outcome()], output_rules)
     assert judged(outcome("he\noje\n"), standard, harmless=False).verdict is RunVerdict.REPORTED
     assert judged(outcome("he\nerror\n"), standard, harmless=False).verdict is RunVerdict.SWALLOWED
 
@@ -174,8 +174,8 @@ def test_a_run_has_to_end_of_its_own(*, harmless: bool) -> None:
 
 
 def test_the_port_of_the_player_may_differ_and_what_the_user_ignores() -> None:
-    manners = OutputRules(ignore=(re.compile(r"took [0-9]+ ms"),))
-    standard = BaselineRuns([outcome("http://127.0.0.1:4711/v1 took 3 ms\n")], manners)
+    output_rules = OutputRules(ignore=(re.compile(r"took [0-9]+ ms"),))
+    standard = BaselineRuns([outcome("http://127.0.0.1:4711/v1 took 3 ms\n")], output_rules)
     other = outcome("http://127.0.0.1:38111/v1 took 12 ms\n")
     assert judged(other, standard, harmless=True).verdict is RunVerdict.SAME
 

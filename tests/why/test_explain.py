@@ -41,7 +41,7 @@ def test_the_story_of_a_lost_call() -> None:
     assert {finding.code for finding in explanation.findings} == {"C001", "C002", "C009"}
     told = explanation.repetition
     assert told
-    assert [(each.index, each.heard is None, each.differs) for each in told.calls] == [
+    assert [(each.index, each.repetition is None, each.differs) for each in told.calls] == [
         (0, True, True),
         (1, False, True),
     ]

@@ -219,11 +219,11 @@ def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str])
     cast = make(given, playing, environment, alone=not argv)
     with aside():
         code = asyncio.run(replay(cast, options, say))
-    unstruck = playing.unstruck()
-    for fault, why in unstruck:
+    unused_faults = playing.unused_faults()
+    for fault, why in unused_faults:
         say(f"fault {fault} was never injected: {why}")
     # A run that passed without its fault has tested nothing.
-    return code or (NOT_WHOLE if unstruck else 0)
+    return code or (NOT_WHOLE if unused_faults else 0)
 
 
 def _guard(given: Given, environment: Mapping[str, str]) -> NetworkGuardTunnel | None:
@@ -262,7 +262,7 @@ def _playing(given: Given) -> PlayOptions:
     if not faults and cutting == RECORDED:
         return playing
     staging = ExchangeStaging(faults, cutting, given.seed, tempo)
-    return replace(playing, tempo=AS_RECORDED, stage=staging, unstruck=staging.unstruck)
+    return replace(playing, tempo=AS_RECORDED, stage=staging, unused_faults=staging.unused_faults)
 
 
 def _plain(

@@ -115,9 +115,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     clock = SystemClock()
     began_ns = clock.now_ns()
     key = mask_key(os.environ, say)
-    with NetworkGuard(outbound_from(os.environ), Path.cwd()) as seclusion:
-        found = _shrunk(exchanges, _setting(given, argv, key, seclusion), given)
-        passed = seclusion.problem()
+    with NetworkGuard(outbound_from(os.environ), Path.cwd()) as network_guard:
+        found = _shrunk(exchanges, _setting(given, argv, key, network_guard), given)
+        passed = network_guard.problem()
     kit = _kit(files.tape, argv, found, given)
     report = ShrinkReport(
         before=exchanges,
@@ -166,7 +166,7 @@ def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:
 
 
 def _setting(
-    given: Given, argv: tuple[str, ...], mask_key: bytes, seclusion: NetworkGuard
+    given: Given, argv: tuple[str, ...], mask_key: bytes, network_guard: NetworkGuard
 ) -> TrialSetup:
     """Return how to run the command."""
     folder = Path.cwd()
@@ -184,7 +184,7 @@ def _setting(
         error=given.error,
         oracle=oracle,
         mask_key=mask_key,
-        seclusion=seclusion,
+        network_guard=network_guard,
     )
 
 
@@ -225,7 +225,7 @@ def _report(report: ShrinkReport, found: ShrinkResult, given: Given) -> None:
         say(f"note: {count(found.remembered, 'result')} reused from an interrupted search")
     if found.missed is None and found.last.shown != found.failure.shown:
         say(
-            f"note: the failure was {found.failure.told} at first. If that is a different bug,"
+            f"note: the failure was {found.failure.description} at first. If that is a different bug,"
             " define the failure with --error TEXT or --oracle CMD"
         )
     if found.missed is not None:
@@ -268,11 +268,11 @@ class ShrinkProgress:
         with self._status:
             yield
             if self._step is not None:
-                self._tell(amount_of(self._step.exchanges).told, self._step.runs)
+                self._tell(amount_of(self._step.exchanges).text, self._step.runs)
 
     def take(self, step: ShrinkStep) -> None:
         self._step = step
-        left = amount_of(step.exchanges).told
+        left = amount_of(step.exchanges).text
         if step.note:
             self._say(step.note)
         if step.what:

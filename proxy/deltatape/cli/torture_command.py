@@ -220,9 +220,9 @@ def _check_files(given: Given) -> None:
 
 def _secluded(rig: TortureSetup) -> TortureResult:
     """Run without access to any provider."""
-    with NetworkGuard(outbound_from(os.environ), rig.folder) as seclusion:
-        result = _tortured(replace(rig, seclusion=seclusion))
-        passed = seclusion.problem()
+    with NetworkGuard(outbound_from(os.environ), rig.folder) as network_guard:
+        result = _tortured(replace(rig, network_guard=network_guard))
+        passed = network_guard.problem()
     if passed and not result.problem:
         say(f"note: with some variations, {passed}")
     return result
@@ -286,7 +286,9 @@ def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> Tortu
         deadline_s=given.deadline,
         jobs=given.jobs or os.cpu_count() or 1,
         volatile=given.volatile,
-        manners=OutputRules(ignore=given.ignore, visible=given.visible or OutputRules().visible),
+        output_rules=OutputRules(
+            ignore=given.ignore, visible=given.visible or OutputRules().visible
+        ),
         oracle=oracle,
     )
 

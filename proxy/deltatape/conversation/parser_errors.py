@@ -43,11 +43,11 @@ def in_history(
         links: what the same request repeats.
     """
     changed = [
-        pair.heard
+        pair.repetition
         for link in links
         for pair in link.pairs
-        if any(pair.said is each.call for each in about)
-        and first_difference(pair.said, pair.heard) is not None
+        if any(pair.delivered is each.call for each in about)
+        and first_difference(pair.delivered, pair.repetition) is not None
     ]
     return Complaint(
         error=error,
@@ -86,10 +86,10 @@ def _may_be_unread(complaint: Complaint) -> bool:
 def _unread(complaint: Complaint, turn: Turn, worked: Mapping[tuple[str, str], int]) -> str:
     pairs = [(link, pair) for link in turn.links for pair in link.pairs]
     about = complaint.about[0].call
-    link, heard = next(
-        ((one, pair.heard) for one, pair in pairs if pair.said is about), (None, None)
+    link, repetition = next(
+        ((one, pair.repetition) for one, pair in pairs if pair.delivered is about), (None, None)
     )
-    if link is None or heard is None or heard.arguments.strip():
+    if link is None or repetition is None or repetition.arguments.strip():
         return ""
     nothing = "the request repeats the call without arguments"
     if link.habits.broken:

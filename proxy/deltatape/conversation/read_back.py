@@ -128,7 +128,7 @@ class CallPairing:
     def identical(self) -> bool:
         """Return whether the application repeats exactly the delivered calls."""
         return not (self.lost or self.extra) and all(
-            _is_same(pair.said, pair.heard) and same_id(pair.said, pair.heard)
+            _is_same(pair.delivered, pair.repetition) and same_id(pair.delivered, pair.repetition)
             for pair in self.pairs
         )
 
@@ -149,7 +149,7 @@ class _Ledger:
     """The latest reply that the provider calls so, or that went on from the conversation."""
     judged: set[str] = field(default_factory=set)
     """Prefix hashes up to and including a message that has been judged."""
-    heard: dict[str, int] = field(default_factory=dict)
+    seen_ids: dict[str, int] = field(default_factory=dict)
     """By the id of a call, the place of the first request that repeats it."""
     strays: dict[tuple[str, ...], list[tuple[int, AssistantRun]]] = field(default_factory=dict)
     """By the names of their calls, messages of which no reply is known that they belong to, with
@@ -191,12 +191,12 @@ class _Ledger:
     def is_older(self, block: AssistantRun, reply: Digest) -> bool:
         """Return whether an id of the run was in use before `reply`: some servers count from 0."""
         came = self.places[id(reply)]
-        return any(self.heard[call.id] <= came for call in block.calls if call.id)
+        return any(self.seen_ids[call.id] <= came for call in block.calls if call.id)
 
     def hear(self, block: AssistantRun) -> None:
         for call in block.calls:
             if call.id:
-                self.heard.setdefault(call.id, self.place)
+                self.seen_ids.setdefault(call.id, self.place)
 
     def keep(self, block: AssistantRun) -> None:
         if block.calls:
@@ -252,7 +252,7 @@ def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str,
         tape = link.later.tape
         so_far = found.get(tape, CallHabits(broken=orphaned.get(tape, "")))
         several = len(link.pairs) > 1 and not link.lost
-        names = frozenset(pair.said.name for pair in link.pairs if pair.said.name)
+        names = frozenset(pair.delivered.name for pair in link.pairs if pair.delivered.name)
         found[tape] = CallHabits(
             keeps_several=so_far.keeps_several or several,
             keeps=so_far.keeps if names <= so_far.keeps else so_far.keeps | names,
@@ -266,9 +266,12 @@ def _broken(link: ReadBack) -> str:
     if not link.reply.whole or link.confidence is not Confidence.PROVEN:
         return ""
     for pair in link.pairs:
-        if pair.said.arguments == pair.heard.arguments or pair.said.status not in CLEAN:
+        if (
+            pair.delivered.arguments == pair.repetition.arguments
+            or pair.delivered.status not in CLEAN
+        ):
             continue
-        found = relation(pair.said, pair.heard, link.reply.calls)
+        found = relation(pair.delivered, pair.repetition, link.reply.calls)
         if found is not None and found.damage in _TEARING:
             return f"#{link.later.exchange} repeats a call of #{link.reply.exchange}: {found.says}"
     return ""
@@ -367,7 +370,9 @@ def _may_repeat(
 
 
 def _is_made_of(block: AssistantRun, reply: Digest) -> bool:
-    return any(is_derived(said, heard) for said in reply.calls for heard in block.calls)
+    return any(
+        is_derived(original, repetition) for original in reply.calls for repetition in block.calls
+    )
 
 
 def _settle(ledger: _Ledger, doubt: _Doubt) -> ReadBack | None:
@@ -425,10 +430,10 @@ def _is_surely(reply: Digest, block: AssistantRun) -> bool:
     if not _has_question(block, reply):
         return False
     for call in block.calls:
-        said = next((each for each in reply.calls if call.id in each.ids), None)
-        if said is None or call.id is None:
+        original = next((each for each in reply.calls if call.id in each.ids), None)
+        if original is None or call.id is None:
             continue
-        alike = same_name(said, call), first_difference(said, call) is None
+        alike = same_name(original, call), first_difference(original, call) is None
         if all(alike) or (any(alike) and is_distinctive(call.id)):
             return True
     return False
@@ -471,13 +476,15 @@ def _of_only(reply: Digest, block: AssistantRun, pairing: CallPairing) -> Confid
         return None  # a forced call is an answer in the form of a call: it may be kept as a text
     if not block.calls:
         return Confidence.PROVEN if block.texts <= {reply.text} else Confidence.POSSIBLE
-    if any(is_derived(pair.said, pair.heard) for pair in pairing.pairs):
+    if any(is_derived(pair.delivered, pair.repetition) for pair in pairing.pairs):
         return Confidence.PROVEN
     if not _is_alike(reply, pairing):
         return None
     if not any(call.id for call in block.calls):
         return Confidence.PROVEN
-    named = pairing.pairs and all(same_name(pair.said, pair.heard) for pair in pairing.pairs)
+    named = pairing.pairs and all(
+        same_name(pair.delivered, pair.repetition) for pair in pairing.pairs
+    )
     return Confidence.LIKELY if named and not pairing.extra else None
 
 
@@ -485,7 +492,7 @@ def _is_alike(reply: Digest, pairing: CallPairing) -> bool:
     """Return whether the repeated calls may derive from those of the reply."""
     calls = reply.calls
     if pairing.pairs:
-        return all(is_related(pair.said, pair.heard, calls) for pair in pairing.pairs)
+        return all(is_related(pair.delivered, pair.repetition, calls) for pair in pairing.pairs)
     return all(any(is_related(call, each, calls) for call in calls) for each in pairing.extra)
 
 
@@ -500,7 +507,7 @@ def _read_back(
         lost=pairing.lost,
         extra=pairing.extra,
         answered=block.answered,
-        heard=block.calls,
+        repeated_calls=block.calls,
         start=block.start,
         end=block.end,
     )
@@ -515,17 +522,19 @@ _Test = Callable[[DeliveredCall, RepeatedCall], bool]
 
 
 def pair_calls(
-    said: Sequence[DeliveredCall], heard: Sequence[RepeatedCall], further: Sequence[RepeatedCall]
+    original: Sequence[DeliveredCall],
+    repetition: Sequence[RepeatedCall],
+    further: Sequence[RepeatedCall],
 ) -> CallPairing:
     """Pair the calls of a reply with those of the message that repeats it.
 
     Args:
-        said: the delivered calls.
-        heard: the calls of the message.
+        original: the delivered calls.
+        repetition: the calls of the message.
         further: calls of later messages of the same request: some applications repeat one reply
             as several messages. They only keep a call from being lost.
     """
-    left, open_calls = list(said), list(heard)
+    left, open_calls = list(original), list(repetition)
     pairs = _take_named(left, open_calls)
     elsewhere = list(further)
     _take_named(left, elsewhere)
@@ -534,54 +543,56 @@ def pair_calls(
     pairs += _take(left, open_calls, _is_named)
     if len(left) == len(open_calls):
         pairs += _take(left, open_calls, _may_stand_for)
-    pairs.sort(key=lambda pair: pair.said.index)
+    pairs.sort(key=lambda pair: pair.delivered.index)
     return CallPairing(pairs=tuple(pairs), lost=tuple(left), extra=tuple(open_calls))
 
 
-def _take_named(said: list[DeliveredCall], heard: list[RepeatedCall]) -> list[CallWithRepeat]:
+def _take_named(
+    original: list[DeliveredCall], repetition: list[RepeatedCall]
+) -> list[CallWithRepeat]:
     """Pair by id what is equal; most calls go this way, and a reply may have thousands."""
     by_id: dict[str, list[RepeatedCall]] = {}
-    for each in reversed(heard):
+    for each in reversed(repetition):
         if each.id is not None:
             by_id.setdefault(each.id, []).append(each)
     pairs = []
-    for call in said:
+    for call in original:
         same = next((by_id[each] for each in call.ids if by_id.get(each)), None)
         if same:
-            pairs.append(CallWithRepeat(said=call, heard=same.pop()))
-    taken = {id(each) for pair in pairs for each in (pair.said, pair.heard)}
-    said[:] = [each for each in said if id(each) not in taken]
-    heard[:] = [each for each in heard if id(each) not in taken]
+            pairs.append(CallWithRepeat(delivered=call, repetition=same.pop()))
+    taken = {id(each) for pair in pairs for each in (pair.delivered, pair.repetition)}
+    original[:] = [each for each in original if id(each) not in taken]
+    repetition[:] = [each for each in repetition if id(each) not in taken]
     return pairs
 
 
 def _take(
-    said: list[DeliveredCall], heard: list[RepeatedCall], test: _Test
+    original: list[DeliveredCall], repetition: list[RepeatedCall], test: _Test
 ) -> list[CallWithRepeat]:
     """Move what passes `test` out of both lists, each call at most once, in order."""
     pairs = []
-    for call in tuple(said):
-        match = next((each for each in heard if test(call, each)), None)
+    for call in tuple(original):
+        match = next((each for each in repetition if test(call, each)), None)
         if match is None:
             continue
-        said.remove(call)
-        heard.remove(match)
-        pairs.append(CallWithRepeat(said=call, heard=match))
+        original.remove(call)
+        repetition.remove(match)
+        pairs.append(CallWithRepeat(delivered=call, repetition=match))
     return pairs
 
 
-def _is_same(said: DeliveredCall, heard: RepeatedCall) -> bool:
-    return same_name(said, heard) and first_difference(said, heard) is None
+def _is_same(original: DeliveredCall, repetition: RepeatedCall) -> bool:
+    return same_name(original, repetition) and first_difference(original, repetition) is None
 
 
-def _is_named(said: DeliveredCall, heard: RepeatedCall) -> bool:
-    return said.name is not None and said.name == heard.name
+def _is_named(original: DeliveredCall, repetition: RepeatedCall) -> bool:
+    return original.name is not None and original.name == repetition.name
 
 
-def _may_stand_for(said: DeliveredCall, heard: RepeatedCall) -> bool:
+def _may_stand_for(original: DeliveredCall, repetition: RepeatedCall) -> bool:
     """Return whether a damaged call may repeat this one: not if id and name are another call's."""
-    name, other = said.name or "", heard.name or ""
-    return not heard.id or is_derived(said, heard) or name in other or other in name
+    name, other = original.name or "", repetition.name or ""
+    return not repetition.id or is_derived(original, repetition) or name in other or other in name
 
 
 # Reading back where the provider keeps the history: only the results of calls come back.
@@ -608,13 +619,13 @@ def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
             lost.append(call)
         else:
             left.remove(found)
-            pairs.append(CallWithRepeat(said=call, heard=_known_as(call, found)))
+            pairs.append(CallWithRepeat(delivered=call, repetition=_known_as(call, found)))
     for call in tuple(lost):
         found = next((each for each in left if is_derived(call, _known_as(call, each))), None)
         if found is not None:
             left.remove(found)
             lost.remove(call)
-            pairs.append(CallWithRepeat(said=call, heard=_known_as(call, found)))
+            pairs.append(CallWithRepeat(delivered=call, repetition=_known_as(call, found)))
     if not pairs:
         return None
     exact = reply.reply_id is not None and reply.reply_id == later.previous
@@ -626,7 +637,7 @@ def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
         lost=tuple(lost) if exact else (),
         extra=(),
         answered=answered,
-        heard=tuple(pair.heard for pair in pairs),
+        repeated_calls=tuple(pair.repetition for pair in pairs),
     )
 
 

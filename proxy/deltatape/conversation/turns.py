@@ -103,7 +103,7 @@ class _Mark:
     """What the requests up to one of a conversation have shown of their tools."""
 
     offered: int | None = None
-    bare: bool = False
+    lacks_tools: bool = False
     forced: bool = False
 
 
@@ -156,7 +156,7 @@ def _turn(
         again=tuple(_again(digest, thread)) if news < len(history) else (),
         silent_calls=_silent(digest, thread) if news < len(history) else 0,
         offered=mark.offered,
-        bare=_is_bare(digest, thread, mark),
+        lacks_tools=_lacks_tools(digest, thread, mark),
         forced_again=mark.forced,
         attempts=_attempts(ledger, digest),
         complaints=tuple(_complaints(ledger, digest, before, news, links, logged)),
@@ -196,7 +196,7 @@ def _enter(ledger: _Ledger, turn: Turn, mark: _Mark) -> None:
     offers = _offers(digest)
     ledger.marks[id(digest)] = _Mark(
         offered=digest.exchange if offers else mark.offered,
-        bare=not offers and (turn.bare or mark.bare),
+        lacks_tools=not offers and (turn.lacks_tools or mark.lacks_tools),
         forced=mark.forced or turn.forced_to_loop,
     )
     for call in digest.calls:
@@ -209,8 +209,8 @@ def _offers(digest: Digest) -> bool:
     return bool(digest.tools) or digest.tools_elsewhere
 
 
-def _is_bare(digest: Digest, thread: ConversationState, mark: _Mark) -> bool:
-    if _offers(digest) or digest.previous is not None or mark.bare:
+def _lacks_tools(digest: Digest, thread: ConversationState, mark: _Mark) -> bool:
+    if _offers(digest) or digest.previous is not None or mark.lacks_tools:
         return False
     return thread.uses_tools and mark.offered is not None
 

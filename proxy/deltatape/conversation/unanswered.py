@@ -84,7 +84,7 @@ def _expects_answer(digest: Digest) -> bool:
 def _silence(reply: Digest, watch: TapeSummary, last_ns: int | None) -> Unanswered:
     """Return what followed `reply`; `last_ns` is when the last request came, if one did."""
     alive_ns = watch.until_ns if watch.stop == CHILD_EXIT else last_ns
-    return Unanswered(reply=reply, until_ns=watch.until_ns, alive_ns=alive_ns, alike=0)
+    return Unanswered(reply=reply, until_ns=watch.until_ns, alive_ns=alive_ns, others=0)
 
 
 def _without_habits(
@@ -99,7 +99,7 @@ def _without_habits(
             yield silence
         elif tape not in told:
             told.add(tape)
-            yield replace(silence, alike=counts[tape] - 1)
+            yield replace(silence, others=counts[tape] - 1)
 
 
 @dataclass(slots=True)

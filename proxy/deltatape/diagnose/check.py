@@ -28,7 +28,7 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
     context = RuleContext(
         exchange=analysis.exchange,
         stream=analysis.stream,
-        asked=analysis.asked,
+        request=analysis.request,
         reply=analysis.reply,
         settings=settings,
     )

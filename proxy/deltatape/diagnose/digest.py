@@ -83,7 +83,7 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
         analysis: of the exchange.
         settings: of the rules: what they call small talk.
     """
-    exchange, asked, reply = analysis.exchange, analysis.asked, analysis.reply
+    exchange, asked, reply = analysis.exchange, analysis.request, analysis.reply
     said = [message for message in asked.history if message.role not in _SYSTEM]
     system = [message for message in asked.history if message.role in _SYSTEM]
     # What goes on from a stored reply has only its end in common with what begins alike.

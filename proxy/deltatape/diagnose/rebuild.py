@@ -32,7 +32,7 @@ class Analysis:
 
     exchange: Exchange
     stream: Stream
-    asked: RequestSummary
+    request: RequestSummary
     reply: Reply
 
 
@@ -75,7 +75,7 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
     reducers = list(map(_fed, spoken, asked, streams))
     replies = [_reply(reducer, *pair) for reducer, pair in zip(reducers, pairs, strict=True)]
     return [
-        Analysis(exchange=exchange, stream=stream, asked=each, reply=reply)
+        Analysis(exchange=exchange, stream=stream, request=each, reply=reply)
         for (exchange, stream), each, reply in zip(pairs, asked, replies, strict=True)
     ]
 

@@ -48,7 +48,7 @@ class Reducer(Protocol):
     """Rebuild one reply from its events: `feed` each event, then `finish` once."""
 
     @property
-    def alike(self) -> DeltaFastPath:
+    def fast_path(self) -> DeltaFastPath:
         """The fast path for runs of similar deltas, used by `feed_all`."""
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
@@ -77,12 +77,12 @@ def feed_all(
         events: all events of a body; each event's number is its position.
         frames: the parsed JSON objects of the first events, where they are already parsed.
     """
-    feed, alike, waiting, known = reducer.feed, reducer.alike, iter(events), len(frames)
+    feed, fast_path, waiting, known = reducer.feed, reducer.fast_path, iter(events), len(frames)
     event = next(waiting, None)
     while event is not None:
         number = event.number
         feed(event, frames[number] if number < known else None)
-        event = alike.run(event, waiting) if alike.learned else next(waiting, None)
+        event = fast_path.run(event, waiting) if fast_path.learned else next(waiting, None)
 
 
 class Dialect(Protocol):
@@ -109,5 +109,5 @@ class Dialect(Protocol):
             path: the path of its target; with some providers it names model and method.
         """
 
-    def reducer(self, asked: RequestSummary) -> Reducer:
+    def reducer(self, request: RequestSummary) -> Reducer:
         """Return a new reducer for the reply to the request `asked`."""

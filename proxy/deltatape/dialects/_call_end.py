@@ -26,13 +26,13 @@ _BROKEN = {
 }
 
 
-def judge(text: str, name: str, ending: CallEndCause, asked: RequestSummary) -> CallStatus:
+def judge(text: str, name: str, ending: CallEndCause, request: RequestSummary) -> CallStatus:
     """Return the status of a call of the function `name` with the arguments `text`."""
     if ending is not CallEndCause.OPEN and read_object(text) is not None:
         return CallStatus.COMPLETE
     scanner = scan(text)
     if scanner.verdict is ScanState.EMPTY:
-        return _judge_empty(name, ending, asked)
+        return _judge_empty(name, ending, request)
     if scanner.verdict is not ScanState.COMPLETE:
         return _BROKEN[scanner.verdict]
     if ending is CallEndCause.OPEN:
@@ -43,14 +43,14 @@ def judge(text: str, name: str, ending: CallEndCause, asked: RequestSummary) -> 
 
 
 def judge_call(
-    kind: CallKind, text: str, name: str, ending: CallEndCause, asked: RequestSummary
+    kind: CallKind, text: str, name: str, ending: CallEndCause, request: RequestSummary
 ) -> CallStatus:
     """Like `judge`, for any kind of call: a custom tool's input is free text."""
     if not name:
         return CallStatus.NO_NAME
     if kind is CallKind.CUSTOM:
         return CallStatus.COMPLETE if ending is CallEndCause.NORMAL else CallStatus.TRUNCATED
-    return judge(text, name, ending, asked)
+    return judge(text, name, ending, request)
 
 
 def _judge_value(value: object) -> CallStatus:
@@ -60,11 +60,11 @@ def _judge_value(value: object) -> CallStatus:
     return CallStatus.NOT_OBJECT
 
 
-def _judge_empty(name: str, ending: CallEndCause, asked: RequestSummary) -> CallStatus:
+def _judge_empty(name: str, ending: CallEndCause, request: RequestSummary) -> CallStatus:
     """Return the status of empty arguments: valid for a tool without required parameters."""
     if ending is not CallEndCause.NORMAL:
         return CallStatus.TRUNCATED
-    tool = asked.tool(name)
+    tool = request.tool(name)
     if tool is None:
         return CallStatus.EMPTY_SUSPECT
     required = None if tool.parameters is None else tool.parameters.get("required")

@@ -159,7 +159,7 @@ class CallDraft:
         self.notes.once(kind, code, detail, evidence, event)
 
     def judged(
-        self, index: int, ending: CallEndCause, asked: RequestSummary, *, ids: bool
+        self, index: int, ending: CallEndCause, request: RequestSummary, *, ids: bool
     ) -> ToolCall:
         """Return the finished call, with the arguments to execute and its status.
 
@@ -185,7 +185,7 @@ class CallDraft:
         ending = CallEndCause.NORMAL if self.whole else ending
         if whole_object and self.name and ending is not CallEndCause.OPEN and not self.free_text:
             return self._build(index, text, CallStatus.COMPLETE)
-        return self._build(index, text, judge_call(kind, text, self.name, ending, asked))
+        return self._build(index, text, judge_call(kind, text, self.name, ending, request))
 
     def _build(self, index: int, arguments: str, status: CallStatus) -> ToolCall:
         codes = self.notes.codes()

@@ -60,7 +60,7 @@ class DialectPolicy:
 class ChoiceDraft:
     """A choice under construction: one of the answers in a reply."""
 
-    def __init__(self, index: int, asked: RequestSummary, policy: DialectPolicy) -> None:
+    def __init__(self, index: int, request: RequestSummary, policy: DialectPolicy) -> None:
         self.index = index
         self.notes = ObservationLog()
         self.calls: list[CallDraft] = []
@@ -73,7 +73,7 @@ class ChoiceDraft:
         self.finishes_often = policy.finishes_often
         """See `DialectPolicy.finishes_often`; some servers put a finish reason on every event."""
         self._finishes: list[tuple[int, str]] = []
-        self._asked = asked
+        self._request = request
         self.policy = policy
         self._pieces: list[TextFragment] = []
         self._turns = [(0, 0)]
@@ -120,7 +120,7 @@ class ChoiceDraft:
         self.calls.append(draft)
         return draft
 
-    def odd(self, phrase: str, value: object, event: Event) -> None:
+    def note_unexpected(self, phrase: str, value: object, event: Event) -> None:
         """Notes an unexpected shape, once per phrase."""
         self.notes.once(phrase, "S006", phrase, value, event)
 
@@ -170,8 +170,8 @@ class ChoiceDraft:
             finishes=tuple(self._finishes),
             server_calls=tuple(server_calls),
             text_calls=(
-                *written_calls(Channel.TEXT, text, self._pieces, self._asked),
-                *written_calls(Channel.REASONING, reasoning, self._pieces, self._asked),
+                *written_calls(Channel.TEXT, text, self._pieces, self._request),
+                *written_calls(Channel.REASONING, reasoning, self._pieces, self._request),
             ),
             pieces=tuple(self._pieces),
             media=self.media,
@@ -219,7 +219,7 @@ class ChoiceDraft:
                 ending = CallEndCause.OPEN
             elif draft is not self.calls[-1]:
                 ending = CallEndCause.NORMAL  # what was cut came later
-        return draft.judged(place, ending, self._asked, ids=self.policy.ids)
+        return draft.judged(place, ending, self._request, ids=self.policy.ids)
 
 
 def _order(run: tuple[int, Sequence[TextFragment]]) -> int:
@@ -230,7 +230,7 @@ def _order(run: tuple[int, Sequence[TextFragment]]) -> int:
 
 
 def written_calls(
-    channel: Channel, text: str, pieces: Sequence[TextFragment], asked: RequestSummary
+    channel: Channel, text: str, pieces: Sequence[TextFragment], request: RequestSummary
 ) -> tuple[TextCall, ...]:
     """Return the calls written into the text of a channel, in order.
 
@@ -238,11 +238,11 @@ def written_calls(
         channel: which channel.
         text: all of its text.
         pieces: those of all channels, in the order of the text.
-        asked: the offered tools, by which ambiguous notations are read.
+        request: the offered tools, by which ambiguous notations are read.
     """
     if not text:
         return ()
-    found = find_calls(text, {tool.name: tool.parameters for tool in asked.tools})
+    found = find_calls(text, {tool.name: tool.parameters for tool in request.tools})
     if not found:
         return ()
     spread = _Spread([piece for piece in pieces if piece.channel is channel])
@@ -254,7 +254,7 @@ def written_calls(
             junk=one.junk,
             start=one.start,
             end=one.end,
-            call=_call(index, one, text, spread.fragments(one.start, one.end), asked),
+            call=_call(index, one, text, spread.fragments(one.start, one.end), request),
         )
         for index, one in enumerate(found)
     )
@@ -286,11 +286,15 @@ class _Spread:
 
 
 def _call(
-    index: int, one: WrittenCall, text: str, fragments: tuple[Fragment, ...], asked: RequestSummary
+    index: int,
+    one: WrittenCall,
+    text: str,
+    fragments: tuple[Fragment, ...],
+    request: RequestSummary,
 ) -> ToolCall:
     ending = CallEndCause.NORMAL if one.closed else CallEndCause.OPEN
     name = one.name or None
-    status = judge_call(CallKind.TEXT, one.arguments, one.name, ending, asked)
+    status = judge_call(CallKind.TEXT, one.arguments, one.name, ending, request)
     if not one.closed and status is CallStatus.NO_NAME:
         status = CallStatus.TRUNCATED
     return ToolCall(

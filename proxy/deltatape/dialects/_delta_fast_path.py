@@ -109,7 +109,7 @@ class _Never(DeltaFastPath):
         """Nothing."""
 
 
-NEVER_ALIKE = _Never()
+NO_FAST_PATH = _Never()
 
 
 class _Form:

@@ -23,12 +23,12 @@ class ReplyDraft:
     Args:
         name: the dialect.
         terminator: its terminal signal, in words.
-        asked: what the reply answers.
+        request: what the reply answers.
         policy: what the dialect promises of its calls.
     """
 
     def __init__(
-        self, name: str, terminator: str, asked: RequestSummary, policy: DialectPolicy
+        self, name: str, terminator: str, request: RequestSummary, policy: DialectPolicy
     ) -> None:
         self.notes = ObservationLog()
         self.usage: Mapping[str, object] | None = None
@@ -44,7 +44,7 @@ class ReplyDraft:
         """What the provider calls this answer."""
         self._name = name
         self._terminator = terminator
-        self._asked = asked
+        self._request = request
         self._policy = policy
         self._choices: dict[int, ChoiceDraft] = {}
 
@@ -63,10 +63,10 @@ class ReplyDraft:
             return None
         frame = as_object(parsed.value)
         if frame is None:
-            self.odd("the data is no JSON object", parsed.value, event)
+            self.note_unexpected("the data is no JSON object", parsed.value, event)
         return frame
 
-    def odd(self, phrase: str, value: object, event: Event) -> None:
+    def note_unexpected(self, phrase: str, value: object, event: Event) -> None:
         """Note an unexpected shape, once per phrase."""
         self.notes.once(phrase, "S006", phrase, value, event)
 
@@ -91,7 +91,7 @@ class ReplyDraft:
         """Return the choice with that index."""
         found = self._choices.get(index)
         if found is None:
-            found = self._choices[index] = ChoiceDraft(index, self._asked, self._policy)
+            found = self._choices[index] = ChoiceDraft(index, self._request, self._policy)
         return found
 
     def restart(self, index: int = 0) -> ChoiceDraft:

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
-from deltatape.dialects._delta_fast_path import NEVER_ALIKE
+from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._json import EVIDENCE_LIMIT, Frame, get_index
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
@@ -142,8 +142,8 @@ class DialectTable:
 class TableDraft:
     """A reply under construction, and which calls the wire's keys stand for."""
 
-    def __init__(self, table: DialectTable, asked: RequestSummary) -> None:
-        self.reply = ReplyDraft(table.name, table.terminator, asked, table.policy)
+    def __init__(self, table: DialectTable, request: RequestSummary) -> None:
+        self.reply = ReplyDraft(table.name, table.terminator, request, table.policy)
         self.choice: ChoiceDraft = self.reply.choice()
         self.normal = False
         """Whether the terminal signal came and let the answer end as it should."""
@@ -190,7 +190,7 @@ class TableDraft:
             detail = "the answer goes on after the event that ended it"
             self.reply.notes.once("", "A004", detail, frame, event)
         else:
-            self.reply.odd("content after the terminal event", frame, event)
+            self.reply.note_unexpected("content after the terminal event", frame, event)
 
     def pass_by(self, kind: str, frame: Frame, event: Event) -> None:
         """Notes that an event without content comes after the terminal one."""
@@ -211,13 +211,13 @@ class TableDraft:
 class TableReducer:
     """Rebuilds a reply of a dialect that is a table. See `Reducer`."""
 
-    alike = NEVER_ALIKE
+    fast_path = NO_FAST_PATH
 
-    def __init__(self, table: DialectTable, asked: RequestSummary) -> None:
+    def __init__(self, table: DialectTable, request: RequestSummary) -> None:
         self._table = table
         self._events = table.events
         self._typed = bool(table.type_keys)
-        self._draft = TableDraft(table, asked)
+        self._draft = TableDraft(table, request)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         if event.data.strip() == _SENTINEL:
@@ -258,6 +258,6 @@ class TableReducer:
             self._draft.pass_by(kind, frame, event)
             return
         if not self._table.document:
-            self._draft.reply.odd("an object that does not say its type", frame, event)
+            self._draft.reply.note_unexpected("an object that does not say its type", frame, event)
         for step in self._table.document:
             step.take(self._draft, frame, event)

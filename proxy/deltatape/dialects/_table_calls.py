@@ -76,7 +76,7 @@ class CallStart:
             source = draft.element(self.entry, place, event) if is_list else whole
             self._begin(call, entry, source, event)
         if not self.optional and as_object(found) is None and not isinstance(found, list):
-            draft.reply.odd("the start of a call without the call", frame, event)
+            draft.reply.note_unexpected("the start of a call without the call", frame, event)
 
     def _begin(self, call: CallDraft, entry: Frame, source: JsonSource, event: Event) -> None:
         """Take the first fragment of the arguments."""
@@ -131,7 +131,7 @@ class CallDelta:
                 source = draft.element(self.entry, place, event)
                 self._add(draft, _moved(key, place), entry, source, event)
         elif not self.optional:
-            draft.reply.odd("a piece of a call without the call", frame, event)
+            draft.reply.note_unexpected("a piece of a call without the call", frame, event)
 
     def _add(
         self,
@@ -194,7 +194,7 @@ class CallEnd:
         if call is not None:
             call.ended = call.ended or event
         elif not self.optional:
-            draft.reply.odd("the end of a call that never started", frame, event)
+            draft.reply.note_unexpected("the end of a call that never started", frame, event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

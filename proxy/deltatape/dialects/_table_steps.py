@@ -24,7 +24,7 @@ class ExpectObject:
         values = (as_array(found) or ()) if self.each else (found,)
         for one in values:
             if not isinstance(one, dict):
-                draft.reply.odd(f"{self.what} is no object", frame, event)
+                draft.reply.note_unexpected(f"{self.what} is no object", frame, event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class FinishStep:
         reason = at(frame, self.reason)
         if not isinstance(reason, str):
             if reason is not None:
-                draft.reply.odd("the finish reason is no string", frame, event)
+                draft.reply.note_unexpected("the finish reason is no string", frame, event)
             return
         draft.choice.finish(reason, event)
         if reason in self.errors and draft.reply.error is None:

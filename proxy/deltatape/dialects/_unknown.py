@@ -1,6 +1,6 @@
 """The reply of an exchange that no dialect claims: no text, no calls, at most an error."""
 
-from deltatape.dialects._delta_fast_path import NEVER_ALIKE
+from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import Frame, as_object
 from deltatape.model.reply import Choice, Reply
@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 class UnknownReducer:
     """Looks for an error and ignores the rest. See `Reducer`."""
 
-    alike = NEVER_ALIKE
+    fast_path = NO_FAST_PATH
 
     def __init__(self) -> None:
         self._error: str | None = None

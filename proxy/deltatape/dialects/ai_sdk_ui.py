@@ -62,10 +62,12 @@ class PartDelta:
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         draft.watch(frame, event)
         if (self.channel, text_at(frame, _PART_ID)) not in draft.parts:
-            draft.choice.odd(f"a piece of {self.channel} that never started", frame, event)
+            draft.choice.note_unexpected(
+                f"a piece of {self.channel} that never started", frame, event
+            )
         text = text_at(frame, _DELTA)
         if text is None:
-            draft.choice.odd(f"a piece of {self.channel} without a delta", frame, event)
+            draft.choice.note_unexpected(f"a piece of {self.channel} without a delta", frame, event)
         else:
             draft.choice.say(self.channel, text, event)
 
@@ -79,7 +81,9 @@ class PartEnd:
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         part = (self.channel, text_at(frame, _PART_ID))
         if part not in draft.parts:
-            draft.choice.odd(f"the end of a {self.channel} that never started", frame, event)
+            draft.choice.note_unexpected(
+                f"the end of a {self.channel} that never started", frame, event
+            )
         draft.parts.discard(part)
 
 
@@ -176,8 +180,8 @@ class AISDKUI:
         del path
         return read_request(body)
 
-    def reducer(self, asked: RequestSummary) -> TableReducer:
-        return TableReducer(_TABLE, asked)
+    def reducer(self, request: RequestSummary) -> TableReducer:
+        return TableReducer(_TABLE, request)
 
 
 def _is_ours(one: Frame) -> bool:

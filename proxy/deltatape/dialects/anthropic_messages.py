@@ -75,9 +75,9 @@ class AnthropicMessages:
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`: at Vertex, the path names the model."""
-        asked = read_request(body)
+        request = read_request(body)
         model = path.partition(_VERTEX)[2].rpartition(":")[0]
-        return replace(asked, model=model) if model and asked.known else asked
+        return replace(request, model=model) if model and request.known else request
 
-    def reducer(self, asked: RequestSummary) -> MessageReducer:
-        return MessageReducer(self.name, asked)
+    def reducer(self, request: RequestSummary) -> MessageReducer:
+        return MessageReducer(self.name, request)

@@ -102,8 +102,8 @@ class AppEvents:
         del path
         return read_request(body)
 
-    def reducer(self, asked: RequestSummary) -> TableReducer:
-        return TableReducer(self._table, asked)
+    def reducer(self, request: RequestSummary) -> TableReducer:
+        return TableReducer(self._table, request)
 
     def _is_ours(self, one: Frame) -> bool:
         """Check whether `one` has a type of the contract and a field of such an event."""

@@ -48,5 +48,5 @@ class BedrockConverse:
         model, action = read_path(path)
         return read_conversation(body, model=model, stream=action == _STREAM)
 
-    def reducer(self, asked: RequestSummary) -> TableReducer:
-        return TableReducer(_TABLE, asked)
+    def reducer(self, request: RequestSummary) -> TableReducer:
+        return TableReducer(_TABLE, request)

@@ -48,8 +48,8 @@ class Mistral:
     def read_request(self, body: bytes, path: str) -> RequestSummary:
         """See `Dialect.read_request`. What others call `required` is `any` here."""
         del path
-        asked = read_request(body)
-        return replace(asked, tool_choice="required") if asked.tool_choice == "any" else asked
+        request = read_request(body)
+        return replace(request, tool_choice="required") if request.tool_choice == "any" else request
 
-    def reducer(self, asked: RequestSummary) -> ChatReducer:
-        return ChatReducer(self.name, asked, _POLICY)
+    def reducer(self, request: RequestSummary) -> ChatReducer:
+        return ChatReducer(self.name, request, _POLICY)

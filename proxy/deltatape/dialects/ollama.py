@@ -71,16 +71,16 @@ class Ollama:
         del path
         return read_request(body, streams=True, nameless=True)
 
-    def reducer(self, asked: RequestSummary) -> "OllamaReducer":
-        return OllamaReducer(self.name, asked)
+    def reducer(self, request: RequestSummary) -> "OllamaReducer":
+        return OllamaReducer(self.name, request)
 
 
 class OllamaReducer:
     """Rebuilds an answer of Ollama. See `Reducer`."""
 
-    def __init__(self, name: str, asked: RequestSummary) -> None:
-        self.alike = DeltaFastPath()
-        self._reply = ReplyDraft(name, TERMINATOR, asked, _POLICY)
+    def __init__(self, name: str, request: RequestSummary) -> None:
+        self.fast_path = DeltaFastPath()
+        self._reply = ReplyDraft(name, TERMINATOR, request, _POLICY)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         reply = self._reply
@@ -103,7 +103,7 @@ class OllamaReducer:
             reason = get_str(line, "done_reason")
             if reason:
                 draft.finish(reason, event)
-        elif self.alike.learns and not may_fail(line, event):
+        elif self.fast_path.learns and not may_fail(line, event):
             self._learn(line, message or {}, event)
 
     def _learn(self, line: Frame, message: Frame, event: Event) -> None:
@@ -115,7 +115,7 @@ class OllamaReducer:
             channel = _TEXTS.get(key)
             if channel is not None and isinstance(text, str):
                 say = partial(self._reply.choice().say_more, channel)
-                self.alike.learn(event, line, say, key)
+                self.fast_path.learn(event, line, say, key)
 
     def finish(self, *, cut: bool) -> Reply:
         del cut  # The last line tells more than the transport does.
@@ -137,13 +137,13 @@ def _take_message(draft: ChoiceDraft, message: Mapping[str, object], event: Even
     entries = as_array(value)
     if entries is None:
         if value is not None:
-            draft.odd("tool_calls is no list", value, event)
+            draft.note_unexpected("tool_calls is no list", value, event)
         return
     elements = Elements(MemberValue(MemberValue(WholeString(event.data), "message"), "tool_calls"))
     for place, each in enumerate(entries):
         entry = as_object(each)
         if entry is None:
-            draft.odd("an entry of tool_calls is no object", value, event)
+            draft.note_unexpected("an entry of tool_calls is no object", value, event)
         else:
             _take_call(draft, entry, event, Element(elements, place))
 

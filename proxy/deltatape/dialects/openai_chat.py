@@ -44,5 +44,5 @@ class OpenAIChat:
         del path
         return read_request(body)
 
-    def reducer(self, asked: RequestSummary) -> ChatReducer:
-        return ChatReducer(self.name, asked)
+    def reducer(self, request: RequestSummary) -> ChatReducer:
+        return ChatReducer(self.name, request)

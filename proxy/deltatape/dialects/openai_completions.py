@@ -59,16 +59,16 @@ class OpenAICompletions:
             history=() if prompt is None else (_message(prompt),),
         )
 
-    def reducer(self, asked: RequestSummary) -> "CompletionReducer":
-        return CompletionReducer(self.name, asked)
+    def reducer(self, request: RequestSummary) -> "CompletionReducer":
+        return CompletionReducer(self.name, request)
 
 
 class CompletionReducer:
     """Rebuilds a completion. See `Reducer`."""
 
-    def __init__(self, name: str, asked: RequestSummary) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, DialectPolicy())
-        self.alike = DeltaFastPath()
+    def __init__(self, name: str, request: RequestSummary) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, request, DialectPolicy())
+        self.fast_path = DeltaFastPath()
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         reply = self._reply
@@ -85,11 +85,11 @@ class CompletionReducer:
         for place, value in enumerate(choices):
             choice = as_object(value)
             if choice is None:
-                reply.odd("a choice is no object", chunk, event)
+                reply.note_unexpected("a choice is no object", chunk, event)
             else:
                 said = self._take(place, choice, event)
                 if said is not None and len(choices) == 1 and not failed:
-                    self.alike.learn(event, chunk, said, "text")
+                    self.fast_path.learn(event, chunk, said, "text")
 
     def finish(self, *, cut: bool) -> Reply:
         del cut  # A finish reason or [DONE] tells more than the transport does.

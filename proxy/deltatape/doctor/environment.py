@@ -124,7 +124,7 @@ def _base_urls(
     folder: Path, environment: Mapping[str, str], known: Mapping[str, ResolvedValue]
 ) -> Iterator[DoctorRemark]:
     """Yield where base-URL variables point, and how to record that."""
-    for told in plan(GATEWAY, environment, read_dotenv(folder, environment)).told:
+    for told in plan(GATEWAY, environment, read_dotenv(folder, environment)).notes:
         level = RemarkLevel.OK if ": taped as /" in told else RemarkLevel.NOTE
         yield DoctorRemark(level=level, text=told)
     gateways = (GATEWAY, environment.get(DELTATAPE_URL, ""))

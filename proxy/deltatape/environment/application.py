@@ -199,7 +199,7 @@ class EnvironmentPlan:
     """To set on top of the child's environment."""
     upstreams: tuple[str, ...]
     """Further routes, as `gateway.routes.parse_upstream` takes them."""
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     """Lines for the user."""
     secrets: tuple[bytes, ...]
     """Credentials found on the way, for masking."""
@@ -229,7 +229,7 @@ def plan(
     return EnvironmentPlan(
         variables=variables,
         upstreams=tuple(planner.prefixes.added),
-        told=(*told, *problems, *planner.told),
+        notes=(*told, *problems, *planner.notes),
         secrets=known_secrets(environment, dotenv),
     )
 
@@ -259,7 +259,7 @@ class _Planner:
     ) -> None:
         self.base = base.rstrip("/")
         self.variables: dict[str, str] = {}
-        self.told: list[str] = []
+        self.notes: list[str] = []
         self.prefixes = ProxyPrefixes(each for each in upstreams if each.name)
         self._known = known
         self._named = {each.name: each for each in upstreams if each.name}
@@ -285,7 +285,7 @@ class _Planner:
             self._redirect(name)
         is_signed = any(PROVIDERS[name].is_signed for name in self._named if name in PROVIDERS)
         if is_signed and self._purpose is EnvironmentPurpose.RECORD:
-            self.told.append(_CONFIGURED_UNSIGNED if self._is_unsigned() else _CONFIGURED_SIGNED)
+            self.notes.append(_CONFIGURED_UNSIGNED if self._is_unsigned() else _CONFIGURED_SIGNED)
 
     def _on_demand(self) -> dict[str, dict[str, str]]:
         """Return the variables of configured upstreams, without those that break apps."""
@@ -302,7 +302,7 @@ class _Planner:
         return "azure" in self._named or self._has("AZURE_OPENAI_ENDPOINT")
 
     def _tell_azure(self) -> None:
-        self.told.append(
+        self.notes.append(
             "AZURE_OPENAI_ENDPOINT is set, and some of its clients refuse OPENAI_BASE_URL beside"
             " it: what this app sends to OpenAI itself is not taped unless you set"
             " OPENAI_BASE_URL=https://api.openai.com/v1"
@@ -332,7 +332,7 @@ class _Planner:
     def _tell_unused(self, name: str, upstream: Upstream) -> None:
         url = parse_url(name, self._known[name].value.strip())
         if url is None or url.origin != upstream.origin:
-            self.told.append(
+            self.notes.append(
                 f"{self._where(name, url)} is not used: --upstream sends everything there to"
                 f" {upstream.origin.url}{upstream.path}"
             )
@@ -342,7 +342,9 @@ class _Planner:
         url = parse_url(name, self._known[name].value.strip())
         if url is None:
             if is_listed(name):
-                self.told.append(f"{self._where(name, url)} is no http or https URL: left as it is")
+                self.notes.append(
+                    f"{self._where(name, url)} is no http or https URL: left as it is"
+                )
             return
         if self._is_left(name, url):
             return
@@ -355,7 +357,7 @@ class _Planner:
         self.variables[name] = self._join(url, f"/{prefix}{rest}")
         if not self._is_default(name, url):
             where = f"{self._where(name, url)}: taped as /{prefix}{rest.partition('?')[0]}"
-            self.told.append(where + self._hidden(name, url))
+            self.notes.append(where + self._hidden(name, url))
 
     def _is_left(self, name: str, url: BaseUrl) -> bool:
         """Check whether the URL must stay."""
@@ -363,10 +365,10 @@ class _Planner:
             return False
         gateways = [self.base, *(self._known[n].value for n in (GATEWAY,) if self._has(n))]
         if is_deltatape(url, gateways):
-            self.told.append(f"{self._where(name, url)}, a deltatape already: left as it is")
+            self.notes.append(f"{self._where(name, url)}, a deltatape already: left as it is")
             return True
         if reason := self._why_left(name, url):
-            self.told.append(f"{self._where(name, url)}: not taped. {reason}")
+            self.notes.append(f"{self._where(name, url)}: not taped. {reason}")
             return True
         return False
 

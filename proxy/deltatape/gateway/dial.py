@@ -451,6 +451,9 @@ def _hold_less_per_connection() -> None:
 # the one before has failed or has been silent for 250 ms, so that a network that swallows IPv6
 # costs a quarter of a second instead of the system's two minutes.
 #
+# asyncio's own race (`happy_eyeballs_delay`) is not used: up to Python 3.11 it joins the errors
+# of several addresses into one text in its own words ("Connect call failed").
+#
 # Source: RFC 8305 (Happy Eyeballs), sections 4 and 5.
 
 STAGGER_S = 0.25

@@ -37,22 +37,20 @@ class ExchangeTaping(GuardedTaping):
     ) -> None:
         """Write the request head as sent upstream."""
         self._write(
-            lambda tap, now: tap.request(
-                now,
-                id=self._ident,
-                method=method,
-                target=target,
-                upstream=upstream,
-                http=http,
-                headers=headers,
-                tap=self._side,
-            )
+            ExchangeTap.request,
+            id=self._ident,
+            method=method,
+            target=target,
+            upstream=upstream,
+            http=http,
+            headers=headers,
+            tap=self._side,
         )
 
     def request_body(self, data: bytes) -> None:
         """Write bytes of the request body."""
         if self._bodies:
-            self._write(lambda tap, now: tap.request_body(now, data))
+            self._write(ExchangeTap.request_body, data)
         else:
             self._untaped += len(data)
 
@@ -60,33 +58,31 @@ class ExchangeTaping(GuardedTaping):
         """Write the end of the request."""
         if self._untaped:
             self.note(f"the request's body, {self._untaped} bytes, was left out on demand")
-        self._write(lambda tap, now: tap.request_end(now))
+        self._write(ExchangeTap.request_end)
 
     def sent(self, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
         """Write that the request was sent."""
-        self._write(
-            lambda tap, now: tap.sent(now, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
-        )
+        self._write(ExchangeTap.sent, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
 
     def informational(self, head: ParsedResponseHead) -> None:
         """Write a 1xx head."""
         self._write(
-            lambda tap, now: tap.informational(
-                now, status=head.status, reason=head.reason, http=head.http, headers=head.fields
-            )
+            ExchangeTap.informational,
+            status=head.status,
+            reason=head.reason,
+            http=head.http,
+            headers=head.fields,
         )
 
     def response(self, head: ParsedResponseHead) -> None:
         """Write the final head."""
         self._write(
-            lambda tap, now: tap.response(
-                now,
-                status=head.status,
-                reason=head.reason,
-                http=head.http,
-                framing=head.framing,
-                headers=head.fields,
-            )
+            ExchangeTap.response,
+            status=head.status,
+            reason=head.reason,
+            http=head.http,
+            framing=head.framing,
+            headers=head.fields,
         )
 
     def read(self, data: bytes, ends: tuple[int, ...] | None) -> None:
@@ -102,24 +98,24 @@ class ExchangeTaping(GuardedTaping):
 
     def trailers(self, fields: Fields) -> None:
         """Write the fields after a chunked body."""
-        self._write(lambda tap, now: tap.trailers(now, fields))
+        self._write(ExchangeTap.trailers, fields)
 
     def delivered(self, total: int) -> None:
         """Write that a slow client has taken `total` body bytes."""
-        self._write(lambda tap, now: tap.delivered(now, total))
+        self._write(ExchangeTap.delivered, total)
 
     def watch(self, every_ns: int) -> None:
         """Write that a silent exchange is still being recorded."""
         last = self.last_ns
         if self._writer.now_ns() - last >= every_ns:
-            self._write(lambda tap, now: tap.idle(now))
+            self._write(ExchangeTap.idle)
             self.last_ns = last
 
     def note(self, text: str) -> None:
         """Write a note."""
-        self._write(lambda tap, now: tap.note(now, text))
+        self._write(ExchangeTap.note, text)
 
     def end(self, reason: EndReason, detail: str) -> None:
         """Write the end."""
         losses = self._writer.losses(self.number)
-        self._write(lambda tap, now: tap.end(now, reason, detail=detail, recorder=losses))
+        self._write(ExchangeTap.end, reason, detail=detail, recorder=losses)

@@ -5,9 +5,11 @@ library only: mitmproxy's addon stands on it, too.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Concatenate, ParamSpec, Protocol
 
 from deltatape.tape.tap import ExchangeTap
+
+P = ParamSpec("P")
 
 
 class Writer(Protocol):
@@ -37,13 +39,19 @@ class GuardedTaping:
         self._tap: ExchangeTap | None = tap
         self._alarm = alarm
 
-    def _write(self, write: Callable[[ExchangeTap, int], None]) -> None:
+    def _write(
+        self,
+        write: Callable[Concatenate[ExchangeTap, int, P], None],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> None:
+        """Write a record with the present time by a method of `ExchangeTap`."""
         tap = self._tap
         if tap is None:
             return
         now = self._writer.now_ns()
         try:
-            write(tap, now)
+            write(tap, now, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the guard: taping never harms a stream
             self._fail(error)
         else:

@@ -46,7 +46,10 @@ class BadMessageError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedRequestHead:
-    """A request head as parsed. `length` is None if the body is chunked, 0 if there is none."""
+    """A request head as parsed. `length` is None if the body is chunked, 0 if there is none.
+
+    Apart from the tape's `Request`, it says how to read on, and has credentials unmasked.
+    """
 
     method: str
     target: bytes
@@ -58,7 +61,10 @@ class ParsedRequestHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedResponseHead:
-    """A response head as parsed. `length` counts for `LENGTH` framing."""
+    """A response head as parsed. `length` counts for `LENGTH` framing.
+
+    Apart from the tape's `ResponseHead`, it says how to read on, and has credentials unmasked.
+    """
 
     status: int
     reason: bytes

@@ -35,15 +35,13 @@ class FlowTaping(GuardedTaping):
         """Tape the request's head."""
         asked = flow.request
         self._write(
-            lambda tap, now: tap.request(
-                now,
-                id=ident,
-                method=asked.method,
-                target=asked.data.path,
-                upstream=_origin(asked.scheme, _host(flow), asked.port),
-                http=_version(asked),
-                headers=_sent_fields(asked.headers),
-            )
+            ExchangeTap.request,
+            id=ident,
+            method=asked.method,
+            target=asked.data.path,
+            upstream=_origin(asked.scheme, _host(flow), asked.port),
+            http=_version(asked),
+            headers=_sent_fields(asked.headers),
         )
 
     def upload(self, flow: Flow, reused: Callable[[Server], bool]) -> Stream:
@@ -60,7 +58,7 @@ class FlowTaping(GuardedTaping):
                 self._uploading = True
                 self._sent(flow.server_conn, reused)
             if data:
-                self._write(lambda tap, now: tap.request_body(now, data))
+                self._write(ExchangeTap.request_body, data)
             return data if theirs is None else theirs(data)
 
         return read
@@ -74,20 +72,18 @@ class FlowTaping(GuardedTaping):
             server.timestamp_tls_setup,
         )
         self._write(
-            lambda tap, now: tap.sent(
-                now,
-                connect_ns=0 if again else _between_ns(start, tcp),
-                tls_ns=0 if again else _between_ns(tcp, tls),
-                reused=again,
-            )
+            ExchangeTap.sent,
+            connect_ns=0 if again else _between_ns(start, tcp),
+            tls_ns=0 if again else _between_ns(tcp, tls),
+            reused=again,
         )
 
     def request_end(self, flow: Flow) -> None:
         """Tape that the request is complete."""
         body = flow.request.raw_content
         if body and not self._uploading:
-            self._write(lambda tap, now: tap.request_body(now, body))
-        self._write(lambda tap, now: tap.request_end(now))
+            self._write(ExchangeTap.request_body, body)
+        self._write(ExchangeTap.request_end)
 
     # The response.
 
@@ -95,14 +91,12 @@ class FlowTaping(GuardedTaping):
         """Tape the response's head."""
         framing = _framing(flow.request.method, response)
         self._write(
-            lambda tap, now: tap.response(
-                now,
-                status=response.status_code,
-                reason=response.reason.encode("utf-8", "surrogateescape"),
-                http=_version(response),
-                framing=framing,
-                headers=response.headers.fields,
-            )
+            ExchangeTap.response,
+            status=response.status_code,
+            reason=response.reason.encode("utf-8", "surrogateescape"),
+            http=_version(response),
+            framing=framing,
+            headers=response.headers.fields,
         )
 
     def download(self, flow: Flow, response: FlowResponse) -> Stream:
@@ -120,7 +114,7 @@ class FlowTaping(GuardedTaping):
 
     def _read(self, data: bytes, *, chunked: bool) -> None:
         ends = (len(data),) if chunked else None
-        self._write(lambda tap, now: tap.read(now, data, ends))
+        self._write(ExchangeTap.read, data, ends)
 
     def response_end(self, response: FlowResponse) -> None:
         """Tape that the response is complete."""
@@ -129,7 +123,7 @@ class FlowTaping(GuardedTaping):
             # mitmproxy, or another of its addons, has made the answer itself.
             self._read(body, chunked=False)
         if trailers is not None:
-            self._write(lambda tap, now: tap.trailers(now, trailers.fields))
+            self._write(ExchangeTap.trailers, trailers.fields)
 
     # At any time.
 
@@ -140,17 +134,17 @@ class FlowTaping(GuardedTaping):
     def idle(self) -> None:
         """Tape that a silent exchange is still watched."""
         last = self.last_ns
-        self._write(lambda tap, now: tap.idle(now))
+        self._write(ExchangeTap.idle)
         self.last_ns = last
 
     def note(self, text: str) -> None:
         """Tape a note."""
-        self._write(lambda tap, now: tap.note(now, text))
+        self._write(ExchangeTap.note, text)
 
     def end(self, reason: EndReason, detail: str = "") -> None:
         """Tape how the exchange ended."""
         losses = self._writer.losses(self.number)
-        self._write(lambda tap, now: tap.end(now, reason, detail=detail, recorder=losses))
+        self._write(ExchangeTap.end, reason, detail=detail, recorder=losses)
 
 
 def _host(flow: Flow) -> str:

@@ -54,7 +54,10 @@ class ParserError(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredCall:
-    """A call as it was delivered, rebuilt by the reference accumulator. See `ToolCall`."""
+    """A call as it was delivered, reduced from a `ToolCall` to what later requests may repeat.
+
+    Digests of whole tapes are held at once, so it has no events and places.
+    """
 
     index: int
     id: str | None
@@ -228,8 +231,8 @@ class Digest:
 class CallWithRepeat:
     """A delivered call and the app's repetition of it."""
 
-    said: DeliveredCall
-    heard: RepeatedCall
+    delivered: DeliveredCall
+    repetition: RepeatedCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +262,7 @@ class ReadBack:
     """Calls in the repeated message that the wire did not deliver."""
     answered: tuple[str, ...]
     """The ids to which the request brings results, right after the message."""
-    heard: tuple[RepeatedCall, ...] = ()
+    repeated_calls: tuple[RepeatedCall, ...] = ()
     """All calls of the repeated message, in its order."""
     start: int = 0
     """`later.history[start:end]` repeats the reply; empty where the provider keeps the history."""
@@ -291,7 +294,7 @@ class Unanswered:
     """The last moment of which that is known."""
     alive_ns: int | None
     """The last moment after the reply at which the application is known to have lived."""
-    alike: int
+    others: int
     """How many more there are on the tape, if the application answers no calls there at all."""
     thrown: str = ""
     """The exception by which the application ended after it, as it was printed; "" without one."""

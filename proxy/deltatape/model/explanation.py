@@ -89,10 +89,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedCallPair:
-    """A delivered call and its repetition; `heard` is None if the later request lacks it."""
+    """A delivered call and its repetition; `repetition` is None if the later request lacks it."""
 
     index: int
-    heard: RepeatedCall | None
+    repetition: RepeatedCall | None
     differs: bool
 
 

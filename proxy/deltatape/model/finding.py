@@ -90,7 +90,7 @@ class ComparedPlace:
     """The tape line of the record that completes it."""
     span: Span | None
     """Bytes of that exchange's response body, after content-coding."""
-    asked: Span | None
+    request_span: Span | None
     """Bytes of the finding's own request body that say otherwise."""
     evidence: str
     """What stands there, escaped, <= 200 characters."""

@@ -109,7 +109,7 @@ class TextChange:
     """What an application did to a reply's text, in terms of the delivered fragments."""
 
     damage: TextDamage
-    told: str
+    clause: str
     """The end of a sentence that begins with `the app repeats the text of #1`."""
     where: str
     """Which fragments are concerned: `first`, `last`, `all`. The same in two replies of one
@@ -213,7 +213,7 @@ class Turn:
     """How many replies in a row, this one included, called tools and said nothing to the user."""
     offered: int | None
     """The exchange of the same conversation that offered tools last before this one."""
-    bare: bool
+    lacks_tools: bool
     """Whether it is the first since then that offers none, with calls or results in its history."""
     forced_again: bool
     """Whether an earlier request of the conversation forced the model to go round, too."""

@@ -72,7 +72,7 @@ class PlayOptions:
     volatile: tuple[str, ...] = ()
     """JSON paths in request bodies that may differ."""
     stage: Stage | None = None
-    unstruck: Callable[[], Sequence[UnusedFault]] = tuple
+    unused_faults: Callable[[], Sequence[UnusedFault]] = tuple
     """What the stage was to do and has not done so far."""
     secrets: tuple[bytes, ...] = ()
     """Credentials of the application that must not be told of its requests."""

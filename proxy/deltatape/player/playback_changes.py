@@ -72,7 +72,7 @@ class ExchangeStaging:
             exchange=self._cutting.cut(played), spent=spent, note=", ".join(notes)
         )
 
-    def unstruck(self) -> tuple[UnusedFault, ...]:
+    def unused_faults(self) -> tuple[UnusedFault, ...]:
         """Return the faults that have changed nothing so far."""
         left = [place for place in range(len(self._faults)) if not self._struck[place]]
         return tuple(UnusedFault(self._faults[place].text, self._why(place)) for place in left)

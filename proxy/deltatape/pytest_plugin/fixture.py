@@ -44,10 +44,10 @@ class TapeFixture:
     """The exchange whose stream torture breaks."""
     recordable: bool = field(default=True, repr=False)
     """Whether it is one tape, whole, so that it can be recorded anew."""
-    told: str = field(default="", repr=False)
+    change: str = field(default="", repr=False)
     """What torture did, as a sentence; "" without."""
     deadline_s: float = field(default=0.0, repr=False)
-    unstruck: Callable[[], Sequence[UnusedFault]] = field(default=tuple, repr=False)
+    unused_faults: Callable[[], Sequence[UnusedFault]] = field(default=tuple, repr=False)
     """What was to go wrong on purpose and has not."""
     forwarded: Callable[[], int] = field(default=int, repr=False)
     """How many requests went to the provider so far."""
@@ -55,7 +55,7 @@ class TapeFixture:
     """Whether a fixture may ask for something when the test is over."""
     holds: bool = field(default=False, repr=False)
     """Whether the test has passed and was true to its tape."""
-    said: str = field(default="", repr=False)
+    failure: str = field(default="", repr=False)
     """With what the test was failed that had passed by itself."""
     kept: Path | None = field(default=None, repr=False)
     """The tape that was made."""

@@ -168,8 +168,8 @@ def pytest_runtest_makereport(
     deck = item.stash.get(_DECK, None)
     if deck is not None and call.when == "call" and not report.passed:
         deck.holds = False
-        if deck.said and deck.said not in report.longreprtext:
-            report.sections.append(("Captured tape call", deck.said))
+        if deck.failure and deck.failure not in report.longreprtext:
+            report.sections.append(("Captured tape call", deck.failure))
     return report
 
 

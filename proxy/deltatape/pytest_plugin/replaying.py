@@ -73,8 +73,8 @@ def replaying(
                 machine=playback,
                 variables=variables,
                 broken=None if now is None else now.broken,
-                told="" if now is None else now.told,
-                unstruck=playing.unstruck,
+                change="" if now is None else now.change,
+                unused_faults=playing.unused_faults,
                 deadline_s=marked.deadline_s,
             )
 
@@ -96,7 +96,7 @@ def as_recorded(marked: Marked) -> PlayOptions:
     from deltatape.pytest_plugin.faults import staged  # noqa: PLC0415 - see the module
 
     stage = staged(marked)
-    return replace(playing, tempo=RECORDED, stage=stage, unstruck=stage.unstruck)
+    return replace(playing, tempo=RECORDED, stage=stage, unused_faults=stage.unused_faults)
 
 
 def _varied(

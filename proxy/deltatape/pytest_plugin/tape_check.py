@@ -61,7 +61,7 @@ class JudgedTest:
             return False
         deck, item = self._deck, self._item
         report = deck.report
-        whole = report.whole and not (deck.told or deck.unstruck() or report.ended)
+        whole = report.whole and not (deck.change or deck.unused_faults() or report.ended)
         if whole or (error is None and _may_be_whole_later(deck, report)):
             deck.holds = error is None
             return False
@@ -71,8 +71,8 @@ class JudgedTest:
             return self._ended(error, report)
         deck.holds = error is None and not text
         if text and error is None:
-            deck.said = _framed(item, deck, text, report)
-            pytest.fail(deck.said, pytrace=False)
+            deck.failure = _framed(item, deck, text, report)
+            pytest.fail(deck.failure, pytrace=False)
         said = text or (f"this was raised, as it has to: {error!r}" if deck.hostile else "")
         framed = _framed(item, deck, said, report)
         if framed:
@@ -113,7 +113,7 @@ def tell_of_setup(item: pytest.Item, deck: TapeFixture) -> None:
 def at_the_end(item: pytest.Item, deck: TapeFixture) -> str:
     """Return the problem of a passed test after its tear-down; or ""."""
     report = deck.report
-    if not deck.holds or (report.whole and not deck.unstruck()):
+    if not deck.holds or (report.whole and not deck.unused_faults()):
         return ""
     text = _complaint(item, deck, report, error=None, late_s=None)
     deck.holds = not text
@@ -150,7 +150,7 @@ def _complaint(
         FinishedTest(
             report=report,
             forwarded=deck.forwarded(),
-            unstruck=deck.unstruck(),
+            unused_faults=deck.unused_faults(),
             raised=raised,
             broken=deck.broken,
             late_s=late_s,
@@ -178,13 +178,13 @@ def _package(frame: FrameType) -> str:
 
 def _framed(item: pytest.Item, deck: TapeFixture, text: str, report: PlayReport) -> str:
     """Return `text` with torture's variation and what to do."""
-    return "\n".join(filter(None, (deck.told, text, _hint(item, deck, report))))
+    return "\n".join(filter(None, (deck.change, text, _hint(item, deck, report))))
 
 
 def _hint(item: pytest.Item, deck: TapeFixture, report: PlayReport) -> str:
     """Suggest how to update the tape, if the test is right."""
     asked_other = report.missed if deck.mode == "replay" else report.unplayed and deck.forwarded()
-    if deck.told or not deck.recordable or not asked_other or report.failures:
+    if deck.change or not deck.recordable or not asked_other or report.failures:
         return ""
     # Without parameters, of which torture may have added one.
     test = shlex.quote(item.nodeid.partition("[")[0])

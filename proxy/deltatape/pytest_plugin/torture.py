@@ -48,13 +48,13 @@ class VariedPlay:
         exchanges: all, in the place of those of the tapes, with the times at which they play.
         stage: what keeps a broken stream broken, however often it is asked for.
         broken: the one of them whose stream is broken, if any.
-        told: what was done, as a sentence.
+        change: what was done, as a sentence.
     """
 
     exchanges: tuple[Exchange, ...]
     stage: Stage | None
     broken: Exchange | None
-    told: str
+    change: str
 
 
 def cells(definition: pytest.Item) -> list[VariationCase]:
@@ -115,7 +115,7 @@ def varied(cell: VariationCase, wish: MarkerOptions, exchanges: Sequence[Exchang
         exchanges=played,
         stage=None if variation.harmless else _unspent(cell.positions),
         broken=None if variation.harmless else played[cell.positions[0]],
-        told=_told(variation, task, exchanges),
+        change=_told(variation, task, exchanges),
     )
 
 

@@ -41,7 +41,7 @@ class FinishedTest:
     Attributes:
         report: what became of the requests.
         forwarded: how many of them went to the provider.
-        unstruck: what was to go wrong on purpose and did not.
+        unused_faults: requested faults that changed nothing.
         raised: what came out of the test.
         broken: the exchange whose stream was broken, so that the test must raise; None: none.
         late_s: after how many seconds everything was cut, since nothing was raised; None: in time.
@@ -49,7 +49,7 @@ class FinishedTest:
 
     report: PlayReport
     forwarded: int = 0
-    unstruck: Sequence[UnusedFault] = ()
+    unused_faults: Sequence[UnusedFault] = ()
     raised: RaisedException = RaisedException.NOTHING
     broken: Exchange | None = None
     late_s: float | None = None
@@ -61,7 +61,7 @@ def complaint(run: FinishedTest) -> str:
     For a broken stream, "" means that what the test raised is what it had to raise.
     """
     if run.broken is None:
-        return "\n".join((*_untrue_to_tape(run), *map(_idle, run.unstruck)))
+        return "\n".join((*_untrue_to_tape(run), *map(_idle, run.unused_faults)))
     if all(one.exchange is not run.broken for one in run.report.played):
         return f"{name_of(run.broken)} was not asked for"
     if run.report.missed:
@@ -122,9 +122,9 @@ def _in_tests(problem: str) -> str:
     return problem.replace("--repeat ", "repeat=True in the marker ")
 
 
-def _idle(unstruck: UnusedFault) -> str:
+def _idle(unused: UnusedFault) -> str:
     """Say that a fault was not applied, so that the test proves nothing."""
-    return f"fault={unstruck.fault!r} struck nothing: {unstruck.why}"
+    return f"fault={unused.fault!r} changed nothing: {unused.why}"
 
 
 def _unplayed(unplayed: Sequence[Exchange]) -> Iterator[str]:

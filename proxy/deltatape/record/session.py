@@ -222,7 +222,7 @@ class Session:
             self._tell(f"  app      {self._url_of(self._taps[-1])} -> {app}")
         if self._control:
             self._tell(f"  health   {self._control}/health")
-        for line in planned.told:
+        for line in planned.notes:
             self._tell(f"  note     {line}")
 
     # Listening.

@@ -309,7 +309,7 @@ def _repeated(explanation: Explanation, width: int) -> list[Line]:
         return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
     text = ": its text" if explanation.arrival.text and not (told.calls or told.extra) else ""
     lines = [_label("REPEATED", f"by request #{told.exchange}{text}")]
-    rows = [_heard_cells(f"call {each.index}", each.heard, each) for each in told.calls]
+    rows = [_heard_cells(f"call {each.index}", each.repetition, each) for each in told.calls]
     rows += [_heard_cells("not delivered", call, None) for call in told.extra]
     lines += table(rows, _INDENT, width=width, give=dict.fromkeys((1, 2, 4), LEAST))
     for call_id, text in told.results:

@@ -70,8 +70,8 @@ def sides(finding: Finding) -> list[str]:
         return []
     wire = _bytes(f"the wire, #{other.exchange}", other.line, other.span)
     told = [f"{wire}: {other.evidence}"]
-    if other.asked is not None:
-        told.append(_bytes(f"the app, #{finding.exchange}", finding.line, other.asked))
+    if other.request_span is not None:
+        told.append(_bytes(f"the app, #{finding.exchange}", finding.line, other.request_span))
     return told
 
 

@@ -77,6 +77,6 @@ def _against(other: ComparedPlace | None) -> dict[str, object] | None:
         "exchange": other.exchange,
         "line": other.line,
         "span": None if other.span is None else list(other.span),
-        "asked": None if other.asked is None else list(other.asked),
+        "asked": None if other.request_span is None else list(other.request_span),
         "evidence": other.evidence,
     }

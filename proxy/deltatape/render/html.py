@@ -153,11 +153,11 @@ def _again(told: ReplyRepetition | None, call: ToolCall) -> str:
     each = told.of(call)
     if each is None:
         return ""
-    if each.heard is None:
+    if each.repetition is None:
         return '<b class="wrong">lost</b>'
     if not each.differs:
         return '<b class="right">as delivered</b>'
-    return f'<b class="wrong">differs</b> {_arguments(each.heard.arguments)}'
+    return f'<b class="wrong">differs</b> {_arguments(each.repetition.arguments)}'
 
 
 def _arguments(text: str) -> str:

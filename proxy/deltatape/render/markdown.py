@@ -99,9 +99,11 @@ def _again(told: ReplyRepetition | None, call: ToolCall) -> str:
     each = told.of(call)
     if each is None:
         return ""
-    if each.heard is None:
+    if each.repetition is None:
         return "**lost**"
-    return f"**differs:** {_arguments(each.heard.arguments)}" if each.differs else "as delivered"
+    return (
+        f"**differs:** {_arguments(each.repetition.arguments)}" if each.differs else "as delivered"
+    )
 
 
 def _arguments(text: str) -> str:

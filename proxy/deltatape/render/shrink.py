@@ -27,7 +27,7 @@ class TapeSize:
     """Of all bodies of responses."""
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Describe the size in words."""
         return ", ".join(
             count(number, what)
@@ -70,10 +70,10 @@ def shrink_lines(report: ShrinkReport, width: int) -> list[Line]:
     before, after = amount_of(report.before), amount_of(report.after)
     fails = "still fails" if report.still else "no longer fails in the same way"
     lines: list[Line] = [
-        (StyledText(excerpt(f"{fails}: {report.failure.told}", width)),),
-        (StyledText(f"before: {before.told}"),),
+        (StyledText(excerpt(f"{fails}: {report.failure.description}", width)),),
+        (StyledText(f"before: {before.text}"),),
         (
-            StyledText(f" after: {after.told}", BOLD),
+            StyledText(f" after: {after.text}", BOLD),
             StyledText(f"  ({count(report.runs, 'run')}, {report.seconds:.0f} s)", DIM),
         ),
     ]

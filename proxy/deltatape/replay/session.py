@@ -28,7 +28,7 @@ from deltatape.replay.report import json_report, summary, told
 
 NOT_WHOLE = 1
 """The exit code for a miss, an exchange that was not played, a mistake that was made again, or a
-fault that struck nothing."""
+fault that changed nothing."""
 
 _MOST_OWN = 125
 """The last exit code that is a command's own; see env(1)."""

@@ -63,17 +63,17 @@ def names(*each: str | None) -> str:
 
 
 def against(
-    delivered: DeliveredCallRef, later: Digest, heard: RepeatedCall | None = None
+    delivered: DeliveredCallRef, later: Digest, repetition: RepeatedCall | None = None
 ) -> ComparedPlace:
     """Return the place of a delivered call, and what the request `later` has instead of it."""
     call, reply = delivered.call, delivered.reply
-    asked = (span for repeated, span in later.asked_at if repeated is heard)
+    asked = (span for repeated, span in later.asked_at if repeated is repetition)
     return ComparedPlace(
         tape=reply.tape,
         exchange=reply.exchange,
         line=call.line,
         span=call.span,
-        asked=next(asked, None),
+        request_span=next(asked, None),
         evidence=excerpt(call.arguments or "(no argument bytes)"),
     )
 
@@ -94,6 +94,6 @@ def _against(digest: Digest, line: int | None, evidence: str) -> ComparedPlace:
         exchange=digest.exchange,
         line=line,
         span=None,
-        asked=None,
+        request_span=None,
         evidence=excerpt(evidence),
     )

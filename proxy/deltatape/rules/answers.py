@@ -53,7 +53,7 @@ _DEPLOYMENTS = ("azure", "/deployments/")
 @exchange_rule("S011", "other-model", Severity.WARNING)
 def other_model(context: RuleContext) -> Iterator[Claim]:
     """Report an answer from a different model than was requested."""
-    asked, answered = context.asked.model, context.reply.model
+    asked, answered = context.request.model, context.reply.model
     if not asked or not answered or context.reply.from_app:
         return
     how = _difference(asked, answered)
@@ -211,7 +211,7 @@ the strict modes of some providers do not know them."""
 @exchange_rule("S013", "broken-structured-output", Severity.ERROR, at_end=True)
 def broken_structured_output(context: RuleContext) -> Iterator[Claim]:
     """Report an answer that should be JSON and is not, or does not fit its schema."""
-    wanted = context.asked.answer
+    wanted = context.request.answer
     if wanted is None or context.reply.from_app or _is_prefilled(context):
         return
     for choice in context.reply.choices:
@@ -248,7 +248,7 @@ class _Broken(NamedTuple):
 
 
 def _is_prefilled(context: RuleContext) -> bool:
-    history = context.asked.history
+    history = context.request.history
     return bool(history) and history[-1].role in _ASSISTANT
 
 
@@ -367,11 +367,11 @@ def _stray_claim(choice: Choice, stray: StrayToken, *, sure: bool) -> Claim:
 
 
 def _is_from_request(context: RuleContext, found: str) -> bool:
-    return any(found in message.text for message in context.asked.history)
+    return any(found in message.text for message in context.request.history)
 
 
 def _is_about(context: RuleContext, words: tuple[str, ...]) -> bool:
-    texts = (message.text.lower() for message in context.asked.history)
+    texts = (message.text.lower() for message in context.request.history)
     return any(word in text for text in texts for word in words)
 
 

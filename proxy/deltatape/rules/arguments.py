@@ -25,7 +25,7 @@ def empty_arguments(context: RuleContext) -> Iterator[Claim]:
 
 
 def _empty(context: RuleContext, call: ToolCall) -> Claim:
-    needed = required(context.asked.tool(call.name))
+    needed = required(context.request.tool(call.name))
     if not needed:
         return Claim(
             message=(
@@ -106,7 +106,7 @@ def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
     """Report arguments that the tool's own schema does not allow."""
     told: set[str] = set()
     for _, call in context.calls():
-        tool = context.asked.tool(call.name)
+        tool = context.request.tool(call.name)
         if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
             continue
         outcome = validate_text(tool.parameters, call.arguments, context.settings)

@@ -95,7 +95,7 @@ def _explained(context: RuleContext, call: ToolCall) -> _Cause:
                 ),
             ),
         )
-    tool = context.asked.tool(call.name)
+    tool = context.request.tool(call.name)
     trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
     if trace is not None:
         return _cause_in(trace, context, call)
@@ -188,7 +188,7 @@ def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> FragmentTrac
     ended = choice.finish_reason_raw is not None and context.reply.error is None
     if not ended or finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         return None
-    tool = context.asked.tool(call.name)
+    tool = context.request.tool(call.name)
     return trace_of(call.fragments, context.stream.events, tool, context.settings)
 
 
@@ -254,7 +254,7 @@ def data_after_arguments(context: RuleContext) -> Iterator[Claim]:
 def _more_after_end(context: RuleContext, call: ToolCall) -> Claim:
     scanner = scan(call.arguments)
     more = call.arguments[scanner.extra or 0 :]
-    tool = context.asked.tool(call.name)
+    tool = context.request.tool(call.name)
     trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
     cause = f": {told(trace, call.fragments)}" if trace else ""
     return Claim(

@@ -44,23 +44,25 @@ def arguments_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
     if not read_back.reply.whole:
         return
     for pair in read_back.pairs:
-        if pair.said.status not in CLEAN or not was_delivered(read_back, pair.said):
+        if pair.delivered.status not in CLEAN or not was_delivered(read_back, pair.delivered):
             continue
-        found = differences(pair.said, pair.heard)
+        found = differences(pair.delivered, pair.repetition)
         if not found:
             continue
-        related = relation(pair.said, pair.heard, read_back.reply.calls)
-        schema = read_back.reply.schemas.get(pair.said.name or "")
+        related = relation(pair.delivered, pair.repetition, read_back.reply.calls)
+        schema = read_back.reply.schemas.get(pair.delivered.name or "")
         edit = explain(found, schema, [each.content for each in read_back.following])
         grade = _graded(read_back, pair, related, edit)
         yield Claim(
             message=_message(read_back, pair, found[0].path, grade.says),
             hint=grade.hint,
-            evidence=pair.heard.arguments or "(no arguments)",
+            evidence=pair.repetition.arguments or "(no arguments)",
             severity=grade.severity,
             blame=grade.blame,
             against=against(
-                DeliveredCallRef(call=pair.said, reply=read_back.reply), read_back.later, pair.heard
+                DeliveredCallRef(call=pair.delivered, reply=read_back.reply),
+                read_back.later,
+                pair.repetition,
             ),
             confidence=weaker(grade.confidence, read_back.confidence),
             excluded=grade.excluded,
@@ -80,7 +82,7 @@ def _graded(
     read_back: ReadBack, pair: CallWithRepeat, related: Relation | None, edit: LegitimateEdit | None
 ) -> ClaimGrade:
     """Grade how sure it is that the code that joins fragments made the change."""
-    if takes_deltas(pair.said, pair.heard):
+    if takes_deltas(pair.delivered, pair.repetition):
         return ClaimGrade(
             (
                 "these are its deltas as delivered; the event that ends the call has other"
@@ -93,21 +95,21 @@ def _graded(
         )
     if related is None:
         return _of_values(pair, edit)
-    damage, said = related.damage, pair.said
+    damage, original = related.damage, pair.delivered
     if damage in (ArgumentsDamage.EMPTIED, ArgumentsDamage.EMPTY_OBJECT):
         return _of_nothing(read_back, pair, related, edit)
     if damage is ArgumentsDamage.OTHER_CALL and _is_permuted(read_back):
         return ClaimGrade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
-    valid = parse(pair.heard.arguments).error is None and damage is not ArgumentsDamage.ENCODED
+    valid = parse(pair.repetition.arguments).error is None and damage is not ArgumentsDamage.ENCODED
     if valid and edit is not None and damage not in _OF_FRAGMENTS | _UNLIKE_EDITS:
         return _fact(edit)
     because = f"{related.says}; an edit does not produce this"
-    if damage is ArgumentsDamage.CUT and len(said.arguments) > _SHORT:
-        whole = len(said.arguments) > _LONG
+    if damage is ArgumentsDamage.CUT and len(original.arguments) > _SHORT:
+        whole = len(original.arguments) > _LONG
         doubt = Confidence.POSSIBLE if whole else Confidence.LIKELY
         elided = Excluded(
             "the app keeps only the beginning of long arguments",
-            f"they have only {len(said.arguments)} characters, and no marker replaces the rest",
+            f"they have only {len(original.arguments)} characters, and no marker replaces the rest",
         )
         return ClaimGrade(related.says, related.hint, doubt, () if whole else (elided,))
     if valid and damage not in _OF_FRAGMENTS:
@@ -117,11 +119,12 @@ def _graded(
         Excluded(_NO_EDIT, because),
         Excluded(
             "the arguments were left out to save space",
-            f"the remaining text does not mark an omission: {excerpt(pair.heard.arguments, 40)!r}",
+            "the remaining text does not mark an omission:"
+            f" {excerpt(pair.repetition.arguments, 40)!r}",
         ),
         Excluded(
             "the call was not yet complete when the request was sent",
-            f"its last fragment had arrived, on line {said.line}",
+            f"its last fragment had arrived, on line {original.line}",
         ),
     )
     return ClaimGrade(related.says, related.hint, Confidence.PROVEN, excluded)
@@ -131,17 +134,19 @@ def _of_nothing(
     read_back: ReadBack, pair: CallWithRepeat, related: Relation, edit: LegitimateEdit | None
 ) -> ClaimGrade:
     """Grade arguments of which nothing is left; shortened histories look the same."""
-    said = pair.said
+    original = pair.delivered
     if edit is not None:
         return _fact(edit)
-    short = len(said.arguments) <= _SHORT
+    short = len(original.arguments) <= _SHORT
     if not (short and read_back.latest):
         return ClaimGrade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
     room = Excluded(
         "old or long arguments were left out to save space",
-        f"it is the latest call, and has {count(len(said.arguments), 'character')}",
+        f"it is the latest call, and has {count(len(original.arguments), 'character')}",
     )
-    broken = breaks_schema(read_back.reply.schemas.get(said.name or ""), pair.heard.arguments)
+    broken = breaks_schema(
+        read_back.reply.schemas.get(original.name or ""), pair.repetition.arguments
+    )
     if related.damage is ArgumentsDamage.EMPTY_OBJECT:
         needs = (
             (
@@ -162,7 +167,7 @@ def _of_values(pair: CallWithRepeat, edit: LegitimateEdit | None) -> ClaimGrade:
     """Grade two values that differ where no fragment explains the difference."""
     if edit is not None:
         return _fact(edit)
-    gone = _undecoded(pair.said.arguments, pair.heard.arguments)
+    gone = _undecoded(pair.delivered.arguments, pair.repetition.arguments)
     if gone:
         return ClaimGrade(
             f"{gone}, which happens when chunks of the response are decoded separately",
@@ -215,17 +220,25 @@ def _fact(edit: LegitimateEdit) -> ClaimGrade:
 
 def _is_permuted(read_back: ReadBack) -> bool:
     """Return whether only ids are permuted: every delivered call is there under another's id."""
-    delivered = sorted((one.said.name or "", one.said.arguments) for one in read_back.pairs)
-    repeated = sorted((one.heard.name or "", one.heard.arguments) for one in read_back.pairs)
+    delivered = sorted(
+        (one.delivered.name or "", one.delivered.arguments) for one in read_back.pairs
+    )
+    repeated = sorted(
+        (one.repetition.name or "", one.repetition.arguments) for one in read_back.pairs
+    )
     return delivered == repeated
 
 
 def _message(read_back: ReadBack, pair: CallWithRepeat, path: str, why: str) -> str:
-    said, heard = excerpt(pair.said.arguments, 80), excerpt(pair.heard.arguments, 80)
+    original, repetition = (
+        excerpt(pair.delivered.arguments, 80),
+        excerpt(pair.repetition.arguments, 80),
+    )
     extra = len(read_back.extra)
     more = f"; it also repeats {count(extra, 'call')} that the model never made" if extra else ""
     return (
-        f"{called(read_back, pair.said)} was delivered with {said!r}, the app repeats {heard!r}"
+        f"{called(read_back, pair.delivered)} was delivered with {original!r},"
+        f" the app repeats {repetition!r}"
         f" (first difference at {path}){': ' if why else ''}{why}{more}"
     )
 

@@ -22,22 +22,26 @@ def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
         return
     for pair in read_back.pairs:
         changes = [*_name_changes(pair, read_back), *_id_changes(pair, read_back)]
-        if not changes or not was_delivered(read_back, pair.said):
+        if not changes or not was_delivered(read_back, pair.delivered):
             continue
-        works = same_name(pair.said, pair.heard) and pair.heard.id in read_back.answered
+        works = (
+            same_name(pair.delivered, pair.repetition) and pair.repetition.id in read_back.answered
+        )
         surest = min((each.confidence for each in changes), key=lambda each: each.rank)
         yield Claim(
             message=(
-                f"the next request repeats {called(read_back, pair.said)} with"
+                f"the next request repeats {called(read_back, pair.delivered)} with"
                 f" {' and '.join(each.says for each in changes)}"
                 f"{', and so does its result' if works else ''}"
             ),
             hint=_HINTS[surest],
-            evidence=f"id {pair.heard.id!r}, name {pair.heard.name!r}",
+            evidence=f"id {pair.repetition.id!r}, name {pair.repetition.name!r}",
             severity=Severity.WARNING if works else Severity.ERROR,
             blame=Blame.APP,
             against=against(
-                DeliveredCallRef(call=pair.said, reply=read_back.reply), read_back.later, pair.heard
+                DeliveredCallRef(call=pair.delivered, reply=read_back.reply),
+                read_back.later,
+                pair.repetition,
             ),
             confidence=weaker(surest, read_back.confidence),
             excluded=tuple(one for each in changes for one in each.excluded),
@@ -47,21 +51,23 @@ def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
 
 def _twins(read_back: ReadBack) -> Iterator[Claim]:
     """Report a call repeated twice: once as it streamed, and once as it ended."""
-    for heard in read_back.extra:
-        said = next((pair.said for pair in read_back.pairs if _is_copy(pair, heard)), None)
-        if said is None:
+    for repetition in read_back.extra:
+        original = next(
+            (pair.delivered for pair in read_back.pairs if _is_copy(pair, repetition)), None
+        )
+        if original is None:
             continue
         yield Claim(
             message=(
-                f"the next request repeats {called(read_back, said)} twice, the second"
-                f" time with {_change('id', said.id or '', heard.id or '')}"
+                f"the next request repeats {called(read_back, original)} twice, the second"
+                f" time with {_change('id', original.id or '', repetition.id or '')}"
             ),
             hint="run a call once: either while it streams, or after it has ended",
-            evidence=f"id {heard.id!r}, name {heard.name!r}",
+            evidence=f"id {repetition.id!r}, name {repetition.name!r}",
             severity=Severity.WARNING,
             blame=Blame.APP,
             against=against(
-                DeliveredCallRef(call=said, reply=read_back.reply), read_back.later, heard
+                DeliveredCallRef(call=original, reply=read_back.reply), read_back.later, repetition
             ),
             confidence=Confidence.POSSIBLE,
         )
@@ -88,26 +94,29 @@ class _Change(NamedTuple):
     excluded: tuple[Excluded, ...] = ()
 
 
-def _is_copy(pair: CallWithRepeat, heard: RepeatedCall) -> bool:
-    """Return whether `heard` has the content of the call that stands for the delivered one."""
-    same = same_name(pair.said, heard) and first_difference(pair.said, heard) is None
-    return same and first_difference(pair.said, pair.heard) is None
+def _is_copy(pair: CallWithRepeat, repetition: RepeatedCall) -> bool:
+    """Return whether `repetition` has the content of the call that stands for the delivered one."""
+    same = (
+        same_name(pair.delivered, repetition)
+        and first_difference(pair.delivered, repetition) is None
+    )
+    return same and first_difference(pair.delivered, pair.repetition) is None
 
 
 def _name_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
     """Return the changes of the name; frameworks repair unknown or misspelled ones."""
-    if same_name(pair.said, pair.heard):
+    if same_name(pair.delivered, pair.repetition):
         return []
-    said, heard = pair.said.name or "", pair.heard.name or ""
-    says = _change("name", said, heard)
-    if _times(said, heard) > 1:
+    original, repetition = pair.delivered.name or "", pair.repetition.name or ""
+    says = _change("name", original, repetition)
+    if _times(original, repetition) > 1:
         never = Excluded(_REPAIR, "no tool's name is the delivered name repeated")
         return [_Change(says, Confidence.PROVEN, (never,))]
     offered = read_back.reply.tools
-    if not heard:
+    if not repetition:
         needs = Excluded(_REPAIR, "the app repeats the call without a name")
         return [_Change(says, Confidence.LIKELY, (needs,))]
-    if (offered and said not in offered) or _bare(said) == _bare(heard):
+    if (offered and original not in offered) or _bare(original) == _bare(repetition):
         return []
     return [_Change(says, Confidence.POSSIBLE)]
 
@@ -123,29 +132,31 @@ def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
 
     So may one that the application made of the delivered one on purpose: its result says so.
     """
-    said, heard = pair.said.id or "", pair.heard.id or ""
-    if same_id(pair.said, pair.heard):
+    original, repetition = pair.delivered.id or "", pair.repetition.id or ""
+    if same_id(pair.delivered, pair.repetition):
         return []
-    says = _change("id", said, heard)
-    if _times(said, heard) > 1:
+    says = _change("id", original, repetition)
+    if _times(original, repetition) > 1:
         never = Excluded(_REPAIR, "no framework creates an id by repeating the delivered one")
         return [_Change(says, Confidence.PROVEN, (never,))]
-    if heard in read_back.answered or (heard and not is_derived(pair.said, pair.heard)):
+    if repetition in read_back.answered or (
+        repetition and not is_derived(pair.delivered, pair.repetition)
+    ):
         return []
-    if set(pair.said.ids) & set(read_back.answered):
-        apart = Excluded(_REPAIR, f"its result carries {excerpt(said, 60)!r}")
+    if set(pair.delivered.ids) & set(read_back.answered):
+        apart = Excluded(_REPAIR, f"its result carries {excerpt(original, 60)!r}")
         return [_Change(says, Confidence.LIKELY, (apart,))]
     return [_Change(says, Confidence.POSSIBLE)]
 
 
-def _times(said: str, heard: str) -> int:
-    """Return how many copies of `said` make up `heard`; 0 if it is anything else."""
-    times = len(heard) // len(said) if said else 0
-    return times if heard == said * times else 0
+def _times(original: str, repetition: str) -> int:
+    """Return how many copies of `original` make up `repetition`; 0 if it is anything else."""
+    times = len(repetition) // len(original) if original else 0
+    return times if repetition == original * times else 0
 
 
-def _change(what: str, said: str, heard: str) -> str:
-    times = _times(said, heard)
+def _change(what: str, original: str, repetition: str) -> str:
+    times = _times(original, repetition)
     repeated = f" (the original {times} times)" if times > 1 else ""
-    shown = repr(excerpt(heard, 80)) if heard else "empty"
-    return f"the {what} {shown} instead of {excerpt(said, 80)!r}{repeated}"
+    shown = repr(excerpt(repetition, 80)) if repetition else "empty"
+    return f"the {what} {shown} instead of {excerpt(original, 80)!r}{repeated}"

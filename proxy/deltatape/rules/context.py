@@ -29,7 +29,7 @@ class RuleContext:
 
     exchange: Exchange
     stream: Stream
-    asked: RequestSummary
+    request: RequestSummary
     reply: Reply
     settings: Settings
 

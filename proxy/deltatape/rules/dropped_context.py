@@ -14,7 +14,7 @@ from deltatape.rules.rule import turn_rule
 @turn_rule("C011", "tools-removed-from-history", Severity.INFO)
 def tools_removed_from_history(turn: Turn) -> Iterator[Claim]:
     """Report calls in a history whose request offers no tools any more."""
-    if not turn.bare:
+    if not turn.lacks_tools:
         return
     digest = turn.digest
     about_tools = digest.refused and "tool" in (digest.error or "").lower()

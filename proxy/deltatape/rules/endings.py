@@ -102,10 +102,10 @@ _FREE_CHOICES = frozenset({None, "auto", "required"})
 @exchange_rule("S002", "finish-reason-mismatch", Severity.ERROR)
 def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
     """Report a finish reason that contradicts the calls in the answer."""
-    asked = context.asked
+    request = context.request
     if not context.reply.tool_word:
         return
-    if asked.tool_choice not in _FREE_CHOICES:
+    if request.tool_choice not in _FREE_CHOICES:
         return
     for choice in context.reply.choices:
         if finish_of(choice) is not FinishMeaning.STOP or not _count_calls(choice):

@@ -155,7 +155,7 @@ def event_not_json(context: RuleContext) -> Iterator[Claim]:
 def not_a_stream(context: RuleContext) -> Iterator[Claim]:
     """Report a successful answer that is no stream although one was requested."""
     exchange, stream = context.exchange, context.stream
-    if not context.asked.stream or not context.successful or exchange.response is None:
+    if not context.request.stream or not context.successful or exchange.response is None:
         return
     if stream.format in STREAMS if stream.body else exchange.cut:
         return  # a stream, or a body that never came because of a cut

@@ -46,7 +46,7 @@ def text_changed_by_app(turn: Turn) -> Iterator[Claim]:
         confidence = Confidence.LIKELY
     messages = turn.digest.history[found.start : found.end]
     yield Claim(
-        message=f"the app repeats the text of #{reply.exchange} {change.told}",
+        message=f"the app repeats the text of #{reply.exchange} {change.clause}",
         hint=_HINTS[change.damage],
         blame=Blame.APP,
         confidence=confidence,

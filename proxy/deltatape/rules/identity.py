@@ -54,8 +54,8 @@ _LONGEST_NAME = 200
 @exchange_rule("T007", "unknown-tool", Severity.ERROR)
 def unknown_tool(context: RuleContext) -> Iterator[Claim]:
     """Report a call of a tool that was not offered."""
-    offered = [tool.name for tool in context.asked.tools]
-    if not offered or context.asked.tools_elsewhere:
+    offered = [tool.name for tool in context.request.tools]
+    if not offered or context.request.tools_elsewhere:
         return
     for _, call in context.calls():
         if not call.name or call.name in offered or call.kind is CallKind.CUSTOM:

@@ -66,7 +66,7 @@ def _first_call(turn: Turn, again: RepeatedIdenticalCall) -> ComparedPlace | Non
         exchange=again.first,
         line=None,
         span=None,
-        asked=None,
+        request_span=None,
         evidence="",
     )
 

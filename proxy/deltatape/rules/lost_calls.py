@@ -110,8 +110,8 @@ def _graded(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
 def _of_several(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
     """Grade a lost call whose siblings are repeated, weighing a mistake against a choice."""
     calls = read_back.reply.calls
-    kept = {pair.said.index for pair in read_back.pairs}
-    tools = {pair.said.name for pair in read_back.pairs} | read_back.habits.keeps
+    kept = {pair.delivered.index for pair in read_back.pairs}
+    tools = {pair.delivered.name for pair in read_back.pairs} | read_back.habits.keeps
     only_last = kept == {calls[-1].index}
     hint = _hint_by_place(read_back)
     refused = call.status is CallStatus.EMPTY_SUSPECT or breaks_schema(
@@ -142,7 +142,7 @@ def _of_several(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
 def _hint_by_place(read_back: ReadBack) -> str:
     """Return what to change, by which of the calls survived."""
     calls = read_back.reply.calls
-    kept = {pair.said.index for pair in read_back.pairs}
+    kept = {pair.delivered.index for pair in read_back.pairs}
     if kept == {calls[-1].index}:
         return _LAST
     return _FIRST if kept == {calls[0].index} else _ALL
@@ -155,10 +155,10 @@ def _torn(read_back: ReadBack, call: DeliveredCall) -> str:
     if broken:
         return f"{count(len(broken), 'call')} that it repeats instead contain its fragments"
     for pair in read_back.pairs:
-        if call.arguments and pair.heard.arguments != pair.said.arguments:
-            found = relation(pair.said, pair.heard, read_back.reply.calls)
+        if call.arguments and pair.repetition.arguments != pair.delivered.arguments:
+            found = relation(pair.delivered, pair.repetition, read_back.reply.calls)
             if found and found.damage is ArgumentsDamage.MIXED:
-                return f"{found.says}, in what the app repeats as call {pair.said.index}"
+                return f"{found.says}, in what the app repeats as call {pair.delivered.index}"
     return ""
 
 
@@ -175,7 +175,7 @@ def _user_follows(read_back: ReadBack) -> bool:
 def _is_repeated_otherwise(read_back: ReadBack, call: DeliveredCall) -> bool:
     """Return whether the message has an equal call or a text with the call's id."""
     wanted = _content(call)
-    if any(_content(each) == wanted for each in read_back.heard):
+    if any(_content(each) == wanted for each in read_back.repeated_calls):
         return True
     known = [each for each in call.ids if len(each) > _KNOWN_AT_LEAST]
     near = read_back.later.history[read_back.start :]
@@ -206,7 +206,7 @@ def _retells(message: HistoryMessage, call: DeliveredCall) -> bool:
 
 
 def _instead(read_back: ReadBack) -> str:
-    kept = [pair.said.index for pair in read_back.pairs]
+    kept = [pair.delivered.index for pair in read_back.pairs]
     if kept:
         places = ", ".join(str(index) for index in sorted(kept))
         return f"of {len(read_back.reply.calls)} calls, the request has only call {places}"

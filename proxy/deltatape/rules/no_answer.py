@@ -93,15 +93,15 @@ def _silent_severity(*, expected: bool, asked_for: bool) -> Severity:
 
 def _may_say_nothing(context: RuleContext) -> str:
     """Return why an empty answer may be what was asked for; "" if it is not."""
-    asked = context.asked
-    last = asked.history[-1] if asked.history else None
+    request = context.request
+    last = request.history[-1] if request.history else None
     if any(choice.finish_reason_raw == "stop_sequence" for choice in context.reply.choices):
         return "a stop sequence of the request came first"
     if last is not None and last.role in _ANSWERING and not last.calls:
         return "the request ends with the beginning of the answer, and the model adds nothing"
-    if any(_SILENCE.search(message.text) for message in asked.history):
+    if any(_SILENCE.search(message.text) for message in request.history):
         return "the request says when to answer with nothing"
-    if last is not None and last.call_id is not None and asked.tool_choice == "none":
+    if last is not None and last.call_id is not None and request.tool_choice == "none":
         return "it follows a tool's result, and the request forbids calls"
     return ""
 
@@ -158,7 +158,7 @@ def unanswered_tool_call(seen: SeenSilence) -> Iterator[Claim]:
         blame=Blame.APP,
         confidence=confidence,
         message=_unanswered_message(silence, watch, watched_s),
-        hint=_CRASH if silence.thrown else _HABIT if silence.alike else _HINT,
+        hint=_CRASH if silence.thrown else _HABIT if silence.others else _HINT,
         evidence=reply.calls[0].arguments or "(no argument bytes)",
         excluded=_unanswered_excluded(silence),
     )
@@ -191,7 +191,7 @@ def _unanswered_confidence(silence: Unanswered, end_ns: int, settings: Settings)
     lived = alive_s >= settings.unanswered_s
     if silence.thrown:
         return Confidence.LIKELY
-    return Confidence.LIKELY if lived and not silence.alike else Confidence.POSSIBLE
+    return Confidence.LIKELY if lived and not silence.others else Confidence.POSSIBLE
 
 
 def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: float) -> str:
@@ -199,8 +199,8 @@ def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: floa
     names = ", ".join(_label(call) for call in calls[:3])
     more = f" and {len(calls) - 3} more" if len(calls) > 3 else ""  # noqa: PLR2004 - as above
     were = "was" if len(calls) == 1 else "were"
-    others = f"{silence.alike} later {'reply' if silence.alike == 1 else 'replies'}"
-    alike = f"; the same is true of {others}" if silence.alike else ""
+    replies = f"{silence.others} later {'reply' if silence.others == 1 else 'replies'}"
+    others = f"; the same is true of {replies}" if silence.others else ""
     came = f"{count(len(calls), 'call')} ({names}{more}) {were} delivered complete, and"
     if silence.thrown:
         thrown = excerpt(silence.thrown, 160)
@@ -210,9 +210,9 @@ def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: floa
         )
     if crashed(watch):
         ended = f"the app exited with {watch.exit_code}, {watched_s:.1f} s later"
-        return f"{came} no request followed before {ended}{alike}"
+        return f"{came} no request followed before {ended}{others}"
     silent = f"no request followed within {watched_s:.1f} s"
-    return f"{came} {silent}; {_then(watch)}{alike}"
+    return f"{came} {silent}; {_then(watch)}{others}"
 
 
 def _label(call: DeliveredCall) -> str:

@@ -82,7 +82,7 @@ def silences(context: RuleContext, least_ns: int) -> Iterator[Silence]:
 
 def silence_after_result(context: RuleContext) -> Silence | None:
     """Return the unbroken silence after a request with tool results, which D004 reports."""
-    history, exchange = context.asked.history, context.exchange
+    history, exchange = context.request.history, context.exchange
     if not exchange.timed or not history or history[-1].call_id is None:
         return None
     for silence in silences(context, int(context.settings.after_result_s * NS)):

@@ -52,7 +52,7 @@ def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
         against=against(
             DeliveredCallRef(call=reply.calls[0], reply=read_back.reply),
             read_back.later,
-            read_back.heard[0],
+            read_back.repeated_calls[0],
         ),
         confidence=max(confidence, read_back.confidence, key=lambda each: each.rank),
         blame=Blame.APP,
@@ -84,7 +84,7 @@ def _must_return(reply: Digest, later: Digest) -> bool:
 
 def _turn(read_back: ReadBack) -> Sequence[HistoryMessage]:
     """Return the assistant's messages at the end of the history that repeat the reply."""
-    history, calls = read_back.later.history, read_back.heard
+    history, calls = read_back.later.history, read_back.repeated_calls
     end = len(history)
     while end and history[end - 1].role not in _ASSISTANT:
         end -= 1

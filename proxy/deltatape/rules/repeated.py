@@ -70,26 +70,29 @@ class Difference(NamedTuple):
         return "$" + "".join(steps)
 
 
-def differences(said: DeliveredCall, heard: RepeatedCall) -> tuple[Difference, ...]:
+def differences(original: DeliveredCall, repetition: RepeatedCall) -> tuple[Difference, ...]:
     """Return up to `MAX_DIFFERENCES` differences of the arguments, in the delivered order.
 
     Compared as values: spacing, order of keys and spelling of numbers do not matter, and no
     argument bytes are the same as `{}`. Free text, and text that is not JSON, is compared as it is.
     What somebody masked on one side is taken for what the other side has. See `same_but_masked`.
     """
-    if said.arguments == heard.arguments:
+    if original.arguments == repetition.arguments:
         return ()
-    one, other = parse(said.arguments.strip() or "{}"), parse(heard.arguments.strip() or "{}")
-    if said.kind is CallKind.CUSTOM or one.error or other.error:
-        if same_but_masked(said.arguments, heard.arguments):
+    one, other = (
+        parse(original.arguments.strip() or "{}"),
+        parse(repetition.arguments.strip() or "{}"),
+    )
+    if original.kind is CallKind.CUSTOM or one.error or other.error:
+        if same_but_masked(original.arguments, repetition.arguments):
             return ()
-        return (Difference((), said.arguments, heard.arguments),)
+        return (Difference((), original.arguments, repetition.arguments),)
     return tuple(_differences(one.value, other.value))
 
 
-def first_difference(said: DeliveredCall, heard: RepeatedCall) -> str | None:
+def first_difference(original: DeliveredCall, repetition: RepeatedCall) -> str | None:
     """Return the JSON path of the first difference of the arguments; None if they are equal."""
-    found = differences(said, heard)
+    found = differences(original, repetition)
     return found[0].path if found else None
 
 
@@ -187,35 +190,40 @@ class Relation(NamedTuple):
         return _FIRST if is_first else HINTS[self.damage]
 
 
-def is_related(said: DeliveredCall, heard: RepeatedCall, others: Sequence[DeliveredCall]) -> bool:
+def is_related(
+    original: DeliveredCall, repetition: RepeatedCall, others: Sequence[DeliveredCall]
+) -> bool:
     """Return whether the repeated arguments may derive from the delivered ones.
 
     Arguments that have nothing in common with what came are another call's.
     """
-    return first_difference(said, heard) is None or relation(said, heard, others) is not None
+    return (
+        first_difference(original, repetition) is None
+        or relation(original, repetition, others) is not None
+    )
 
 
-def takes_deltas(said: DeliveredCall, heard: RepeatedCall) -> bool:
+def takes_deltas(original: DeliveredCall, repetition: RepeatedCall) -> bool:
     """Return whether the application repeats the joined deltas, and the last event differs.
 
     See T015: then both are what was delivered.
     """
-    return heard.arguments == "".join(said.fragments) != said.arguments
+    return repetition.arguments == "".join(original.fragments) != original.arguments
 
 
 def relation(
-    said: DeliveredCall, heard: RepeatedCall, others: Sequence[DeliveredCall]
+    original: DeliveredCall, repetition: RepeatedCall, others: Sequence[DeliveredCall]
 ) -> Relation | None:
     """Return how the application's text derives from the delivered fragments; None if it does not.
 
     It names the mistake: which fragments of which calls are in it, and which are not.
 
     Args:
-        said: the delivered call; its arguments are not those of `heard`.
-        heard: what the application repeats in its place.
+        original: the delivered call; its arguments are not those of `repetition`.
+        repetition: what the application repeats in its place.
         others: all calls of the reply.
     """
-    text, pieces = heard.arguments, [piece for piece in said.fragments if piece]
+    text, pieces = repetition.arguments, [piece for piece in original.fragments if piece]
     if not text.strip():
         return Relation(ArgumentsDamage.EMPTIED, "the app repeats the call without arguments")
     if text.strip() == "{}":
@@ -223,7 +231,7 @@ def relation(
             ArgumentsDamage.EMPTY_OBJECT, ("the app repeats the call with an empty object")
         )
     for other in others:
-        if other is not said and other.arguments and text == other.arguments:
+        if other is not original and other.arguments and text == other.arguments:
             says = f"these are the arguments of call {other.index}"
             return Relation(ArgumentsDamage.OTHER_CALL, says)
     for first, second in pairwise([*others]):
@@ -233,12 +241,12 @@ def relation(
             )
             return Relation(ArgumentsDamage.MIXED, says)
     return (
-        _of_fragments(text, said.arguments, pieces)
+        _of_fragments(text, original.arguments, pieces)
         or _of_several(text, others)
-        or _closed(text, said.arguments, pieces)
-        or _trimmed(text, said.arguments, pieces)
-        or _encoded(text, said.arguments)
-        or _decoded(said, heard)
+        or _closed(text, original.arguments, pieces)
+        or _trimmed(text, original.arguments, pieces)
+        or _encoded(text, original.arguments)
+        or _decoded(original, repetition)
     )
 
 
@@ -418,24 +426,24 @@ def _literal(text: str) -> object:
     return found
 
 
-def _decoded(said: DeliveredCall, heard: RepeatedCall) -> Relation | None:
+def _decoded(original: DeliveredCall, repetition: RepeatedCall) -> Relation | None:
     """Return whether all differences are non-ASCII characters that were decoded wrongly."""
     pairs: list[tuple[str, str]] = []
-    for each in differences(said, heard):
+    for each in differences(original, repetition):
         if not (isinstance(each.delivered, str) and isinstance(each.repeated, str)):
             return None
         pairs.append((each.delivered, each.repeated))
-    torn = [said.fragments[place] for place in said.torn]
+    torn = [original.fragments[place] for place in original.torn]
     cut = Counter(each for piece in torn for each in piece if not each.isascii())
     lost = sum((_lost(one, other) for one, other in pairs), Counter[str]())
     if lost and lost <= cut and all(_lost(one, other) for one, other in pairs):
-        places = ", ".join(str(place + 1) for place in said.torn[:8])
+        places = ", ".join(str(place + 1) for place in original.torn[:8])
         says = (
             f"{''.join(lost)!r} is missing: a chunk boundary splits its bytes (fragment"
-            f" {places} of {len(said.fragments)})"
+            f" {places} of {len(original.fragments)})"
         )
         # Who filters such characters leaves none; who does not decode them leaves the others.
-        others = not all(each.isascii() for each in leaves(heard.arguments))
+        others = not all(each.isascii() for each in leaves(repetition.arguments))
         return Relation(ArgumentsDamage.DECODED if others else ArgumentsDamage.TORN, says)
     if not all(misdecoded(one, other) for one, other in pairs):
         return None
@@ -478,20 +486,20 @@ def _lost(one: str, other: str) -> Counter[str]:
     return lost if at == len(other) else Counter()
 
 
-def same_name(said: DeliveredCall, heard: RepeatedCall) -> bool:
+def same_name(original: DeliveredCall, repetition: RepeatedCall) -> bool:
     """Return whether the application repeats the name; a name that was never sent cannot be."""
-    return not said.name or said.name == heard.name
+    return not original.name or original.name == repetition.name
 
 
-def same_id(said: DeliveredCall, heard: RepeatedCall) -> bool:
+def same_id(original: DeliveredCall, repetition: RepeatedCall) -> bool:
     """Return whether the application repeats an id of the call; it must invent a missing one."""
-    return not said.ids or heard.id in said.ids
+    return not original.ids or repetition.id in original.ids
 
 
-def is_derived(said: DeliveredCall, heard: RepeatedCall) -> bool:
+def is_derived(original: DeliveredCall, repetition: RepeatedCall) -> bool:
     """Return whether the repeated id is the delivered one joined or cut, not replaced."""
-    mine = heard.id or ""
-    return any(_is_part(each, mine) or _is_part(mine, each) for each in said.ids)
+    mine = repetition.id or ""
+    return any(_is_part(each, mine) or _is_part(mine, each) for each in original.ids)
 
 
 def _is_part(part: str, whole: str) -> bool:

@@ -94,7 +94,7 @@ def _is_good(text: str, call: ToolCall, context: RuleContext) -> bool:
     if call.kind is CallKind.CUSTOM:
         return True
     whole = isinstance(parse(text).value, dict)
-    return whole and fits(text, context.asked.tool(call.name), context.settings) is not False
+    return whole and fits(text, context.request.tool(call.name), context.settings) is not False
 
 
 observed_rule(
@@ -130,7 +130,7 @@ def repeated_delta(context: RuleContext) -> Iterator[Claim]:
 
 
 def _repetition(context: RuleContext, call: ToolCall, texts: list[str]) -> Claim | None:
-    tool = context.asked.tool(call.name)
+    tool = context.request.tool(call.name)
     refused = fits(call.arguments, tool, context.settings) is False
     places = [place for _, place in zip(range(_TRIES), runs_of(texts), strict=False)]
     fact: FragmentTrace | None = None

@@ -91,7 +91,7 @@ def _stall_hint(context: RuleContext, silence: Silence) -> str:
 
 def _is_awaited(context: RuleContext, silence: Silence) -> bool:
     """Return whether no stream was requested, and the complete answer came after the silence."""
-    if silence.open or context.asked.stream or not context.asked.known:
+    if silence.open or context.request.stream or not context.request.known:
         return False
     short = silence.end_ns - silence.start_ns < context.settings.stall_error_s * NS
     return short and context.stream.format is Format.JSON

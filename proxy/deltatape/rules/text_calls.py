@@ -20,20 +20,20 @@ _OWN = frozenset({"assistant", "model", "tool"})
 """Roles of what the model wrote itself, or tools gave it."""
 
 
-def is_asked_for(asked: RequestSummary, written: TextCall) -> bool:
+def is_asked_for(request: RequestSummary, written: TextCall) -> bool:
     """Return whether such calls are the application's own protocol.
 
     So it is if the request declares no tools, and the notation is the generic one or its opening
     tag stands in the messages: the prompt asks for it.
     """
-    if asked.tools:
+    if request.tools:
         return False
-    return written.family == _GENERIC or _stands_in(asked.history, written)
+    return written.family == _GENERIC or _stands_in(request.history, written)
 
 
-def is_told_of(asked: RequestSummary, written: TextCall) -> bool:
+def is_told_of(request: RequestSummary, written: TextCall) -> bool:
     """Return whether what the request tells the model contains the opening tag of such a call."""
-    told = [message for message in asked.history if message.role not in _OWN]
+    told = [message for message in request.history if message.role not in _OWN]
     return _stands_in(told, written)
 
 
@@ -95,7 +95,7 @@ def tool_call_in_text(context: RuleContext) -> Iterator[Claim]:
     """Report a tool call in the text, where no client runs it."""
     for choice in context.reply.choices:
         for written in choice.text_calls:
-            if written.closed and not is_asked_for(context.asked, written):
+            if written.closed and not is_asked_for(context.request, written):
                 claim = _closed(context, choice, written)
                 yield about_call(context, written.call, claim)
 
@@ -117,17 +117,17 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
             confidence=Confidence.LIKELY,
             severity=Severity.WARNING,
         )
-    if context.asked.tool(written.call.name) is None:
+    if context.request.tool(written.call.name) is None:
         none = "though the request offers no tools"
-        known = "is none of the request's tools" if context.asked.tools else f"came {none}"
+        known = "is none of the request's tools" if context.request.tools else f"came {none}"
         return Claim(
             message=f"{where(written)} {known}; the reply has no such tool call",
             hint="offer the tools in the request, or find the prompt that asks for such calls",
-            blame=Blame.MODEL if context.asked.tools else None,
+            blame=Blame.MODEL if context.request.tools else None,
             confidence=Confidence.POSSIBLE,
             severity=Severity.WARNING,
         )
-    if is_followed(choice, written) or is_told_of(context.asked, written):
+    if is_followed(choice, written) or is_told_of(context.request, written):
         return Claim(
             message=(
                 f"{where(written)} names an offered tool, but may only be an example:"
@@ -175,7 +175,7 @@ def _unclosed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
     severity = Severity.WARNING if whole else Severity.ERROR
     if written.channel is Channel.REASONING:
         severity = Severity.INFO
-    if context.asked.tools and is_told_of(context.asked, written):
+    if context.request.tools and is_told_of(context.request, written):
         severity, blame = Severity.INFO, None
         why = f"{why}; the request mentions the notation, so this may only be an example"
     return Claim(

@@ -77,29 +77,29 @@ class _Text:
 
 
 def text_change(
-    content: str, ends: Sequence[int], heard: str, torn: Sequence[int] = ()
+    content: str, ends: Sequence[int], repetition: str, torn: Sequence[int] = ()
 ) -> TextChange | None:
     """Return what the application did to a text; None if an innocent program might do it.
 
     Args:
         content: the text as delivered.
         ends: where its fragments end; see `Digest.content_ends`.
-        heard: the text that the request has in its place.
+        repetition: the text that the request has in its place.
         torn: the fragments in which a read ended within a character; see `Digest.torn`.
     """
-    said, got = content.strip(), heard.strip()
-    if len(said) < _LEAST or not got or said == got:
+    original, got = content.strip(), repetition.strip()
+    if len(original) < _LEAST or not got or original == got:
         return None
-    if len(content) >= MAX_CONTENT or len(heard) >= MAX_CONTENT:
+    if len(content) >= MAX_CONTENT or len(repetition) >= MAX_CONTENT:
         return None
-    if _is_json(said) and _is_json(got):
+    if _is_json(original) and _is_json(got):
         return None
     text = _fragments(content, ends, torn)
-    if _without_space(said) == _without_space(got):
+    if _without_space(original) == _without_space(got):
         return _trimmed(text, got)
     found = _recoded(text, got) or _doubled(text, got)
     if found is None and len(text.pieces) > 1:
-        found = _one_end(text, got, heard) or _one_gap(text, got) or _one_more(text, got)
+        found = _one_end(text, got, repetition) or _one_gap(text, got) or _one_more(text, got)
         found = found or _swapped(text, got) or _several(text, got)
     return found
 
@@ -150,10 +150,10 @@ def _has_word(text: str) -> bool:
 
 def _recoded(text: _Text, got: str) -> TextChange | None:
     """Detect bytes that were decoded with the wrong encoding, or chunk by chunk."""
-    said = text.whole
-    if said.isascii():
+    original = text.whole
+    if original.isascii():
         return None
-    raw = said.encode("utf-8", "surrogatepass").decode("latin-1")
+    raw = original.encode("utf-8", "surrogatepass").decode("latin-1")
     for name, wrong in (("Latin-1", raw), ("Windows-1252", raw.translate(_CP1252))):
         if got == wrong.strip():
             return _encoding(
@@ -166,7 +166,7 @@ def _recoded(text: _Text, got: str) -> TextChange | None:
                     ),
                 ),
             )
-    if _REPLACED in got and _REPLACED not in said:
+    if _REPLACED in got and _REPLACED not in original:
         return _replaced(text, got)
     return _left_out(text, got)
 
@@ -188,16 +188,16 @@ def _replaced(text: _Text, got: str) -> TextChange | None:
     )
 
 
-def _is_with_gaps(parts: Sequence[str], said: str) -> bool:
-    """Return whether `said` is `parts` with a few non-ASCII characters between each two of them."""
-    if not said.startswith(parts[0]):
+def _is_with_gaps(parts: Sequence[str], original: str) -> bool:
+    """Return whether `original` is `parts` with a few non-ASCII characters in between."""
+    if not original.startswith(parts[0]):
         return False
     at = len(parts[0])
     for place, part in enumerate(parts[1:], 2):
         ends = (at + gap + len(part) for gap in range(1, _GAP + 1))
-        fits = (end for end in ends if place < len(parts) or end == len(said))
-        end = next((end for end in fits if said.startswith(part, end - len(part))), None)
-        if end is None or any(each.isascii() for each in said[at : end - len(part)]):
+        fits = (end for end in ends if place < len(parts) or end == len(original))
+        end = next((end for end in fits if original.startswith(part, end - len(part))), None)
+        if end is None or any(each.isascii() for each in original[at : end - len(part)]):
             return False
         at = end
     return True
@@ -205,8 +205,8 @@ def _is_with_gaps(parts: Sequence[str], said: str) -> bool:
 
 def _left_out(text: _Text, got: str) -> TextChange | None:
     """Detect missing non-ASCII characters, as after chunk-by-chunk decoding that ignores errors."""
-    said, at, lost = text.whole, 0, []
-    for place, character in enumerate(said):
+    original, at, lost = text.whole, 0, []
+    for place, character in enumerate(original):
         if at < len(got) and got[at] == character:
             at += 1
         elif character.isascii():
@@ -215,19 +215,19 @@ def _left_out(text: _Text, got: str) -> TextChange | None:
             lost.append(place)
     if at < len(got) or not lost:
         return None
-    missing = {said[place] for place in lost}
+    missing = {original[place] for place in lost}
     letters = {each for each in missing if each.isalpha()}
     kept = missing & set(got)
     others = any(each.isalpha() and not each.isascii() for each in got)
     torn = all(_piece_at(text, place) in text.torn for place in lost)
-    told = (
+    clause = (
         "without the characters"
-        f" {', '.join(map(_quoted, dict.fromkeys(said[place] for place in lost[:8])))},"
-        f" near {_near(said, lost[0])}"
+        f" {', '.join(map(_quoted, dict.fromkeys(original[place] for place in lost[:8])))},"
+        f" near {_near(original, lost[0])}"
     )
     if torn:
         return _encoding(
-            told,
+            clause,
             Excluded(
                 "the app filters characters",
                 "a chunk boundary splits the bytes of exactly these characters"
@@ -242,7 +242,7 @@ def _left_out(text: _Text, got: str) -> TextChange | None:
         else "other letters of this kind are kept"
     )
     excluded = Excluded("the app filters characters", because)
-    return _encoding(told, excluded, confidence=Confidence.LIKELY)
+    return _encoding(clause, excluded, confidence=Confidence.LIKELY)
 
 
 def _piece_at(text: _Text, place: int) -> int:
@@ -250,11 +250,11 @@ def _piece_at(text: _Text, place: int) -> int:
 
 
 def _encoding(
-    told: str, *excluded: Excluded, confidence: Confidence = Confidence.PROVEN
+    clause: str, *excluded: Excluded, confidence: Confidence = Confidence.PROVEN
 ) -> TextChange:
     return TextChange(
         damage=TextDamage.ENCODING,
-        told=told,
+        clause=clause,
         where="all",
         confidence=confidence,
         excluded=excluded,
@@ -275,10 +275,10 @@ def _near(text: str, place: int) -> str:
 
 def _doubled(text: _Text, got: str) -> TextChange | None:
     """Detect doubled text: all of it, each fragment, or all so far at each fragment."""
-    said, pieces = text.whole, text.pieces
-    half = len(got) - len(said)
-    around = half >= len(said) and got.startswith(said) and got.endswith(said)
-    if around and not got[len(said) : half].strip():
+    original, pieces = text.whole, text.pieces
+    half = len(got) - len(original)
+    around = half >= len(original) and got.startswith(original) and got.endswith(original)
+    if around and not got[len(original) : half].strip():
         return _twice("twice", "the provider delivered it once")
     if len(pieces) > 1 and got == "".join(piece * 2 for piece in pieces).strip():
         return _twice(
@@ -286,7 +286,7 @@ def _doubled(text: _Text, got: str) -> TextChange | None:
             ("the provider delivered each one once"),
         )
     long = len(pieces) > 1 and len(got) == sum(text.ends)
-    if long and got == "".join(said[:end] for end in text.ends):
+    if long and got == "".join(original[:end] for end in text.ends):
         return _twice(
             (
                 f"as a series of snapshots: for each of its {len(pieces)} fragments, all text"
@@ -297,10 +297,10 @@ def _doubled(text: _Text, got: str) -> TextChange | None:
     return None
 
 
-def _twice(told: str, because: str) -> TextChange:
+def _twice(clause: str, because: str) -> TextChange:
     return TextChange(
         damage=TextDamage.DOUBLED,
-        told=told,
+        clause=clause,
         where="all",
         confidence=Confidence.PROVEN,
         excluded=(
@@ -317,7 +317,7 @@ def repeated_message(copies: int) -> TextChange:
     """Describe a text that is complete, and appears in several messages in a row."""
     return TextChange(
         damage=TextDamage.DOUBLED,
-        told=f"{copies} times, each in a separate message",
+        clause=f"{copies} times, each in a separate message",
         where="all",
         confidence=Confidence.LIKELY,
         excluded=(Excluded("the model wrote it twice", "the provider delivered it once"),),
@@ -326,10 +326,10 @@ def repeated_message(copies: int) -> TextChange:
 
 def _one_more(text: _Text, got: str) -> TextChange | None:
     """Detect fragments in a row, most often one, that appear twice."""
-    said, more = text.whole, len(got) - len(text.whole)
+    original, more = text.whole, len(got) - len(text.whole)
     if more <= 0:
         return None
-    front, back = _in_common(said, got)
+    front, back = _in_common(original, got)
     starts = {start: place for place, start in enumerate(text.starts)}
     for place, end in enumerate(text.ends):
         if end > front:
@@ -337,19 +337,19 @@ def _one_more(text: _Text, got: str) -> TextChange | None:
         first = starts.get(end - more)
         if (
             first is None
-            or len(said) - end > back
-            or got[end : end + more] != said[end - more : end]
+            or len(original) - end > back
+            or got[end : end + more] != original[end - more : end]
         ):
             continue
-        double = said[end - more : end]
+        double = original[end - more : end]
         if not _has_word(double) or len(double) < 2:  # noqa: PLR2004 - a letter may be a typist's
             return None
         return TextChange(
             damage=TextDamage.DOUBLED,
-            told=f"with {text.nth(first, place)} duplicated: {_near(got, end)}",
+            clause=f"with {text.nth(first, place)} duplicated: {_near(got, end)}",
             where=f"{first}",
             confidence=Confidence.PROVEN
-            if _splits_word(said[: end - more], double) or _splits_word(double, said[end:])
+            if _splits_word(original[: end - more], double) or _splits_word(double, original[end:])
             else Confidence.LIKELY,
             excluded=(
                 Excluded("the model wrote it twice", "the provider delivered it once"),
@@ -365,19 +365,19 @@ def _one_more(text: _Text, got: str) -> TextChange | None:
 # -- too little ------------------------------------------------------------------------------------
 
 
-def _one_end(text: _Text, got: str, heard: str) -> TextChange | None:
+def _one_end(text: _Text, got: str, repetition: str) -> TextChange | None:
     """Detect missing fragments at the start or the end, or all but one."""
-    said = text.whole
-    if len(got) >= len(said):
+    original = text.whole
+    if len(got) >= len(original):
         return None
-    if said.endswith(got):
-        start = len(said) - len(got)
-        first = _end_within(text, len(said[:start].rstrip()), start)
+    if original.endswith(got):
+        start = len(original) - len(got)
+        first = _end_within(text, len(original[:start].rstrip()), start)
         if first is not None:
-            return _first_lost(text, heard, first)
-    if said.startswith(got):
-        after = said[len(got) :]
-        last = _end_within(text, len(got), len(said) - len(after.lstrip()))
+            return _first_lost(text, repetition, first)
+    if original.startswith(got):
+        after = original[len(got) :]
+        last = _end_within(text, len(got), len(original) - len(after.lstrip()))
         return None if last is None else _last_lost(text, got, last + 1)
     return None
 
@@ -388,7 +388,7 @@ def _end_within(text: _Text, first: int, last: int) -> int | None:
     return place if text.ends[place] <= last else None
 
 
-def _first_lost(text: _Text, heard: str, last: int) -> TextChange | None:
+def _first_lost(text: _Text, repetition: str, last: int) -> TextChange | None:
     """Describe the loss of the fragments up to `last`."""
     end = text.ends[last]
     lost, left = text.whole[:end], text.whole[end:]
@@ -407,10 +407,14 @@ def _first_lost(text: _Text, heard: str, last: int) -> TextChange | None:
         confidence = Confidence.PROVEN if last == 0 else Confidence.LIKELY
     elif last or len(text.pieces) < _FEW:
         return None
-    elif left[0] in _CLOSING or heard[0].isspace() or (left.strip()[0].islower() and _rises(lost)):
+    elif (
+        left[0] in _CLOSING
+        or repetition[0].isspace()
+        or (left.strip()[0].islower() and _rises(lost))
+    ):
         how = (
-            f"the text now begins with {_quoted(heard[0])}"
-            if left[0] in _CLOSING or heard[0].isspace()
+            f"the text now begins with {_quoted(repetition[0])}"
+            if left[0] in _CLOSING or repetition[0].isspace()
             else "the text now begins in the middle of a sentence"
         )
         confidence = Confidence.LIKELY
@@ -422,10 +426,10 @@ def _first_lost(text: _Text, heard: str, last: int) -> TextChange | None:
         ]
     else:
         confidence, excluded = Confidence.POSSIBLE, []
-    told = "its first fragment" if last == 0 else f"its first {last + 1} fragments"
+    clause = "its first fragment" if last == 0 else f"its first {last + 1} fragments"
     return TextChange(
         damage=TextDamage.LOST,
-        told=f"without {told}, {_quoted(lost)}: it begins with {_quoted(heard[:24])}",
+        clause=f"without {clause}, {_quoted(lost)}: it begins with {_quoted(repetition[:24])}",
         where="first",
         lost=lost,
         confidence=confidence,
@@ -447,7 +451,7 @@ def _last_lost(text: _Text, got: str, first: int) -> TextChange | None:
     if not _has_word(lost) or _MARKUP.search(lost):
         return None
     inside = _splits_word(left, lost)
-    told = "its last fragment" if alone else f"its last {len(text.pieces) - first} fragments"
+    clause = "its last fragment" if alone else f"its last {len(text.pieces) - first} fragments"
     because = ""
     if inside and alone and not _is_round(len(got)):
         confidence, because = Confidence.PROVEN, "the text now ends inside a word"
@@ -465,7 +469,7 @@ def _last_lost(text: _Text, got: str, first: int) -> TextChange | None:
     )
     return TextChange(
         damage=TextDamage.LOST,
-        told=f"without {told}, {_quoted(lost)}: it ends with {_quoted(left[-24:])}",
+        clause=f"without {clause}, {_quoted(lost)}: it ends with {_quoted(left[-24:])}",
         where="last",
         lost=lost,
         confidence=confidence,
@@ -483,21 +487,23 @@ def _count(fragments: int) -> str:
 
 def _one_gap(text: _Text, got: str) -> TextChange | None:
     """Detect missing fragments in a row in the middle, most often one."""
-    said, less = text.whole, len(text.whole) - len(got)
+    original, less = text.whole, len(text.whole) - len(got)
     if less <= 0:
         return None
-    front, back = _in_common(said, got)
+    front, back = _in_common(original, got)
     places = {end: place for place, end in enumerate(text.ends)}
     for first, start in enumerate(text.starts[1:], 1):
         if start > front:
             return None
         last = places.get(start + less)
-        if last in (None, len(text.ends) - 1) or len(said) - start - less > back:
+        if last in (None, len(text.ends) - 1) or len(original) - start - less > back:
             continue
-        lost = said[start : start + less]
+        lost = original[start : start + less]
         if not _has_word(lost) or _MARKUP.search(lost):
             return None
-        inside = _splits_word(said[:start], lost) or _splits_word(lost, said[start + less :])
+        inside = _splits_word(original[:start], lost) or _splits_word(
+            lost, original[start + less :]
+        )
         if not inside and (last > first or len(text.pieces) < _FEW):
             return None
         because = (
@@ -506,7 +512,7 @@ def _one_gap(text: _Text, got: str) -> TextChange | None:
         confidence = Confidence.PROVEN if last == first else Confidence.LIKELY
         return TextChange(
             damage=TextDamage.LOST,
-            told=f"without {text.nth(first, last)}: {_near(got, start)}",
+            clause=f"without {text.nth(first, last)}: {_near(got, start)}",
             where=f"{first}",
             lost=lost,
             confidence=confidence if inside else Confidence.POSSIBLE,
@@ -517,22 +523,22 @@ def _one_gap(text: _Text, got: str) -> TextChange | None:
 
 def _swapped(text: _Text, got: str) -> TextChange | None:
     """Detect two neighbouring fragments in the wrong order."""
-    said, pieces, starts = text.whole, text.pieces, text.starts
-    if len(got) != len(said):
+    original, pieces, starts = text.whole, text.pieces, text.starts
+    if len(got) != len(original):
         return None
-    front, back = _in_common(said, got)
+    front, back = _in_common(original, got)
     for first in range(len(pieces) - 1):
         start, end = starts[first], text.ends[first + 1]
         if start > front:
             return None
         one, other = pieces[first], pieces[first + 1]
-        if len(said) - end > back or got[start:end] != other + one:
+        if len(original) - end > back or got[start:end] != other + one:
             continue
         if not (_has_word(one) and _has_word(other)):
             return None
         return TextChange(
             damage=TextDamage.ORDER,
-            told=(
+            clause=(
                 f"with fragments {first + 1} and {first + 2} of {len(pieces)} swapped:"
                 f" {_near(got, start)}"
             ),
@@ -577,10 +583,10 @@ def _several(text: _Text, got: str) -> TextChange | None:
         because = f"the {what} text begins and ends exactly where delivered fragments do"
     shown = ", ".join(_quoted(text.pieces[place]) for place in words[:3])
     many = f"{len(words)} of its {len(text.pieces)} fragments"
-    told = f"without {many} ({shown})" if lost else f"with {many} duplicated ({shown})"
+    clause = f"without {many} ({shown})" if lost else f"with {many} duplicated ({shown})"
     return TextChange(
         damage=TextDamage.LOST if lost else TextDamage.DOUBLED,
-        told=told,
+        clause=clause,
         where="several",
         confidence=Confidence.LIKELY if lost or not inside else Confidence.PROVEN,
         excluded=(Excluded("somebody edited the text", because),),
@@ -626,7 +632,7 @@ def _trimmed(text: _Text, got: str) -> TextChange | None:
     because = f"{words}; white space within fragments is kept" if kept else words
     return TextChange(
         damage=TextDamage.TRIMMED,
-        told=f"with the white space of {how} stripped: {_quoted(got[:40])}",
+        clause=f"with the white space of {how} stripped: {_quoted(got[:40])}",
         where="all",
         confidence=Confidence.PROVEN if kept and joined >= _FEW else Confidence.LIKELY,
         excluded=(Excluded("the app removes white space on purpose", because),),

@@ -22,8 +22,8 @@ _OPEN = frozenset({None, "auto", _NONE, "required", "any", "validated"})
 @exchange_rule("T024", "call-against-choice", Severity.ERROR, survives_loss=True)
 def call_against_choice(context: RuleContext) -> Iterator[Claim]:
     """Report a call that the request forbids."""
-    choice = context.asked.tool_choice
-    if choice != _NONE and (choice in _OPEN or context.asked.tool(choice) is None):
+    choice = context.request.tool_choice
+    if choice != _NONE and (choice in _OPEN or context.request.tool(choice) is None):
         return
     for _, call in context.calls():
         if choice == _NONE or call.name not in (None, choice):
@@ -56,7 +56,7 @@ _IGNORES = "this server documents that it ignores it"
 def choice_not_obeyed(context: RuleContext) -> Iterator[Claim]:
     """Report several calls where one was allowed, or none where one was demanded."""
     for choice in context.reply.choices:
-        if context.asked.one_call and len(choice.tool_calls) > 1:
+        if context.request.one_call and len(choice.tool_calls) > 1:
             yield _too_many(context, choice)
         elif _lacks_call(context, choice):
             yield _none_at_all(context, choice)
@@ -81,7 +81,7 @@ def _too_many(context: RuleContext, choice: Choice) -> Claim:
 
 def _none_at_all(context: RuleContext, choice: Choice) -> Claim:
     last = context.last
-    wanted = excerpt(context.asked.tool_choice or "", 60)
+    wanted = excerpt(context.request.tool_choice or "", 60)
     ignores = _ignores_choices(context)
     return Claim(
         message=(
@@ -108,12 +108,12 @@ def _none_at_all(context: RuleContext, choice: Choice) -> Claim:
 
 def _lacks_call(context: RuleContext, choice: Choice) -> bool:
     """Return whether the reply had to call a tool, ended normally, and has no call of any kind."""
-    asked, wanted = context.asked, context.asked.tool_choice
-    if not asked.must_call or choice.tool_calls or choice.server_calls or choice.text_calls:
+    request, wanted = context.request, context.request.tool_choice
+    if not request.must_call or choice.tool_calls or choice.server_calls or choice.text_calls:
         return False
-    if wanted not in _ANY and asked.tool(wanted) is None:
+    if wanted not in _ANY and request.tool(wanted) is None:
         return False
-    offered = bool(asked.tools) and not context.reply.from_app
+    offered = bool(request.tools) and not context.reply.from_app
     return offered and ended_well(context, choice)
 
 

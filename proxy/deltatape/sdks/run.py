@@ -161,7 +161,7 @@ def _check(spec: SdkSpec, dialect: str) -> None:
 
 def _tools(analysis: Analysis) -> dict[str, None]:
     """Return the names of the tools to offer: some SDKs refuse calls of others."""
-    offered = [tool.name for tool in analysis.asked.tools]
+    offered = [tool.name for tool in analysis.request.tools]
     called = [call.name for call in analysis.reply.tool_calls if call.name]
     return dict.fromkeys((*offered, *called))
 

@@ -83,7 +83,7 @@ class TargetFailure:
         return re.search(self.pattern, ending.output) is not None
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Describe it in words."""
         how = self.ending.how
         return ", ".join(part for part in (how, self.shown) if part)

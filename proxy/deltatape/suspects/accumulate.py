@@ -126,7 +126,7 @@ class _Accumulator:
             return
         if not self._is_read(entry):
             return
-        if client.value == "raise" and entry.bare:
+        if client.value == "raise" and entry.unquoted:
             self._thrown = _NO_TEXT
             return
         if entry.phase in _REPEATS and client.key in _WITHOUT_KEY:

@@ -94,7 +94,7 @@ class CallSlot:
             return str(entry.event)
         if entry.text is None:
             return _ABSENT.get(self._client.absent)
-        if entry.bare and self._client.value == "string":
+        if entry.unquoted and self._client.value == "string":
             return _OBJECT
         return entry.text
 

@@ -382,7 +382,7 @@ def _without_runs(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _is_piece(step: ClientCallDelta) -> bool:
-    named = step.id or step.name or step.bare or step.finished or step.at
+    named = step.id or step.name or step.unquoted or step.finished or step.at
     return step.phase is EntryPhase.DELTA and not named
 
 

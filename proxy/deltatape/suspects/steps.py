@@ -53,7 +53,7 @@ class ClientCallDelta(NamedTuple):
     """A second id, which no client answers to."""
     kind: str = "function"
     """`function`, `custom`, `legacy`, or the item's type where it is none of the dialect's."""
-    bare: bool = False
+    unquoted: bool = False
     """Whether the arguments are JSON where a string with JSON in it is promised."""
     finished: bool = False
     """Whether the same event has a finish reason."""
@@ -202,9 +202,11 @@ def _chat_entries(body: Object, event: int, phase: EntryPhase) -> Iterator[Clien
 
 def _function_entry(function: Object, field: str) -> ClientCallDelta:
     value = function.get(field)
-    bare = value is not None and not isinstance(value, str)
-    text = text_of(value) if bare else word(function, field)
-    return ClientCallDelta(0, EntryPhase.DELTA, name=word(function, "name"), text=text, bare=bare)
+    unquoted = value is not None and not isinstance(value, str)
+    text = text_of(value) if unquoted else word(function, field)
+    return ClientCallDelta(
+        0, EntryPhase.DELTA, name=word(function, "name"), text=text, unquoted=unquoted
+    )
 
 
 # Responses. Which item an event is about is found out by all three names that it has.

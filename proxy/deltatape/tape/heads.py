@@ -14,7 +14,7 @@ from deltatape.tape.fields import Fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestHeadRecord:
-    """The head of a request, as sent upstream."""
+    """The head of a request, as sent upstream: one line of a tape, before its body is known."""
 
     code: ClassVar[str] = "request"
     id: str

@@ -8,7 +8,7 @@ from deltatape.text_calls._source import TextSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenCall:
-    """A tool call that a model wrote into its text."""
+    """A tool call in a model's text, by its place there; `TextCall` has its place on the wire."""
 
     family: str
     """Whose notation it is: `hermes`, `kimi-k2`."""
@@ -30,7 +30,7 @@ class WrittenCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCall:
-    """A call as a reader found it."""
+    """A call as the reader of one notation returns it: it knows neither start nor family."""
 
     name: str
     arguments: str

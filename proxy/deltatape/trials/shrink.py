@@ -175,7 +175,7 @@ def _in_the_end(trials: Trials, exchanges: Exchanges) -> CompletedRun:
 def _notes(failure: TargetFailure, speed: TempoSetting) -> Iterator[str]:
     """Yield the failure that is searched for, and whether it says little."""
     how = " ".join(speed.options) or "--speed recorded"
-    yield f"target failure: {failure.told} (played with {how})"
+    yield f"target failure: {failure.description} (played with {how})"
     ending = failure.ending
     if not failure.shown and ending.exit_code is not None and not ending.timed_out:
         yield (
@@ -239,7 +239,7 @@ def _again(trials: Trials, start: Exchanges) -> Exchanges:
 
 def _check_same(trials: Trials, ran: CompletedRun) -> None:
     if not trials.is_wanted(ran):
-        told = ran.failure.told if ran.failure else "no failure"
+        told = ran.failure.description if ran.failure else "no failure"
         raise UsageError(
             f"the command does not fail in the same way each time: another run gave {told}."
             " Shrinking needs a reproducible failure; define it with --error TEXT or --oracle CMD"
@@ -259,10 +259,10 @@ def _check_words(setting: TrialSetup, secrets: AppCredentials) -> None:
 
 
 def _check_asking(ran: CompletedRun, setting: TrialSetup) -> None:
-    if ran.passed and setting.seclusion is not None:
+    if ran.passed and setting.network_guard is not None:
         raise UsageError(
-            f"{setting.seclusion.problem()}; they were blocked. The player gets a request only if"
-            " the base URL comes from the environment"
+            f"{setting.network_guard.problem()}; they were blocked. The player gets a request"
+            " only if the base URL comes from the environment"
         )
     report = ran.outcome.report
     if report.played:
@@ -272,7 +272,7 @@ def _check_asking(ran: CompletedRun, setting: TrialSetup) -> None:
             f"the command requested nothing on the tape: {report.missed[0].message}; use --volatile"
             " PATH for fields that may differ"
         )
-    told = f" It ended with {ran.failure.told}" if ran.failure else ""
+    told = f" It ended with {ran.failure.description}" if ran.failure else ""
     raise UsageError(
         "the command sent no request to the player; its base URL must come from the environment"
         f" (see `deltatape doctor`).{told}"

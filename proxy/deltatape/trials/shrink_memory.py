@@ -158,7 +158,7 @@ class AppCredentials:
         # On a tape that is played with a key it has to be as masked as that.
         self._masker.learn(PLACEHOLDER.encode())
 
-    def heard(self, head: ParsedRequestHead) -> None:
+    def add_head(self, head: ParsedRequestHead) -> None:
         """Add the credentials in the head of a request."""
         self._masker.see(head.fields, head.target)
 

@@ -52,13 +52,13 @@ class TrialSetup:
     oracle: Oracle | None = None
     mask_key: bytes = b""
     """For the hashes of credentials in requests."""
-    seclusion: NetworkGuard | None = None
+    network_guard: NetworkGuard | None = None
     """Keeps it from asking a provider past the player; entered."""
 
     @property
     def variables(self) -> Mapping[str, str]:
         """Return the additional variables."""
-        return {} if self.seclusion is None else self.seclusion.variables
+        return {} if self.network_guard is None else self.network_guard.variables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,15 +208,15 @@ class Trials:
             setting.environ,
             setting.folder,
             setting.deadline_s,
-            company=SharedRunOptions(variables=setting.variables, heard=self._secrets.heard),
+            shared=SharedRunOptions(variables=setting.variables, on_request=self._secrets.add_head),
         )
         failure = await self._failure(outcome)
         return CompletedRun(outcome=outcome, failure=failure, passed=self._refused() > refused)
 
     def _refused(self) -> int:
         """Return how many hosts were requested past the player so far."""
-        seclusion = self._setting.seclusion
-        return 0 if seclusion is None else len(seclusion.refused)
+        network_guard = self._setting.network_guard
+        return 0 if network_guard is None else len(network_guard.refused)
 
     async def _failure(self, outcome: TrialResult) -> TargetFailure | None:
         ending = CommandResult(

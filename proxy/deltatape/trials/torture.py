@@ -81,18 +81,18 @@ class TortureSetup:
     """How much longer than with the tapes as they are a run may take."""
     jobs: int = 1
     volatile: tuple[str, ...] = ()
-    manners: OutputRules = field(default_factory=OutputRules)
+    output_rules: OutputRules = field(default_factory=OutputRules)
     oracle: Oracle | None = None
-    seclusion: NetworkGuard | None = None
+    network_guard: NetworkGuard | None = None
     """Keeps the command from asking a provider past the player; entered."""
 
     @property
-    def company(self) -> SharedRunOptions:
+    def shared(self) -> SharedRunOptions:
         """Return the options that all runs share."""
         return (
             ALONE
-            if self.seclusion is None
-            else SharedRunOptions(variables=self.seclusion.variables)
+            if self.network_guard is None
+            else SharedRunOptions(variables=self.network_guard.variables)
         )
 
     @property
@@ -162,7 +162,7 @@ class TortureRunner:
             rig.environ,
             rig.folder,
             limit_s,
-            company=rig.company,
+            shared=rig.shared,
         )
 
 
@@ -234,7 +234,7 @@ async def _tortured(
     varied = [at for at in asked if at in rig.only or not rig.only]
     cells: tuple[MatrixCell, ...] = ()
     if not problem:
-        rack = _Rack(rig, runner, BaselineRuns(outcomes, rig.manners))
+        rack = _Rack(rig, runner, BaselineRuns(outcomes, rig.output_rules))
         planned = tasks(rig.variations, rig.exchanges, varied, rig.seeds)
         begun(sum(1 if one.harmless else len(varied) for one in rig.variations))
         cells = await _all(rack, planned, rig.jobs, done)
@@ -257,9 +257,9 @@ async def _tortured(
 
 async def _problem(rig: TortureSetup, outcomes: Sequence[TrialResult]) -> str:
     """Return why the unchanged tapes cannot serve as a baseline; "" if they can."""
-    if rig.seclusion is not None and rig.seclusion.refused:
-        return rig.seclusion.problem()
-    problem = standing_problem(outcomes, rig.manners, oracle=rig.oracle is not None)
+    if rig.network_guard is not None and rig.network_guard.refused:
+        return rig.network_guard.problem()
+    problem = standing_problem(outcomes, rig.output_rules, oracle=rig.oracle is not None)
     if problem or rig.oracle is None:
         return problem
     found = await rig.oracle.judged(outcomes[1], outcomes[0], variation="", harmless=True)
@@ -414,7 +414,7 @@ class _Rack:
 
 def _printed(rig: TortureSetup, outcome: TrialResult) -> str:
     """Return the end of what the command printed, both outputs."""
-    texts = (rig.manners.text(each).strip() for each in (outcome.stdout, outcome.stderr))
+    texts = (rig.output_rules.text(each).strip() for each in (outcome.stdout, outcome.stderr))
     return "\n".join(_ending(text) for text in texts if text)
 
 

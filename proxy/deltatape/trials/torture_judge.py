@@ -147,11 +147,11 @@ class BaselineRuns:
         seconds: of the slowest.
     """
 
-    def __init__(self, outcomes: Sequence[TrialResult], manners: OutputRules) -> None:
+    def __init__(self, outcomes: Sequence[TrialResult], output_rules: OutputRules) -> None:
         self.first = outcomes[0]
         self.seconds = max(outcome.seconds for outcome in outcomes)
-        self._manners = manners
-        printed = (manners.text(text) for one in outcomes for text in (one.stdout, one.stderr))
+        self._manners = output_rules
+        printed = (output_rules.text(text) for one in outcomes for text in (one.stdout, one.stderr))
         self._known = BaselineKnowledge((*printed, *_said(self.first)))
 
     def difference(self, outcome: TrialResult) -> str:
@@ -230,12 +230,14 @@ def unended(outcome: TrialResult) -> VariationVerdict | None:
     return None
 
 
-def standing_problem(outcomes: Sequence[TrialResult], manners: OutputRules, *, oracle: bool) -> str:
+def standing_problem(
+    outcomes: Sequence[TrialResult], output_rules: OutputRules, *, oracle: bool
+) -> str:
     """Return why the unchanged tapes cannot serve as a baseline; "" if they can.
 
     Args:
         outcomes: of equal runs.
-        manners: how outputs are to be read.
+        output_rules: how outputs are to be read.
         oracle: whether the user's own decides on exit codes, outputs and requests.
     """
     first = outcomes[0]
@@ -258,7 +260,9 @@ def standing_problem(outcomes: Sequence[TrialResult], manners: OutputRules, *, o
             f"the command did not request {excerpt(left)}; if that is correct, name only the"
             " exchanges that it requests, as TAPE#N"
         )
-    differs = next(filter(None, map(BaselineRuns(outcomes, manners).difference, outcomes[1:])), "")
+    differs = next(
+        filter(None, map(BaselineRuns(outcomes, output_rules).difference, outcomes[1:])), ""
+    )
     if differs:
         return (
             f"two runs with the unchanged tapes differ: {differs}; use --ignore PATTERN for output"

@@ -58,7 +58,7 @@ class SharedRunOptions:
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Set in the environment, after all others."""
-    heard: Callable[[ParsedRequestHead], None] = lambda _: None
+    on_request: Callable[[ParsedRequestHead], None] = lambda _: None
     """Gets the head of each request."""
 
 
@@ -73,7 +73,7 @@ async def attempt(
     folder: Path,
     deadline_s: float,
     *,
-    company: SharedRunOptions = ALONE,
+    shared: SharedRunOptions = ALONE,
 ) -> TrialResult:
     """Run `command` once against a player of `exchanges`; several may run at once.
 
@@ -84,18 +84,18 @@ async def attempt(
         environ: the user's own environment; see `replay_environment`.
         folder: where the command is started.
         deadline_s: how many seconds it may take.
-        company: what other runs have, too.
+        shared: options of all runs.
 
     Raises:
         UsageError: the command cannot be started; `exit_code` is 126 or 127, as of env(1).
     """
     secrets = known_secrets(environ, read_dotenv(folder, environ))
     player = _Player(exchanges, _ignore, replace(playing, secrets=secrets))
-    player.heard = company.heard
+    player.on_request = shared.on_request
     await player.start(ANY_PORT)
     try:
         environment = replay_environment(player.listener.url, environ, folder, exchanges)
-        run = await _start(command, {**environment, **company.variables}, folder)
+        run = await _start(command, {**environment, **shared.variables}, folder)
         try:
             await run.wait(deadline_s)
         finally:
@@ -109,10 +109,10 @@ async def attempt(
 class _Player(Player):
     """A player that passes its requests on to a listener."""
 
-    heard: Callable[[ParsedRequestHead], None]
+    on_request: Callable[[ParsedRequestHead], None]
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
-        self.heard(head)
+        self.on_request(head)
         return super().refused(head)
 
 

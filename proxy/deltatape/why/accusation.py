@@ -200,7 +200,7 @@ def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
     if any(each.code == "C004" for each in case.about_reply):
         return None  # a result is sent back: the call was read, and its message left out
     if link is not None:
-        return link.heard if findings_of(link) else None
+        return link.repeated_calls if findings_of(link) else None
     # An app that ended by an exception may have had the calls.
     silent = any(each.code == "D003" and not each.excluded for each in case.about_reply)
     return () if silent or case.gone_on is not None else None

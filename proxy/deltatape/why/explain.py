@@ -162,7 +162,7 @@ def _tried(analysis: Analysis) -> tuple[ClientTrial, ...]:
 
 
 def _delivered(analysis: Analysis) -> DeliveredResponse:
-    return delivered(analysis.exchange, analysis.stream, analysis.reply, analysis.asked)
+    return delivered(analysis.exchange, analysis.stream, analysis.reply, analysis.request)
 
 
 def _again(
@@ -200,7 +200,7 @@ def _told(
 
 
 def _promise(analysis: Analysis) -> RequestPromise:
-    asked = analysis.asked
+    asked = analysis.request
     return RequestPromise(
         known=asked.known,
         target=f"{analysis.exchange.request.method} {analysis.exchange.request.path}",
@@ -233,21 +233,23 @@ def _arrival(analysis: Analysis) -> Arrival:
 
 
 def _repetition(read_back: ReadBack, later: Analysis) -> ReplyRepetition:
-    heard = {pair.said.index: pair for pair in read_back.pairs}
+    heard = {pair.delivered.index: pair for pair in read_back.pairs}
     calls = []
     for said in read_back.reply.calls:
         pair = heard.get(said.index)
         same = pair is not None and (
-            same_name(said, pair.heard)
-            and same_id(said, pair.heard)
-            and first_difference(said, pair.heard) is None
+            same_name(said, pair.repetition)
+            and same_id(said, pair.repetition)
+            and first_difference(said, pair.repetition) is None
         )
         calls.append(
-            RepeatedCallPair(index=said.index, heard=pair.heard if pair else None, differs=not same)
+            RepeatedCallPair(
+                index=said.index, repetition=pair.repetition if pair else None, differs=not same
+            )
         )
     results = tuple(
         (message.call_id, message.text)
-        for message in later.asked.history
+        for message in later.request.history
         if message.call_id and message.call_id in read_back.answered
     )
     return ReplyRepetition(
@@ -348,11 +350,11 @@ def _by_app(
 
 
 def _repeats(each: RepeatedCallPair) -> str:
-    if each.heard is None:
+    if each.repetition is None:
         return f"does not repeat call {each.index}"
     how = "differently" if each.differs else "as delivered"
-    arguments = each.heard.arguments or "(no arguments)"
-    return f"repeats call {each.index} {how}: {each.heard.name or 'no name'} {arguments}"
+    arguments = each.repetition.arguments or "(no arguments)"
+    return f"repeats call {each.index} {how}: {each.repetition.name or 'no name'} {arguments}"
 
 
 _IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")

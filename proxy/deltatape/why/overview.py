@@ -49,7 +49,7 @@ def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Ta
         analysis = analyse(exchange, settings.app)
         own = check_analysis(analysis, settings)
         seen.append((exchange.number, digest_analysis(analysis, settings), own))
-        model = analysis.asked.model or analysis.reply.model
+        model = analysis.request.model or analysis.reply.model
         models |= {model: None} if model else {}
         app = app_of(header(exchange.request.headers, "user-agent") or b"")
         apps |= {app: None} if app else {}

@@ -122,7 +122,7 @@ class ExchangeSurvey:
             and not link.lost
             and link.reply.exchange != number
             and link.reply.tap is Tap.PROVIDER
-            and all(pair.said.arguments == pair.heard.arguments for pair in link.pairs)
+            and all(pair.delivered.arguments == pair.repetition.arguments for pair in link.pairs)
         )
         return tuple(islice(found, _LOOKED_AT))
 

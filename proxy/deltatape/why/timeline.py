@@ -129,7 +129,7 @@ def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
     exchange = analysis.exchange
     number, head, sent = exchange.number, exchange.response, exchange.sent
     start_ns = exchange.request.t_ns
-    yield _entry(number, start_ns, EventSource.APP, asks(analysis.asked, exchange))
+    yield _entry(number, start_ns, EventSource.APP, asks(analysis.request, exchange))
     if sent and sent.t_ns - start_ns >= _SLOW_NS:
         yield _entry(number, sent.t_ns, EventSource.RECORDER, _way(sent, start_ns))
     if head:

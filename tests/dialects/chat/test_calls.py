@@ -369,6 +369,6 @@ def test_the_offered_tools_decide_whether_pieces_are_one_name(
     name: str,
     code: str,
 ) -> None:
-    naming = merge_name(old, new, begun=begun, asked=asked(*tools) if tools else NOTHING_ASKED)
+    naming = merge_name(old, new, begun=begun, request=asked(*tools) if tools else NOTHING_ASKED)
     assert (naming.name, naming.code) == (name, code)
     assert repr(new) in naming.detail

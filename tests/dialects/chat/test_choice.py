@@ -83,8 +83,8 @@ def test_empty_arguments_are_truncated_if_nothing_ended_the_call(done: bool) -> 
     assert status(FINISH, done=done) is CallStatus.EMPTY_SUSPECT
     assert status(choice({}, "length"), done=done) is CallStatus.TRUNCATED
     assert status(choice({}, "content_filter"), done=done) is CallStatus.TRUNCATED
-    bare = CallStatus.EMPTY_SUSPECT if done else CallStatus.TRUNCATED
-    assert status(done=done) is bare
+    unquoted = CallStatus.EMPTY_SUSPECT if done else CallStatus.TRUNCATED
+    assert status(done=done) is unquoted
     assert status({"error": "overloaded"}, done=done) is CallStatus.TRUNCATED
 
 

@@ -15,13 +15,13 @@ def event(data: str) -> Event:
 
 def read(data: str) -> ChatDelta:
     entry = read_entry(json.loads(data), event(data))
-    return entry.read_bare(WholeString(data)) if entry.bare else entry
+    return entry.read_unquoted(WholeString(data)) if entry.unquoted else entry
 
 
 def test_an_entry_is_read_into_plain_values() -> None:
     entry = read('{"index":2,"id":"c1","function":{"name":"get","arguments":"{"}}')
     assert (entry.wire_index, entry.id, entry.name, entry.text) == (2, "c1", "get", "{")
-    assert (entry.kind, entry.bare, entry.odd) == (CallKind.FUNCTION, (), ())
+    assert (entry.kind, entry.unquoted, entry.unexpected) == (CallKind.FUNCTION, (), ())
     assert not entry.says_nothing
 
 
@@ -39,7 +39,7 @@ def test_an_entry_is_read_into_plain_values() -> None:
 def test_absent_values_have_many_spellings(data: str) -> None:
     entry = read(data)
     assert entry.says_nothing
-    assert (entry.id, entry.name, entry.text, entry.odd) == ("", "", "", ())
+    assert (entry.id, entry.name, entry.text, entry.unexpected) == ("", "", "", ())
 
 
 def test_a_custom_tool_has_input_instead_of_arguments() -> None:
@@ -52,18 +52,18 @@ def test_a_custom_tool_has_input_instead_of_arguments() -> None:
 @pytest.mark.parametrize("source", ['{ "a" : 1.0 }', "[]", "10", "false"])
 def test_arguments_that_are_no_string_keep_their_exact_source(source: str) -> None:
     entry = read('{"function": {"arguments": ' + source + ' , "name":"get"}}')
-    assert (entry.text, entry.bare) == (source, ("function", "arguments"))
+    assert (entry.text, entry.unquoted) == (source, ("function", "arguments"))
 
 
 def test_unexpected_shapes_are_told_and_otherwise_absent() -> None:
     entry = read('{"index":"x","id":5,"function":[1]}')
-    assert entry.odd == ("function is no object", "id is no string", "index is no number")
+    assert entry.unexpected == ("function is no object", "id is no string", "index is no number")
     assert (entry.wire_index, entry.says_nothing) == (None, True)
-    assert read('{"function":{"name":1}}').odd == ("name is no string",)
+    assert read('{"function":{"name":1}}').unexpected == ("name is no string",)
 
 
 def test_a_legacy_call_has_no_index_and_no_id() -> None:
     data = '{"name":"get","arguments":{"a": 1}}'
-    entry = read_legacy(json.loads(data), event(data)).read_bare(WholeString(data))
+    entry = read_legacy(json.loads(data), event(data)).read_unquoted(WholeString(data))
     assert (entry.kind, entry.wire_index, entry.id) == (CallKind.LEGACY, None, "")
-    assert (entry.name, entry.text, entry.bare) == ("get", '{"a": 1}', ("arguments",))
+    assert (entry.name, entry.text, entry.unquoted) == ("get", '{"a": 1}', ("arguments",))

@@ -69,9 +69,9 @@ class ContentBlock:
 class Blocks:
     """Applies events to the blocks of the message `choice`."""
 
-    def __init__(self, choice: ChoiceDraft, alike: DeltaFastPath) -> None:
+    def __init__(self, choice: ChoiceDraft, fast_path: DeltaFastPath) -> None:
         self._choice = choice
-        self._alike = alike
+        self._fast_path = fast_path
         self._blocks: dict[int, ContentBlock] = {}
         self._all: list[ContentBlock] = []
         self._open: list[ContentBlock] = []
@@ -84,7 +84,7 @@ class Blocks:
         """Handle `content_block_start`."""
         found = as_object(frame.get("content_block"))
         if found is None:
-            self._choice.odd("content_block is no object", frame, event)
+            self._choice.note_unexpected("content_block is no object", frame, event)
             return
         index = self._index(frame, event)
         if index is None:
@@ -92,7 +92,7 @@ class Blocks:
         known = self._blocks.get(index)
         if known is not None and _is_same(known, found):
             if known.streamed:
-                self._choice.odd(f"block {index} starts again", frame, event)
+                self._choice.note_unexpected(f"block {index} starts again", frame, event)
             known.streamed, known.stopped = True, False
             return
         block = self._begin(index, found, event, streamed=True)
@@ -105,7 +105,7 @@ class Blocks:
         """Handle `content_block_delta`; ignore unknown delta types."""
         delta = frame.get("delta")
         if not isinstance(delta, dict):
-            self._choice.odd("delta is no object", frame, event)
+            self._choice.note_unexpected("delta is no object", frame, event)
             return
         kind = delta.get("type")
         if kind == _JSON:
@@ -122,9 +122,9 @@ class Blocks:
                 order = self._expect(frame, field, event)
                 self._choice.say(channel, text, event, order)
                 say = partial(self._choice.say_more, channel, order=order)
-                self._alike.learn(event, frame, say, field)
+                self._fast_path.learn(event, frame, say, field)
             elif text is not None:
-                self._choice.odd(f"{field} is no string", frame, event)
+                self._choice.note_unexpected(f"{field} is no string", frame, event)
 
     def _sign(self, frame: Mapping[str, object], delta: Mapping[str, object]) -> None:
         index = get_index(frame, "index")
@@ -137,10 +137,12 @@ class Blocks:
         index = self._index(frame, event)
         block = _newest(self._open) if index is None else self._blocks.get(index)
         if block is None:
-            self._choice.odd(f"a stop of block {index}, which did not start", frame, event)
+            self._choice.note_unexpected(
+                f"a stop of block {index}, which did not start", frame, event
+            )
             return
         if block.stopped:
-            self._choice.odd(f"block {index} stops again", frame, event)
+            self._choice.note_unexpected(f"block {index} stops again", frame, event)
         block.stopped = True
         if block.call is not None:
             block.call.ended = event
@@ -151,7 +153,7 @@ class Blocks:
         for place, value in enumerate(content):
             found = as_object(value)
             if found is None:
-                self._choice.odd("a content block is no object", value, event)
+                self._choice.note_unexpected("a content block is no object", value, event)
                 continue
             block = self._begin(place, found, event, streamed=False)
             block.stopped = True
@@ -173,7 +175,7 @@ class Blocks:
         for index, block in self._blocks.items():
             if terminated and not block.stopped:
                 detail = f"block {index} has no content_block_stop"
-                self._choice.odd(detail, detail, block.started)
+                self._choice.note_unexpected(detail, detail, block.started)
         lowest = min(self._blocks, default=0)
         if lowest and self._blocks[lowest].streamed:
             detail = f"the lowest index of a content block is {lowest}"
@@ -208,7 +210,7 @@ class Blocks:
     ) -> None:
         detail = f"the index {index} is used for another block"
         if block.call is None:
-            self._choice.odd(detail, frame, event)
+            self._choice.note_unexpected(detail, frame, event)
         else:
             block.call.note("", "T012", detail, frame, event)
 
@@ -233,12 +235,16 @@ class Blocks:
         found = None if index is None else self._blocks.get(index)
         if found is None:
             if index is not None:
-                self._choice.odd(f"a delta for block {index}, which did not start", frame, event)
+                self._choice.note_unexpected(
+                    f"a delta for block {index}, which did not start", frame, event
+                )
             return self._all[-1].started.number if self._all else 0
         if found.kind != kind:
-            self._choice.odd(f"a delta of {kind} for a block of {found.kind!r}", frame, event)
+            self._choice.note_unexpected(
+                f"a delta of {kind} for a block of {found.kind!r}", frame, event
+            )
         elif found.stopped:
-            self._choice.odd(f"a delta for block {index} after its stop", frame, event)
+            self._choice.note_unexpected(f"a delta for block {index} after its stop", frame, event)
         return found.started.number
 
     def _add_input(
@@ -251,7 +257,7 @@ class Blocks:
         if call is None:
             call = self._find(frame, event)
         elif isinstance(text, str):
-            self._alike.learn(event, frame, call.add_all, "partial_json")
+            self._fast_path.learn(event, frame, call.add_all, "partial_json")
         if isinstance(text, str):
             call.add(text, event)
         elif text is not None:
@@ -273,7 +279,7 @@ class Blocks:
             return block.call
         if index is not None:
             what = "did not start" if block is None else "is no call"
-            self._choice.odd(f"arguments for block {index}, which {what}", frame, event)
+            self._choice.note_unexpected(f"arguments for block {index}, which {what}", frame, event)
         last = _newest(self._open_calls)
         if last is None:
             last = ContentBlock(_USE, "", event, streamed=True)

@@ -78,11 +78,11 @@ def is_error(frame: Mapping[str, object]) -> bool:
 class MessageReducer:
     """Rebuilds a message. See `Reducer`."""
 
-    def __init__(self, name: str, asked: RequestSummary) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
+    def __init__(self, name: str, request: RequestSummary) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, request, POLICY)
         self._choice = self._reply.choice()
-        self.alike = DeltaFastPath()
-        self._blocks = Blocks(self._choice, self.alike)
+        self.fast_path = DeltaFastPath()
+        self._blocks = Blocks(self._choice, self.fast_path)
         self._ended: list[Blocks] = []
         """The blocks of messages that came to their end before another one began."""
         self._id: str | None = None
@@ -123,20 +123,20 @@ class MessageReducer:
         """Return the type of `frame`, which does not name it."""
         if frame.get("error"):
             return "error"
-        self._reply.odd("an object without a type", frame, event)
+        self._reply.note_unexpected("an object without a type", frame, event)
         return event.type if event.type in STREAMED else ""
 
     def _take_start(self, frame: Mapping[str, object], event: Event) -> None:
         message = get_object(frame, "message")
         if message is None:
-            self._reply.odd("message is no object", frame, event)
+            self._reply.note_unexpected("message is no object", frame, event)
             message = {}
         identifier = get_str(message, "id") or ""
         if self._id is not None:
             if self._reply.terminal is not None:
                 self._follow(frame, event)
             elif identifier in ("", self._id) or not self._id:
-                self._reply.odd("message_start comes again", frame, event)
+                self._reply.note_unexpected("message_start comes again", frame, event)
                 return
             else:
                 self._restart(identifier, frame, event)
@@ -145,9 +145,9 @@ class MessageReducer:
 
     def _follow(self, frame: Mapping[str, object], event: Event) -> None:
         """Start another message after a complete one."""
-        self._reply.odd("another message follows message_stop", frame, event)
+        self._reply.note_unexpected("another message follows message_stop", frame, event)
         self._ended.append(self._blocks)
-        self._blocks = Blocks(self._choice, self.alike)
+        self._blocks = Blocks(self._choice, self.fast_path)
         self._reply.terminal = None
 
     def _restart(self, identifier: str, frame: Mapping[str, object], event: Event) -> None:
@@ -156,9 +156,9 @@ class MessageReducer:
             f"the message {identifier!r} begins inside the message {self._id!r}, of which nothing"
             " is part of the answer"
         )
-        self._reply.odd(detail, frame, event)
+        self._reply.note_unexpected(detail, frame, event)
         self._choice = self._reply.restart()
-        self._blocks = Blocks(self._choice, self.alike)
+        self._blocks = Blocks(self._choice, self.fast_path)
         self._ended = []
         self._reply.model = self._reply.usage = None
         self._usage = {}
@@ -197,21 +197,21 @@ class MessageReducer:
         """Note content after the end; clients take it nevertheless."""
         if self._id is None:
             self._id = ""
-            self._reply.odd("content without message_start", frame, event)
+            self._reply.note_unexpected("content without message_start", frame, event)
         if self._reply.terminal is not None:
-            self._reply.odd("content after message_stop", frame, event)
+            self._reply.note_unexpected("content after message_stop", frame, event)
 
     def _take_delta(self, frame: Mapping[str, object], event: Event) -> None:
         delta = get_object(frame, "delta")
         if delta is None:
-            self._reply.odd("delta is no object", frame, event)
+            self._reply.note_unexpected("delta is no object", frame, event)
         else:
             self._take_reason(delta, event)
         self._take_usage(frame)
 
     def _take_stop(self, frame: Mapping[str, object], event: Event) -> None:
         if self._reply.terminal is not None:
-            self._reply.odd("message_stop comes again", frame, event)
+            self._reply.note_unexpected("message_stop comes again", frame, event)
             return
         self._reply.terminal = event
 
@@ -225,7 +225,7 @@ class MessageReducer:
         if reason is None:
             return
         if not isinstance(reason, str) or not reason:
-            self._choice.odd("stop_reason is no word", holder, event)
+            self._choice.note_unexpected("stop_reason is no word", holder, event)
             return
         details = get_object(holder, "stop_details") or {}
         self._choice.finish(reason, event, get_str(details, "category"))

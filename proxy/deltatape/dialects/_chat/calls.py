@@ -29,9 +29,9 @@ _LEGACY, _CUSTOM = CallKind.LEGACY, CallKind.CUSTOM
 class ChoiceCalls:
     """Applies entries to the calls of `choice`."""
 
-    def __init__(self, choice: ChoiceDraft, asked: RequestSummary) -> None:
+    def __init__(self, choice: ChoiceDraft, request: RequestSummary) -> None:
         self._choice = choice
-        self._asked = asked
+        self._request = request
         self._newest: dict[int, CallDraft] = {}
         self._by_id: dict[str, CallDraft] = {}
         self._last: CallDraft | None = None
@@ -136,7 +136,7 @@ class ChoiceCalls:
         return draft
 
     def _merge(self, draft: CallDraft, entry: ChatDelta, *, opening: bool) -> None:
-        for phrase in entry.odd:
+        for phrase in entry.unexpected:
             draft.note(phrase, "S006", f"in a tool call, {phrase}", entry.value, entry.event)
         if entry.kind is _CUSTOM and not draft.fragments:
             draft.kind = CallKind.CUSTOM
@@ -146,7 +146,7 @@ class ChoiceCalls:
                 draft.name = entry.name
             else:
                 self._merge_name(draft, entry)
-        if entry.bare:
+        if entry.unquoted:
             detail = "the arguments are JSON instead of a string with JSON in it"
             draft.note("bare", "T006", detail, entry.value, entry.event)
         draft.add(entry.text, entry.event)
@@ -165,7 +165,9 @@ class ChoiceCalls:
             self._by_id.setdefault(entry.id, draft)
 
     def _merge_name(self, draft: CallDraft, entry: ChatDelta) -> None:
-        naming = merge_name(draft.name, entry.name, begun=bool(draft.fragments), asked=self._asked)
+        naming = merge_name(
+            draft.name, entry.name, begun=bool(draft.fragments), request=self._request
+        )
         draft.name = naming.name
         draft.note("name", naming.code, naming.detail, entry.value, entry.event)
 
@@ -257,14 +259,14 @@ class NameReading(NamedTuple):
     detail: str
 
 
-def merge_name(old: str, new: str, *, begun: bool, asked: RequestSummary) -> NameReading:
+def merge_name(old: str, new: str, *, begun: bool, request: RequestSummary) -> NameReading:
     """Merge the name `old` of a call with the name `new` of a later entry.
 
     Args:
         old: "" if the call has no name yet.
         new: never empty.
         begun: whether argument bytes have arrived: then a name is final.
-        asked: the offered tools decide whether two pieces are one name.
+        request: the offered tools decide whether two pieces are one name.
     """
     if not old:
         return NameReading(new, "T021", f"the name {new!r} comes later than the call")
@@ -272,6 +274,6 @@ def merge_name(old: str, new: str, *, begun: bool, asked: RequestSummary) -> Nam
         return NameReading(old, "T009", f"the name {new!r} is sent again")
     if begun or len(old) > _NAME_LIMIT:
         return NameReading(old, "T021", f"the name {old!r} changes to {new!r} when it is final")
-    if asked.tool(old + new) is None and (asked.tool(new) is not None or new.startswith(old)):
+    if request.tool(old + new) is None and (request.tool(new) is not None or new.startswith(old)):
         return NameReading(new, "T021", f"the name {old!r} is replaced by {new!r}")
     return NameReading(old + new, "T021", f"the name comes in pieces: {old!r} and {new!r}")

@@ -76,9 +76,9 @@ class JsonSources:
 class ChatChoice:
     """Reads the `choices[i]` objects of one index, streamed (`delta`) or whole (`message`)."""
 
-    def __init__(self, draft: ChoiceDraft, asked: RequestSummary, sources: JsonSources) -> None:
+    def __init__(self, draft: ChoiceDraft, request: RequestSummary, sources: JsonSources) -> None:
         self._draft = draft
-        self._calls = ChoiceCalls(draft, asked)
+        self._calls = ChoiceCalls(draft, request)
         self._sources = sources
         self._deltas = 0
         self._deltas_after_finish = 0
@@ -146,7 +146,7 @@ class ChatChoice:
     ) -> Mapping[str, object] | None:
         found = as_object(holder.get(key))
         if found is None and holder.get(key) is not None:
-            self._draft.odd(f"{key} is no object", holder, event)
+            self._draft.note_unexpected(f"{key} is no object", holder, event)
         return found
 
     def _take_body(self, body: Mapping[str, object], event: Event, place: BodyPlace) -> bool:
@@ -184,13 +184,15 @@ class ChatChoice:
             return content != ""
         parts = as_array(content)
         if parts is None:
-            self._draft.odd("content is neither text nor a list of parts", content, event)
+            self._draft.note_unexpected(
+                "content is neither text nor a list of parts", content, event
+            )
             return False
         said = False
         for value in parts:
             part = as_object(value)
             if part is None:
-                self._draft.odd("a part of content is no object", content, event)
+                self._draft.note_unexpected("a part of content is no object", content, event)
                 continue
             for field, channel in _PARTS.items():
                 said |= self._say(channel, _text_in(part.get(field)), event)
@@ -199,17 +201,17 @@ class ChatChoice:
     def _take_calls(self, value: object, event: Event, place: BodyPlace) -> bool:
         entries = as_array(value)
         if entries is None:
-            self._draft.odd("tool_calls is no list", value, event)
+            self._draft.note_unexpected("tool_calls is no list", value, event)
             return False
         take = self._calls.take_delta if place[1] == DELTA else self._calls.take_whole
         for position, one in enumerate(entries):
             found = as_object(one)
             if found is None:
-                self._draft.odd("an entry of tool_calls is no object", value, event)
+                self._draft.note_unexpected("an entry of tool_calls is no object", value, event)
                 continue
             entry = read_entry(found, event)
-            if entry.bare:
-                entry = entry.read_bare(self._sources.call(event, place, position))
+            if entry.unquoted:
+                entry = entry.read_unquoted(self._sources.call(event, place, position))
             take(entry)
             signature = signature_of(found)
             if signature:
@@ -221,15 +223,17 @@ class ChatChoice:
         if value is None:
             return False
         entry = read_legacy(value, event)
-        if entry.bare:
-            entry = entry.read_bare(MemberValue(self._sources.body(event, place), "function_call"))
+        if entry.unquoted:
+            entry = entry.read_unquoted(
+                MemberValue(self._sources.body(event, place), "function_call")
+            )
         self._calls.take_delta(entry)
         return True
 
     def _take_finish(self, reason: object, event: Event) -> None:
         if not isinstance(reason, str) or not reason:
             phrase = 'finish_reason is ""' if reason == "" else "finish_reason is no string"
-            self._draft.odd(phrase, {"finish_reason": reason}, event)
+            self._draft.note_unexpected(phrase, {"finish_reason": reason}, event)
             return
         if reason == self._draft.finish_reason and self._finish_repeated is None:
             self._finish_repeated = event

@@ -29,9 +29,9 @@ class ChatDelta(NamedTuple):
     kind: CallKind
     text: str
     """The piece of the arguments."""
-    bare: tuple[str, ...]
+    unquoted: tuple[str, ...]
     """The keys that lead to arguments that came as JSON instead of a string; mostly none."""
-    odd: tuple[str, ...]
+    unexpected: tuple[str, ...]
     """What has an unexpected shape, one phrase each."""
 
     @property
@@ -39,9 +39,9 @@ class ChatDelta(NamedTuple):
         """Whether the entry neither names nor extends a call."""
         return not (self.text or self.id or self.name)
 
-    def read_bare(self, source: JsonSource) -> "ChatDelta":
+    def read_unquoted(self, source: JsonSource) -> "ChatDelta":
         """Return the entry at `source` with the exact source of arguments that are not a string."""
-        for key in self.bare:
+        for key in self.unquoted:
             source = MemberValue(source, key)
         return self._replace(text=source.text)
 
@@ -49,24 +49,26 @@ class ChatDelta(NamedTuple):
 def read_entry(value: Mapping[str, object], event: Event) -> ChatDelta:
     """Read the entry `value` of `tool_calls` in the data of `event`.
 
-    See `ChatDelta.read_bare`: few entries have such, and only those need to know where they stand.
+    See `ChatDelta.read_unquoted`: only such entries need their position.
     """
     kind, key, field = _FUNCTION, "function", "arguments"
     body = get_object(value, key)
     if not body and get_object(value, "custom"):
         kind, key, field = CallKind.CUSTOM, "custom", "input"
         body = get_object(value, key)
-    name, text, bare, odd = _NO_BODY if body is None else _read_body(body, field)
+    name, text, unquoted, unexpected = _NO_BODY if body is None else _read_body(body, field)
     index = get_index(value, "index")
     identifier = value.get("id")
     if body is None or index is None or not (identifier is None or isinstance(identifier, str)):
-        odd = (*_odd_shapes(value, key, index), *odd)
+        unexpected = (*_unexpected_shapes(value, key, index), *unexpected)
         identifier = get_str(value, "id")
     if identifier is None or identifier == "null":
         identifier = ""
-    if bare:
-        bare = (key, *bare)
-    return _new(ChatDelta, (event, value, index, identifier, name, kind, text, bare, odd))
+    if unquoted:
+        unquoted = (key, *unquoted)
+    return _new(
+        ChatDelta, (event, value, index, identifier, name, kind, text, unquoted, unexpected)
+    )
 
 
 def signature_of(value: Mapping[str, object]) -> str:
@@ -81,35 +83,35 @@ def signature_of(value: Mapping[str, object]) -> str:
 
 def read_legacy(value: Mapping[str, object], event: Event) -> ChatDelta:
     """Read the `function_call` object `value` in the data of `event`. See `read_entry`."""
-    name, text, bare, odd = _read_body(value, "arguments")
-    return ChatDelta(event, value, None, "", name, CallKind.LEGACY, text, bare, odd)
+    name, text, unquoted, unexpected = _read_body(value, "arguments")
+    return ChatDelta(event, value, None, "", name, CallKind.LEGACY, text, unquoted, unexpected)
 
 
 _Body: TypeAlias = tuple[str, str, tuple[str, ...], tuple[str, ...]]
-"""Name and text, and then `bare` and `odd` as in `ChatDelta`."""
+"""Name and text, and then `unquoted` and `unexpected` as in `ChatDelta`."""
 _NO_BODY: _Body = ("", "", (), ())
 
 
 def _read_body(body: Mapping[str, object], field: str) -> _Body:
     """Read `body`, whose arguments are in `field`."""
-    odd: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
     name = body.get("name")
     if name is None:
         name = ""
     elif not isinstance(name, str):
-        name, odd = "", ("name is no string",)
+        name, unexpected = "", ("name is no string",)
     arguments = body.get(field)
     if isinstance(arguments, str):
-        return name, arguments, (), odd
-    return name, "", () if arguments is None else (field,), odd
+        return name, arguments, (), unexpected
+    return name, "", () if arguments is None else (field,), unexpected
 
 
-def _odd_shapes(value: Mapping[str, object], key: str, index: int | None) -> list[str]:
-    odd = []
+def _unexpected_shapes(value: Mapping[str, object], key: str, index: int | None) -> list[str]:
+    unexpected = []
     if value.get(key) is not None and get_object(value, key) is None:
-        odd.append(f"{key} is no object")
+        unexpected.append(f"{key} is no object")
     if value.get("id") is not None and get_str(value, "id") is None:
-        odd.append("id is no string")
+        unexpected.append("id is no string")
     if value.get("index") is not None and index is None:
-        odd.append("index is no number")
-    return odd
+        unexpected.append("index is no number")
+    return unexpected

@@ -26,12 +26,12 @@ POLICY = DialectPolicy(abnormal=frozenset({"length", "content_filter", "error"})
 class ChatReducer:
     """Rebuilds a chat completion. See `Reducer`."""
 
-    def __init__(self, name: str, asked: RequestSummary, policy: DialectPolicy = POLICY) -> None:
-        self._asked = asked
-        self._reply = ReplyDraft(name, TERMINATOR, asked, policy)
+    def __init__(self, name: str, request: RequestSummary, policy: DialectPolicy = POLICY) -> None:
+        self._request = request
+        self._reply = ReplyDraft(name, TERMINATOR, request, policy)
         self._choices: dict[int, ChatChoice] = {}
         self._sources = JsonSources()
-        self.alike = DeltaFastPath()
+        self.fast_path = DeltaFastPath()
         self._done = False
         self._id = ""
 
@@ -66,7 +66,7 @@ class ChatReducer:
         if not isinstance(found, str) or not found:
             return
         if self._id:
-            self._reply.odd("the id of the answer changes", found, event)
+            self._reply.note_unexpected("the id of the answer changes", found, event)
         self._id = found
 
     def finish(self, *, cut: bool) -> Reply:
@@ -89,7 +89,7 @@ class ChatReducer:
             return
         for place, choice in enumerate(choices):
             if not isinstance(choice, dict):
-                self._reply.odd("a choice is no object", chunk, event)
+                self._reply.note_unexpected("a choice is no object", chunk, event)
                 continue
             index = choice.get("index")
             found = self._choices.get(index) if type(index) is int else None
@@ -98,7 +98,7 @@ class ChatReducer:
             found.take(choice, event, place)
             if "error" in choice or choice.get("finish_reason") == "error":
                 self._take_failure(choice, event)
-            elif len(choices) == 1 and self.alike.learns and not may_fail(chunk, event):
+            elif len(choices) == 1 and self.fast_path.learns and not may_fail(chunk, event):
                 self._learn(chunk, choice, event, found)
 
     def _note_late(self, choices: Sequence[object], chunk: Frame, event: Event) -> None:
@@ -108,20 +108,22 @@ class ChatReducer:
             detail = "a call comes after [DONE]; it is not part of the answer"
             self._reply.notes.once("late", "S010", detail, chunk, event)
         else:
-            self._reply.odd("choices after [DONE]; they are not part of the answer", chunk, event)
+            self._reply.note_unexpected(
+                "choices after [DONE]; they are not part of the answer", chunk, event
+            )
 
     def _learn(self, chunk: Frame, choice: Frame, event: Event, found: ChatChoice) -> None:
         """Prepare the fast path if a chunk did nothing but add text."""
         said = found.said_only(choice)
         if said is not None:
             key, say = said
-            self.alike.learn(event, chunk, say, key)
+            self.fast_path.learn(event, chunk, say, key)
 
     def _take_none(self, chunk: Mapping[str, object], event: Event) -> None:
         if chunk.get("choices") is not None:
-            self._reply.odd("choices is no list", chunk, event)
+            self._reply.note_unexpected("choices is no list", chunk, event)
         elif self._reply.error is None and "usage" not in chunk:
-            self._reply.odd("an object without choices", chunk, event)
+            self._reply.note_unexpected("an object without choices", chunk, event)
 
     def _choice(self, choice: Mapping[str, object], place: int) -> ChatChoice:
         """Return the choice of an element of `choices`."""
@@ -130,7 +132,7 @@ class ChatReducer:
             index = place
         found = self._choices.get(index)
         if found is None:
-            found = ChatChoice(self._reply.choice(index), self._asked, self._sources)
+            found = ChatChoice(self._reply.choice(index), self._request, self._sources)
             self._choices[index] = found
         return found
 

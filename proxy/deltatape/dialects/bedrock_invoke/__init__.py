@@ -49,5 +49,5 @@ class BedrockInvoke:
     def read_request(self, body: bytes, path: str) -> RequestSummary:
         return read_request(body, path)
 
-    def reducer(self, asked: RequestSummary) -> InvokeReducer:
-        return InvokeReducer(self.name, asked)
+    def reducer(self, request: RequestSummary) -> InvokeReducer:
+        return InvokeReducer(self.name, request)

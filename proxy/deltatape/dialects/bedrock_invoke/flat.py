@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
-from deltatape.dialects._delta_fast_path import NEVER_ALIKE
+from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._json import (
     Frame,
     as_array,
@@ -134,14 +134,14 @@ class FlatReducer:
 
     Args:
         name: the dialect.
-        asked: what the reply answers.
+        request: what the reply answers.
         shape: where the model keeps what it says; None if nobody knows.
     """
 
-    alike = NEVER_ALIKE
+    fast_path = NO_FAST_PATH
 
-    def __init__(self, name: str, asked: RequestSummary, shape: ModelShape | None) -> None:
-        self._reply = ReplyDraft(name, _TERMINATOR, asked, _POLICY)
+    def __init__(self, name: str, request: RequestSummary, shape: ModelShape | None) -> None:
+        self._reply = ReplyDraft(name, _TERMINATOR, request, _POLICY)
         self._shape = shape
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
@@ -162,7 +162,7 @@ class FlatReducer:
         for place, value in enumerate(get_array(frame, shape.results)):
             result = as_object(value)
             if result is None:
-                self._reply.odd("a result is no object", frame, event)
+                self._reply.note_unexpected("a result is no object", frame, event)
                 continue
             index = get_index(result, "index")
             choice = self._reply.choice(place if index is None else index)
@@ -181,7 +181,7 @@ class FlatReducer:
         if isinstance(text, str):
             choice.say(Channel.TEXT, text, event)
         elif text is not None:
-            choice.odd("the text is no string", result, event)
+            choice.note_unexpected("the text is no string", result, event)
         for key in shape.calls[:-1]:
             source = MemberValue(source, key)
         self._take_calls(
@@ -199,7 +199,7 @@ class FlatReducer:
         for place, value in enumerate(as_array(calls) or ()):
             entry = as_object(value)
             if entry is None:
-                choice.odd("a call is no object", calls, event)
+                choice.note_unexpected("a call is no object", calls, event)
                 continue
             inner, whole = get_object(entry, "function"), Element(elements, place)
             holder, where = (

@@ -21,8 +21,8 @@ def is_nova(frame: Frame) -> bool:
 class NovaReducer(TableReducer):
     """Rebuilds the reply of Nova. See `Reducer`."""
 
-    def __init__(self, name: str, asked: RequestSummary) -> None:
-        super().__init__(converse_table(name, members=True), asked)
+    def __init__(self, name: str, request: RequestSummary) -> None:
+        super().__init__(converse_table(name, members=True), request)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         draft = self._draft
@@ -34,7 +34,7 @@ class NovaReducer(TableReducer):
             if steps is None:
                 continue
             if not isinstance(inner, dict):
-                draft.reply.odd(f"{kind} is no object", frame, event)
+                draft.reply.note_unexpected(f"{kind} is no object", frame, event)
                 continue
             for step in steps:
                 step.take(draft, frame, event)

@@ -18,7 +18,7 @@ from deltatape.dialects._base import Reducer
 from deltatape.dialects._chat.reducer import ChatReducer
 from deltatape.dialects._chat.shape import is_chat
 from deltatape.dialects._cohere_v1 import is_v1, v1_table
-from deltatape.dialects._delta_fast_path import NEVER_ALIKE
+from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._json import Frame, as_object, get_object, get_str
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects.bedrock_invoke.flat import FlatReducer, shape_of
@@ -42,11 +42,11 @@ class InvokeReducer:
     Events are taken out of what carries them one by one: what the inner reducer learns is not used.
     """
 
-    alike = NEVER_ALIKE
+    fast_path = NO_FAST_PATH
 
-    def __init__(self, name: str, asked: RequestSummary) -> None:
+    def __init__(self, name: str, request: RequestSummary) -> None:
         self._name = name
-        self._asked = asked
+        self._request = request
         self._inner: Reducer | None = None
         self._waiting: list[Event] = []
         self._metrics: Mapping[str, object] | None = None
@@ -66,7 +66,7 @@ class InvokeReducer:
 
     def finish(self, *, cut: bool) -> Reply:
         if self._inner is None:
-            self._start(FlatReducer(self._name, self._asked, None))
+            self._start(FlatReducer(self._name, self._request, None))
         assert self._inner
         reply = self._inner.finish(cut=cut)
         if self._intervened:
@@ -81,15 +81,15 @@ class InvokeReducer:
         if frame is None:
             return
         if is_event(frame) or is_document(frame):
-            self._start(MessageReducer(self._name, self._asked))
+            self._start(MessageReducer(self._name, self._request))
         elif is_nova(frame):
-            self._start(NovaReducer(self._name, self._asked))
+            self._start(NovaReducer(self._name, self._request))
         elif is_v1(frame):
-            self._start(TableReducer(v1_table(self._name), self._asked))
+            self._start(TableReducer(v1_table(self._name), self._request))
         elif (shape := shape_of(frame)) is not None:
-            self._start(FlatReducer(self._name, self._asked, shape))
+            self._start(FlatReducer(self._name, self._request, shape))
         elif is_chat(frame):
-            self._start(ChatReducer(self._name, self._asked))
+            self._start(ChatReducer(self._name, self._request))
 
     def _start(self, inner: Reducer) -> None:
         self._inner = inner

@@ -12,7 +12,7 @@ from typing import ClassVar
 from deltatape.dialects._base import Hints
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
-from deltatape.dialects._delta_fast_path import NEVER_ALIKE
+from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._errors import bare_error
 from deltatape.dialects._json import Frame, as_object, get_object, get_str
 from deltatape.dialects._table import CallsByIndex, DialectTable, TableReducer, path
@@ -134,28 +134,28 @@ class Cohere:
         del path
         return read_request(body)
 
-    def reducer(self, asked: RequestSummary) -> "CohereReducer":
-        return CohereReducer(asked)
+    def reducer(self, request: RequestSummary) -> "CohereReducer":
+        return CohereReducer(request)
 
 
 class CohereReducer:
     """Rebuilds a reply of the version of its first event. See `Reducer`."""
 
-    alike = NEVER_ALIKE
+    fast_path = NO_FAST_PATH
 
-    def __init__(self, asked: RequestSummary) -> None:
-        self._asked = asked
+    def __init__(self, request: RequestSummary) -> None:
+        self._request = request
         self._inner: TableReducer | None = None
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         if self._inner is None:
             first = frame or as_object(parse(event.data).value)
             old = first is not None and is_v1(first)
-            self._inner = TableReducer(V1 if old else V2, self._asked)
+            self._inner = TableReducer(V1 if old else V2, self._request)
         self._inner.feed(event, frame)
 
     def finish(self, *, cut: bool) -> Reply:
-        inner = self._inner or TableReducer(V2, self._asked)
+        inner = self._inner or TableReducer(V2, self._request)
         return inner.finish(cut=cut)
 
 

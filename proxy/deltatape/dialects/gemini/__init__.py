@@ -49,8 +49,8 @@ class Gemini:
     def read_request(self, body: bytes, path: str) -> RequestSummary:
         return read_request(body, path)
 
-    def reducer(self, asked: RequestSummary) -> GeminiReducer:
-        return GeminiReducer(self.name, asked)
+    def reducer(self, request: RequestSummary) -> GeminiReducer:
+        return GeminiReducer(self.name, request)
 
 
 def _is_response(value: Mapping[str, object]) -> bool:

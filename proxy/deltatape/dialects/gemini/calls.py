@@ -229,7 +229,7 @@ class CandidateCalls:
         """
         name = get_str(call, "name") or ""
         if "name" in call and not name:
-            self._choice.odd("a functionCall has no name", call, event)
+            self._choice.note_unexpected("a functionCall has no name", call, event)
         pieces = get_array(call, "partialArgs")
         goes_on = call.get("willContinue") is True
         streamed = bool(pieces) or goes_on
@@ -247,7 +247,7 @@ class CandidateCalls:
         elif call.get("args") is not None:
             self._take_whole(call, event, source, signed=signed)
         elif self._streamed is None:
-            self._choice.odd("a functionCall that says nothing", call, event)
+            self._choice.note_unexpected("a functionCall that says nothing", call, event)
 
     def finish(self, *, ended: bool) -> None:
         """Settle the open call. Call once, after the last part.

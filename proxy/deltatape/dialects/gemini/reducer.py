@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
-from deltatape.dialects._delta_fast_path import NEVER_ALIKE
+from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_object, get_str
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
@@ -76,7 +76,7 @@ class Candidate:
         if isinstance(content, dict):
             self._take_parts(content.get("parts"), event, source)
         elif content is not None:
-            self._draft.odd("content is no object", candidate, event)
+            self._draft.note_unexpected("content is no object", candidate, event)
         self._take_finish(candidate, event)
 
     def finish(self) -> None:
@@ -88,13 +88,13 @@ class Candidate:
         parts = as_array(value)
         if parts is None:
             if value is not None:
-                self._draft.odd("parts is no list", value, event)
+                self._draft.note_unexpected("parts is no list", value, event)
             return
         elements = Elements(MemberValue(MemberValue(source, "content"), "parts"))
         for place, each in enumerate(parts):
             part = as_object(each)
             if part is None:
-                self._draft.odd("a part is no object", value, event)
+                self._draft.note_unexpected("a part is no object", value, event)
             else:
                 self._take_part(part, event, elements, place)
 
@@ -106,7 +106,7 @@ class Candidate:
             channel = Channel.REASONING if part.get("thought") is True else Channel.TEXT
             self._draft.say(channel, text, event)
         elif text is not None:
-            self._draft.odd("text is no string", part, event)
+            self._draft.note_unexpected("text is no string", part, event)
         elif not _MEDIA.isdisjoint(part) and part.get("thought") is not True:
             self._draft.media = True
         call = part.get("functionCall")
@@ -117,7 +117,7 @@ class Candidate:
                 self._draft.thoughts.append(Thought(signature=signature))
             self._calls.take(call, event, source, signed=bool(signature))
         elif call is not None:
-            self._draft.odd("functionCall is no object", part, event)
+            self._draft.note_unexpected("functionCall is no object", part, event)
         for key, name in _SERVER_PARTS.items():
             if key in part:
                 self._take_server_call(part, (key, name), event, Element(elements, place))
@@ -146,7 +146,7 @@ class Candidate:
         if type(reason) is int:
             reason = str(reason)
         if not isinstance(reason, str):
-            self._draft.odd("finishReason is no string", candidate, event)
+            self._draft.note_unexpected("finishReason is no string", candidate, event)
         elif reason not in _UNSPECIFIED:
             detail = None if reason in _STOP else get_str(candidate, "finishMessage")
             self._draft.finish(reason, event, detail)
@@ -168,10 +168,10 @@ _FAILURES = frozenset(
 class GeminiReducer:
     """Rebuilds an answer of Gemini. See `Reducer`."""
 
-    alike = NEVER_ALIKE
+    fast_path = NO_FAST_PATH
 
-    def __init__(self, name: str, asked: RequestSummary) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
+    def __init__(self, name: str, request: RequestSummary) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, request, POLICY)
         self._candidates: dict[int, Candidate] = {}
         self._blocked = False
 
@@ -210,13 +210,13 @@ class GeminiReducer:
         candidates = as_array(value)
         if candidates is None:
             if value is not None:
-                self._reply.odd("candidates is no list", frame, event)
+                self._reply.note_unexpected("candidates is no list", frame, event)
             return
         elements = Elements(MemberValue(source, "candidates"))
         for place, each in enumerate(candidates):
             candidate = as_object(each)
             if candidate is None:
-                self._reply.odd("a candidate is no object", frame, event)
+                self._reply.note_unexpected("a candidate is no object", frame, event)
                 continue
             index = get_index(candidate, "index")
             self._take_candidate(

@@ -54,8 +54,8 @@ class GeminiInteractions:
         del path
         return read_request(body)
 
-    def reducer(self, asked: RequestSummary) -> InteractionsReducer:
-        return InteractionsReducer(self.name, asked)
+    def reducer(self, request: RequestSummary) -> InteractionsReducer:
+        return InteractionsReducer(self.name, request)
 
 
 def _is_interaction(value: Mapping[str, object]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from deltatape.dialects._call_end import CallEndCause
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
-from deltatape.dialects._delta_fast_path import NEVER_ALIKE
+from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._request import content_text, exact
@@ -37,10 +37,10 @@ _STOPS = frozenset({"step.stop", "content.stop"})
 class InteractionsReducer:
     """Rebuilds an interaction. See `Reducer`."""
 
-    alike = NEVER_ALIKE
+    fast_path = NO_FAST_PATH
 
-    def __init__(self, name: str, asked: RequestSummary) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
+    def __init__(self, name: str, request: RequestSummary) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, request, POLICY)
         self._steps = Steps(self._reply.choice())
         self._has_steps = False
 
@@ -75,7 +75,7 @@ class InteractionsReducer:
         self._has_steps = True
         found = get_object(frame, key)
         if found is None:
-            self._reply.odd(f"an event without {key}", frame, event)
+            self._reply.note_unexpected(f"an event without {key}", frame, event)
         return found or {}, MemberValue(WholeString(event.data), key)
 
     def _take_interaction(self, frame: Mapping[str, object], event: Event) -> None:
@@ -107,7 +107,7 @@ class InteractionsReducer:
         for place, each in enumerate(get_array(interaction, key)):
             step = as_object(each)
             if step is None:
-                self._reply.odd("a step is no object", interaction, event)
+                self._reply.note_unexpected("a step is no object", interaction, event)
             elif step.get("type") != "user_input":
                 self._steps.whole(step, event, Element(elements, place))
 
@@ -118,7 +118,7 @@ class InteractionsReducer:
         status = get_str(interaction, "status")
         if status is None or status in _UNFINISHED:
             if is_last and status is None and interaction.get("status") is not None:
-                reply.odd("the status is no string", interaction, event)
+                reply.note_unexpected("the status is no string", interaction, event)
             return
         reply.choice().finish(status, event)
         reply.terminal = event

@@ -60,8 +60,8 @@ class OpenAIResponses:
         del path
         return read_request(body)
 
-    def reducer(self, asked: RequestSummary) -> ResponsesReducer:
-        return ResponsesReducer(self.name, asked)
+    def reducer(self, request: RequestSummary) -> ResponsesReducer:
+        return ResponsesReducer(self.name, request)
 
 
 def _is_ours(first: Mapping[str, object]) -> bool:

@@ -44,11 +44,11 @@ class ItemDraft:
         kind: its type.
         index: its place in the output; None if the wire did not say.
         choice: what its call belongs to.
-        asked: what the response answers.
+        request: what the response answers.
     """
 
     def __init__(
-        self, kind: str, index: int | None, choice: ChoiceDraft, asked: RequestSummary
+        self, kind: str, index: int | None, choice: ChoiceDraft, request: RequestSummary
     ) -> None:
         self.kind = kind
         self.index = index
@@ -65,7 +65,7 @@ class ItemDraft:
         self.encrypted = ""
         """Its reasoning, as only the provider can read it."""
         self._choice = choice
-        self._asked = asked
+        self._request = request
         self._shape: ItemShape | None = None
         self._said: dict[SourceRank, tuple[str, Event]] = {}
         self._incomplete = False
@@ -150,7 +150,7 @@ class ItemDraft:
         return pieces
 
     def _take_shape(self, item: Mapping[str, object], event: Event) -> None:
-        shape = shape_of(item, self._asked)
+        shape = shape_of(item, self._request)
         if shape is None:
             return
         call = self.open_call(shape, event)

@@ -34,10 +34,10 @@ _INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})
 class OutputItems:
     """The output items of one response. `resumed`: the stream began in the middle."""
 
-    def __init__(self, choice: ChoiceDraft, asked: RequestSummary) -> None:
+    def __init__(self, choice: ChoiceDraft, request: RequestSummary) -> None:
         self.resumed = False
         self._choice = choice
-        self._asked = asked
+        self._request = request
         self._all: list[ItemDraft] = []
         self._by_index: dict[int, list[ItemDraft]] = {}
         self._by_id: dict[str, list[ItemDraft]] = {}
@@ -74,7 +74,7 @@ class OutputItems:
             return exact[-1]
         if len(named) == 1:
             detail = "an event has the item_id of one item and the output_index of another"
-            self._choice.odd(detail, frame, event)
+            self._choice.note_unexpected(detail, frame, event)
             return named[0]
         here = _fitting(self._at(index), call=call)
         here = [one for one in here if not one.done or (one.kind == kind and index is not None)]
@@ -90,7 +90,7 @@ class OutputItems:
         """Open an item about which only this event of a part is known."""
         self._note_unannounced(frame, event)
         found = self._open(kind, get_index(frame, "output_index"))
-        shape = shape_of({"type": kind}, self._asked)
+        shape = shape_of({"type": kind}, self._request)
         if shape is not None:
             found.open_call(shape, event)
         identifier = get_str(frame, "item_id")
@@ -107,7 +107,7 @@ class OutputItems:
         index = get_index(frame, "output_index")
         again = self._match(item, index)
         if again is not None and again.index == index and self._is_named(again, item):
-            self._choice.odd("an output item is added twice", frame, event)
+            self._choice.note_unexpected("an output item is added twice", frame, event)
         else:
             again = self._open(get_str(item, "type") or "", index)
         again.announced = True
@@ -126,7 +126,7 @@ class OutputItems:
             found = self._open(get_str(item, "type") or "", index)
             self._note_unannounced(frame, event)
         elif found.done:
-            self._choice.odd("an output item is done twice", frame, event)
+            self._choice.note_unexpected("an output item is done twice", frame, event)
         elif not found.announced:
             self._note_unannounced(frame, event)
         self._latest = None
@@ -148,17 +148,17 @@ class OutputItems:
         self._latest = None
         for place, item in enumerate(map(as_object, entries)):
             if item is None:
-                self._choice.odd("an output item is no object", output, event)
+                self._choice.note_unexpected("an output item is no object", output, event)
                 continue
             found = self._match(item, place, listing=True)
-            if found is None and shape_of(item, self._asked) is None:
+            if found is None and shape_of(item, self._request) is None:
                 rest = unlisted.get(get_str(item, "type") or "", ())
                 found = next((one for one in rest if not one.listed), None)
             if found is None:
                 found = self._open(get_str(item, "type") or "", place)
-                if streamed and not self.resumed and shape_of(item, self._asked) is not None:
+                if streamed and not self.resumed and shape_of(item, self._request) is not None:
                     phrase = "a call is in the final response and was never streamed"
-                    self._choice.odd(phrase, item, event)
+                    self._choice.note_unexpected(phrase, item, event)
             found.listed = True
             found.take(item, SourceRank.SNAPSHOT, event, Element(elements, place))
             self._enter_item(found, item)
@@ -174,7 +174,7 @@ class OutputItems:
         for item in self._all:
             if not item.done and item.announced:
                 phrase = "an output item has no response.output_item.done"
-                self._choice.odd(phrase, event.data, event)
+                self._choice.note_unexpected(phrase, event.data, event)
             call = item.call
             if listed and not item.listed and call is not None and call.kind not in _INTERNAL:
                 detail = "the final response does not list the call"
@@ -209,7 +209,7 @@ class OutputItems:
     def _item(self, frame: Frame, event: Event) -> Frame | None:
         item = as_object(frame.get("item"))
         if item is None:
-            self._choice.odd("an event about an output item has none", frame, event)
+            self._choice.note_unexpected("an event about an output item has none", frame, event)
         return item
 
     def _match(self, item: Frame, index: int | None, *, listing: bool = False) -> ItemDraft | None:
@@ -249,7 +249,7 @@ class OutputItems:
         return get_str(item, "id") in known.ids or get_str(item, "call_id") in known.call_ids
 
     def _open(self, kind: str, index: int | None) -> ItemDraft:
-        item = ItemDraft(kind, index, self._choice, self._asked)
+        item = ItemDraft(kind, index, self._choice, self._request)
         self._all.append(item)
         self._latest = None
         return item
@@ -268,7 +268,7 @@ class OutputItems:
 
     def _note_place(self, item: ItemDraft, frame: Frame, event: Event) -> None:
         if item.index is None:
-            self._choice.odd("an output item has no output_index", frame, event)
+            self._choice.note_unexpected("an output item has no output_index", frame, event)
         elif any(one is not item for one in self._by_index.get(item.index, ())):
             detail = f"the output_index {item.index} is used for another item"
             notes = self._choice.notes if item.call is None else item.call.notes
@@ -277,7 +277,7 @@ class OutputItems:
     def _note_unannounced(self, frame: Frame, event: Event) -> None:
         if not self.resumed:
             phrase = "an output item has no response.output_item.added"
-            self._choice.odd(phrase, frame, event)
+            self._choice.note_unexpected(phrase, frame, event)
 
 
 def _fitting(group: Sequence[ItemDraft], *, call: bool) -> list[ItemDraft]:

@@ -70,7 +70,7 @@ _SEARCH_ON_X = "x_search"
 _BUILT_IN = {"computer_use_preview": "computer", "web_search_preview": "web_search"}
 
 
-def shape_of(item: Mapping[str, object], asked: RequestSummary) -> ItemShape | None:
+def shape_of(item: Mapping[str, object], request: RequestSummary) -> ItemShape | None:
     """Return the shape of `item` as a call; None if it is not one.
 
     A type that is not known and ends like a call's is a tool of the provider: new ones appear all
@@ -88,7 +88,7 @@ def shape_of(item: Mapping[str, object], asked: RequestSummary) -> ItemShape | N
         return shape._replace(kind=CallKind.BUILT_IN)
     if kind == "computer_call" and item.get("action") is None and "actions" in item:
         return shape._replace(field="actions", form=ArgumentsForm.FREE)
-    if kind == "custom_tool_call" and _is_search_on_x(item, asked):
+    if kind == "custom_tool_call" and _is_search_on_x(item, request):
         return shape._replace(kind=CallKind.SERVER, form=ArgumentsForm.FREE)
     return shape
 
@@ -102,9 +102,9 @@ def _is_hosted(item: Mapping[str, object]) -> bool:
     return get_str(get_object(item, "environment") or {}, "type") == "container_reference"
 
 
-def _is_search_on_x(item: Mapping[str, object], asked: RequestSummary) -> bool:
+def _is_search_on_x(item: Mapping[str, object], request: RequestSummary) -> bool:
     """Check whether a custom call is one of the unnamed tools behind `x_search`."""
-    return asked.tool(_SEARCH_ON_X) is not None and asked.tool(get_str(item, "name")) is None
+    return request.tool(_SEARCH_ON_X) is not None and request.tool(get_str(item, "name")) is None
 
 
 # What tells the arguments of a call, or a text, and how much it is to be believed.

@@ -64,21 +64,21 @@ _Handler: TypeAlias = Callable[["ResponsesReducer", Frame, Event], None]
 class ResponsesReducer:
     """Rebuilds a response. See `Reducer`."""
 
-    def __init__(self, name: str, asked: RequestSummary) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, asked, POLICY)
+    def __init__(self, name: str, request: RequestSummary) -> None:
+        self._reply = ReplyDraft(name, TERMINATOR, request, POLICY)
         self._choice = self._reply.choice()
-        self._items = OutputItems(self._choice, asked)
+        self._items = OutputItems(self._choice, request)
         self._handlers = self._handlers_by_type()
-        self.alike = DeltaFastPath()
+        self.fast_path = DeltaFastPath()
         self._number: int | None = None
         self._begun = False
         self._id: str | None = None
-        self._asked = asked
+        self._request = request
         self._late_calls = False
         """Whether calls came after the end of the response."""
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        counted = self.alike.take_number()
+        counted = self.fast_path.take_number()
         if counted is not None:
             self._number = counted
         frame = frame or read_object(event.data) or self._read_oddly(event)
@@ -146,7 +146,9 @@ class ResponsesReducer:
         if get_index(frame, "sequence_number"):
             self._items.resumed = True
         elif kind not in _FAILURES and self._reply.error is None:
-            self._choice.odd("the stream does not begin with response.created", frame, event)
+            self._choice.note_unexpected(
+                "the stream does not begin with response.created", frame, event
+            )
 
     def _count(self, frame: Frame, event: Event) -> None:
         number = frame.get("sequence_number")
@@ -164,7 +166,7 @@ class ResponsesReducer:
         if handler is None:
             return
         item = get_object(frame, "item") or {}
-        shape = shape_of(item, self._asked)
+        shape = shape_of(item, self._request)
         if kind.removeprefix(_PREFIX) in FINISHES:
             self._reply.notes.once("end", "S004", "the response ends twice", event.data, event)
         elif shape is not None and shape.kind in _CLIENTS:
@@ -174,7 +176,7 @@ class ResponsesReducer:
             self._reply.notes.once(f"late {name}", "S010", detail, item, event)
         elif not self._late_calls:
             phrase = "events after the end of the response; they are not part of it"
-            self._reply.odd(phrase, event.data, event)
+            self._reply.note_unexpected(phrase, event.data, event)
 
     def _take_other(self, frame: Frame, kind: str, event: Event) -> None:
         """Handle an error, an unstreamed response, or an unknown event."""
@@ -183,7 +185,7 @@ class ResponsesReducer:
         elif kind == "error" or frame.get("error"):
             self._take_error(frame, event)
         elif kind == event.type == "message":
-            self._reply.odd("an event without a type", frame, event)
+            self._reply.note_unexpected("an event without a type", frame, event)
 
     def _take_error(self, frame: Frame, event: Event) -> None:
         self._reply.fail(error_message(frame, "error") or event.type, frame, event)
@@ -201,7 +203,7 @@ class ResponsesReducer:
     def _take_state(self, frame: Frame, event: Event) -> None:
         response = get_object(frame, "response")
         if response is None:
-            self._reply.odd("an event about the response has none", frame, event)
+            self._reply.note_unexpected("an event about the response has none", frame, event)
             return
         self._take_facts(response, event)
 
@@ -211,7 +213,7 @@ class ResponsesReducer:
         reply.usage = get_object(response, "usage") or reply.usage
         if identifier and self._id not in (None, identifier):
             phrase = "the id of the response changes"
-            reply.odd(phrase, {"before": self._id, "now": identifier}, event)
+            reply.note_unexpected(phrase, {"before": self._id, "now": identifier}, event)
         self._id = reply.id = identifier or self._id
 
     def _take_document(self, response: Frame, event: Event) -> None:
@@ -230,7 +232,7 @@ class ResponsesReducer:
         """Handle the terminal event; its response may say more precisely how it ended."""
         response = get_object(frame, "response")
         if response is None:
-            self._reply.odd("an event about the response has none", frame, event)
+            self._reply.note_unexpected("an event about the response has none", frame, event)
             response = {}
         self._take_facts(response, event)
         self._take_output(response, named, event)
@@ -263,17 +265,17 @@ class ResponsesReducer:
         item = self._items.with_part(frame, kind, event, call=True)
         delta = frame.get("delta")
         if not isinstance(delta, str):
-            self._reply.odd("a delta is no string", frame, event)
+            self._reply.note_unexpected("a delta is no string", frame, event)
         else:
             item.add_arguments([(delta, event)])
             number = frame.get("sequence_number")
-            self.alike.learn(event, frame, item.add_arguments, "delta", number)
+            self.fast_path.learn(event, frame, item.add_arguments, "delta", number)
 
     def _end_arguments(self, frame: Frame, event: Event, kind: str, field: str) -> None:
         item = self._items.with_part(frame, kind, event, call=True)
         text = get_str(frame, field)
         if text is None:
-            self._reply.odd("the end of arguments has none", frame, event)
+            self._reply.note_unexpected("the end of arguments has none", frame, event)
         else:
             item.end_arguments(text, get_str(frame, "name"), event)
 
@@ -282,14 +284,14 @@ class ResponsesReducer:
         item = self._items.with_part(frame, kind, event, call=False)
         delta = frame.get("delta")
         if not isinstance(delta, str):
-            self._reply.odd("a delta is no string", frame, event)
+            self._reply.note_unexpected("a delta is no string", frame, event)
         elif delta:
             index = frame.get(_INDEX[group])
             if type(index) is not int or index < 0:
                 index = get_index(frame, _INDEX[group]) or 0
             say = partial(_say, item.texts.part(group, channel, index), channel)
             say([(delta, event)])
-            self.alike.learn(event, frame, say, "delta", frame.get("sequence_number"))
+            self.fast_path.learn(event, frame, say, "delta", frame.get("sequence_number"))
 
     def _end_text(self, frame: Frame, event: Event, place: _Place) -> None:
         kind, channel, group = place
