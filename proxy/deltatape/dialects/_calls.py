@@ -166,7 +166,7 @@ class CallDraft:
         Args:
             index: its place among the reply's calls.
             ending: what ended the call.
-            asked: the offered tools, which tell whether arguments are required.
+            request: the offered tools, which tell whether arguments are required.
             ids: whether the dialect promises an id.
         """
         bare = self.kind is CallKind.LEGACY
