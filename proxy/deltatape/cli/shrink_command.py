@@ -225,8 +225,8 @@ def _report(report: ShrinkReport, found: ShrinkResult, given: Given) -> None:
         say(f"note: {count(found.remembered, 'result')} reused from an interrupted search")
     if found.missed is None and found.last.shown != found.failure.shown:
         say(
-            f"note: the failure was {found.failure.description} at first. If that is a different bug,"
-            " define the failure with --error TEXT or --oracle CMD"
+            f"note: the failure was {found.failure.description} at first."
+            " If that is a different bug, define the failure with --error TEXT or --oracle CMD"
         )
     if found.missed is not None:
         first = next((one.message for one in found.missed.missed), "the command ended differently")
