@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 COMPATIBLE = "openai"
 """Whose API others copy: what a provider that is not known is taken for."""
 COMMON = (COMPATIBLE, "anthropic")
-"""Whose SDKs most applications use: examples, and the guess where nothing tells."""
+"""Whose SDKs most applications use: examples, and the guess without other evidence."""
 KEY_FIELDS = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key"})
 """Header fields, in lower case, in which some provider takes its key."""
 

@@ -52,7 +52,7 @@ _ASSISTANT = frozenset({"assistant", "model"})
 _HISTORY = frozenset({"messages", "input", "contents", "chat_history", "message", "tool_results"})
 """The members of a body that hold the conversation, in all dialects."""
 _OF_TIME = ("D", "C008")
-"""Codes of silences and retries: a run at another speed, or with faults, tells neither."""
+"""Codes of silences and retries: a run at another speed, or with faults, shows neither."""
 _SILENCE = "D"
 _OF_RESULTS = frozenset({"C015", "C017"})
 """Codes of mistakes in results themselves: a right app brings others."""
@@ -134,7 +134,7 @@ class RunMistake:
             reply.
         recorded: the exchange of the tape that this request is, or is next to.
         silent: whether it is that nothing came back for a reply: true as long as nothing does.
-        fails: whether it counts; else it is told as a fact.
+        fails: whether it counts; else it is reported as a fact.
     """
 
     finding: Finding
@@ -551,7 +551,7 @@ class RunCheck:
         Args:
             reply: position of the exchange that both requests go on from.
             recorded: position of the recorded request.
-            asked: what is asked for now.
+            asked: what is requested now.
             rest: of its body.
         """
         one = self._tape.requests[recorded]

@@ -11,25 +11,25 @@ from helpers.sdk_torture import DIALECTS, FINISH, GZIP, HANGS, Told, cases
 HEAD = """\
 # What SDKs make of varied streams
 
-Each SDK below, used as its documentation tells to, read a healthy stream of each dialect that it
-knows: some words of text with a character beyond ASCII, two calls, usage, as recorded in
+Each SDK below, used as its documentation says, read a healthy stream of each dialect that it
+supports: some words of text with a non-ASCII character, two calls, usage, as recorded in
 [recordings/dialects](../recordings/dialects). Then it read the same stream in the variations of
-[`deltatape torture`](torture.md), plain and, where the variation is harmless, in gzip. What it gave
-to its application is compared with what it gave of the stream as it is.
+[`deltatape torture`](torture.md), uncompressed and, if the variation is harmless, in gzip. What
+it passed to its application is compared with what it passed for the unchanged stream.
 
-- `same`: nothing differs; `-`: the variation has no place in this stream.
-- `raises E`: an exception or an error event; some give calls before.
-- **only its finish tells**: no error; less than the whole stream brought, or nothing at all, and
-  only an application that looks at the finish reason can know.
-- **silently**: something differs, and the finish reason says that all is well.
-- **hangs**: no end after 13 seconds, although the SDK was told to wait ten where it can be told.
+- `same`: no difference; `-`: the variation does not apply to this stream.
+- `raises E`: an exception or an error event, perhaps after some calls.
+- **only its finish tells**: no error; less than the whole stream, or nothing, and only the finish
+  reason shows it.
+- **silently**: something differs, and the finish reason is a regular one.
+- **hangs**: no end after 13 seconds, although the SDK's timeout, if it has one, is ten.
 
-A harmless variation has to be `same`; a hostile one has to raise, or to be `same` since all that
-counts had come. What is neither is a failure: the number behind it leads to its explanation.
+A harmless variation has to be `same`; a hostile one has to raise, or to be `same` because all that
+counts had arrived. Anything else is a failure: its number leads to an explanation.
 
-One cell is run again, and what the SDK gives is printed, by `scripts/torture-table COLUMN
-VARIATION`. This page is written by `scripts/torture-table`; the tests run some of it and fail where
-an SDK does otherwise than written here.
+`scripts/torture-table COLUMN VARIATION` runs one cell again and prints what the SDK returns. This
+page is written by `scripts/torture-table`; the tests run a part of it and fail if an SDK behaves
+differently.
 
 """
 TITLES = {

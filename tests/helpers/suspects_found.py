@@ -52,14 +52,14 @@ MISTAKES: Mapping[str, tuple[str, ...]] = {
 _HEAD = """\
 # Suspects found
 
-Small applications in JavaScript, each with a known mistake, were written from descriptions alone
-(tests/clients/apps). For each stream of which one makes something else than a client without
-mistakes, `deltatape why` was asked who would have done that: whether a preset that names its
-mistake comes first, stands behind others that do exactly the same with this stream, or is missing,
-and how many suspects fit exactly. Missing where the stream itself is at fault and nobody is
-accused, or where another mistake explains all that can be seen.
+Small applications in JavaScript, each with a known bug, were written from descriptions alone
+(tests/clients/apps). For each stream that an application reads differently from a correct client,
+`deltatape why` was asked for the cause. Its suspect comes first, or after others that do exactly
+the same with this stream, or is missing; the last column counts the suspects that fit exactly. It
+is missing where the stream itself is defective and nobody is accused, or where another bug
+explains all that can be seen.
 
-Made by `scripts/suspects-found`; the tests hold it to that.
+Written by `scripts/suspects-found`, which the tests check.
 
 | application | streams | first | behind others | missing | nobody accused | suspects, median |
 |---|---|---|---|---|---|---|

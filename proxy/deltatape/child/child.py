@@ -48,7 +48,7 @@ async def run_child(
     matter of `InterruptEscalation`. Afterwards they have their defaults.
 
     What it printed last where our stderr goes has ended its line when this returns: else an empty
-    line is told.
+    line is printed.
 
     Args:
         argv: >= 1 item; the program is looked for in the PATH of `environment`.

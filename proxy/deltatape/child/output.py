@@ -190,7 +190,7 @@ def _file(fd: int) -> tuple[int, int, int]:
 def follow_size(outputs: Sequence[Output]) -> None:
     """Handle SIGWINCH: resize the child's terminals, and notify children that checked too early.
 
-    The system tells our whole process group at once, so the child may have asked for the size
+    The system signals our whole process group at once, so the child may have asked for the size
     before its terminals had it. Telling it again ends with the first time that nothing changes.
     """
     resized = [output for output in outputs if output.is_terminal and output.resize()]

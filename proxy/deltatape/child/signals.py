@@ -178,7 +178,7 @@ class SignalRelay:
         Args:
             hurry: called when one asks for the end and the child has ended already.
             echoed: called when the user's terminal has shown a key that is a signal.
-            ending: called when one asks for the end, or tells that the terminal is gone.
+            ending: called when one asks for the end or reports a closed terminal.
         """
         self._loop = asyncio.get_running_loop()
         self._hurry = hurry

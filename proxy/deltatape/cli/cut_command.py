@@ -16,7 +16,7 @@ def command(*, exchanges: tuple[str, ...], output: Path) -> int:
     """Keep chosen exchanges: a tape of their own, the original stays as it is.
 
     As `deltatape splice` does with single exchanges: ids, bytes, boundaries, endings and times
-    stay, numbers are made anew. Prints the path of the new tape.
+    stay, exchanges are renumbered. Prints the path of the new tape.
     """
     places = [locate(text) for text in exchanges]
     for text, place in zip(exchanges, places, strict=True):

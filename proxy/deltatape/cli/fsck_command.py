@@ -1,4 +1,4 @@
-"""`deltatape fsck`: checks that tapes are whole, consistent, free of secrets, and up to date."""
+"""`deltatape fsck`: checks that tapes are complete, consistent, free of secrets, and up to date."""
 
 import contextlib
 import os

@@ -256,7 +256,7 @@ class ShrinkProgress:
     def __init__(self) -> None:
         self._pass = ""
         self._last = ""
-        """What was told last of how much is left."""
+        """The last progress that was printed."""
         self._step: ShrinkStep | None = None
         shown = sys.stderr.isatty()
         self._console = Console(file=sys.stderr) if shown else Console(quiet=True)

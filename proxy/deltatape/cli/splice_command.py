@@ -31,7 +31,7 @@ OUTPUT = option(
 def command(*, tapes: tuple[str, ...], output: Path) -> int:
     """Join tapes, or single exchanges of them, to one tape.
 
-    Exchanges stand in the order of their times and are numbered anew; their ids, bytes, boundaries
+    Exchanges are ordered by time and renumbered; their ids, bytes, boundaries
     and endings stay, and so does the hour of everything. An exchange that is there twice is taken
     once, if both are equal. Log lines and connections of clients come along with whole tapes, not
     with single exchanges. Prints the path of the new tape.

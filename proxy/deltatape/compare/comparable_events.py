@@ -29,7 +29,7 @@ DELTAS = frozenset(
 )
 """What comes in pieces, whose borders mean nothing."""
 _TYPES = ("type", "object", "event_type")
-"""Keys under which data tells a type of its own."""
+"""Keys under which data names its type."""
 
 
 class EventToken(NamedTuple):
@@ -47,7 +47,7 @@ class ComparableEvent:
 
     event: Event
     forms: EventForms | None
-    """None: its data is no JSON."""
+    """None: its data is not JSON."""
     tokens: tuple[EventToken, ...]
     key: str
     loose: str

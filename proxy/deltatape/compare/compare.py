@@ -156,7 +156,7 @@ def framing_of(
     Args:
         left: one side.
         right: the other.
-        changes: what became of the events.
+        changes: of the events.
         units: the events of both sides.
     """
     found = list(_of_bodies(left.stream, right.stream))

@@ -3,7 +3,8 @@
 Calls are compared whatever the dialects (`call_changes`). Of streams of different dialects, as of a
 gateway that translates, so is all else (`content_changes`): how many events bring a text means
 nothing there, nor does their JSON. For each call, for text, reasoning and refusal all pieces are
-put together; what differs is told with the events that carry the place where the difference begins.
+put together; what differs is reported with the events that carry the place where the difference
+begins.
 
 What dialects cannot say alike is not compared: reasoning, which many translations drop on purpose,
 only where both sides have some; the words for the end of a reply by what they mean, and only where

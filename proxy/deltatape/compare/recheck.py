@@ -356,7 +356,7 @@ def shape_of(analysis: Analysis) -> Shape:
 def shape_changes(left: Shape, right: Shape) -> tuple[ShapeChange, ...]:
     """Return how `right` differs: events first, then fields, each in the order in which they came.
 
-    What is below something new or gone is not told again. `null` fits every type.
+    What is below something new or gone is not reported again. `null` fits every type.
     """
     events = [
         ShapeChange(

@@ -51,7 +51,7 @@ class SpacingDifference(enum.StrEnum):
     FORMAT = "format"
     """The body is framed in another way: server-sent events, lines, an array."""
     EVENT_LINE = "event-line"
-    """The name of the event, where its data tells its type as well."""
+    """The name of the event, where its data names its type as well."""
     ID_LINE = "id-line"
     RETRY_LINE = "retry-line"
     LINE_ENDS = "line-ends"

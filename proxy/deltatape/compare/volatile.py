@@ -39,7 +39,7 @@ VOLATILE = (
     "system_fingerprint",
     "total_duration",
 )
-"""Fields that are not compared unless that is asked for."""
+"""Fields that are not compared by default."""
 
 ANSWER_ID = "id"
 """One of them. It is left out where it is that of the whole answer: in chunks with `choices`, in

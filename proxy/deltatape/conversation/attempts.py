@@ -21,7 +21,7 @@ _ERROR = 400
 _NS = 1_000_000_000
 _SHOWN = 60
 _ENDS = 3
-"""Attempts that are told at the beginning and at the end of a long row."""
+"""Attempts that are shown at the start and at the end of a long row."""
 
 _Key = tuple[str, str, str, str]
 

@@ -28,7 +28,7 @@ def check_conversation(
 
     Args:
         digests: of any number of conversations and tapes, in the order of their requests. Silences
-            are told only of those that know how long their tape was watched.
+            are reported only for those that know how long their tape was watched.
         settings: the thresholds.
         logs: what the application printed, in order, if all digests are of the tape that has it.
 

@@ -286,7 +286,7 @@ class Continuations:
     def shortened(self, digest: Digest, news: int) -> Digest | None:
         """Return the latest reply that a shortened history repeats with its question.
 
-        Of histories that begin as an earlier one did, `of` tells more.
+        Of histories that begin as an earlier one did, `of` is more precise.
         """
         history = digest.history
         if news or digest.previous is not None:

@@ -2,8 +2,8 @@
 
 A request goes on from an earlier one if its history begins with all of that one's. It is found by
 the hash of its first messages, from the end: an agent's request brings a few new ones. Only where
-histories branch or were trimmed is one read from its beginning again; then, what has been told of
-it is not told again.
+histories branch or were trimmed is one read from its beginning again; then, what has been reported
+of it is not reported again.
 
 Linear in the number of exchanges and in the messages that are new in them.
 """
@@ -315,7 +315,7 @@ def _reused(ledger: _Ledger, digest: Digest, thread: ConversationState) -> Itera
 def _earlier(
     ledger: _Ledger, digest: Digest, thread: ConversationState, call_id: str
 ) -> DeliveredCallRef | None:
-    """Return the conversation's delivered call of that id, or an equal one that was read anew."""
+    """Return the conversation's delivered call of that id, or an equal re-parsed one."""
     found = thread.delivered.get(call_id)
     if found is not None:
         return found

@@ -50,11 +50,11 @@ def _behind(blame: Blame | None) -> Blame | None:
     return None if blame in (None, Blame.APP) else Blame.APP
 
 
-# What findings are worth on a tape that is not whole, or that nobody took to its end.
+# What findings are worth on a tape that is not complete, or that nobody took to its end.
 #
-# Every rule reads an exchange as if the tape were whole. Where the recorder lost some of it, nobody
-# knows where: what a lost record may have caused is no finding. In one place for all rules, so that
-# none can forget to ask.
+# Every rule reads an exchange as if the tape were complete. Where the recorder lost some of it,
+# nobody knows where: what a lost record may have caused is no finding. In one place for all rules,
+# so that none can forget to ask.
 
 _SURVIVES_LOSS = frozenset(rule.code for rule in RULES if rule.survives_loss)
 _CLOCKS = frozenset({"D005"})

@@ -53,7 +53,7 @@ class TapeReport:
     reported: tuple[ReportedFinding, ...] = ()
     """The findings of each exchange in the order of their numbers, then those of conversations."""
     notes: tuple[str, ...] = ()
-    """To be told beside the findings."""
+    """To be printed with the findings."""
     problem: str = ""
     """Why it could not be read; then it has no findings."""
 

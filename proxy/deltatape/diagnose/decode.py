@@ -1,7 +1,7 @@
 """Frame an exchange's response body as events.
 
 Every event carries the time and the tape line of the read that completed it. Content-coding is
-undone as the head says; `framing` tells the format.
+undone as the head says; `framing` names the format.
 """
 
 import re

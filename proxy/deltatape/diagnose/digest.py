@@ -46,7 +46,7 @@ _CLOSERS = frozenset("<[]`{,|)")
 _HISTORIES = 8
 """That are remembered."""
 _SHORT = 8
-"""Messages of a history that is made anew."""
+"""Messages of a history that is read again."""
 
 
 class HistoryDigest(NamedTuple):

@@ -16,7 +16,7 @@ class CallEndCause(enum.Enum):
     CUT = "cut"
     """The end of the body, a limit, or an error."""
     OPEN = "open"
-    """The end of the body, where the dialect would have said that the call is whole."""
+    """The end of the body, where the dialect would have said that the call is complete."""
 
 
 _BROKEN = {

@@ -40,9 +40,9 @@ class CallDraft:
         self.announced = False
         """Whether an event said that this is a call, even if neither with a name nor an id."""
         self.free_text = False
-        """Whether the arguments are no JSON, or no object, although the kind does not say so."""
+        """Whether the arguments are not JSON, or no object, although the kind does not say so."""
         self.whole = False
-        """Whether the wire says of this very call that it is whole, whatever ends the stream."""
+        """Whether the wire says of this very call that it is complete, whatever ends the stream."""
         self.fragments: list[Fragment] = []
         self.notes = ObservationLog()
         self._settled: str | None = None
@@ -84,7 +84,8 @@ class CallDraft:
         while self._scanned < len(self.fragments):
             text = self.fragments[self._scanned].text
             if _is_empty_object(scanner) and text.lstrip().startswith("{"):
-                # A leaked `{}` and then the real arguments: only those tell when the call is whole.
+                # A leaked `{}` and then the real arguments: only those tell when the call is
+                # complete.
                 scanner = JsonScanner()
                 self._since = self._scanned
             self._scanned += 1

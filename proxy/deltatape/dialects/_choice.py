@@ -141,7 +141,7 @@ class ChoiceDraft:
         """Return the choice, judged, and what was noticed about it.
 
         Args:
-            ending: what ended the stream; a finish reason tells more about the calls than that.
+            ending: what ended the stream; a finish reason is more precise for calls.
         """
         ending = self._ending(ending)
         self._sort_pieces()

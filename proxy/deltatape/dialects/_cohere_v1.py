@@ -1,8 +1,8 @@
 """Cohere's chat, version 1, as a table: one JSON object per line, also inside Bedrock.
 
-Shapes: https://docs.cohere.com/v1/docs/streaming. Calls have no ids. The list of whole calls comes
-after their pieces, is their end signal and has more authority; the text that comes with it, and at
-the end of the stream, repeats what was said.
+Shapes: https://docs.cohere.com/v1/docs/streaming. Calls have no ids. The list of complete calls
+comes after their pieces, is their end signal and has more authority; the text that comes with it,
+and at the end of the stream, repeats what was said.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from deltatape.model.reply import Channel
 ERRORS = frozenset({"ERROR", "ERROR_LIMIT", "ERROR_TOXIC", "TIMEOUT"})
 """Finish reasons that are errors, of both versions."""
 ABNORMAL = ERRORS | {"MAX_TOKENS", "USER_CANCEL"}
-"""Finish reasons after which a call need not be whole, of both versions."""
+"""Finish reasons after which a call need not be complete, of both versions."""
 
 
 def v1_table(name: str) -> DialectTable:

@@ -1,7 +1,7 @@
 """Reuses parsed history: requests of one conversation repeat most of their bodies.
 
 An application that talks to a model sends the whole history again with every request, and a bit
-more. Reading each body anew costs time and memory by the square of the conversation's length; so
+more. Reading each body again costs time and memory by the square of the conversation's length; so
 the last few large bodies are remembered, with what was made of each element of their history. Of a
 new body the run of elements that stands, byte for byte, in one of those is cut out before anything
 is parsed, and what was made of it is put back in its place.
@@ -24,7 +24,7 @@ from deltatape.dialects._source_text import Element, Elements, JsonSource, Membe
 SMALL = 8_192
 """Bytes of a body, or of a run, that is not worth the search."""
 _BODIES = 8
-"""So many conversations at once are told apart."""
+"""How many conversations are distinguished at once."""
 _BYTES = 16 << 20
 """Of all remembered bodies."""
 _FIRST = 4
@@ -104,7 +104,7 @@ def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> Hist
         read: looks at nothing but the element; the same function for the same kind of request.
 
     Returns:
-        None if `body` is no JSON object.
+        None if `body` is not JSON object.
     """
     known = _Known(body, path, read)
     run = None

@@ -13,7 +13,7 @@ from deltatape.wire.json_value import elements_of, slice_at
 _COLON = re.compile(r"[ \t\n\r]*+:[ \t\n\r]*+")
 _DECODER = json.JSONDecoder(parse_int=str)
 _SOLE_LIMIT = 65_536
-"""Characters of a text that may be searched anew for every value in it."""
+"""Characters of a text that may be searched for each value in it."""
 
 
 class JsonSource(Protocol):

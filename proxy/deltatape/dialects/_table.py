@@ -171,7 +171,7 @@ class TableDraft:
     def element(self, keys: Path, place: int, event: Event) -> JsonSource:
         """Where the element number `place` of the array at `keys` stands in the data of `event`.
 
-        The last array is kept: its elements are asked for one after the other.
+        The last array is kept: its elements are requested one after the other.
         """
         last = self._elements
         if last is None or last[0] is not event or last[1] != keys:

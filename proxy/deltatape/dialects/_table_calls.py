@@ -265,7 +265,7 @@ class CallWhole:
         if not call.fragments:
             call.add(text, event)
             return
-        # Once: a stream of many whole calls must not read the pieces again for each of them.
+        # Once: a stream of many complete calls must not read the pieces again for each of them.
         if call.ended is None and text != call.raw and not _same_json(text, call.raw):
             detail = f"the pieces of the arguments differ from the whole {text:.80}"
             call.note("arguments", "T015", detail, call.raw, event)

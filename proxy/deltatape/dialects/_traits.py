@@ -61,7 +61,7 @@ class Traits:
     """Facts about a dialect besides how it is read. The defaults fit an unknown dialect."""
 
     provider: str = ""
-    """Whose key a request needs where no host tells: a name of `providers.PROVIDERS`."""
+    """Whose key a request needs if the host does not say: a name of `providers.PROVIDERS`."""
     shape: EventShape | None = None
     """None: nobody but its reducer knows its events."""
     formats: frozenset[Format] = frozenset({Format.SSE, Format.JSON})

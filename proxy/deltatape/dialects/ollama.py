@@ -1,4 +1,4 @@
-"""Ollama's own API: one JSON object per line, whole calls, arguments as objects, often no ids.
+"""Ollama's own API: one JSON object per line, complete calls, arguments as objects, often no ids.
 
 Shapes: https://github.com/ollama/ollama/blob/main/docs/api.md (`/api/chat`, `/api/generate`). The
 calls of all lines belong to one message; clients that assign the list instead of appending to it

@@ -237,7 +237,7 @@ def port_remark(port: int) -> DoctorRemark:
 def listens_deltatape(port: int) -> bool:
     """Return whether a deltatape answers on a port of 127.0.0.1.
 
-    It is asked for what no gateway forwards, so that the question reaches no provider.
+    The request is one that no gateway forwards, so that it reaches no provider.
     """
     question = b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
     answer = b""

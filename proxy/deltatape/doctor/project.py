@@ -43,7 +43,7 @@ class InstalledSdk:
     package: str
     version: str
     present: bool
-    """False: asked for in package.json, but not installed."""
+    """False: named in package.json, but not installed."""
     sdk: Sdk
 
 

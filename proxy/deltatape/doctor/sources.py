@@ -3,7 +3,7 @@
 Strategy: git knows best what belongs to a project, so it is asked first; else the folders are
 walked. What others wrote or a machine made (installed packages, build output, bundles, lock files,
 prose) is left out. Everything is bounded: files, bytes per file, and time; what was left out for
-that reason is told. Of a notebook only the code is kept, each line with its line in the file.
+that reason is reported. Of a notebook only the code is kept, each line with its line in the file.
 
 A project is untrusted input: links are not followed, and git runs none of its hooks.
 """

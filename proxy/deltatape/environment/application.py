@@ -42,7 +42,7 @@ _NO_PROXY = ("127.0.0.1", "localhost", "::1")
 # after its host, such as `llm.corp.example` or `127.0.0.1-8000`.
 
 DEFAULT_PORT = 8377
-"""Where `deltatape record` listens when nothing else is asked for."""
+"""Where `deltatape record` listens by default."""
 _RESERVED = frozenset({"s", "t"})
 """First path segments that the gateway reads itself."""
 _MAX_NAME = 64

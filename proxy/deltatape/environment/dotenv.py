@@ -1,11 +1,11 @@
 """Reads `.env` files as applications' loaders do, to find the provider that an app reaches.
 
 Own code, since one reader has to stand for several loaders: python-dotenv knows neither back quotes
-nor `$NAME`, Node's dotenv knows both, and neither tells bad lines to its caller or resolves against
+nor `$NAME`, Node's dotenv knows both, and neither reports bad lines or resolves against
 any environment but its own process's. Where they differ, the more lenient reading is taken: here
 only URLs and keys are looked for.
 
-Nothing is executed, files and values are bounded, a bad line is told with file and line and
+Nothing is executed, files and values are bounded, a bad line is reported with file and line and
 skipped.
 
 Precedence, from the weakest: `.env`, `.env.MODE`, `.env.local`, `.env.MODE.local`, then the
@@ -56,7 +56,7 @@ class DotenvFile:
     """The content of one file."""
 
     path: str
-    """As it is told to the user: `.env` or `../.env`."""
+    """As shown to the user: `.env` or `../.env`."""
     entries: tuple[DotenvEntry, ...] = ()
     problems: tuple[str, ...] = ()
     """One line for the user each: file, line, what was skipped."""

@@ -30,7 +30,7 @@ _ENDINGS = ("APIKEY", "PASSWD", "PASSWORD", "SECRET", "TOKEN")
 _HARMLESS = re.compile(
     r"(?:^|_)(?:PUBLIC_KEYS?|KEY_ID)$|_(?:ALGORITHM|ALIAS|ARN|FORMAT|HEADER|NAME|PREFIX|SUFFIX|TYPE)$"
 )
-"""Names of what is told about a key."""
+"""Names of data about a key."""
 
 _PLAIN_VALUE = re.compile(
     r"[\d\s.,:_+-]+"  # numbers

@@ -1,6 +1,6 @@
 """Access control: serves programs on this machine, not web pages that found the port.
 
-What tells them apart is in `http1.access`. Where others than this machine can reach the port, a
+`http1.access` distinguishes them. Where others than this machine can reach the port, a
 token is needed; who has it may use any name of the host.
 """
 
@@ -44,7 +44,7 @@ class AddressedTarget:
 
     target: bytes
     tape: str | None
-    """The name of the tape that was asked for."""
+    """The name of the requested tape."""
     token: bool
     """Whether it brought the right token."""
 
@@ -99,7 +99,7 @@ def check_access(
         head: of the request.
         addressed: what it says to the gateway.
         guarded: whether the token is needed.
-        local: whether the name in `Host` tells something: not so on a Unix socket.
+        local: whether the name in `Host` is meaningful: not on a Unix socket.
     """
     if head.method == "CONNECT":
         return Refusal(405, "not_a_proxy", "CONNECT: this is a gateway for base URLs, not a proxy")

@@ -1,7 +1,7 @@
 """How to reach upstreams: corporate proxy, trusted certificates, client certificate.
 
-Read once, from the environment and the options, so that a mistake is told at the start and not at
-the first request. Proxy variables as curl reads them: `https_proxy` for `https://` upstreams,
+Read once, from the environment and the options, so that a mistake is reported at the start and not
+at the first request. Proxy variables as curl reads them: `https_proxy` for `https://` upstreams,
 `http_proxy` for `http://`, then `all_proxy`; lower case before upper case; the first that exists
 decides, and an empty one means no proxy. `NO_PROXY` lists what is reached directly. An upstream on
 loopback never goes through a proxy.

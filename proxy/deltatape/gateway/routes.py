@@ -45,7 +45,7 @@ class Route:
     target: bytes
     base: str
     tape: str | None = None
-    """The name of the tape that was asked for."""
+    """The name of the requested tape."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The tapes of a run: the main one, and those requested by name.
 
-A tape tells which client connections there were while it was written, since an application that
-has hung up is what a dead zone looks like; so each tape is told of a connection when it matters
+A tape says which client connections there were while it was written, since an application that
+has hung up is what a dead zone looks like; so each tape gets a connection when it matters
 to it. Rotation affects new exchanges only: a tape that was replaced is closed when its last
 exchange has ended.
 """

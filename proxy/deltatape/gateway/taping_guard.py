@@ -1,6 +1,6 @@
 """Keeps errors of taping away from the stream.
 
-A failure of ours ends the taping of its exchange, is told once, and the bytes go on. Standard
+A failure of ours ends the taping of its exchange, is reported once, and the bytes go on. Standard
 library only: mitmproxy's addon stands on it, too.
 """
 

@@ -165,7 +165,7 @@ class Tunnel:
 
         Args:
             dialler: for the way out.
-            seen: is told of each connection that was tried, on the loop's thread.
+            seen: is called for each attempted connection, on the loop's thread.
             provider_of: whose LLM API a host serves.
             sealed: whether no such host is to be reached.
         """

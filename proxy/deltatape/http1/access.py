@@ -1,8 +1,8 @@
 """Checks that a request comes from this machine and not from a web page.
 
 A page of any site can send a simple POST to a port of loopback, and a DNS name of the attacker's
-can be made to point there (DNS rebinding). Both are told by what the browser adds. Pages of this
-machine, such as those of a development server, may ask.
+can be made to point there (DNS rebinding). Both are recognised by what the browser adds. Pages of
+this machine, such as those of a development server, may ask.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Finds the ends of message bodies and their chunks (RFC 9112 sections 6 and 7.1).
 
 Written here and not left to httptools, because the player needs the offsets of chunk ends and a
-proxy that splices bytes needs the offset of the message's end, and httptools tells neither. One
+proxy that splices bytes needs the offset of the message's end, and httptools has neither. One
 `feed` per socket read; nothing is copied where a read holds no framing.
 """
 

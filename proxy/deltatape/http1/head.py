@@ -196,7 +196,7 @@ def _feed(parser: _Parser, found: _Collector, raw: bytes) -> None:
     try:
         parser.feed_data(raw)
     except httptools.HttpParserUpgrade:
-        pass  # CONNECT or an Upgrade: the head itself is whole
+        pass  # CONNECT or an Upgrade: the head itself is complete
     except httptools.HttpParserError as error:
         raise BadMessageError(str(error) or type(error).__name__) from None
     if not found.complete:

@@ -3,7 +3,7 @@
 The connection parses requests and hands them, piece by piece, to a `Handler` of its own making;
 the handler answers with `write` and ends with `finish`, `close` or `reset`. Bytes of a next,
 pipelined request wait until the present one is finished. Back-pressure: `pause_body` stops
-reading, `Handler.on_writable` tells when the client lags. A client that leaves is noticed at any
+reading, `Handler.on_writable` says when the client lags. A client that leaves is noticed at any
 time, also while nothing is read (`socket.HangupWatch`).
 """
 

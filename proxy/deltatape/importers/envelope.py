@@ -38,7 +38,7 @@ def read_response(name: str, data: bytes | None) -> ImportedResponse:
     """Return the response in `data`, from the file or folder `name`.
 
     Raises:
-        UsageError: it is no JSON object, or has a part that no response can have.
+        UsageError: it is not JSON object, or has a part that no response can have.
     """
     if data is None:
         return ImportedResponse()

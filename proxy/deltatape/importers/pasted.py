@@ -1,10 +1,10 @@
 """Import a stream copied from a terminal or a log, and undo what copying and logging did to it.
 
-Strategy: heads and remarks of curl are told from the body; every line of the body is freed of
+Strategy: heads and remarks of curl are separated from the body; every line of the body is freed of
 what a logger put before it; lines that belong to no event stream are left out. Blank lines are put
 back only when there is none at all, since a stream that has some shows where its events end. Where
 no event stream is shown, JSON lines are taken from the ends of lines.
-Everything that was done is said in the exchange's notes: whoever needs the wire's own bytes has to
+Every change is listed in the exchange's notes: whoever needs the wire's own bytes has to
 record them.
 """
 

@@ -1,7 +1,8 @@
 """Write an imported exchange as a tape.
 
 Such a tape has source `import` and no `end`: a file does not tell how the transport ended, so the
-tape claims nothing about it. All times are 0. It has a `stop`, because the import itself is whole.
+tape claims nothing about it. All times are 0. It has a `stop`, because the import itself is
+complete.
 
 Format: recordings/README.md, "Imports".
 """

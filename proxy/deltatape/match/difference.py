@@ -38,7 +38,7 @@ def compare(
     """Return the first differences, at most `MAX_DIFFERENCES`, in document order; () when equal.
 
     What was overwritten in the recorded value, see `masks`, does not count. Strings whose member is
-    named like a credential are not told.
+    named like a credential are not shown.
 
     Args:
         recorded: see `masks.blanked`.

@@ -3,8 +3,8 @@ r"""Compare bodies that were masked on the tape with what an application sends.
 Two things may stand on a tape in place of what was sent. Credentials are asterisks, and spans tell
 where: there, anything fits. Content that was replaced is fillers, letters by x and digits by 1, the
 last ones by a number: there, what has the same shape fits, run of letters by run of letters, since
-words that a tool defines are kept. Nothing tells which tape has fillers, so two bodies are only
-taken for the same if one of their differences shows enough of them.
+words that a tool defines are kept. A tape does not say whether it has fillers, so two bodies are
+only taken for the same if one of their differences shows enough of them.
 
     recorded  {"key": "*****", "content": "xxxxxxx xx xxxx 11b"}
     received  {"key": "sk-fake", "content": "Weather in Bern 24h"}

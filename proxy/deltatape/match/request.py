@@ -2,8 +2,9 @@
 
 1. the same bytes, 2. the same JSON (key order and spacing aside), 3. the same JSON without the
 fields that the user calls volatile, 4. the same but for what was overwritten on the tape; else a
-miss, told with the nearest recorded request. Equal requests play in the order in which they were
-recorded, tape after tape. Headers do not take part: they carry credentials, versions and dates.
+miss, reported with the nearest recorded request. Equal requests play in the order in which they
+were recorded, tape after tape. Headers do not take part: they carry credentials, versions and
+dates.
 
 A conversation needs no rule of its own: each request carries, or names, what came before, so
 branches part where their requests do, and clients side by side do not get each other's answers.
@@ -130,7 +131,7 @@ class RequestMatcher:
             exchanges: the tapes'.
             volatile: JSON paths that are left out on the third rung; see `parse_path`.
             repeat: whether what is spent answers again when nothing else does, in turn.
-            hide: overwrites in what a miss tells what must not be shown.
+            hide: overwrites secrets in the report of a miss.
 
         Raises:
             UsageError: a path is none.

@@ -1,9 +1,9 @@
 """When to send which bytes: a recorded exchange as a timetable.
 
-Times count from the moment the request was whole, as they did on the tape. The bytes are those
+Times count from the moment the request was complete, as they did on the tape. The bytes are those
 the wire carried: the body as it was read, with the HTTP chunks put back where they ended. Each read
-is a step of its own, so that whoever is quick enough gets the same reads; only the head goes out
-with the first one, and the terminator with the last one, where they came together.
+is a step of its own, so that a client that is quick enough gets the same reads; only the head goes
+out with the first one, and the terminator with the last one, where they came together.
 """
 
 import enum
@@ -26,7 +26,7 @@ class ConnectionEnd(enum.Enum):
 
     COMPLETE = "complete"
     CLOSE = "close"
-    """FIN where the body is not whole."""
+    """FIN where the body is not complete."""
     RESET = "reset"
     HOLD = "hold"
     """The tape does not say how the provider would have gone on: wait, then cut."""

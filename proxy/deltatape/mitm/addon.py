@@ -1,7 +1,7 @@
 """The addon that mitmproxy loads: `mitmdump -s "$(deltatape mitm --addon-path)"`.
 
 It goes behind other addons (`-s OTHER -s PATH`): what they have set for a body by then is
-respected. Bodies of what is taped pass as they come, so addons that want whole ones see none.
+respected. Bodies of what is taped pass as they come, so addons that want complete ones see none.
 
 That mitmproxy may live in another environment, without deltatape. So this file loads the package
 that it is part of by place, and nothing beside it: the folder around the package may be full of

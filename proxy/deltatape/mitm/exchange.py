@@ -1,7 +1,7 @@
 """Tape one exchange that passes mitmproxy.
 
 Bytes are handed back to mitmproxy untouched, whatever happens here: a failure of ours ends the
-taping of the exchange and is told once.
+taping of the exchange and is reported once.
 
 What mitmproxy hands on are pieces of a body: with chunked framing an HTTP chunk, or as much of one
 as had come, and each goes to the client as one chunk. So each read on the tape ends one chunk.

@@ -28,7 +28,7 @@ class AddonMessage(enum.StrEnum):
     TRAFFIC = "traffic"
     """`what`: `client` at the first connection, `exchange` at the first request that is taped."""
     PASSED = "passed"
-    """`host`: somebody goes there, undecrypted and not taped; told once."""
+    """`host`: traffic that passes undecrypted and untaped; sent once per host."""
     LINE = "line"
     """`text`: about an exchange or a connection."""
     ALARM = "alarm"

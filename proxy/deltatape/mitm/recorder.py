@@ -39,7 +39,7 @@ DEFAULT_PATIENCE_S = 600
 OUR_PATIENCE_S = 24 * 3600
 _PATIENCE = "tcp_timeout"
 MAX_REPORTED = 200
-"""Hosts that are remembered for being told once."""
+"""Hosts to report only once."""
 STOPPED = "mitmproxy-exit"
 
 

@@ -36,7 +36,7 @@ class MitmRun:
     Args:
         folder: for the tape.
         version: mitmproxy's.
-        voice: is told what happens.
+        voice: gets messages.
         make_live: see `live.find_live`.
         patience_s: after how much silence mitmproxy ends a connection.
         environment: where the state folder is looked up, and credentials that are to be masked.

@@ -33,7 +33,7 @@ class ParserErrorKind(enum.StrEnum):
     GLUED = "glued"
     """Something stands after a complete value."""
     INVALID = "spoilt"
-    """It is no JSON."""
+    """It is not JSON."""
     REFUSED = "refused"
     """It is JSON, and not what the tool wants."""
     DROPPED = "dropped"

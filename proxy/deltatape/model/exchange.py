@@ -218,7 +218,7 @@ class Exchange:
         Args:
             body: the whole response body, content-coding undone.
             content_type: the response's media type, such as `text/event-stream`.
-            url: where the request went; its path tells the dialect when the body does not.
+            url: where the request went; its path names the dialect when the body does not.
             request: the request's JSON body as bytes or as a mapping; None if unknown.
             status: the response's status code.
         """
@@ -258,7 +258,7 @@ class Exchange:
 
     @property
     def cut(self) -> bool:
-        """Whether the transport is known to have ended before the response was whole."""
+        """Whether the transport is known to have ended before the response was complete."""
         if self.end is None:
             return self.timed and not self.open
         return self.end.reason is not EndReason.COMPLETE

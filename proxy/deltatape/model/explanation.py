@@ -33,7 +33,7 @@ class TapeContext:
 
 
 ALONE = TapeContext()
-"""Nothing is told beside the exchanges."""
+"""There is only a list of exchanges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +276,6 @@ class Explanation:
     suspects: tuple[Suspect, ...] = ()
     """Client algorithms that would have done what the application did, best first."""
     tried: tuple[ClientTrial, ...] = ()
-    """What each known client makes of the response, where that was asked for."""
+    """What each known client reads from the response, if requested."""
     has_log: bool = False
     """Whether what the application printed is on the tape."""

@@ -12,9 +12,9 @@ class RunVerdict(enum.StrEnum):
     REPORTED = "told"
     """The stream was broken, and the command said so."""
     DIFFERS = "differs"
-    """The stream was whole, and the outcome is another one."""
+    """The stream was complete, and the outcome is another one."""
     SWALLOWED = "swallowed"
-    """The stream was broken, the outcome is another one, and nothing tells why."""
+    """The stream was broken, the outcome differs, and no error is reported."""
     HANGS = "hangs"
     """No end within the deadline."""
     DIES = "dies"
@@ -69,7 +69,7 @@ class TortureResult:
     command: tuple[str, ...]
     tapes: tuple[str, ...]
     columns: tuple[str, ...]
-    """The exchanges that the command asked for."""
+    """The exchanges that the command requested."""
     idle: tuple[str, ...]
     """Those that it did not ask for, which could not be varied."""
     rows: tuple[MatrixRow, ...]

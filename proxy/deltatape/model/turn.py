@@ -134,7 +134,7 @@ class Continuation:
     stored: bool = False
     """Whether the provider keeps the history: then the request repeats nothing of it."""
     change: TextChange | None = None
-    """What became of the text of the reply."""
+    """How the text of the reply was repeated."""
     changed: Digest | None = None
     """The reply whose text that was."""
     times: int = 0
@@ -162,7 +162,7 @@ class SameRequest:
     times: int
     """How many there are, this one included."""
     ended: bool
-    """Whether the answer before this one had ended when this one was asked for."""
+    """Whether the answer before this one had ended when this one was requested."""
     rerun: bool
     """Whether an earlier request of the same conversation came again, too."""
 
@@ -195,7 +195,7 @@ class SwappedResult:
 class Turn:
     """An exchange within its conversation.
 
-    What is told of the history is told of messages that no earlier request carried: applications
+    Reports are about messages that no earlier request carried: applications
     send all of it again each time.
     """
 

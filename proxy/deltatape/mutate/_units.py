@@ -1,7 +1,7 @@
 """A body as events whose data can be rewritten, keeping framing and spelling.
 
 Four framings: server-sent events, JSON lines, one JSON array, Amazon's binary messages (their
-checksums are made anew; of messages that carry base64 under `bytes`, the data is what that says).
+checksums are recomputed; of messages that carry base64 under `bytes`, the data is what that says).
 What is no event - comments, blank lines, a torn end - belongs to no unit and is never touched.
 """
 

@@ -1,7 +1,7 @@
 """Answer one request from the tape by its timetable.
 
 At most one timer per exchange. Each step is sent in a turn of the loop of its own, and when it
-follows shortly upon another, only once that was read, where the system tells so: else TCP would
+follows shortly upon another, only once that was read, where the system says so: else TCP would
 join them, and the client would not get the reads of the tape. A client loses no time by that, since
 it has not yet taken what it could have. One that does not take its bytes at all stops the clock for
 what follows, as back-pressure would have stopped the provider.

@@ -23,7 +23,7 @@ class StagedExchange:
         exchange: what is played instead of the recorded one.
         spent: whether the recorded one is used up by that; not by a fault that ends the answer,
             since a client that asks again shall get the answer then.
-        note: what was done to it, for the line that tells of it: `fault status=429`.
+        note: what was done to it, for its line: `fault status=429`.
     """
 
     exchange: Exchange
@@ -75,7 +75,7 @@ class PlayOptions:
     unused_faults: Callable[[], Sequence[UnusedFault]] = tuple
     """What the stage was to do and has not done so far."""
     secrets: tuple[bytes, ...] = ()
-    """Credentials of the application that must not be told of its requests."""
+    """Credentials of the application, to be hidden in reports."""
     bodies: bool = False
     """Whether the report has the bodies of the requests that were made, which may be long."""
     read_back: RunReadBack | None = None
@@ -127,7 +127,7 @@ class CorrectedRequest:
 
 
 Told: TypeAlias = PlayedRequest | MissedRequest | CorrectedRequest
-"""What became of one request."""
+"""The result of one request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

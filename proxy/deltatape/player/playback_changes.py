@@ -1,7 +1,7 @@
 """Change what is played: its speed, its reads, and faults.
 
 Speed comes first, so that a fault's own time passes as it says; the player's tempo is to be
-`RECORDED`. Chance is that of the seed, the exchange and how often it was asked for: the same
+`RECORDED`. Chance is that of the seed, the exchange and how often it was requested: the same
 requests in another order, as parallel clients send them, meet the same.
 """
 

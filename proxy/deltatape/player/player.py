@@ -39,7 +39,7 @@ END_OF_TAPE = "end_of_tape"
 NO_RETRY = ((b"x-should-retry", b"false"),)
 """Read by SDKs: asking again would miss again."""
 MARGIN_BYTES = 16 * 1024 * 1024
-"""By how much a request may be longer than any on the tape, to be told what differs."""
+"""By how much a request may exceed the longest on the tape and still be compared."""
 _MOST_TARGET = 4096
 """How much of a target the report keeps."""
 
@@ -62,7 +62,7 @@ class Player:
         )
         self._exchanges = tuple(exchanges)
         self.hide = hider(playing.secrets)
-        """Overwrites in text what must not be told of a request."""
+        """Overwrites secrets of a request in texts."""
         self._ladder = RequestMatcher(
             self._exchanges, playing.volatile, repeat=playing.repeat, hide=self.hide
         )

@@ -36,7 +36,7 @@ class ClientProfile:
     """It speaks HTTP/1.0."""
     keep_alive: bool
     continued: bool
-    """It has been told to go on with its body (100)."""
+    """It has received 100 Continue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)

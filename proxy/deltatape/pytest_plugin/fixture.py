@@ -43,7 +43,7 @@ class TapeFixture:
     broken: Exchange | None = field(default=None, repr=False)
     """The exchange whose stream torture breaks."""
     recordable: bool = field(default=True, repr=False)
-    """Whether it is one tape, whole, so that it can be recorded anew."""
+    """Whether it is a single complete tape, so that it can be recorded again."""
     change: str = field(default="", repr=False)
     """What torture did, as a sentence; "" without."""
     deadline_s: float = field(default=0.0, repr=False)

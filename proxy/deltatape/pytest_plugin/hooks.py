@@ -82,8 +82,8 @@ def tape(request: pytest.FixtureRequest) -> Iterator["TapeFixture"]:
     """The provider, played from a tape during this test.
 
     The base-URL variables of all providers name it, `tape.url("openai")` is where it is, and
-    `tape.report` tells what became of the requests. A request that is not on the tape, an exchange
-    that was not asked for, and a mistake of the application with what it was sent fail the test.
+    `tape.report` has the requests. A request that is not on the tape, an exchange
+    that was never requested, and a mistake of the application fail the test.
     """
     from deltatape.pytest_plugin.loading import loaded  # noqa: PLC0415 - costs nobody else
 

@@ -1,6 +1,6 @@
 """Parses the arguments of `@pytest.mark.tape(...)`.
 
-A marker takes anything, so this is where a slip is told: with the argument, the value seen and what
+A marker accepts anything, so mistakes are reported here: with the argument, the value seen and what
 would be accepted. The names are those of `deltatape replay`'s options.
 """
 

@@ -1,6 +1,6 @@
 """Plays a test's tapes, unchanged or as torture varies them.
 
-What changes streams (faults, cuts, torture) is imported where it is asked for: most tests play
+What changes streams (faults, cuts, torture) is imported when requested: most tests play
 tapes as they are, and pay for no more.
 """
 

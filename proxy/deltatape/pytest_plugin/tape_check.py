@@ -1,8 +1,8 @@
 """Checks a test against its tapes, from fixture set-up to tear-down.
 
-Strategy: what is wrong is told as early as it is certain, and once. A request that is not on the
-tape is at the end of the phase in which it was made; an exchange that was not asked for is when the
-test's function has ended, unless a fixture may still ask for it: then when all are torn down.
+Strategy: problems are reported as early as they are certain, and once. A request that is not on the
+tape is at the end of the phase in which it was made; an exchange that was never requested is when
+the test's function has ended, unless a fixture may still ask for it: then when all are torn down.
 """
 
 import inspect

@@ -46,7 +46,7 @@ class VariedPlay:
 
     Attributes:
         exchanges: all, in the place of those of the tapes, with the times at which they play.
-        stage: what keeps a broken stream broken, however often it is asked for.
+        stage: what keeps a broken stream broken, however often it is requested.
         broken: the one of them whose stream is broken, if any.
         change: what was done, as a sentence.
     """
@@ -60,7 +60,7 @@ class VariedPlay:
 def cells(definition: pytest.Item) -> list[VariationCase]:
     """Return the tests to generate; none if the tapes or the marker are unusable.
 
-    What is wrong with them is told when the test runs, which is then one.
+    Their problems are reported when the test runs, as a single one.
     """
     try:
         wish = wish_of(definition, definition.name)

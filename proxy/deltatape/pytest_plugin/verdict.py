@@ -1,10 +1,10 @@
 """Decides whether a test passes, from what its tapes report.
 
 Without torture: what the test says, nothing missed, nothing left over, and no mistake with what the
-application was sent. Under a variation that
-is harmless it is the same. Under a hostile one the stream is broken, and the application has to
-raise an error, and soon: a test that passes then has seen half an answer taken for a whole one. An
-`AssertionError` is no error of the application's: there it gave a wrong result and said nothing.
+application was sent. Under a variation that is harmless it is the same. Under a hostile one the
+stream is broken, and the application has to raise an error, and soon: a test that passes then has
+seen half an answer taken for a complete one. An `AssertionError` is no error of the application's:
+there it gave a wrong result and said nothing.
 """
 
 import enum
@@ -39,7 +39,7 @@ class FinishedTest:
     """The state of a finished test.
 
     Attributes:
-        report: what became of the requests.
+        report: the player's.
         forwarded: how many of them went to the provider.
         unused_faults: requested faults that changed nothing.
         raised: what came out of the test.

@@ -88,7 +88,7 @@ class RecheckRequest:
 
 
 def why_not(exchange: Exchange, upstream: Upstream, reply: Reply) -> str:
-    """Return why `upstream` must not be asked for `exchange`; "" if it may.
+    """Return why `upstream` must not receive the request of `exchange`; "" if it may.
 
     Args:
         exchange: recorded.
@@ -117,8 +117,7 @@ def request_again(
         dialect: what the exchange speaks.
 
     Raises:
-        UsageError: it cannot be sent: it is not whole, or a credential is missing; the message says
-            what would do.
+        UsageError: it cannot be sent: it is not complete, or a credential is missing.
     """
     request = exchange.request
     _check_whole(exchange)

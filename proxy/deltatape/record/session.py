@@ -2,7 +2,7 @@
 
 The way of the data: a client's request comes to a `Gateway`, goes up through the `Connector`, comes
 back down, and onto a tape of the `TapeBook` through the `Recorder`, which has it analysed; the
-`Reporter` tells. Around that: the application that is run, the tunnel that sees what it reaches
+`Reporter` prints. Around that: the application that is run, the tunnel that sees what it reaches
 past the gateway, the ring, the hook for findings, health.
 """
 
@@ -66,7 +66,7 @@ class RecordOptions:
         keep: the budget of the flight recorder's ring; None keeps everything.
         on_finding: a command for exchanges with findings.
         ready_file: written when the gateway listens.
-        control: where health and status are told.
+        control: the address for health and status.
         command: the application to run; empty to wait for a signal.
         log: tee what it prints onto the tape.
         tunnel: watch what it reaches past the gateway.
@@ -166,7 +166,7 @@ class Session:
         """Run; return the command's exit code, None without a command.
 
         Raises:
-            UsageError: an address cannot be had, or anything else that was asked for.
+            UsageError: an address or anything else that was requested is not available.
         """
         try:
             async with contextlib.AsyncExitStack() as services:
@@ -405,7 +405,7 @@ class RingRecording:
     def __init__(
         self, ring: SegmentRing, book: TapeBook, rotated: Callable[[OpenTape], None] | None = None
     ) -> None:
-        """Args: rotated: is told of each tape that takes no new exchanges any more."""
+        """Args: rotated: is called with each tape that takes no further exchanges."""
         self._rotated = rotated
         self._ring = ring
         self._book = book

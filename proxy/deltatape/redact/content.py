@@ -5,7 +5,7 @@ leak. Structure are ids, types, roles, models, names of tools, finish reasons an
 JSON Schemas of tools but for their prose. Object keys are kept, but not within arguments: there,
 only those that the tools of some request define.
 
-Of bodies that are no JSON, everything is content; of event streams, only their data; of Amazon's
+Of bodies that are not JSON, everything is content; of event streams, only their data; of Amazon's
 messages, also the headers that nobody knows.
 """
 

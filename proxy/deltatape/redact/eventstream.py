@@ -3,11 +3,11 @@
 Strategy. `unfold` lays out what a body says as text: the names and values of headers, the payloads,
 and, decoded, the base64 that payloads carry under `bytes` (Bedrock's InvokeModel). Between these
 stands what no secret contains, so that no find runs from one into the next. Who overwrites that
-text, character by character, gets the body back by `folded`: base64 encoded anew, checksums that
+text, character by character, gets the body back by `folded`: base64 encoded again, checksums that
 were right made right again. Lengths, preludes and the sizes in headers are never touched.
 
 A message whose checksum was wrong as it came keeps a wrong one: the complement of the right one,
-which tells nothing about what stood there. Where the base64 cannot be encoded anew at the same
+which reveals nothing about what was there. Where the base64 cannot be encoded anew at the same
 length (it has escapes, or is none), all of it is overwritten by asterisks.
 
 Spec: https://smithy.io/2.0/aws/amazon-eventstream.html
@@ -187,7 +187,7 @@ class ChecksummedBody(NamedTuple):
     """The checksums of a body."""
 
     mends: tuple[Overwrite, ...]
-    """Those that do not fit because bytes were masked in their message, made anew."""
+    """Recomputed checksums of messages in which bytes were masked."""
     wrong: tuple[int, ...]
     """Where messages begin whose checksum is wrong otherwise: they came so."""
 

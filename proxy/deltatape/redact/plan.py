@@ -102,7 +102,7 @@ class RedactionPlan:
 
     edits: dict[int, list[Overwrite]] = field(default_factory=dict)
     spans: dict[int, list[SpanOf]] = field(default_factory=dict)
-    """To be told in a `masked` record: by the line before which it stands, or that is one."""
+    """To be listed in a `masked` record: by the line before which it stands, or that is one."""
     remarks: dict[int, str] = field(default_factory=dict)
     """Notes to be put before a line."""
     changed: set[int] = field(default_factory=set)
@@ -419,7 +419,7 @@ def by_line(body: RecordedBody, edits: Iterable[Overwrite]) -> Iterator[tuple[in
 #
 # Lines that nothing changes are kept byte by byte, also those of codes that nobody knows. The
 # header is kept, its `id` included: a redacted tape is the same recording with less in it, and
-# redacting it again changes nothing. `end.sha256` is made anew over what the tape now holds, since
+# redacting it again changes nothing. `end.sha256` is recreated over what the tape now holds, since
 # the old one would let anyone try guesses at what was there; if it did not fit before, it stays as
 # it is.
 #
@@ -443,7 +443,7 @@ class TapeRewriter:
     Args:
         plan: of the same tape.
         masker: as of the plan.
-        fillers: as of the plan; a note tells of them.
+        fillers: as of the plan; a note mentions them.
     """
 
     def __init__(self, plan: RedactionPlan, masker: Masker, fillers: Fillers | None = None) -> None:

@@ -64,7 +64,7 @@ _SHOWN = 60
 _OTHERS = 4
 """Other exchanges that are named, each with its worst finding."""
 _ALIKE = 2
-"""Findings of one code that are told in full."""
+"""Findings of one code that are shown in full."""
 _HALF = 40
 """Lines of the timeline that are shown at its beginning and at its end."""
 
@@ -185,7 +185,7 @@ def _head(explanation: Explanation, width: int) -> list[Line]:
 
 
 def _end_of(name: str) -> str:
-    """Return a tape's name; of a long one the end, which tells files apart."""
+    """Return a tape's name; of a long one the end, which distinguishes files."""
     shown = escape(name)
     return shown if len(shown) <= _SHOWN else f"...{shown[3 - _SHOWN :]}"
 

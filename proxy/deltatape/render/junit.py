@@ -2,7 +2,7 @@
 
 A tape is a suite. An exchange without failures is a passed case, `#3`; else every code that fails
 in it is a failed case of its own, `#3 T001 empty-arguments`, with all its findings as the text, so
-that the list of failed tests tells the defects and their number. Findings that do not make the
+that the list of failed tests shows the defects and their number. Findings that do not make the
 check fail are the output of the exchange's passed case. A tape that cannot be read is an error.
 
 Source: the XML that JUnit's Ant task writes and Surefire and Jenkins read, which no standard fixes.

@@ -98,7 +98,7 @@ def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
 
 
 def _ending(path: StyledText, room: int) -> StyledText:
-    """Return `path`, or its end, which tells files apart."""
+    """Return `path`, or its end, which distinguishes files."""
     if len(path.text) <= room:
         return path
     return StyledText(f"...{path.text[len(path.text) - max(LEAST, room - 3) :]}", path.style)

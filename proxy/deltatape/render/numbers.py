@@ -8,7 +8,7 @@ _TENTHS_BELOW_S = 100
 _KIB = 1024
 
 NO_TIMES = "in wire order; no times were recorded"
-"""Said where times would be told."""
+"""Printed in place of times."""
 
 
 def duration(ns: int) -> str:

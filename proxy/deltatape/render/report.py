@@ -40,7 +40,7 @@ class Report(Protocol):
 
 
 class TextReport:
-    """Findings as a compiler tells them, and a summary; nothing if no tape could be read.
+    """Findings as a compiler prints them, and a summary; nothing if no tape could be read.
 
     Args:
         width: columns of the page.

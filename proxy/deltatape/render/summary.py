@@ -65,7 +65,7 @@ def live_lines(analysis: Analysis, findings: Sequence[Finding], name: str = "") 
     Args:
         analysis: of the exchange.
         findings: about it.
-        name: of the tape, where one was asked for.
+        name: of the tape, if one was requested.
     """
     first = f"{name}{_arrival(analysis)}; {summary(findings)}"
     return [first, *finding_lines(findings)]

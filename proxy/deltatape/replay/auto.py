@@ -110,7 +110,7 @@ class AutoPlayer:
         """
         self.listener = Listener()
         self.recorded = RecordingResult()
-        """What became of the recordings; once it was stopped."""
+        """The result of recording; set after the stop."""
         self.forwarded = 0
         """How many requests went to the provider so far."""
         self._beside = StagingTape(tape)
@@ -328,9 +328,9 @@ def _why(miss: NoMatch) -> str:
 
 # Collects a request until it is known who answers it.
 #
-# That is when it is whole, or when it is longer than any on the tape: then it goes on as it comes.
-# A client that waits for `100 Continue` gets it from here, so that its field `Expect` is not on the
-# tape of what is recorded.
+# That is when it is complete, or when it is longer than any on the tape: then it goes on as it
+# comes. A client that waits for `100 Continue` gets it from here, so that its field `Expect` is not
+# on the tape of what is recorded.
 
 _CONTINUE = write_response(100, b"Continue", ())
 
@@ -567,7 +567,7 @@ def _in_turn(folder: Path) -> Iterator[None]:
     """Lock the tapes in `folder` against others that add to them, if its file system has locks.
 
     Who holds the folder for longer is no run of ours, but may be what has started it, as flock(1):
-    then it goes on, and `splice` tells whether the tape was changed.
+    then it goes on, and `splice` says whether the tape was changed.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

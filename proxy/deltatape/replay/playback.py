@@ -1,7 +1,7 @@
 """Run a player in its own thread, for code without an event loop.
 
 Strategy: the thread runs the loop, everything asked of it from outside is called in the loop.
-Invariants: the report counts every request whose bytes had arrived when it was asked for; leaving
+Invariants: the report counts every request whose bytes had arrived when it was requested; leaving
 the context ends the thread, and every connection with it.
 """
 

@@ -27,7 +27,7 @@ STILL_SILENT = "no request with the results of its tool calls followed, as on th
 MOST = 20
 """How many lines of a kind a summary has."""
 MOST_DIFFERENCES = 5
-"""How many of a request are told; the report has more."""
+"""How many of a request are printed; the report has more."""
 
 
 def told(what: Told) -> Iterator[str]:
@@ -114,7 +114,7 @@ def json_report(
     Args:
         report: of the player.
         recorded: what came from the provider and is on the tape.
-        refused: hosts that were asked for past the player, each with the provider's name.
+        refused: hosts requested past the player, each with the provider's name.
     """
     return document(
         played=[

@@ -1,6 +1,6 @@
 """One run of `deltatape replay`: a player, the command or the user around it, and the result.
 
-With a command its exit code counts first; then that everything it asked for was on the tapes,
+With a command its exit code counts first; then that everything it requested was on the tapes,
 nothing was left over, and that it did nothing wrong with what it got. Where the tape has ended
 because a mistake was not made again, the command was handed an error that nobody else would have
 given it, so that its exit code says nothing. Live lines are then only of what is out of order: the

@@ -39,7 +39,7 @@ _MAX_REPEATED = 1000
 def is_risky(pattern: str) -> bool:
     """Return whether `pattern` may backtrack badly, or is not a pattern that Python can compile.
 
-    Judged by the source, before anything is run: how often the engine could begin anew is bounded
+    Judged by the source, before anything is run: how often the engine could restart is bounded
     by what repeats without limit, and by the number of ways in which the rest can be taken. Rather
     too much is refused than too little; the ordinary patterns of schemas pass.
     """
@@ -78,7 +78,7 @@ _SQUARE = 1000
 """Pairs of characters that an expression looks at, at worst, at the price of a step."""
 _BRANCHES = frozenset({"allOf", "anyOf", "oneOf"})
 _UNBOUNDED = ("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef")
-"""Keywords for which the library walks the schema anew, past every keyword's price."""
+"""Keywords for which the library walks the schema again, past every keyword's price."""
 Keyword = Callable[[Validator, object, object, Mapping[str, object]], Iterator[object] | None]
 
 

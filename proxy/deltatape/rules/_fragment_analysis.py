@@ -8,10 +8,10 @@ what the tool's schema allows, where the request has one.
 
 Servers and gateways do that to fragments; models write text and know nothing of its fragments. It
 is still no proof: a model may stutter. Proof is what only the wire has: a number of an event that
-comes twice or is missing, or a whole event again with padding that is made anew for each
+comes twice or is missing, or a whole event again with padding that is generated for each
 (`proof_between`, `proof_of_twin`).
 
-Strategy: asked for broken calls only, and for the twins of whole ones. Attempts start where the
+Strategy: used for broken calls only, and for the twins of complete ones. Attempts start where the
 text breaks and go backwards, a bounded number of them, and each parses the text once.
 """
 
@@ -44,7 +44,7 @@ _LONGEST_REST = 20_000
 _WINDOW = 12
 """Fragments before the break where something may be missing."""
 _MARKS = re.compile(r'"(sequence_number|obfuscation)":\s*("[^"\\]{6,}"|\d+)')
-"""What servers make anew for each event."""
+"""What servers generate for each event."""
 _NUMBER = re.compile(r'"sequence_number":\s*(\d+)')
 _FEWEST_MARKS = 3
 _PAIR = 2
@@ -340,7 +340,7 @@ def proof_of_twin(
 ) -> str:
     """Return the proof that the fragments from `start` to `end` were sent twice, or "".
 
-    There is none if the events have nothing in them that a server generates anew each time.
+    There is none if the events have nothing in them that a server generates each time.
     """
     size = end - start
     for at in range(start, end):

@@ -251,7 +251,7 @@ _ERROR = re.compile(
     r"|\u30a8\u30e9\u30fc",
     re.IGNORECASE,
 )
-"""Words of a result that tells that nothing was run: better too many than too few."""
+"""Words of a result which says that nothing was run: better too many than too few."""
 
 
 @turn_rule("C016", "broken-call-executed", Severity.ERROR)

@@ -134,7 +134,7 @@ def observed(context: RuleContext, code: str, hint: str) -> Sequence[Claim]:
 
 
 def and_more(number: int, of: int) -> str:
-    """Return the end of a message that tells how many more of a kind there are."""
+    """Return the end of a message that says how many more of a kind there are."""
     left = of - MOST_ALIKE if number == MOST_ALIKE else 0
     return f" (and {left} more)" if left else ""
 

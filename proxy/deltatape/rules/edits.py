@@ -5,14 +5,14 @@ histories that are kept short. Their edits leave values that differ from the del
 nobody is to blame. An edit explains a change only if it explains every difference of it:
 
 - the tool's own schema: a default filled in or left out, an unset parameter written as null or
-  left out, an unknown field dropped, a value converted to the type that is asked for, a word of an
+  left out, an unknown field dropped, a value converted to the requested type, a word of an
   enumeration in its own spelling;
 - numbers: a double has 53 bits, so JavaScript keeps 15 to 17 digits of a longer one;
 - spelling: white space, Unicode normalisation, case, the order of a list, the notation of a date,
   characters outside ASCII removed everywhere;
 - names: members renamed, as from `user_id` to `userId`, or moved, with all values kept;
 - room: a long value with a mark in place of its rest;
-- told: a result or a message that follows has the new value, or says that it was changed.
+- stated: a result or a message that follows has the new value, or says that it was changed.
 """
 
 import json

@@ -38,7 +38,7 @@ def unended(context: RuleContext, hint: str) -> Iterator[Claim]:
     finished = any(choice.finish_reason_raw for choice in reply.choices)
     last = context.last
     blame, confidence = _unended_blame(context, finished=finished)
-    # A pasted stream easily loses its end: the signal may be in the event that is not whole.
+    # A pasted stream easily loses its end: the signal may be in the event that is not complete.
     lost = not exchange.timed and context.stream.pending is not None
     reason = " (there was a finish reason, so the answer itself is complete)" if finished else ""
     yield Claim(

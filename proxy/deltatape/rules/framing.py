@@ -153,7 +153,7 @@ def event_not_json(context: RuleContext) -> Iterator[Claim]:
 
 @exchange_rule("W005", "not-a-stream", Severity.ERROR, survives_loss=True)
 def not_a_stream(context: RuleContext) -> Iterator[Claim]:
-    """Report a successful answer that is no stream although one was requested."""
+    """Report a successful answer that is not a stream although one was requested."""
     exchange, stream = context.exchange, context.stream
     if not context.request.stream or not context.successful or exchange.response is None:
         return

@@ -120,7 +120,7 @@ def _storm(turn: Turn, settings: Settings) -> Sequence[Digest]:
 
 
 def _heeds(storm: Sequence[Digest]) -> bool:
-    """Return whether each pause is at least as long as the provider asked for."""
+    """Return whether each pause is at least as long as the provider requested."""
     pairs = itertools.pairwise(storm)
     return all(
         before.wait_s and (after.t_ns or 0) - (before.t_ns or 0) >= before.wait_s * NS

@@ -47,7 +47,7 @@ class Loss:
     error: str
     """Why, in the system's words; "" if unknown."""
     answer: bool
-    """Whether the answer, or what it answers, is not whole on the tape."""
+    """Whether the answer, or what it answers, is not complete on the tape."""
 
 
 def loss_of(exchange: Exchange) -> Loss | None:

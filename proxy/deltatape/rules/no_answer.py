@@ -92,7 +92,7 @@ def _silent_severity(*, expected: bool, asked_for: bool) -> Severity:
 
 
 def _may_say_nothing(context: RuleContext) -> str:
-    """Return why an empty answer may be what was asked for; "" if it is not."""
+    """Return why an empty answer may have been requested; "" if it is not."""
     request = context.request
     last = request.history[-1] if request.history else None
     if any(choice.finish_reason_raw == "stop_sequence" for choice in context.reply.choices):

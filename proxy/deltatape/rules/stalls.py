@@ -23,7 +23,7 @@ ALIVE = (
     Excluded("the recorder was held up", "keep-alives passed through it during this time"),
     Excluded("the connection was broken", "keep-alives came over it during this time"),
 )
-"""Why a silence with signs of life is that of whoever sent these."""
+"""Why the sender of keep-alives causes the silence between them."""
 _QUIET = 0.7
 """Signs of life prove something if they came within the silence, not at its edges."""
 _THEN = {

@@ -32,7 +32,7 @@ def is_asked_for(request: RequestSummary, written: TextCall) -> bool:
 
 
 def is_told_of(request: RequestSummary, written: TextCall) -> bool:
-    """Return whether what the request tells the model contains the opening tag of such a call."""
+    """Return whether the request's text for the model contains the opening tag of such a call."""
     told = [message for message in request.history if message.role not in _OWN]
     return _stands_in(told, written)
 

@@ -23,7 +23,7 @@ from deltatape.wire.json_value import parse
 _FEW = 3
 """Fragments of which one may be missing; of two, only where a word is cut."""
 _LEAST = 3
-"""Characters of a text that can be told from another by chance."""
+"""How many characters distinguish two texts reliably."""
 _ROUND = 10
 """Texts are cut to lengths that are a multiple of this, or a power of two."""
 _MARKUP = re.compile(r"[<>\[\]{}`*#|_\\~\u3010\u3011]|^\s*\n|\n\s*$|[A-Z]{3}")

@@ -1,8 +1,8 @@
 """`why --with`: pass a recorded response to real SDKs, in the versions that the user names.
 
 Each is installed once into a folder of its own in the user's cache,
-`$XDG_CACHE_HOME/deltatape/sdks/`. One is made beside its place and moved there when it is whole, so
-that what is in place can be used. Nothing of a package is run while it is installed: pip takes
+`$XDG_CACHE_HOME/deltatape/sdks/`. One is made beside its place and moved there when it is complete,
+so that what is in place can be used. Nothing of a package is run while it is installed: pip takes
 wheels alone, npm runs no scripts.
 """
 
@@ -129,7 +129,7 @@ def made_by(
     Args:
         exchange: a recorded one.
         specs: `openai==3.54.0`, `ai@6`.
-        tell: is told in one line what takes long.
+        tell: gets a line about what takes long.
         environment: says where the cache is.
 
     Raises:
@@ -224,7 +224,7 @@ def installed(
 
     Args:
         spec: which.
-        tell: is told in one line what takes long.
+        tell: gets a line about what takes long.
         environment: says where the cache is.
 
     Raises:

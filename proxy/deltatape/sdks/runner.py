@@ -1,7 +1,7 @@
 """Run real SDKs on exchanges: one process for many streams, bounded in time.
 
 A runner (`runners/`) is a program in the SDK's own language that imports the SDK from an
-environment of its own; it is told base URLs at which a `SdkServer` plays the exchanges. A stream at
+environment of its own; it gets base URLs at which a `SdkServer` plays the exchanges. A stream at
 which it does not come to an end, or at which its process dies, costs the process and has that as
 its answer; the next streams get a new process.
 """
@@ -32,7 +32,7 @@ from deltatape.player.response_bytes import Renditions
 _RUNNERS = Path(__file__).parent / "runners"
 _START_S = 60.0
 _SAID = 400
-"""How many characters of what a dying process printed are told."""
+"""How many characters of a dying process's output are shown."""
 _GIVEN = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL")
 """Of the user's environment: no keys, no proxies, nothing that makes an SDK report elsewhere."""
 _LINE_BYTES = 64 << 20
@@ -158,7 +158,7 @@ class SdkStream:
     exchange: Exchange
     dialect: str
     tools: tuple[str, ...]
-    """The names of the tools that the SDK is told to offer."""
+    """The names of the tools that the SDK offers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Settings as click defaults: below environment variables, which are below flags.
 
 Strategy: click's `default_map` does the precedence. What a section says is given to the option it
-names exactly as the flag would be, once here, so that a mistake is told with its place in the file
-and not as if the user had typed it; also when a flag overrides it.
+names exactly as the flag would be, once here, so that a mistake is reported with its place in the
+file and not as if the user had typed it; also when a flag overrides it.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The events of a response, and the exchange with fewer or changed ones.
 
-Invariant: what comes out is whole. Events keep their framing and the spelling of what is not
+Invariant: what comes out is complete. Events keep their framing and the spelling of what is not
 changed, messages get new checksums, and the head and the end say the new size.
 """
 

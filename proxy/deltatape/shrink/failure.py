@@ -29,7 +29,7 @@ _WIDEST = 2000
 """Characters of a line that count: outputs are not ours."""
 _LONGEST = 300
 _LEAST = 4
-"""Characters of an output that can be told from others."""
+"""How many characters make a text distinctive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,7 +142,7 @@ def _evenly(exchange: Exchange) -> Exchange:
 _PLAIN: tuple[_Change, ...] = (_bare, _uncoded, _by_event, _evenly)
 
 
-# Passes over texts: strings in the JSON of events, JSON in such strings, data that is no JSON.
+# Passes over texts: strings in the JSON of events, JSON in such strings, data that is not JSON.
 #
 # A text that is there several times is one text: the pieces of a call, put together, come again in
 # the events that end it, and an id stands in each event.

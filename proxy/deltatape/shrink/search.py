@@ -22,7 +22,7 @@ from deltatape.model.finding import Severity
 Exchanges: TypeAlias = tuple[Exchange, ...]
 Judge: TypeAlias = Callable[[Exchanges], Exchanges | None]
 """The exchanges as they are to be kept if these fail in the same way: with the requests that were
-made of them, without those that nobody asked for; None if they do not."""
+made of them, without those that were never requested; None if they do not."""
 _OF_TIME = "D"
 """How the codes of findings about time begin: times are not kept."""
 
@@ -156,7 +156,7 @@ def fewest(items: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> Sequence
 
     Args:
         items: any number, also none.
-        holds: whether some of them, in order, are enough; never asked for all of them.
+        holds: whether some of them, in order, are enough; never called with all of them.
     """
     while True:
         kept = _round(items, holds)
@@ -185,7 +185,7 @@ def largest(limit: int, holds: Callable[[int], bool], guess: int) -> int:
 
     Args:
         limit: the largest that makes sense.
-        holds: asked for numbers of 1 to `limit`.
+        holds: called with numbers of 1 to `limit`.
         guess: asked first; found doubled as long as it holds.
     """
     found, above = 0, limit + 1

@@ -2,8 +2,8 @@
 
 Strategy: two passes over the file, one that plans and one that writes, so that memory holds no
 tape; with content to be masked, one more before them, for the words of the tools. The copy is
-written under a name of its own and gets its final name when it is whole and synced: at no time is
-there half a tape, or one with secrets under a name that promises none.
+written under a name of its own and gets its final name when it is complete and synced: at no time
+is there half a tape, or one with secrets under a name that promises none.
 """
 
 import contextlib

@@ -1,11 +1,11 @@
 """The flight recorder: keeps the last hours or gigabytes of tapes, and those around findings.
 
 Strategy: the recorder starts a new tape, a *segment*, whenever `segment_due` says so, and lets
-`sweep` delete the oldest ones beyond the budget. A segment is told by its name, `STAMP.ring.tape`.
-To pin one is to take the `.ring` away, so that pins survive restarts, a user can pin by hand, and
-other tapes in the folder are never touched. Around the time of a finding everything is pinned:
-what is finished at once, what is being written by renaming it as it is, what begins soon after by
-giving it a pinned name in the first place (`stem`).
+`sweep` delete the oldest ones beyond the budget. A segment is recognised by its name,
+`STAMP.ring.tape`. To pin one is to take the `.ring` away, so that pins survive restarts, a user can
+pin by hand, and other tapes in the folder are never touched. Around the time of a finding
+everything is pinned: what is finished at once, what is being written by renaming it as it is, what
+begins soon after by giving it a pinned name in the first place (`stem`).
 
 Invariants: a tape that is being written is never deleted, by whichever process it is written; no
 method raises for what a disk does; nothing is overwritten. Budgets are for segments that are not
@@ -45,7 +45,7 @@ _SIZES = {
 _AMOUNT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)")
 
 _SHARE = 8
-"""A segment is this part of the budget: so much more, or less, than asked for is kept."""
+"""A segment is this part of the budget: so much more, or less, than requested is kept."""
 _LEAST_BYTES = 1 << 20
 _LEAST_NS = _NS
 _AROUND_NS = 300 * _NS
@@ -95,7 +95,7 @@ class SegmentRing:
     Args:
         folder: where the segments lie; others of its tapes are left alone.
         keep: the budget.
-        clock: tells how old a segment is.
+        clock: for the age of segments.
         alarm: gets one line per kind of trouble.
     """
 

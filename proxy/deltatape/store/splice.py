@@ -3,14 +3,14 @@
 Strategy: two passes. The first (`survey`) decodes every line and finds what is there twice; the
 second merges the lines of all tapes by their moved times, each tape's own order kept, and writes
 them. Memory holds a few numbers per exchange and never an exchange. As with redacted copies the
-file is written under a hidden name and gets its own when it is whole and synced.
+file is written under a hidden name and gets its own when it is complete and synced.
 
 Times stay true: the new tape counts from the earliest `recorded_at`, and what came from a tape that
 counts from later is moved by the difference. Imports have no times; theirs stay 0, and they stand
 in the order in which they were given.
 
 Of the tape itself (exchange 0) everything is carried for tapes that are given whole, with the
-connections of clients counted anew. Where several tapes end, the last one's `stop` is the new
+connections of clients renumbered. Where several tapes end, the last one's `stop` is the new
 tape's, and the other ends become notes. Nothing of it is carried for single exchanges, since a tape
 does not tell which log line belongs to which exchange; a tape that ends with such a one has the
 `stop` of this splice.
@@ -114,7 +114,7 @@ def survey(given: SpliceSource) -> SpliceSurvey:
     """Decide what to copy of a tape.
 
     Raises:
-        UsageError: it is being recorded, or does not have an exchange that is asked for.
+        UsageError: it is being recorded, or lacks a requested exchange.
         TapeFormatError: it is damaged.
     """
     tape, wanted = given.tape, given.numbers

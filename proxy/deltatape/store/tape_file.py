@@ -267,7 +267,7 @@ class WriterThread:
 
     Args:
         write: writes lines of exchanges; called in the thread only.
-        ledger: told of what does not fit the queue.
+        ledger: counts what does not fit the queue.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ too, for the rest of the run: a disk that hangs mostly shows in a sync first, wh
 to memory.
 
 Invariants: no method raises for what a disk does, or waits for it beyond one write; what does not
-reach the tape is counted and told; the file is readable at every moment.
+reach the tape is counted and reported; the file is readable at every moment.
 """
 
 from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ from deltatape.suspects.search import PresetResult, find, rows
 from deltatape.suspects.simulation import Bench
 
 LIMIT = 8
-"""Suspects that are told."""
+"""How many suspects are reported."""
 
 
 def suspects_of(
@@ -35,7 +35,7 @@ def suspects_of(
     Args:
         stream: what the wire delivered.
         symptom: what the application repeats, and the errors it speaks of.
-        limit: how many are told.
+        limit: how many to report.
     """
     return () if stream.family is None else find(Bench(stream), symptom, limit)
 

@@ -246,14 +246,14 @@ _NEEDED = {
     "deltas": {EntryPhase.START, EntryPhase.DELTA},
     "arguments-done": {EntryPhase.DONE},
 }
-"""What a call must have been told by, for clients that look nowhere else."""
+"""The only fields in which some clients look for calls."""
 
 
 # Calls in the text, as parsers find them that do not wait for a whole tag. What they go by is how
 # the text was cut into pieces; the reference is what `text_calls` finds in the whole of it.
 
 _MOST = 50
-"""Repetitions of one call that are told."""
+"""How many repetitions of one call are reported."""
 
 
 class _Body(NamedTuple):

@@ -14,7 +14,7 @@ class ClientModel:
     """A client's behaviour by axis. Defaults are what the providers document."""
 
     key: str = "index"
-    """By what it tells calls apart."""
+    """The key by which it distinguishes calls."""
     id: str = "set"
     """What it does with another id for the same call."""
     name: str = "set"
@@ -71,7 +71,7 @@ class Preset:
     example: str
     fix: str
     references: tuple[str, ...]
-    """Where it was seen, or what documents what it gets wrong; the first one is told."""
+    """Where it was seen, or what documents what it gets wrong; the first one is shown."""
 
 
 CORRECT = ClientModel()

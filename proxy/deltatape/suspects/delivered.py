@@ -111,7 +111,7 @@ def delivered(
         exchange: with a response.
         stream: the response, framed.
         reply: rebuilt from that.
-        asked: what the request says; its history tells whether this is a second stream.
+        asked: what the request says; its history shows whether this is a second stream.
     """
     headers = exchange.response.headers if exchange.response else ()
     decoder = ContentDecoder(parse_codings(header(headers, "content-encoding")))

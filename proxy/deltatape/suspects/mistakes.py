@@ -1,7 +1,7 @@
 """Client mistakes: what each does, its fix, and the dialects in which it can occur.
 
 A mistake is a value of an axis of `ClientModel`; `MISTAKES` has all of them, in the order in which
-they are tried and told.
+they are tried and reported.
 """
 
 import enum

@@ -2,7 +2,7 @@
 
 First the presets and every single mistake; only if none of them fits, pairs, then triples, of which
 at least one, or two, change anything by themselves. The time is bounded by the steps that are
-walked. A point whose mistakes are those of another one that fits, and more, tells nothing new.
+walked. A point whose mistakes are those of another one that fits, and more, adds nothing new.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,9 +22,9 @@ WORK_LIMIT = 400_000
 """What presets and single mistakes may cost, in steps; and again what pairs and triples may."""
 POINTS_LIMIT = 8_000
 _NEAR = 3
-"""Suspects that are told where none fits exactly."""
+"""How many suspects are reported if none fits exactly."""
 _FAR = 10
-"""How much more than the best one may cost what is told besides."""
+"""How much worse than the best further reported suspects may be."""
 _NO_REASON = 20
 """What it costs to say that calls are ignored in a stream that is no second one."""
 
@@ -236,7 +236,7 @@ def describe(
         bench: of the stream.
         client: with at least one mistake.
         outcome: what it makes of the stream.
-        errors: what the application spoke of; the one among them that it throws is told.
+        errors: what the application reported; the thrown one among them is shown.
     """
     *most, last = [one.says for one in mistakes_of(client)]
     does = f"{', '.join(most)} and {last}" if most else last

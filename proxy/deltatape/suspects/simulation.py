@@ -29,7 +29,7 @@ _KEPT = 8
 _TEXTS = 40
 """Texts of one client that parsers are asked about."""
 _SHOWN = 60
-"""Errors that are told of one client."""
+"""How many errors of one client are reported."""
 _A_CALL = 5
 """What a call costs, in steps."""
 _BODY_LIMIT = 2_000_000
@@ -55,7 +55,7 @@ class ClientFraming(NamedTuple):
 
     events: tuple[Event, ...]
     texts: tuple[str, ...] = ()
-    """What it gives its JSON parser although it is no JSON."""
+    """What it gives its JSON parser although it is not JSON."""
     thrown: tuple[str, ...] = ()
     dies: bool = False
     """Whether that certainly ends its reading."""

@@ -160,7 +160,7 @@ def _scan(source: TextSource, at: int) -> JsonExtent:
 
 
 def _settle(source: TextSource, at: int, scanned: JsonExtent, closer: str | None) -> JsonExtent:
-    """Return where a value ends that the scanner found to be whole, cut or broken."""
+    """Return where a value ends that the scanner found to be complete, cut or broken."""
     if scanned.state is JsonEnd.WHOLE:
         return scanned
     stop = source.end if closer is None else source.find(closer, at)
@@ -201,7 +201,7 @@ def _read_object(source: TextSource, at: int, closer: str | None) -> _Written | 
 
 
 def _read_loosely(source: TextSource, at: int, closer: str | None) -> _Written | None:
-    """A call object that is no JSON (Python's quotes, bare keys) but has a name and a closer."""
+    """A call object that is not JSON (Python's quotes, bare keys) but has a name and a closer."""
     if closer is None:
         return None
     stop = source.find(closer, at)

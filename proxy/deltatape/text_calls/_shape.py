@@ -16,7 +16,7 @@ class WrittenCall:
     """The tool; "" where the text ends before its name does."""
     arguments: str
     """As written where the notation has JSON; else an object made of the written parameters. Only
-    as far as they came if the call is not whole; "" if there are none."""
+    as far as they came if the call is not complete; "" if there are none."""
     id: str | None
     """Where the notation has one."""
     start: int
@@ -52,7 +52,7 @@ class CallBlock:
 
 
 Reader = Callable[[TextSource, int], CallBlock | None]
-"""Takes a source and where an opener stands; None if what follows is no call."""
+"""Takes a source and where an opener stands; None if what follows is not a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ class ObjectText:
         self._members.append(f"{quoted(key)}: {value}")
 
     def text(self, *, whole: bool) -> str:
-        """The object; without its closing brace if it is not whole, "" if it is not begun."""
+        """The object; without its closing brace if it is not complete, "" if it is not begun."""
         inner = ", ".join(self._members)
         if whole:
             return f"{{{inner}}}"

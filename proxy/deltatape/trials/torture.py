@@ -129,7 +129,7 @@ class TortureRunner:
         Args:
             varied: exchanges to play instead, by position.
             name: of the variation.
-            harmless: whether they are whole. One that is not is played as it is recorded to a
+            harmless: whether they are complete. One that is not is played as it is recorded to a
                 client that asks again.
             standard_s: how long the command takes with the tapes as they are.
 

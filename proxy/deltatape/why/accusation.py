@@ -49,7 +49,7 @@ class AppHandling:
 def is_open_to_suspicion(case: Case, verdict: Verdict) -> bool:
     """Check whether a client's mistake may explain the verdict: no error on the wire decides it.
 
-    Of an exchange that is not whole on the tape nobody knows what the client had to read.
+    Of an exchange that is not complete on the tape nobody knows what the client had to read.
     """
     if any(each.code == LOSS for each in case.findings):
         return False
@@ -207,7 +207,7 @@ def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
 
 
 def _errors(case: Case) -> tuple[str, ...]:
-    """Return likely errors of the application's parsers about calls that were whole."""
+    """Return likely errors of the application's parsers about calls that were complete."""
     found = (*case.about_reply, *(each for each in case.about_request if is_printed(each)))
     grave = (each for each in found if each.code == "C009" and each.severity is not Severity.INFO)
     return tuple(dict.fromkeys(each.evidence for each in grave))[:_MOST_ERRORS]

@@ -32,7 +32,7 @@ CAUSES = (
     "S005",  # upstream says itself what went wrong
     "W009",  # nothing behind it can be read
     "W010",
-    "W005",  # there is no stream to look at
+    "W005",  # there is not a stream to look at
     "W006",  # what is missing at the end is missing because of the cut
     "D001",  # a silence that nothing ended
     "D004",

@@ -351,7 +351,7 @@ _DIGITS = re.compile(r"[0-9]*")
 
 
 class NumberState(enum.Enum):
-    """How far a number got; the value says what must follow where it is not whole."""
+    """How far a number got; the value says what must follow where it is not complete."""
 
     MINUS = "a digit after '-'"
     ZERO = "zero"

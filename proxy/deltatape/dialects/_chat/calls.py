@@ -1,13 +1,13 @@
 """The calls of one choice: finds the call of each entry and applies the entry.
 
-The documented key is the entry's `index`. Providers leave it out, repeat it, count it anew in every
+The documented key is the entry's `index`. Providers leave it out, repeat it, restart it in every
 chunk; they repeat ids, change them, or never send any. What is decided here, entry by entry:
 
 - without index: by id, else the last call, unless the entry opens one (T011);
-- an index used for a second call: recognised by a new id or name, or by arguments that start anew
-  although the call's arguments are whole (T012);
-- one id at two indexes: one call that moved (T020), or, once its arguments are whole, a copy of it,
-  of which the end tells whether it repeats the call (T020, dropped) or is another one (T010).
+- an index used for a second call: recognised by a new id or name, or by arguments that start again
+  although the call's arguments are complete (T012);
+- one id at two indexes: one call that moved (T020), or, once its arguments are complete, a copy of
+  it, of which the end shows whether it repeats the call (T020, dropped) or is another one (T010).
 
 Arguments are judged only at the end.
 """
@@ -116,7 +116,7 @@ class ChoiceCalls:
         renamed = entry.name and last.name not in ("", entry.name)
         if renamed or not last.begun or not entry.text:
             return None
-        # The call before is not whole: what cannot be the beginning of another one continues it.
+        # The call before is not complete: what cannot be the beginning of another one continues it.
         return None if _starts_object(entry) and not _repeats(last, entry) else last
 
     def _open(self, entry: ChatDelta) -> CallDraft:

@@ -31,7 +31,7 @@ def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) 
     Args:
         body: the request's body.
         streams: whether a request that does not say so asks for a stream.
-        nameless: whether calls have no ids: results are then told by the name of the function.
+        nameless: whether calls have no ids: results then name the function.
     """
     found = read_history(body, _PATH, _nameless if nameless else _message)
     if found is None:

@@ -82,7 +82,7 @@ def converse_table(name: str, *, members: bool = False) -> DialectTable:
     Args:
         name: the dialect.
         members: whether an event is an object with a member of its type's name, and a document is
-            told by its `output`; else both have types from outside, `message` for a document.
+            recognised by its `output`; else both have types from outside, `message` for a document.
     """
     return DialectTable(
         name=name,

@@ -1,8 +1,8 @@
 """Models whose objects have a fragment of text and, at the end, a finish reason: one table.
 
 Shapes: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html. Streamed and
-whole answers have the same members; whole ones may hold them in an array of results. Calls, where a
-model has any, come whole.
+whole answers have the same members; complete ones may hold them in an array of results. Calls,
+where a model has any, come whole.
 """
 
 from collections.abc import Mapping

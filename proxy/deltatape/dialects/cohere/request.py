@@ -1,8 +1,8 @@
 """The requests of both versions.
 
 Version 2 is a chat completion with words of its own for `tool_choice`. Version 1 has the last
-message beside the history, parameters that are no JSON Schema, and results that repeat their call
-in place of an id: the name of the function tells them.
+message beside the history, parameters that are not JSON Schema, and results that repeat their call
+in place of an id: the name of the function identifies them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

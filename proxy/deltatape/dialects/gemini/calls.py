@@ -55,7 +55,7 @@ class _Leaf:
 
     strings: list[str] = field(default_factory=list)
     source: str = ""
-    """Of a value that is no string; "" for strings."""
+    """Of a value that is not a string; "" for strings."""
     is_open: bool = False
     """Whether more of a string is to come."""
 
@@ -253,7 +253,7 @@ class CandidateCalls:
         """Settle the open call. Call once, after the last part.
 
         Args:
-            ended: whether a finish reason says that the answer is whole.
+            ended: whether a finish reason says that the answer is complete.
         """
         if self._streamed is not None and self._open:
             self._streamed.close(ended=ended)
@@ -329,7 +329,7 @@ class CandidateCalls:
             self._signed.setdefault((name, canonical(text) or text), draft)
 
     def _is_sent_again(self, draft: CallDraft, text: str, *, signed: bool) -> bool:
-        """Check whether a whole call with the arguments `text` repeats one; note it there."""
+        """Check whether a complete call with the arguments `text` repeats one; note it there."""
         same = self._by_id.get(draft.first_id or "")
         if same is not None and same.name == draft.name and draft.repeats(same):
             detail = f"the call {draft.first_id!r} is sent again"

@@ -59,7 +59,7 @@ def read_request(body: bytes, path: str) -> RequestSummary:
 
 
 def _read(body: bytes, path: str) -> History[tuple[Message, ...]] | None:
-    """Read the request with the history; the path usually tells where it is."""
+    """Read the request with the history; the path usually names the model."""
     expected = _INNER_PATH if _CLOUD_CODE in path else _PATH
     found = read_history(body, expected, _content)
     if found is None:

@@ -1,7 +1,7 @@
 """Gemini's Interactions API: an answer as steps that start, grow and stop.
 
 Shapes: https://ai.google.dev/gemini-api/docs/interactions/streaming. Every event names itself in
-`event_type`; steps are told apart by `index`. An older form of the same has `content.*` events
+`event_type`; steps are distinguished by `index`. An older form of the same has `content.*` events
 for steps. Function calls have ids and stream their arguments as text; the status of the
 interaction, at its completion, is the reason to finish.
 """

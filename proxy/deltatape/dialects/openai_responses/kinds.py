@@ -29,7 +29,7 @@ class ArgumentsForm(enum.Enum):
     VALUE = "value"
     """A JSON object."""
     FREE = "free"
-    """A string or value that is no JSON object: code, a list of queries, nothing at all."""
+    """A string or value that is not JSON object: code, a list of queries, nothing at all."""
 
 
 class ItemShape(NamedTuple):

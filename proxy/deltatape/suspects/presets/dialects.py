@@ -1,4 +1,4 @@
-"""Presets for the events of one dialect: items, blocks, whole calls."""
+"""Presets for the events of one dialect: items, blocks, complete calls."""
 
 from deltatape.suspects.client import ClientModel, Preset
 from deltatape.suspects.mistakes import BLOCKS, ITEMS
