@@ -82,7 +82,7 @@ def sentence(row: Attempts) -> str:
 
 
 def again(attempt: Attempt) -> str:
-    """Describe a later attempt on a timeline: `asks the same again after 0.4 s: status 429`."""
+    """Describe a later attempt on a timeline: `sent again after 0.4 s: status 429`."""
     how = f", {attempt.changed}" if attempt.changed else ""
     return f"sent again{_after(attempt)}{how}: {attempt.outcome}"
 
@@ -155,7 +155,7 @@ def _outcome(digest: Digest) -> str:
     if digest.status is not None and digest.status >= _ERROR:
         return f"status {digest.status}"
     if digest.left:
-        return f"the client disconnected{_lasted(digest)}"
+        return f"left by the client{_lasted(digest)}"
     if digest.error is not None:
         return f"error in the answer ({excerpt(digest.error, _SHOWN)})"
     what = "the stream" if digest.stream else "the answer"
