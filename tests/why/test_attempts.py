@@ -79,7 +79,7 @@ def _later(exchange: Exchange) -> Exchange:
 def test_a_client_that_gave_up_is_told_with_the_time_that_it_waited() -> None:
     first, second = conversation((asks(USER), [TEXT, TEXT]), (asks(USER), ANSWER))
     (row,) = rows([cut(first, EndReason.CLIENT_CLOSED), second])
-    assert row.tries[0].outcome == "the client disconnected after 0.3 s"
+    assert row.tries[0].outcome == "left by the client after 0.3 s"
 
 
 def test_no_response_and_an_error_in_a_stream_are_outcomes_too() -> None:
@@ -145,7 +145,7 @@ def test_without_times_attempts_are_in_order() -> None:
     (row,) = attempts_of([first, second])
     assert sentence(row) == "2 attempts: #1 status 429, sent again and answered in #2"
     left = replace(first, status=200, left=True)
-    assert attempts_of([left, second])[0].tries[0].outcome == "the client disconnected"
+    assert attempts_of([left, second])[0].tries[0].outcome == "left by the client"
 
 
 def test_attempts_that_are_asked_again_at_once_have_a_short_pause() -> None:
