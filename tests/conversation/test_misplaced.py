@@ -171,7 +171,7 @@ def test_results_that_speak_of_each_others_arguments_are_swapped() -> None:
         " each mentions the arguments of the other call, and none of its own"
     )
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
-    assert finding.evidence == 'the result for \'c1\' mentions {"city":"Gent"}'
+    assert finding.evidence == 'the result for \'c1\' speaks of {"city":"Gent"}'
 
 
 @pytest.mark.parametrize(
