@@ -199,7 +199,7 @@ def test_swallows_and_asserts():
     told = reports(result)
     # As recorded all pass; what tells of a cut and swallows a status passes one of two.
     result.assert_outcomes(passed=6, failed=3)
-    assert "nothing raised an error: half an answer was taken for a whole one" in told
+    assert "nothing raised an error: half an answer was accepted as a complete one" in told
     assert "nothing raised an error but the test's own assertion" in told
     assert "this was raised, as it has to: " in told
     assert f"cut-in-text of {OWN}#1: " in told

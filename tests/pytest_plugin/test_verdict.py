@@ -99,7 +99,7 @@ def test_a_broken_stream_wants_an_error_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("run", "says"),
     [
-        (FinishedTest(report=BROKEN, broken=ONE), "half an answer was taken for a whole one"),
+        (FinishedTest(report=BROKEN, broken=ONE), "half an answer was accepted as a complete one"),
         (
             FinishedTest(report=BROKEN, broken=ONE, raised=RaisedException.ASSERTION),
             "nothing raised an error but the test's own assertion",

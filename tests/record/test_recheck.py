@@ -107,7 +107,7 @@ def test_what_cannot_be_asked_is_told_beside_the_others() -> None:
     foreign = replace(recorded(3), request=replace(recorded().request, headers=PAGE))
     asked, _ = ask(as_before, other, half, foreign, recorded(4))
     assert asked[0].passed_over == "it is no request to a model that can be read"
-    assert asked[1].problem == "not asked: its request is not whole on the tape"
+    assert asked[1].problem == "not asked: its request is not complete on the tape"
     assert asked[2].problem.startswith("not asked: a web page of 'https://example.com'")
     assert asked[3].today is not None
     assert [one.today for one in asked[:3]] == [None, None, None]
@@ -129,7 +129,7 @@ def test_an_answer_that_takes_too_long_is_a_problem() -> None:
         await peer.rest()
 
     (asked,), _ = ask(silent, recorded(), how=lambda port: asking(port, deadline_s=0.2))
-    assert (asked.today, asked.problem) == (None, "no whole answer within 0.2 s")
+    assert (asked.today, asked.problem) == (None, "no complete answer within 0.2 s")
 
 
 def test_a_provider_that_hangs_up_before_it_answers_is_a_problem() -> None:
@@ -264,12 +264,12 @@ def test_a_path_that_the_url_has_too_is_there_once() -> None:
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        (replace(asked(), request=replace(asked().request, t_end_ns=None)), "not whole"),
-        (replace(asked(), request=replace(asked().request, method="")), "not whole"),
-        (asked((b"content-length", b"99")), "not whole on the tape: 7 of 99 bytes"),
+        (replace(asked(), request=replace(asked().request, t_end_ns=None)), "not complete"),
+        (replace(asked(), request=replace(asked().request, method="")), "not complete"),
+        (asked((b"content-length", b"99")), "not complete on the tape: 7 of 99 bytes"),
         (
             replace(asked(), notes=(Note(t_ns=0, text="the body was left out on demand"),)),
-            "not whole",
+            "not complete",
         ),
     ],
 )

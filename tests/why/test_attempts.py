@@ -158,7 +158,7 @@ def test_attempts_that_are_asked_again_at_once_have_a_short_pause() -> None:
 def test_a_tape_whose_only_errors_were_answered_later_is_healthy() -> None:
     explanation = explain(retried())
     assert (explanation.verdict.kind, explanation.exchange) == (VerdictKind.HEALTHY, 2)
-    assert explanation.verdict.summary.startswith("The reply arrived whole.")
+    assert explanation.verdict.summary.startswith("The reply arrived complete.")
     assert (
         "Failed attempts were answered later (2 attempts: #1 status 429"
         in explanation.verdict.summary

@@ -160,7 +160,7 @@ def test_a_request_that_goes_on_without_the_reply_accuses_nobody() -> None:
     tape = conversation((asks(USER), TWO), (asks(USER, USER), [TEXT, FINISH_TEXT]))
     verdict = explain(tape, 1).verdict
     assert (verdict.kind, verdict.blame) == (VerdictKind.UNPROVABLE, None)
-    assert "request #2 goes on from the same history without this reply" in verdict.summary
+    assert "request #2 continues the same history without this reply" in verdict.summary
 
 
 def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:

@@ -40,11 +40,13 @@ def summary(tape: Sequence[Exchange], number: int | None = None) -> str:
 def test_a_tape_without_findings_is_told_as_a_whole() -> None:
     verdict = explain(conversation(*HEALTHY)).verdict
     assert verdict.healthy
-    assert verdict.summary.startswith("Both replies arrived whole. Later requests repeat 1 of them")
+    assert verdict.summary.startswith(
+        "Both replies arrived complete. Later requests repeat 1 of them"
+    )
     alone = explain(conversation((asks(USER), [TEXT, FINISH_TEXT]))).verdict
-    assert alone.summary.startswith("The reply arrived whole. No request followed")
+    assert alone.summary.startswith("The reply arrived complete. No request followed")
     three = conversation(*HEALTHY, (asks({"role": "user", "content": "Hm."}), [TEXT, FINISH_TEXT]))
-    assert summary(three).startswith("All 3 replies arrived whole.")
+    assert summary(three).startswith("All 3 replies arrived complete.")
 
 
 def test_one_exchange_of_it_is_told_as_such() -> None:

@@ -84,7 +84,7 @@ def test_the_gravest_of_several_differences_is_told_and_the_others_counted() -> 
 def test_a_healthy_wire_and_nothing_repeated_is_not_provable_and_says_what_to_tape() -> None:
     made = verdict(pasted(*ONE))
     assert (made.blame, made.confidence, made.code) == (None, None, None)
-    assert made.summary.startswith("Not provable from this tape, because 1 call arrived whole")
+    assert made.summary.startswith("Not provable from this tape, because 1 call arrived complete")
     assert made.fix.startswith("tape the app's next request")
 
 
@@ -93,12 +93,12 @@ def test_a_faithful_application_is_acquitted() -> None:
     made = verdict(*conversation((asks(USER), ONE), (after, [])))
     assert made.blame is None
     assert made.summary == (
-        "No defect found: 1 call arrived whole, and request #2 repeats what was delivered."
+        "No defect found: 1 call arrived complete, and request #2 repeats what was delivered."
     )
 
 
 def test_a_text_that_arrived_whole_leaves_only_what_the_application_shows() -> None:
-    assert "5 characters of text arrived whole" in verdict(pasted(TEXT, FINISH_TEXT)).summary
+    assert "5 characters of text arrived complete" in verdict(pasted(TEXT, FINISH_TEXT)).summary
 
 
 def test_what_is_no_reply_is_no_case() -> None:
@@ -232,7 +232,7 @@ def test_what_the_tape_lacks_is_the_first_thing_that_is_said() -> None:
     text = [choice({"content": "Hello"}), choice({"content": " there"}), FINISH_TEXT]
     exchanges = conversation((asks(USER), text), (asks(USER, USER), text))
     whole = explain(exchanges).verdict
-    assert whole.summary.startswith("Both replies arrived whole.")
+    assert whole.summary.startswith("Both replies arrived complete.")
     lacking = explain([without_a_read(exchanges[0]), exchanges[1]]).verdict
     assert (lacking.code, lacking.blame, lacking.healthy) == ("X002", None, False)
     assert lacking.summary.startswith("The tape is missing 1 record of this exchange")
@@ -246,7 +246,7 @@ def test_replies_are_not_said_to_be_whole_where_the_tape_breaks_off() -> None:
     text = [choice({"content": "Hello"}), FINISH_TEXT]
     exchanges = conversation((asks(USER), text), (asks(USER, USER), text))
     crashed = [exchanges[0], replace(exchanges[1], end=None)]
-    assert "arrived whole" not in explain(crashed).verdict.summary
+    assert "arrived complete" not in explain(crashed).verdict.summary
 
 
 def test_a_client_that_left_is_nobodys_fault_and_not_said_to_have_had_all() -> None:

@@ -33,7 +33,7 @@ from deltatape.why.overview import overview
     help="Where it goes; made if missing.",
 )
 @CONTENT
-@option("--move", is_flag=True, help="Delete the original when the kept tape is whole.")
+@option("--move", is_flag=True, help="Delete the original when the kept tape is complete.")
 def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int:
     """Redact a tape and keep it in recordings/, to be shared; the latest one by default.
 

@@ -140,9 +140,9 @@ VOCABULARY: tuple[Term, ...] = (
         kind=VerdictKind.HEALTHY,
         confidence=None,
         shown="healthy",
-        means="What was taped arrived whole, and later requests repeat it as delivered, as far as"
-        " they are on the tape. Failed attempts that were answered later are told as a note.",
-        then="Nothing. Should users see something else, look behind the app's socket.",
+        means="What was taped arrived complete, and the later requests on the tape repeat it as"
+        " delivered. Failed attempts that were answered later are listed in a note.",
+        then="Nothing. If users see something else, the app loses it after it has read it.",
     ),
     Term(
         kind=VerdictKind.BLAMED,

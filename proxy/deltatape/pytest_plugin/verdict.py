@@ -71,7 +71,7 @@ def complaint(run: FinishedTest) -> str:
     if run.late_s is not None:
         return f"there was no error within {run.late_s:g} s"
     if run.raised is RaisedException.NOTHING:
-        return "nothing raised an error: half an answer was taken for a whole one"
+        return "nothing raised an error: half an answer was accepted as a complete one"
     if run.raised is RaisedException.ASSERTION:
         return "nothing raised an error but the test's own assertion: nobody else would have known"
     return ""

@@ -142,10 +142,10 @@ def _check_whole(exchange: Exchange) -> None:
     length = field(fields, b"content-length") or b"%d" % len(request.body)
     untaped = any("left out on demand" in note.text for note in exchange.notes)
     if not request.method or request.t_end_ns is None or untaped:
-        raise UsageError("its request is not whole on the tape")
+        raise UsageError("its request is not complete on the tape")
     if length != b"%d" % len(request.body):
         taped, whole = len(request.body), length.decode("latin-1")
-        raise UsageError(f"its request is not whole on the tape: {taped} of {whole} bytes")
+        raise UsageError(f"its request is not complete on the tape: {taped} of {whole} bytes")
 
 
 def _provider(request: Request, upstream: Upstream) -> str | None:
@@ -398,7 +398,7 @@ class _Asker:
                 while await reader.read(_BLOCK):
                     pass
         except TimeoutError:
-            return f"no whole answer within {self._asking.deadline_s:g} s"
+            return f"no complete answer within {self._asking.deadline_s:g} s"
         except ConnectionError:
             pass  # how the provider ended it is on the tape
         finally:

@@ -304,7 +304,7 @@ def _repeated(explanation: Explanation, width: int) -> list[Line]:
     told = explanation.repetition
     if told is None:
         healthy = explanation.verdict.healthy
-        no = "not to be seen: " if healthy else ""
+        no = "not on the tape: " if healthy else ""
         no += "no later request on the tape repeats this reply"
         return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
     text = ": its text" if explanation.arrival.text and not (told.calls or told.extra) else ""

@@ -298,7 +298,7 @@ def _graveness(finding: Finding) -> tuple[int, bool, bool]:
 def _by_absence(reply: Reply, number: int) -> Verdict:
     calls = count(len(reply.tool_calls), "call")
     return _undecided(
-        f"{calls} arrived whole, but request #{number} goes on from the same history without this"
+        f"{calls} arrived complete, but request #{number} continues the same history without this"
         " reply. An app that lost it looks just like one that dropped it on purpose, or like a user"
         " who interrupted it.",
         "tape what the app prints, too (deltatape record -- CMD); look at what it does with a reply"
@@ -317,14 +317,14 @@ def _by_nothing(
     if read_back:
         return Verdict(
             kind=VerdictKind.HEALTHY,
-            summary=f"No defect found: {calls} arrived whole, and request"
+            summary=f"No defect found: {calls} arrived complete, and request"
             f" #{read_back.later.exchange} {made}.{changes}",
             fix="none; if a problem remains, look at the other exchanges",
         )
     if reply.tool_calls:
         return _undecided(
-            f"Not provable from this tape, because {calls} arrived whole and no later request on"
-            f" the tape repeats {them}: what the app made of {them} is not to be seen.",
+            f"Not provable from this tape, because {calls} arrived complete and no later request on"
+            f" the tape repeats {them}: what the app made of {them} is not on the tape.",
             "tape the app's next request, too: deltatape record -- CMD tapes a whole run, and what"
             " the app prints; where the call is the app's answer, as for structured output, no"
             " request follows, and nothing is wrong",
@@ -333,13 +333,13 @@ def _by_nothing(
         return Verdict(
             kind=VerdictKind.NOBODY,
             summary=f"The model refused to answer: '{excerpt(refusal, _SHOWN)}'.",
-            fix="ask otherwise, or show the refusal to the user: it arrived whole",
+            fix="rephrase the request, or show the refusal to the user: it arrived complete",
         )
     if reply.text:
         return Verdict(
             kind=VerdictKind.HEALTHY,
             summary=f"No defect found: {len(reply.text)} characters of text arrived"
-            " whole. The tape does not show what the app displayed.",
+            " complete. The tape does not show what the app displayed.",
             fix="none; if the app displays less than this text, it loses the text internally",
         )
     return _undecided(
@@ -394,7 +394,7 @@ def nothing_wrong(
     noted = f" Failed attempts were answered later ({'; '.join(notes)})." if notes else ""
     return Verdict(
         kind=VerdictKind.HEALTHY,
-        summary=f"{all_of} arrived whole.{also} No request followed the last one, so the tape"
+        summary=f"{all_of} arrived complete.{also} No request followed the last one, so the tape"
         f" does not show what the app did with it.{noted}",
         fix="none; if users see a problem, it is inside the app",
     )

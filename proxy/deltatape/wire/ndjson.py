@@ -56,7 +56,7 @@ class NdjsonDecoder(Framer):
             return None
         self._anomaly(
             AnomalyKind.UNTERMINATED_EVENT,
-            "the body ends inside a line: it is no whole JSON value",
+            "the body ends inside a line: it is not a complete JSON value",
             event.place if event is not None else self._place(start, self._offset),
             event.number if event is not None else None,
         )
