@@ -40,10 +40,10 @@ class Stalled:
         self.taken = b""
         self._out, into = os.pipe()
         ledger = LossCounter(self.alarms.append)
-        file = TapeFile(into, Path("pipe"), header_line(HEADER), ledger)
+        self.file = TapeFile(into, Path("pipe"), header_line(HEADER), ledger)
         clock = SystemClock()
-        file.append((), (), 0)
-        self.writer = TapeWriter(file, HEADER, clock, clock.now_ns(), ledger)
+        self.file.append((), (), 0)
+        self.writer = TapeWriter(self.file, HEADER, clock, clock.now_ns(), ledger)
         self._reader: threading.Thread | None = None
 
     def take_later(self, count: int) -> None:
@@ -102,7 +102,7 @@ def test_a_disk_that_stalls_is_waited_for_once() -> None:
     disk = Stalled()
     disk.take_later(2 * PIPE_BYTES)
     put(disk.writer, LONG)
-    assert len(disk.taken) > PIPE_BYTES  # it was waited for
+    assert disk.file.size == len(header_line(HEADER)) + len(LONG)  # it was waited for
     put(disk.writer, LONG)  # while it takes nothing
     disk.work_again()
     assert disk.close() == [LONG, LONG]
@@ -154,14 +154,19 @@ def test_a_disk_whose_sync_hangs_is_written_by_a_thread(
     writer.durable()
     assert begun.wait(10)
     clock.ns += 900_000_000
+    before = writer_threads()
     writer.put(1, line(1))
-    assert "tape-writer" not in [thread.name for thread in threading.enumerate()]
+    assert writer_threads() == before
     clock.ns += 200_000_000
     writer.put(1, line(2))
-    assert "tape-writer" in [thread.name for thread in threading.enumerate()]
+    assert len(writer_threads() - before) == 1
     answer.set()
     writer.close()
     assert len(list(open_tape(tmp_path / "x.tape").records())) == 3
+
+
+def writer_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "tape-writer"}
 
 
 class SteppedClock:
