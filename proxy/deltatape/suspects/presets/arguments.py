@@ -8,7 +8,7 @@ ARGUMENTS = (
         name="first-arguments-dropped",
         clients=(ClientModel(arguments="drop-first"),),
         place=9,
-        summary="It forgets the arguments of the piece that opens a call.",
+        summary="It discards the arguments of the fragment that opens a call.",
         does="""
             The branch that creates the call sets an empty string, the other one appends. Servers
             that send a call whole, or its first piece with the name, lose that.
@@ -27,7 +27,7 @@ ARGUMENTS = (
         name="arguments-of-first-piece-only",
         clients=(ClientModel(arguments="first-only"),),
         place=101,
-        summary="It keeps the arguments of the first piece.",
+        summary="It keeps only the arguments of the first fragment.",
         does="""
             The call is made of the piece that names it, usually with an empty string; the rest is
             dropped.
@@ -39,7 +39,7 @@ ARGUMENTS = (
     Preset(
         name="last-piece-wins",
         clients=(ClientModel(arguments="replace"),),
-        summary="It keeps the arguments of the last piece.",
+        summary="It keeps only the arguments of the last fragment.",
         does="Every piece overwrites the one before.",
         example="call.arguments = piece.function.arguments",
         fix="Append: `call.arguments += ...`.",
@@ -69,7 +69,7 @@ ARGUMENTS = (
     Preset(
         name="undefined-appended",
         clients=(ClientModel(absent="undefined"),),
-        summary='It appends "undefined" where a piece has no arguments.',
+        summary='It appends "undefined" where a fragment has no arguments.',
         does='In JavaScript `"" + undefined` is "undefined". Servers may leave `arguments` out.',
         example="call.arguments += piece.function.arguments",
         fix='Append `piece.function.arguments ?? ""`.',
@@ -78,10 +78,10 @@ ARGUMENTS = (
     Preset(
         name="object-arguments-as-text",
         clients=(ClientModel(value="string"),),
-        summary='It makes "[object Object]" of arguments that are an object.',
+        summary='It turns arguments that are an object into "[object Object]".',
         does="Some servers send the arguments as JSON instead of a string with JSON in it.",
         example="call.arguments += piece.function.arguments      // an object",
-        fix="Serialise arguments that are no string.",
+        fix="Serialise arguments that are not a string.",
         references=(
             "https://github.com/can1357/oh-my-pi/issues/1779",
             "https://github.com/ggml-org/llama.cpp/issues/20198",
@@ -90,29 +90,29 @@ ARGUMENTS = (
     Preset(
         name="object-arguments-refused",
         clients=(ClientModel(value="raise"),),
-        summary="It throws at arguments that are an object.",
+        summary="It throws if arguments are an object.",
         does="""
             Some servers send the arguments as JSON instead of a string with JSON in it; the stream
             is lost.
         """,
         example='call["arguments"] += piece["function"]["arguments"]   # can only concatenate str',
-        fix="Serialise arguments that are no string.",
+        fix="Serialise arguments that are not a string.",
         references=("https://github.com/BerriAI/litellm/issues/37792",),
     ),
     Preset(
         name="fragment-parsed-alone",
         clients=(ClientModel(parse="fragments"), ClientModel(parse="fragments-spread")),
         place=14,
-        summary="It parses each piece of the arguments alone.",
+        summary="It parses each fragment of the arguments by itself.",
         does="""
-            A piece is no JSON, so that parsing fails; what fails is swallowed, and the tool runs
-            with `{}`.
+            A fragment is not JSON, so parsing fails; the error is swallowed, and the tool runs with
+            `{}`.
         """,
         example="""
             try: call["args"].update(json.loads(piece["arguments"]))
             except ValueError: pass
         """,
-        fix="Append all pieces, and parse once, at the end of the call.",
+        fix="Append all fragments, and parse once, at the end of the call.",
         references=("https://github.com/bojieli/ai-agent-book/issues/194",),
     ),
     Preset(
@@ -120,7 +120,7 @@ ARGUMENTS = (
         clients=(ClientModel(parse="swallow"),),
         place=12,
         summary="It runs a call with {} when its arguments do not parse.",
-        does="Arguments that were cut or spoilt are replaced, and the tool runs without them.",
+        does="Arguments that were cut or damaged are replaced, and the tool runs without them.",
         example="try { args = JSON.parse(text) } catch { args = {} }",
         fix="Tell the model that its arguments could not be read, and do not run the call.",
         references=("https://github.com/earendil-works/pi/issues/2981",),
@@ -130,14 +130,14 @@ ARGUMENTS = (
         clients=(ClientModel(parse="drop"),),
         summary="It silently drops calls whose arguments do not parse.",
         does="""
-            A call without arguments, or with arguments that were cut or spoilt, is never run, and
+            A call without arguments, or with arguments that were cut or damaged, is never run, and
             nobody is told.
         """,
         example="""
             try: calls.append((name, json.loads(arguments)))
             except ValueError: pass
         """,
-        fix="Tell the model that its arguments could not be read; take empty ones for `{}`.",
+        fix="Tell the model that its arguments could not be read; treat empty ones as `{}`.",
         references=(
             "https://github.com/letta-ai/letta-code/issues/387",
             "https://github.com/MadSkittles/Router-Maestro/issues/162",
@@ -146,7 +146,7 @@ ARGUMENTS = (
     Preset(
         name="repairs-cut-arguments",
         clients=(ClientModel(parse="repair"),),
-        summary="It closes what is open in arguments that were cut, and runs them.",
+        summary="It closes open brackets and strings in truncated arguments, and runs the call.",
         does="""
             A lenient parser makes valid JSON of a prefix: `{"a":` becomes `{}`, a path loses its
             end.
@@ -160,7 +160,7 @@ ARGUMENTS = (
     Preset(
         name="drops-cut-member",
         clients=(ClientModel(parse="repair-whole-members"),),
-        summary="It drops the member in which arguments were cut, and runs the rest.",
+        summary="It drops the last, incomplete member of truncated arguments, and runs the call.",
         does="""
             A partial parser keeps the members that are whole: the tool runs without the last one.
         """,
@@ -171,13 +171,13 @@ ARGUMENTS = (
     Preset(
         name="empty-arguments-refused",
         clients=(ClientModel(empty="parsed"),),
-        summary="It parses arguments without a byte.",
+        summary="It parses empty arguments.",
         does="""
             A call of a tool without parameters often has no arguments at all. Parsing them fails:
             "Unexpected end of JSON input".
         """,
         example='const args = JSON.parse(call.arguments)      // ""',
-        fix="Take empty arguments for `{}` if the tool requires nothing.",
+        fix="Treat empty arguments as `{}` if the tool requires nothing.",
         references=(
             "https://github.com/openai/openai-agents-js/issues/664",
             "https://github.com/vercel/ai/issues/10747",

@@ -49,7 +49,7 @@ WHICH_CALL = (
             ClientModel(key="none", incomplete="dropped", parse="drop"),
         ),
         place=5,
-        summary="It takes every event for a whole call.",
+        summary="It treats every event as a whole call.",
         does="""
             Each delta is passed on, or run, as it comes: the first has a name and no arguments, the
             others arguments and no name. Where a guard drops what is not whole, nothing is left of
@@ -86,7 +86,7 @@ WHICH_CALL = (
     Preset(
         name="strict-index",
         clients=(ClientModel(key="strict"),),
-        summary="It cannot do without an index.",
+        summary="It fails if a fragment has no index.",
         does="""
             Some servers leave out `index`, or send null. Looking it up throws, and the stream is
             lost.
@@ -96,8 +96,8 @@ WHICH_CALL = (
             "    # KeyError: 'index'"
         ),
         fix="""
-            Take a missing index for the call before; for a new one if the piece has another id or a
-            name.
+            Without an index, continue the call before; start a new one if the fragment has another
+            id or a name.
         """,
         references=(
             "https://github.com/ollama/ollama/issues/7881",
@@ -123,7 +123,7 @@ WHICH_CALL = (
     Preset(
         name="keyed-by-id",
         clients=(ClientModel(key="id"),),
-        summary="It files pieces under their id, which only the first piece has.",
+        summary="It stores fragments by id, but only the first fragment has one.",
         does="""
             The first piece makes a call without arguments; all others go to a second one, without
             id and name, or nowhere.
@@ -135,7 +135,7 @@ WHICH_CALL = (
     Preset(
         name="position-as-key",
         clients=(ClientModel(key="position"),),
-        summary="It takes the place in an event for the number of the call.",
+        summary="It uses the position in the event as the number of the call.",
         does="""
             Each event's list begins at 0, whatever calls it is about. Calls that come one per event
             overwrite each other or are glued together.
@@ -151,7 +151,7 @@ WHICH_CALL = (
         name="keyed-by-name",
         clients=(ClientModel(key="name"),),
         place=103,
-        summary="It files calls under the function's name.",
+        summary="It stores calls by the name of their function.",
         does="""
             Two calls of one function become one. In a stream of pieces only the first has a name.
         """,
@@ -182,7 +182,7 @@ NAMES = (
     Preset(
         name="late-name-ignored",
         clients=(ClientModel(name="at-opening"),),
-        summary="It looks for the name in the piece that opens a call only.",
+        summary="It looks for the name only in the fragment that opens a call.",
         does="""
             Some servers send the name after the first arguments, or after an empty one. The call
             stays without a name.
@@ -198,7 +198,7 @@ NAMES = (
     Preset(
         name="name-overwritten-by-null",
         clients=(ClientModel(name="null-too"),),
-        summary="It overwrites the name with that of pieces which have none.",
+        summary="It overwrites the name with that of fragments which have none.",
         does="Later pieces have no name, or a null. The call ends up without one.",
         example="call.name = piece.function.name        // undefined from the second piece on",
         fix="Set the name only if the piece has one.",
@@ -208,7 +208,7 @@ NAMES = (
         name="name-overwritten-by-empty",
         clients=(ClientModel(name="empty-too"),),
         summary="It overwrites the name with an empty one.",
-        does='Some servers repeat `"name":""` on every piece: `??` takes it for a value.',
+        does='Some servers repeat `"name":""` on every piece: `??` treats it as a value.',
         example="call.name = piece.function.name ?? call.name",
         fix="Write `piece.function.name || call.name`.",
         references=(
@@ -219,7 +219,7 @@ NAMES = (
     Preset(
         name="id-overwritten-by-null",
         clients=(ClientModel(id="null-too"),),
-        summary="It overwrites the id with that of pieces which have none.",
+        summary="It overwrites the id with that of fragments which have none.",
         does="""
             Later pieces have no id. The call ends up without one, its result belongs to nothing.
         """,
@@ -231,7 +231,7 @@ NAMES = (
         name="id-overwritten-by-empty",
         clients=(ClientModel(id="empty-too"),),
         summary="It overwrites the id with an empty one.",
-        does='Some servers repeat `"id":""` on every piece: `??` takes it for a value.',
+        does='Some servers repeat `"id":""` on every piece: `??` treats it as a value.',
         example="call.id = piece.id ?? call.id",
         fix="Write `piece.id || call.id`.",
         references=(
@@ -273,7 +273,7 @@ NAMES = (
     Preset(
         name="id-dropped",
         clients=(ClientModel(id="drop"),),
-        summary="It forgets the ids, and makes up its own or none.",
+        summary="It discards the ids, and makes up its own or none.",
         does="The results name ids that the provider never gave.",
         example='calls.append({"name": name, "arguments": arguments})',
         fix="Keep the id of the first piece and answer to it.",
@@ -296,8 +296,8 @@ NAMES = (
         clients=(ClientModel(repeats="dropped"),),
         summary="It drops calls that equal an earlier one.",
         does="""
-            Two calls with equal name and arguments are taken for one sent twice; a model may well
-            want both.
+            Two calls with equal name and arguments are treated as one call that was sent twice; a
+            model may want both.
         """,
         example="const unique = new Map(calls.map((call) => [call.name + call.arguments, call]))",
         fix="Drop a call only if its id repeats.",

@@ -12,7 +12,7 @@ IN_ITEMS = (
             ClientModel(key="delta-item-id"),
         ),
         place=1,
-        summary="It builds calls from argument deltas under a call id that those do not have.",
+        summary="It builds calls from argument deltas by a call id that they do not have.",
         does="""
             Argument deltas carry `item_id` and `output_index`, neither name nor call_id. The call
             has no name, a filter drops it, nothing is run and nothing is said.
@@ -65,7 +65,7 @@ IN_ITEMS = (
     Preset(
         name="deltas-only",
         clients=(ClientModel(source="deltas"),),
-        summary="It knows argument deltas only.",
+        summary="It reads only argument deltas.",
         does="""
             Some backends send no deltas, or encrypted ones, and the arguments with the item that is
             done.
@@ -105,7 +105,7 @@ IN_ITEMS = (
     Preset(
         name="correlates-by-item-id",
         clients=(ClientModel(key="item-id"),),
-        summary="It knows items by their id only.",
+        summary="It tells items apart only by their id.",
         does="Some backends give an item another id in every event, or none when it is done.",
         example="items[event.item_id].arguments += event.delta",
         fix="Use `output_index` as the key, and answer to `call_id`.",
@@ -223,7 +223,7 @@ IN_ONE_PIECE = (
             arguments.
         """,
         example="if part.function_call and part.function_call.name: ...",
-        fix="Give such parts to the call that is open.",
+        fix="Add such parts to the open call.",
         references=(
             "https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling",
         ),

@@ -47,7 +47,7 @@ ENDS = (
         name="finish-before-deltas",
         clients=(ClientModel(stop="finish-before"),),
         place=10,
-        summary="It looks at the finish reason before the deltas of the same event.",
+        summary="It handles the finish reason before the deltas of the same event.",
         does="""
             Servers may send the last piece, or the whole call, in the event that has the finish
             reason.
@@ -56,7 +56,7 @@ ENDS = (
             if finish_reason: break
             for piece in delta["tool_calls"]: ...
         """,
-        fix="Take the deltas of an event first.",
+        fix="Handle the deltas of an event first.",
         references=(
             "https://github.com/docker/docker-agent/issues/2992",
             "https://github.com/ranxianglei/billion-context/issues/432",
@@ -69,7 +69,7 @@ ENDS = (
         summary="It stops at the first finish reason that is not null.",
         does='Some servers send `"finish_reason":""`, or `stop`, on every event.',
         example='if choice["finish_reason"] is not None: break',
-        fix="Read on to `[DONE]`, and take an empty finish reason for none.",
+        fix="Read on to `[DONE]`, and ignore an empty finish reason.",
         references=(
             "https://github.com/adolfousier/opencrabs/issues/1499",
             "https://github.com/BerriAI/litellm/issues/2195",
@@ -119,7 +119,7 @@ ENDS = (
     Preset(
         name="eof-as-success",
         clients=(ClientModel(ending="ignored"),),
-        summary="It takes the end of the connection for the end of the answer.",
+        summary="It treats the end of the connection as the end of the answer.",
         does="""
             A stream that was cut ends without a finish reason. The call that is under construction
             is run, or fails to parse.
@@ -138,7 +138,7 @@ ENDS = (
     Preset(
         name="text-only-follow-up",
         clients=(ClientModel(calls="ignored"),),
-        summary="It reads the text of a follow-up stream only.",
+        summary="It reads only the text of a follow-up stream.",
         does="""
             The stream after the tool results is handled by simpler code, which knows no calls. The
             model calls again, and the user sees an empty answer.
@@ -173,7 +173,7 @@ TEXTS = (
     Preset(
         name="tag-within-one-piece",
         clients=(ClientModel(tags="per-chunk"),),
-        summary="It looks for tags in each piece of text alone.",
+        summary="It looks for tags in each piece of text by itself.",
         does="A tag, or a call, that goes over two pieces is never found and is shown to the user.",
         example=r"const match = chunk.match(/<tool>(.*)<\/tool>/)",
         fix="Search the text so far.",
@@ -206,10 +206,10 @@ TEXTS = (
     Preset(
         name="first-text-call-only",
         clients=(ClientModel(tags="first-call"),),
-        summary="It finds the first call of a text only.",
+        summary="It finds only the first call of a text.",
         does="A second call is not looked for, and is shown to the user.",
         example='if "</tool_call>" in seen: return',
-        fix="Search on behind the closing tag.",
+        fix="Continue the search after the closing tag.",
         references=("https://github.com/vllm-project/vllm/issues/31207",),
     ),
     Preset(
@@ -231,10 +231,10 @@ BYTES = (
         name="split-on-network-read",
         clients=(ClientModel(framing="reads"),),
         place=13,
-        summary="It takes each network read for whole lines.",
+        summary="It treats each network read as whole lines.",
         does="""
-            A read ends anywhere, also inside a line: half a line is no JSON, or does not begin with
-            `data: `.
+            A read ends anywhere, also inside a line: half a line is not JSON, or does not begin
+            with `data: `.
         """,
         example=(
             "for await (const chunk of body)\n"
@@ -266,7 +266,7 @@ BYTES = (
     Preset(
         name="decode-per-read",
         clients=(ClientModel(decode="reads"), ClientModel(decode="reads-ignore")),
-        summary="It decodes each network read alone.",
+        summary="It decodes each network read by itself.",
         does="""
             A character of several bytes may be cut: it becomes U+FFFD twice, or decoding throws, or
             it is missing where errors are ignored.
@@ -285,7 +285,7 @@ BYTES = (
     Preset(
         name="data-with-space-only",
         clients=(ClientModel(framing="space"),),
-        summary="It knows `data: ` with a space only.",
+        summary="It reads `data: ` only with a space.",
         does="The space is optional in the standard; lines without it are ignored.",
         example='if line.startswith("data: "): ...',
         fix="Strip `data:`, then one space if there is one.",
@@ -294,7 +294,7 @@ BYTES = (
     Preset(
         name="blank-lines-without-cr",
         clients=(ClientModel(framing="blank-lines"),),
-        summary="It splits events at two LFs only.",
+        summary="It splits events only at two LFs.",
         does="Servers may end lines with CRLF: no event is ever found.",
         example=r'buffer.split("\n\n")',
         fix="End lines at CRLF, LF or CR.",
@@ -306,7 +306,7 @@ BYTES = (
         summary="It parses every line as JSON.",
         does="Comments keep connections alive, event lines name the event: neither is JSON.",
         example='json.loads(line.removeprefix("data: "))      # ": OPENROUTER PROCESSING"',
-        fix="Parse data lines only.",
+        fix="Parse only data lines.",
         references=(
             "https://github.com/mnfst/llm-gateway/issues/2053",
             "https://github.com/tmc/langchaingo/issues/1350",
