@@ -29,12 +29,12 @@ def replying(*chunks: object) -> Digest:
 
 
 def grown(reply: Digest, *later: dict[str, object]) -> ConversationState:
-    """A thread that has taken a request, and then a longer one."""
-    thread = ConversationState()
-    thread.take(reply.history, 0)
-    thread.enter(reply)
-    thread.take(history(USER, *later), 1)
-    return thread
+    """A state that has taken a request, and then a longer one."""
+    state = ConversationState()
+    state.add(reply.history, 0)
+    state.end_with(reply)
+    state.add(history(USER, *later), 1)
+    return state
 
 
 def made(
@@ -60,27 +60,27 @@ def test_results_are_told_by_their_id_or_their_role() -> None:
 
 
 def test_a_call_waits_for_its_result_unless_the_history_ends_with_it() -> None:
-    thread = ConversationState()
-    thread.take(history(USER, RIGHT), 0)
-    assert not list(thread.unanswered())
-    thread.take(history(USER, RIGHT, USER), 2)
-    assert [call.id for call in thread.unanswered()] == ["c1"]
-    assert not list(thread.unanswered())
+    state = ConversationState()
+    state.add(history(USER, RIGHT), 0)
+    assert not list(state.unanswered())
+    state.add(history(USER, RIGHT, USER), 2)
+    assert [call.id for call in state.unanswered()] == ["c1"]
+    assert not list(state.unanswered())
 
 
 def test_of_calls_under_one_name_only_those_that_end_the_history_are_left() -> None:
-    thread = ConversationState()
+    state = ConversationState()
     nameless = assistant((None, "get", '{"a":1}'))
-    thread.take(history(USER, nameless, USER, nameless), 0)
-    assert len(list(thread.unanswered())) == 1
-    thread.take(history(USER, nameless, USER, nameless, USER), 4)
-    assert len(list(thread.unanswered())) == 1
+    state.add(history(USER, nameless, USER, nameless), 0)
+    assert len(list(state.unanswered())) == 1
+    state.add(history(USER, nameless, USER, nameless, USER), 4)
+    assert len(list(state.unanswered())) == 1
 
 
 def test_what_the_wire_delivered_is_counted_once() -> None:
-    thread = grown(replying(*call(), FINISH), RIGHT, result("c1"))
-    (tally,) = thread.tallies.values()
-    assert (tally.times, tally.first, thread.silent) == (1, 1, 1)
+    state = grown(replying(*call(), FINISH), RIGHT, result("c1"))
+    (tally,) = state.tallies.values()
+    assert (tally.times, tally.first, state.silent) == (1, 1, 1)
 
 
 def test_a_reply_that_the_application_changed_or_dropped_is_counted_as_it_came() -> None:
@@ -93,8 +93,8 @@ def test_a_reply_that_the_application_changed_or_dropped_is_counted_as_it_came()
 
 
 def test_a_reply_with_words_ends_the_silence_even_if_they_are_not_repeated() -> None:
-    thread = grown(replying(TEXT, *call(), FINISH), RIGHT, result("c1"))
-    assert thread.silent == 0
+    state = grown(replying(TEXT, *call(), FINISH), RIGHT, result("c1"))
+    assert state.silent == 0
     failed = grown(replying(), RIGHT, result("c1"))
     assert failed.silent == 1
 
@@ -115,43 +115,43 @@ def test_a_reply_with_words_ends_the_silence_even_if_they_are_not_repeated() -> 
 def test_a_history_from_its_beginning(
     messages: list[dict[str, object]], silent: int, calls: int
 ) -> None:
-    thread = ConversationState()
-    thread.take(history(*messages), 0)
-    assert (thread.silent, len(thread.tallies)) == (silent, calls)
+    state = ConversationState()
+    state.add(history(*messages), 0)
+    assert (state.silent, len(state.tallies)) == (silent, calls)
 
 
 def test_a_history_that_names_messages_which_it_does_not_hold() -> None:
-    thread = ConversationState()
+    state = ConversationState()
     reference = HistoryMessage(role="item_reference", text="", calls=(), call_id=None)
     owner = HistoryMessage(role="assistant", text="", calls=(), call_id=None, owns=("m1",))
-    thread.take((reference, owner), 0)
-    assert thread.by_reference
-    assert thread.owned == {"m1"}
-    assert not thread.uses_tools
+    state.add((reference, owner), 0)
+    assert state.by_reference
+    assert state.owned == {"m1"}
+    assert not state.uses_tools
 
 
 def test_the_exchange_before_is_that_with_another_history() -> None:
     first, again = replying(TEXT, FINISH_TEXT), replying(TEXT)
     (later,) = digests((asks(USER, assistant(text="Hello"), USER), []))
-    thread = ConversationState()
+    state = ConversationState()
     for each in (first, again, later):
-        thread.take(each.history, 1 if thread.last else 0)
-        thread.enter(each)
-    assert (thread.before, thread.last) == (again, later)
-    thread.enter(later)
-    assert thread.before == again
+        state.add(each.history, 1 if state.last else 0)
+        state.end_with(each)
+    assert (state.before, state.last) == (again, later)
+    state.end_with(later)
+    assert state.before == again
 
 
 def test_a_result_of_a_call_that_has_one_already_comes_twice() -> None:
-    thread = ConversationState()
-    thread.take(history(USER, RIGHT, result("c1"), result("c1")), 0)
-    assert thread.twice == ["c1"]
-    thread.take(history(USER, RIGHT, result("c1"), result("c1"), RIGHT, result("c1")), 4)
-    assert thread.twice == []
+    state = ConversationState()
+    state.add(history(USER, RIGHT, result("c1"), result("c1")), 0)
+    assert state.twice == ["c1"]
+    state.add(history(USER, RIGHT, result("c1"), result("c1"), RIGHT, result("c1")), 4)
+    assert state.twice == []
 
 
 def test_after_a_result_that_names_no_call_nobody_knows_which_are_open() -> None:
-    thread = ConversationState()
+    state = ConversationState()
     any_call: dict[str, object] = {"role": "tool", "content": "ok"}
-    thread.take(history(USER, RIGHT, result("c1"), any_call, result("c1")), 0)
-    assert thread.twice == []
+    state.add(history(USER, RIGHT, result("c1"), any_call, result("c1")), 0)
+    assert state.twice == []

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from deltatape.conversation import check_conversation, goes_on_without, read_backs
-from deltatape.conversation.read_back import AssistantRun, CallPairing, blocks, pair_calls
+from deltatape.conversation.read_back import AssistantRun, CallPairing, assistant_runs, pair_calls
 from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence, Severity
@@ -365,7 +365,7 @@ def test_of_a_thousand_replies_to_the_same_history_the_named_one_is_found() -> N
 
 def made(*history: dict[str, object]) -> list[AssistantRun]:
     (digest,) = digests((asks(*history), []))
-    return list(blocks(digest))
+    return list(assistant_runs(digest))
 
 
 CALL = ("c1", "get", '{"a": 1}')

@@ -49,7 +49,7 @@ def test_a_turn_knows_what_is_new_in_it_and_where_it_goes_on_from() -> None:
     first, second, third = of(tape)
     assert [turn.news for turn in (first, second, third)] == [0, 1, 3]
     assert [turn.before for turn in (first, second, third)] == [None, tape[0], tape[1]]
-    assert [len(turn.links) for turn in (first, second, third)] == [0, 1, 1]
+    assert [len(turn.read_backs) for turn in (first, second, third)] == [0, 1, 1]
 
 
 def test_a_branch_goes_on_from_the_nearest_request_before_it() -> None:

@@ -39,16 +39,16 @@ def check_conversation(
     every = tuple(digests)
     # To take them may mean to read the tape again: they matter only where there are calls.
     logs = tuple(logs) if any(each.calls or each.text_calls for each in every) else ()
-    links = read_backs(every)
-    silent = unanswered(every, links, logs)
-    about_turns = (whole_turn(turn, settings) for turn in turns(every, links, logs, settings))
+    repeated = read_backs(every)
+    silent = unanswered(every, repeated, logs)
+    about_turns = (whole_turn(turn, settings) for turn in turns(every, repeated, logs, settings))
     about_silence = (findings_of_silence(silence, settings) for silence in silent)
     return tuple(chain(*about_turns, *about_silence))
 
 
 def whole_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
     """Return the findings on a request: on the replies it repeats, and on its turn."""
-    read_back = chain(*(findings_of(link) for link in turn.links))
+    read_back = chain(*(findings_of(read_back) for read_back in turn.read_backs))
     return (*read_back, *findings_of_turn(turn, settings))
 
 

@@ -28,8 +28,8 @@ _ANSWER = 20
 
 # A conversation as its histories tell it: what each new message adds to what was there before.
 #
-# An agent sends all of its history again each time, so a thread takes each message once, from a
-# request that goes on where the last one ended. It keeps what later messages may be held against:
+# An agent sends its whole history each time, so each message is added once, from a request that
+# continues where the last one ended. The state keeps what later messages are compared with:
 # which calls there were, which have no result yet, and which calls came again since the user spoke.
 
 _RESULT = frozenset({"tool", "function"})
@@ -64,7 +64,7 @@ class ConversationState:
     tallies: dict[str, CallCounts] = field(default_factory=dict)
     """Calls since the user last spoke, by `call_key`."""
     silent: int = 0
-    """Replies in a row that called tools and said nothing, since the user last spoke."""
+    """Replies in a row that called tools without any text, since the user last spoke."""
     last: Digest | None = None
     """The exchange whose request brought the last messages."""
     before: Digest | None = None
@@ -77,37 +77,37 @@ class ConversationState:
     twice: list[str] = field(default_factory=list)
     """Calls to which the messages taken last bring a result that has been there already."""
     _closed: set[str] = field(default_factory=set)
-    """What results named that answered their last call."""
+    """Ids whose calls all have a result."""
     _open: dict[str, list[tuple[int, RepeatedCall]]] = field(default_factory=dict)
     """Calls without a result, with their place, by what a result would name."""
-    _block: int | None = None
-    """Where the messages of the assistant begin that the history ends with."""
-    _heard: tuple[bool, bool] = (False, False)
+    _run_start: int | None = None
+    """The start of the assistant messages at the end of the history."""
+    _run_content: tuple[bool, bool] = (False, False)
     """Whether these have calls, and text."""
     _counted: set[str] = field(default_factory=set)
     """Keys of the calls of the same reply that are in `tallies` already."""
-    _told: bool = False
-    """Whether the wire has said already what the next messages of the assistant amount to."""
+    _counted_on_wire: bool = False
+    """Whether the delivered reply was counted, so that the messages that repeat it are not."""
     _results: bool = False
     """Whether results have come since the assistant's last message."""
     _user: bool = False
     """Whether the user has spoken since then."""
 
-    def take(self, history: Sequence[HistoryMessage], start: int) -> None:
+    def add(self, history: Sequence[HistoryMessage], start: int) -> None:
         """Read the messages of a history from `start` on; the earlier ones are known."""
-        self._told = False
+        self._counted_on_wire = False
         self.twice = []
         if start and self.last is not None and start < len(history):
-            self._deliver(self.last)
+            self._add_delivered(self.last)
         for place in range(start, len(history)):
             message = history[place]
             if message.role in ASSISTANT:
-                self._say(message, place)
+                self._add_assistant(message, place)
             else:
-                self._answer(message)
-        self._hear_user()
+                self._add_other(message)
+        self._start_question()
 
-    def enter(self, digest: Digest) -> None:
+    def end_with(self, digest: Digest) -> None:
         """Record that the conversation now ends with the history of `digest`."""
         if self.last is None or self.last.prefixes[-1] != digest.prefixes[-1]:
             self.before = self.last
@@ -118,7 +118,7 @@ class ConversationState:
         for key, calls in list(self._open.items()):
             left = []
             for place, call in calls:
-                if self._block is not None and place >= self._block:
+                if self._run_start is not None and place >= self._run_start:
                     left.append((place, call))
                 else:
                     yield call
@@ -127,7 +127,7 @@ class ConversationState:
             else:
                 del self._open[key]
 
-    def _deliver(self, reply: Digest) -> None:
+    def _add_delivered(self, reply: Digest) -> None:
         """Count the delivered calls, whatever the application makes of them."""
         self._counted = set()
         for call in reply.calls:
@@ -135,15 +135,15 @@ class ConversationState:
                 (each, DeliveredCallRef(call=call, reply=reply)) for each in call.ids
             )
         if reply.calls or reply.text:
-            self._told = True
-            self._speak(calls=bool(reply.calls), text=bool(reply.text))
+            self._counted_on_wire = True
+            self._count_silent(calls=bool(reply.calls), text=bool(reply.text))
         self._count(reply.calls, reply.exchange)
 
-    def _say(self, message: HistoryMessage, place: int) -> None:
-        if self._block is None:
-            self._hear_user()
-            self._block = place
-            self._heard = (False, False)
+    def _add_assistant(self, message: HistoryMessage, place: int) -> None:
+        if self._run_start is None:
+            self._start_question()
+            self._run_start = place
+            self._run_content = (False, False)
         self.owned.update(message.owns)
         for call in message.calls:
             self.uses_tools = True
@@ -151,15 +151,15 @@ class ConversationState:
             key = call.id or call.name or ""
             self._open.setdefault(key, []).append((place, call))
             self._closed.discard(key)
-        calls, text = self._heard
-        self._heard = (calls or bool(message.calls), text or bool(message.text))
+        calls, text = self._run_content
+        self._run_content = (calls or bool(message.calls), text or bool(message.text))
         self._count(message.calls, None)
 
-    def _answer(self, message: HistoryMessage) -> None:
-        if self._block is not None and not self._told:
-            self._speak(calls=self._heard[0], text=self._heard[1])
-        self._block = None
-        self._told = False
+    def _add_other(self, message: HistoryMessage) -> None:
+        if self._run_start is not None and not self._counted_on_wire:
+            self._count_silent(calls=self._run_content[0], text=self._run_content[1])
+        self._run_start = None
+        self._counted_on_wire = False
         self._counted = set()
         if is_result(message):
             self.uses_tools = self._results = True
@@ -199,13 +199,13 @@ class ConversationState:
             tally.times += 1
             tally.first = tally.first if tally.times > 1 else exchange
 
-    def _speak(self, *, calls: bool, text: bool) -> None:
+    def _count_silent(self, *, calls: bool, text: bool) -> None:
         if text:
             self.silent = 0
         elif calls:
             self.silent += 1
 
-    def _hear_user(self) -> None:
+    def _start_question(self) -> None:
         """Start a new question, unless results came along: clients put notes there."""
         if self._user and not self._results:
             self.tallies.clear()
@@ -219,7 +219,7 @@ def _named(calls: Sequence[tuple[int, RepeatedCall]], name: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _EqualRequests:
     """Exchanges with the same request that were answered completely."""
 
     first: Digest
@@ -233,9 +233,9 @@ class Continuations:
 
     _replies: dict[str, deque[Digest]] = field(default_factory=dict)
     """Replies by the hash of their request's messages."""
-    _named: dict[str, Digest] = field(default_factory=dict)
+    _by_reply_id: dict[str, Digest] = field(default_factory=dict)
     """Replies by what the provider calls them."""
-    _settled: set[int] = field(default_factory=set)
+    _matched: set[int] = field(default_factory=set)
     """The identities of replies that a request has repeated, rightly or wrongly."""
     _lost: dict[tuple[str, ...], set[str]] = field(default_factory=dict)
     """What was lost where a text was changed, by tape, system messages and way."""
@@ -248,7 +248,7 @@ class Continuations:
     """By the identity of such a request, the first one that goes on from the answer to it."""
     _answers: dict[tuple[str, str], Digest] = field(default_factory=dict)
     """Replies by the hashes of the question before them and of their text."""
-    _asked: dict[tuple[object, ...], _Asked] = field(default_factory=dict)
+    _asked: dict[tuple[object, ...], _EqualRequests] = field(default_factory=dict)
     _again: set[str] = field(default_factory=set)
     """Hashes of the histories of requests that came more than once."""
 
@@ -279,7 +279,7 @@ class Continuations:
             )
             self._again.add(digest.prefixes[-1])
         if digest.whole and not digest.lossy and (digest.text or digest.calls):
-            now = before or _Asked(first=digest, last=digest, times=0)
+            now = before or _EqualRequests(first=digest, last=digest, times=0)
             self._asked[key] = replace(now, last=digest, times=now.times + 1)
         return found
 
@@ -299,7 +299,7 @@ class Continuations:
                     return found
         return None
 
-    def enter(self, digest: Digest) -> None:
+    def add(self, digest: Digest) -> None:
         """Add `digest` to the replies that requests may continue."""
         if digest.history and len(digest.content) >= _ANSWER // 2:
             self._answers[digest.history[-1].text, digest.text] = digest
@@ -307,21 +307,21 @@ class Continuations:
             kept = self._replies.setdefault(digest.prefixes[-1], deque(maxlen=_MOST))
             kept.append(digest)
         if digest.reply_id is not None:
-            self._named[digest.reply_id] = digest
+            self._by_reply_id[digest.reply_id] = digest
 
-    def settled(self, turns: Sequence[Turn]) -> Iterator[Turn]:
+    def with_followers(self, turns: Sequence[Turn]) -> Iterator[Turn]:
         """Yield the turns, each with what only later requests could show of it."""
-        beside = self._beside(turns)
+        parallel = self._parallel(turns)
         for turn in turns:
             later, found = self._followed.get(id(turn.digest)), turn.continues
-            if later is None or found is None or id(turn.digest) in beside:
+            if later is None or found is None or id(turn.digest) in parallel:
                 yield turn
                 continue
             back = later.system == self._before[id(turn.digest)].system
             yield replace(turn, continues=replace(found, followed=later.exchange, restored=back))
 
-    def _beside(self, turns: Sequence[Turn]) -> set[int]:
-        """Return the requests without a system prompt that run beside their conversation.
+    def _parallel(self, turns: Sequence[Turn]) -> set[int]:
+        """Return the requests without a system prompt that run parallel to their conversation.
 
         Another request goes on from the same answer with the prompt, and knows nothing of them.
         """
@@ -344,7 +344,7 @@ class Continuations:
         }
 
     def _stored(self, digest: Digest) -> Continuation | None:
-        reply = self._named.get(digest.previous or "")
+        reply = self._by_reply_id.get(digest.previous or "")
         if reply is None or not _had_ended(reply, digest):
             return None
         return Continuation(replies=(reply,), start=0, end=0, stored=True)
@@ -377,9 +377,9 @@ class Continuations:
         hashes = {each.text for each in messages if each.text}
         exact = [each for each in found.replies if each.text in hashes]
         named = exact or found.replies
-        open_ones = [each for each in named if id(each) not in self._settled]
+        open_ones = [each for each in named if id(each) not in self._matched]
         if len(named) == 1:
-            self._settled.update(map(id, named))
+            self._matched.update(map(id, named))
         if len(exact) == 1 and len(exact[0].content.strip()) >= _ANSWER:
             copies = sum(each.text == exact[0].text for each in messages)
             if copies > 1 and open_ones:
@@ -400,7 +400,7 @@ class Continuations:
         key = (reply.tape, reply.system, change.damage, change.where)
         lost = self._lost.setdefault(key, set())
         lost.add(change.lost.strip())
-        self._settled.add(id(reply))
+        self._matched.add(id(reply))
         return replace(found, change=change, changed=reply, times=len(lost))
 
     def _count_unkept(self, found: Continuation, digest: Digest) -> int:
@@ -448,8 +448,8 @@ def _change(reply: Digest, texts: Sequence[str]) -> TextChange | None:
 
 def _calls_of(reply: Digest, messages: Sequence[HistoryMessage]) -> bool:
     """Return whether one of the messages has a call of the reply, by its id and name."""
-    said = {(each, call.name) for call in reply.calls for each in (call.ids or (None,))}
-    return any((call.id, call.name) in said for each in messages for call in each.calls)
+    delivered = {(each, call.name) for call in reply.calls for each in (call.ids or (None,))}
+    return any((call.id, call.name) in delivered for each in messages for call in each.calls)
 
 
 def _is_text(reply: Digest, texts: Sequence[str]) -> bool:

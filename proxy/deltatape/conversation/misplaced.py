@@ -160,14 +160,14 @@ class _Search:
             return None
         if len(message.content) < _ENOUGH:
             return None
-        for told in self.results.get(message.text, ()):
-            if not self._is_stranger(told.reply, digest, place):
+        for candidate in self.results.get(message.text, ()):
+            if not self._is_stranger(candidate.reply, digest, place):
                 continue
-            if _is_about(message.content, told.call, own.call) and not _is_mentioned(
-                digest, place, told.call, own.call
+            if _is_about(message.content, candidate.call, own.call) and not _is_mentioned(
+                digest, place, candidate.call, own.call
             ):
                 return MisplacedMessage(
-                    donor=told.reply, own=own.reply, place=place, call=told.call
+                    donor=candidate.reply, own=own.reply, place=place, call=candidate.call
                 )
         self.results[message.text].append(own)
         return None
@@ -198,18 +198,18 @@ class _Search:
         if not 0 < start < len(history) - 1 or key in self.swapped_seen:
             return
         self.swapped_seen.add(key)
-        told: list[tuple[DeliveredCallRef, str]] = []
+        results: list[tuple[DeliveredCallRef, str]] = []
         for message in history[start : start + _RESULTS]:
             owners = self.by_id.get(message.call_id or "", ())
             owner = next(
                 (each for each in reversed(owners) if goes_on_from(digest, each.reply)), None
             )
             if owner is not None and message.content:
-                told.append((owner, message.content))
+                results.append((owner, message.content))
         wrong = [
             (one, other)
-            for one, content in told
-            for other, _ in told
+            for one, content in results
+            for other, _ in results
             if one.call.name == other.call.name and _is_about(content, other.call, one.call)
         ]
         if len({id(one.call) for one, _ in wrong}) > 1:
@@ -255,5 +255,7 @@ def _values(call: DeliveredCall) -> frozenset[str]:
 
 def _key(text: str, calls: Sequence[DeliveredCall] | Sequence[RepeatedCall]) -> str:
     """Return a key that equals for a reply and its repetition; numbered ids say nothing."""
-    told = (f"{call.id} {call.name} {canonical(call.arguments.strip() or '{}')}" for call in calls)
-    return "\0".join((text, *told))
+    spelled = (
+        f"{call.id} {call.name} {canonical(call.arguments.strip() or '{}')}" for call in calls
+    )
+    return "\0".join((text, *spelled))

@@ -27,25 +27,25 @@ _LOSES = re.compile(
     r"(?i)\blost\b|\bunexpected (?:tool |function )?(?:call )?index"
     r"|\bfailed to (?:process|add|assemble|collect|append|store|decode|parse)\b"
 )
-"""What code says that could not take a call."""
+"""What programs print when they could not process a call."""
 _WORD = re.compile(r"\w[\w-]*")
 """What may be an id."""
 
 
 def in_history(
-    error: ParserError, about: tuple[DeliveredCallRef, ...], links: Sequence[ReadBack]
+    error: ParserError, about: tuple[DeliveredCallRef, ...], read_backs: Sequence[ReadBack]
 ) -> Complaint:
     """Return the complaint of a message that answers the calls `about`.
 
     Args:
         error: what a parser says in it.
         about: those calls.
-        links: what the same request repeats.
+        read_backs: what the same request repeats.
     """
     changed = [
         pair.repetition
-        for link in links
-        for pair in link.pairs
+        for read_back in read_backs
+        for pair in read_back.pairs
         if any(pair.delivered is each.call for each in about)
         and first_difference(pair.delivered, pair.repetition) is not None
     ]
@@ -71,11 +71,11 @@ def with_unread(turns: Sequence[Turn], digests: Sequence[Digest]) -> Iterator[Tu
         return
     worked = dict(_worked(digests))
     for turn in turns:
-        told = tuple(
+        complaints = tuple(
             replace(each, unread=_unread(each, turn, worked)) if _may_be_unread(each) else each
             for each in turn.complaints
         )
-        yield replace(turn, complaints=told) if told else turn
+        yield replace(turn, complaints=complaints) if complaints else turn
 
 
 def _may_be_unread(complaint: Complaint) -> bool:
@@ -84,16 +84,16 @@ def _may_be_unread(complaint: Complaint) -> bool:
 
 
 def _unread(complaint: Complaint, turn: Turn, worked: Mapping[tuple[str, str], int]) -> str:
-    pairs = [(link, pair) for link in turn.links for pair in link.pairs]
+    pairs = [(read_back, pair) for read_back in turn.read_backs for pair in read_back.pairs]
     about = complaint.about[0].call
-    link, repetition = next(
+    read_back, repetition = next(
         ((one, pair.repetition) for one, pair in pairs if pair.delivered is about), (None, None)
     )
-    if link is None or repetition is None or repetition.arguments.strip():
+    if read_back is None or repetition is None or repetition.arguments.strip():
         return ""
     nothing = "the request repeats the call without arguments"
-    if link.habits.broken:
-        return f"{nothing}, and {link.habits.broken}"
+    if read_back.habits.broken:
+        return f"{nothing}, and {read_back.habits.broken}"
     number = worked.get((turn.digest.tape, about.name or ""))
     return (
         "" if number is None else f"{nothing}, and the tool works where they are {{}} (#{number})"
@@ -184,8 +184,8 @@ def reported_losses(
 
 
 def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:
-    """Yield the turns without printed complaints that a request repeats."""
-    told = {
+    """Yield the turns without printed errors that a request repeats."""
+    in_requests = {
         id(each.call)
         for turn in turns
         for complaint in turn.complaints
@@ -196,7 +196,7 @@ def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:
         left = tuple(
             one
             for one in turn.complaints
-            if not one.logged or told.isdisjoint(id(each.call) for each in one.about)
+            if not one.logged or in_requests.isdisjoint(id(each.call) for each in one.about)
         )
         yield replace(turn, complaints=left) if left != turn.complaints else turn
 

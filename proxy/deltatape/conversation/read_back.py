@@ -3,13 +3,13 @@
 Most interfaces are stateless: a request repeats the conversation so far, the last reply included,
 as the application understood it. A reply is linked to a later request whose history is that of the
 reply's own request, message by message, followed by one assistant message (or several in a row).
-Where histories are trimmed or edited, a call id links, too, if it is too random to be anybody
-else's, no other reply used it, the last user message of the reply's request is in the history, and
-name or arguments are the same. Where the provider keeps the history, only results come back: see
-`read_stored`.
+Where histories are trimmed or edited, a call id identifies the reply, too, if it is too random to
+be anybody else's, no other reply used it, the last user message of the reply's request is in the
+history, and name or arguments are the same. Where the provider keeps the history, only results come
+back: see `read_stored`.
 
 Accusing wrongly is worse than saying nothing. Hence:
-- a message is judged once, in the first request that carries it, and a reply once: applications
+- a message is compared once, in the first request that carries it, and a reply once: applications
   that shorten an old history later on are not accused;
 - of several replies to the same history (retries, samples, regenerated answers, conversations
   that begin alike) one that fits exactly wins, then one whose ids appear; else nobody is accused;
@@ -68,7 +68,7 @@ _TEARING = frozenset(
 )
 """What no edit does to arguments."""
 _LOOKED_AT = 16
-"""Messages after a reply that may repeat it in a history that was changed."""
+"""Later messages that are compared with a reply, in histories that were changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,34 +134,34 @@ class CallPairing:
 
 
 @dataclass(slots=True)
-class _Ledger:
+class _Index:
     """The requests and replies seen so far."""
 
     place: int = 0
-    """Of the request that is looked at."""
+    """The place of the current request."""
     places: dict[int, int] = field(default_factory=dict)
-    """Of every request so far, by the identity of its digest."""
+    """The place of every request so far, by the identity of its digest."""
     by_history: dict[str, list[Digest]] = field(default_factory=dict)
     """Replies by the prefix hash of their request."""
     by_id: dict[str, list[Digest]] = field(default_factory=dict)
     """Replies by the ids of their calls."""
     by_name: dict[str, Digest] = field(default_factory=dict)
-    """The latest reply that the provider calls so, or that went on from the conversation."""
-    judged: set[str] = field(default_factory=set)
-    """Prefix hashes up to and including a message that has been judged."""
+    """The latest reply by the provider's name for it, or for its conversation."""
+    compared: set[str] = field(default_factory=set)
+    """Prefix hashes up to and including a message that has been compared."""
     seen_ids: dict[str, int] = field(default_factory=dict)
     """By the id of a call, the place of the first request that repeats it."""
-    strays: dict[tuple[str, ...], list[tuple[int, AssistantRun]]] = field(default_factory=dict)
-    """By the names of their calls, messages of which no reply is known that they belong to, with
-    the places of their requests."""
-    settled: dict[int, int] = field(default_factory=dict)
+    unmatched: dict[tuple[str, ...], list[tuple[int, AssistantRun]]] = field(default_factory=dict)
+    """Messages that match no known reply, with the places of their requests, by the names of their
+    calls."""
+    repeated_in: dict[int, int] = field(default_factory=dict)
     """By the identity of its digest, the place of the request that reads a reply back."""
-    orphaned: dict[str, str] = field(default_factory=dict)
+    orphaned_results: dict[str, str] = field(default_factory=dict)
     """By tape, a clause about the first result that came back without its call."""
 
-    def look_for_orphans(self, digest: Digest) -> None:
+    def find_orphaned_result(self, digest: Digest) -> None:
         """Remember a result whose call is missing from its own history."""
-        if digest.tape in self.orphaned or digest.previous is not None:
+        if digest.tape in self.orphaned_results or digest.previous is not None:
             return
         for call_id in digest.results:
             owners = self.by_id.get(call_id, ())
@@ -169,12 +169,12 @@ class _Ledger:
                 continue
             calls = (call for message in reversed(digest.history) for call in message.calls)
             if not any(call.id == call_id for call in calls):
-                self.orphaned[digest.tape] = (
+                self.orphaned_results[digest.tape] = (
                     f"#{digest.exchange} has the result of a call that its history does not have"
                 )
                 return
 
-    def enter(self, digest: Digest) -> None:
+    def add(self, digest: Digest) -> None:
         self.places[id(digest)] = self.place
         if digest.history:
             self.by_history.setdefault(digest.prefixes[-1], []).append(digest)
@@ -185,36 +185,36 @@ class _Ledger:
             if name is not None:
                 self.by_name[name] = digest
 
-    def is_open(self, digest: Digest) -> bool:
-        return id(digest) not in self.settled
+    def is_unmatched(self, digest: Digest) -> bool:
+        return id(digest) not in self.repeated_in
 
-    def is_older(self, block: AssistantRun, reply: Digest) -> bool:
+    def is_older(self, run: AssistantRun, reply: Digest) -> bool:
         """Return whether an id of the run was in use before `reply`: some servers count from 0."""
         came = self.places[id(reply)]
-        return any(self.seen_ids[call.id] <= came for call in block.calls if call.id)
+        return any(self.seen_ids[call.id] <= came for call in run.calls if call.id)
 
-    def hear(self, block: AssistantRun) -> None:
-        for call in block.calls:
+    def record_ids(self, run: AssistantRun) -> None:
+        for call in run.calls:
             if call.id:
                 self.seen_ids.setdefault(call.id, self.place)
 
-    def keep(self, block: AssistantRun) -> None:
-        if block.calls:
-            self.strays.setdefault(_names(block.calls), []).append((self.place, block))
+    def add_unmatched(self, run: AssistantRun) -> None:
+        if run.calls:
+            self.unmatched.setdefault(_names(run.calls), []).append((self.place, run))
 
     def is_repeated(self, reply: Digest, but: AssistantRun) -> bool:
         """Return whether a message after `reply` other than `but` has exactly its calls."""
-        strays = self.strays.get(_names(reply.calls), [])
-        first = bisect_right(strays, self.places[id(reply)], key=itemgetter(0))
-        near = (block for _, block in strays[first : first + _LOOKED_AT])
-        return any(block is not but and _pair(reply, block).identical for block in near)
+        unmatched = self.unmatched.get(_names(reply.calls), [])
+        first = bisect_right(unmatched, self.places[id(reply)], key=itemgetter(0))
+        near = (run for _, run in unmatched[first : first + _LOOKED_AT])
+        return any(run is not but and _pair(reply, run).identical for run in near)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Doubt:
-    """A message without any id of the replies it may repeat: later requests may tell more."""
+class _UncertainMatch:
+    """A message with no id of the replies it may repeat; later requests may decide."""
 
-    block: AssistantRun
+    run: AssistantRun
     reply: Digest
     """The only candidate that is left."""
     sure: bool
@@ -227,53 +227,58 @@ def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
 
     What was taken in front of the application's own endpoint is no conversation with a model.
     """
-    ledger = _Ledger()
-    judged: list[ReadBack | _Doubt] = []
+    index = _Index()
+    compared: list[ReadBack | _UncertainMatch] = []
     for place, digest in enumerate(each for each in digests if each.tap is Tap.PROVIDER):
-        ledger.place = place
-        ledger.look_for_orphans(digest)
-        judged += _in_request(ledger, digest)
-        ledger.enter(digest)
-    settled = (_settle(ledger, each) if isinstance(each, _Doubt) else each for each in judged)
-    found = [each for each in settled if each]
-    habits = _habits(found, ledger.orphaned)
+        index.place = place
+        index.find_orphaned_result(digest)
+        compared += _in_request(index, digest)
+        index.add(digest)
+    decided = (
+        _decide(index, each) if isinstance(each, _UncertainMatch) else each for each in compared
+    )
+    found = [each for each in decided if each]
+    habits = _habits(found, index.orphaned_results)
     return tuple(replace(each, habits=habits[each.later.tape]) for each in found)
 
 
-def _habits(links: Sequence[ReadBack], orphaned: Mapping[str, str]) -> dict[str, CallHabits]:
+def _habits(
+    found_so_far: Sequence[ReadBack], orphaned_results: Mapping[str, str]
+) -> dict[str, CallHabits]:
     """Map tapes to the way in which the application treats the calls of its replies.
 
     Args:
-        links: what it repeats.
-        orphaned: by tape, the first result that came back without its call.
+        found_so_far: the read-backs of all tapes.
+        orphaned_results: by tape, the first result that came back without its call.
     """
     found: dict[str, CallHabits] = {}
-    for link in links:
-        tape = link.later.tape
-        so_far = found.get(tape, CallHabits(broken=orphaned.get(tape, "")))
-        several = len(link.pairs) > 1 and not link.lost
-        names = frozenset(pair.delivered.name for pair in link.pairs if pair.delivered.name)
+    for read_back in found_so_far:
+        tape = read_back.later.tape
+        so_far = found.get(tape, CallHabits(broken=orphaned_results.get(tape, "")))
+        several = len(read_back.pairs) > 1 and not read_back.lost
+        names = frozenset(pair.delivered.name for pair in read_back.pairs if pair.delivered.name)
         found[tape] = CallHabits(
             keeps_several=so_far.keeps_several or several,
             keeps=so_far.keeps if names <= so_far.keeps else so_far.keeps | names,
-            broken=so_far.broken or _broken(link),
+            broken=so_far.broken or _broken(read_back),
         )
     return found
 
 
-def _broken(link: ReadBack) -> str:
+def _broken(read_back: ReadBack) -> str:
     """Return a clause that the application splits calls wrongly; "" if nothing shows that."""
-    if not link.reply.whole or link.confidence is not Confidence.PROVEN:
+    if not read_back.reply.whole or read_back.confidence is not Confidence.PROVEN:
         return ""
-    for pair in link.pairs:
+    for pair in read_back.pairs:
         if (
             pair.delivered.arguments == pair.repetition.arguments
             or pair.delivered.status not in CLEAN
         ):
             continue
-        found = relation(pair.delivered, pair.repetition, link.reply.calls)
+        found = relation(pair.delivered, pair.repetition, read_back.reply.calls)
         if found is not None and found.damage in _TEARING:
-            return f"#{link.later.exchange} repeats a call of #{link.reply.exchange}: {found.says}"
+            later, reply = read_back.later.exchange, read_back.reply.exchange
+            return f"#{later} repeats a call of #{reply}: {found.says}"
     return ""
 
 
@@ -281,55 +286,55 @@ def _names(calls: Iterable[DeliveredCall | RepeatedCall]) -> tuple[str, ...]:
     return tuple(sorted(call.name or "" for call in calls))
 
 
-def _in_request(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack | _Doubt]:
+def _in_request(index: _Index, digest: Digest) -> Iterator[ReadBack | _UncertainMatch]:
     if digest.previous is not None:
-        yield from _stored(ledger, digest)
-    for block in blocks(digest):
-        key = digest.prefixes[block.end]
-        if key in ledger.judged:
+        yield from _compare_stored(index, digest)
+    for run in assistant_runs(digest):
+        key = digest.prefixes[run.end]
+        if key in index.compared:
             continue
-        ledger.judged.add(key)
-        ledger.hear(block)
-        found = _judge(ledger, block)
+        index.compared.add(key)
+        index.record_ids(run)
+        found = _match(index, run)
         if isinstance(found, ReadBack):
-            ledger.settled[id(found.reply)] = ledger.place
+            index.repeated_in[id(found.reply)] = index.place
         else:
-            ledger.keep(block)
+            index.add_unmatched(run)
         if found:
             yield found
 
 
-def _stored(ledger: _Ledger, digest: Digest) -> Iterator[ReadBack]:
+def _compare_stored(index: _Index, digest: Digest) -> Iterator[ReadBack]:
     """Yield the comparison of a request with the stored reply that it continues."""
-    reply = ledger.by_name.get(digest.previous or "")
-    if reply is None or not ledger.is_open(reply):
+    reply = index.by_name.get(digest.previous or "")
+    if reply is None or not index.is_unmatched(reply):
         return
     found = read_stored(reply, digest)
     if found:
-        ledger.settled[id(reply)] = ledger.place
+        index.repeated_in[id(reply)] = index.place
         yield found
 
 
-def _judge(ledger: _Ledger, block: AssistantRun) -> ReadBack | _Doubt | None:
-    same_history = ledger.by_history.get(block.later.prefixes[block.start], [])
-    same_system = [each for each in same_history if each.system == block.later.system]
-    near = _nearest(same_system or same_history, block)
-    candidates = [each for each in near if _could_be(each, block)]
+def _match(index: _Index, run: AssistantRun) -> ReadBack | _UncertainMatch | None:
+    same_history = index.by_history.get(run.later.prefixes[run.start], [])
+    same_system = [each for each in same_history if each.system == run.later.system]
+    near = _nearest(same_system or same_history, run)
+    candidates = [each for each in near if _could_be(each, run)]
     for reply in candidates:
-        pairing = _pair(reply, block)
-        if pairing.identical and (reply.calls or reply.text in block.texts or not reply.text):
-            return _read_back(reply, block, pairing, Confidence.PROVEN)
-    named = _named(ledger, block, candidates)
+        pairing = _pair(reply, run)
+        if pairing.identical and (reply.calls or reply.text in run.texts or not reply.text):
+            return _read_back(reply, run, pairing, Confidence.PROVEN)
+    named = _named_by_ids(index, run, candidates)
     if named:
-        return _read_back(named, block, _pair(named, block), _of_named(named, candidates))
-    left = [each for each in candidates if ledger.is_open(each)]
-    if len(left) != 1 or not _may_repeat(ledger, left[0], block, candidates):
+        return _read_back(named, run, _pair(named, run), _confidence_by_ids(named, candidates))
+    left = [each for each in candidates if index.is_unmatched(each)]
+    if len(left) != 1 or not _may_repeat(index, left[0], run, candidates):
         return None
     sure = bool(same_system) and len(candidates) == 1
-    return _Doubt(block=block, reply=left[0], sure=sure, place=ledger.place)
+    return _UncertainMatch(run=run, reply=left[0], sure=sure, place=index.place)
 
 
-def blocks(digest: Digest) -> Iterator[AssistantRun]:
+def assistant_runs(digest: Digest) -> Iterator[AssistantRun]:
     """Yield the runs of assistant messages in a request's history, without one at its end."""
     start = None
     for place, message in enumerate(digest.history):
@@ -340,96 +345,96 @@ def blocks(digest: Digest) -> Iterator[AssistantRun]:
             start = None
 
 
-def _nearest(replies: Sequence[Digest], block: AssistantRun) -> Sequence[Digest]:
+def _nearest(replies: Sequence[Digest], run: AssistantRun) -> Sequence[Digest]:
     """Return those of many replies to the same history that are worth comparing.
 
     A test suite asks the same a thousand times: those whose ids the message repeats, and the last.
     """
     if len(replies) <= _MOST:
         return replies
-    ids = block.ids
+    ids = run.ids
     named = [each for each in replies[:-_MOST] if not ids.isdisjoint(_ids(each))]
     return [*named, *replies[-_MOST:]]
 
 
 def _may_repeat(
-    ledger: _Ledger, reply: Digest, block: AssistantRun, candidates: Sequence[Digest]
+    index: _Index, reply: Digest, run: AssistantRun, candidates: Sequence[Digest]
 ) -> bool:
     """Return whether nothing speaks against the message being what is left of `reply`.
 
     It does not repeat a reply that its ids name. Nor one that has been read back already and was
     shortened since then: such a one keeps its calls.
     """
-    owners = [owner for each in block.ids for owner in ledger.by_id.get(each, ())]
+    owners = [owner for each in run.ids for owner in index.by_id.get(each, ())]
     if owners and all(owner is not reply for owner in owners):
         return False
     others = [each for each in candidates if each is not reply]
-    if not others or not (block.calls or block.answered):
+    if not others or not (run.calls or run.answered):
         return True
-    return _is_made_of(block, reply) and not any(_is_made_of(block, each) for each in others)
+    return _is_made_of(run, reply) and not any(_is_made_of(run, each) for each in others)
 
 
-def _is_made_of(block: AssistantRun, reply: Digest) -> bool:
+def _is_made_of(run: AssistantRun, reply: Digest) -> bool:
     return any(
-        is_derived(original, repetition) for original in reply.calls for repetition in block.calls
+        is_derived(original, repetition) for original in reply.calls for repetition in run.calls
     )
 
 
-def _settle(ledger: _Ledger, doubt: _Doubt) -> ReadBack | None:
+def _decide(index: _Index, match: _UncertainMatch) -> ReadBack | None:
     """Decide about a message when all requests are known."""
-    reply, block = doubt.reply, doubt.block
-    if not ledger.is_open(reply) or (block.calls and ledger.is_repeated(reply, block)):
+    reply, run = match.reply, match.run
+    if not index.is_unmatched(reply) or (run.calls and index.is_repeated(reply, run)):
         return None
-    pairing = _pair(reply, block)
-    confidence = _of_only(reply, block, pairing)
-    if confidence is Confidence.PROVEN and not doubt.sure:
+    pairing = _pair(reply, run)
+    confidence = _confidence_of_only(reply, run, pairing)
+    if confidence is Confidence.PROVEN and not match.sure:
         confidence = Confidence.LIKELY
     if confidence is None:
         return None
-    ledger.settled[id(reply)] = doubt.place
-    return _read_back(reply, block, pairing, confidence)
+    index.repeated_in[id(reply)] = match.place
+    return _read_back(reply, run, pairing, confidence)
 
 
-def _could_be(reply: Digest, block: AssistantRun) -> bool:
+def _could_be(reply: Digest, run: AssistantRun) -> bool:
     """Return whether the reply has content and had ended when the request came, if known."""
     if not (reply.whole or reply.calls or reply.text):
         return False
-    later = block.later
+    later = run.later
     if reply.tape != later.tape or reply.said_ns is None or later.t_ns is None:
         return True
-    return reply.said_ns <= later.t_ns or any(map(is_distinctive, _own_ids(reply) & block.ids))
+    return reply.said_ns <= later.t_ns or any(map(is_distinctive, _own_ids(reply) & run.ids))
 
 
-def _pair(reply: Digest, block: AssistantRun) -> CallPairing:
-    return pair_calls(reply.calls, block.calls, block.further)
+def _pair(reply: Digest, run: AssistantRun) -> CallPairing:
+    return pair_calls(reply.calls, run.calls, run.further)
 
 
-def _named(ledger: _Ledger, block: AssistantRun, candidates: Sequence[Digest]) -> Digest | None:
+def _named_by_ids(index: _Index, run: AssistantRun, candidates: Sequence[Digest]) -> Digest | None:
     """Return the one reply, not read back yet, whose call ids the message or its results repeat."""
-    ids = block.ids
+    ids = run.ids
     near = [each for each in candidates if _own_ids(each) & ids]
     if len(near) == 1:
-        unique = any(len(ledger.by_id[each]) == 1 for each in _own_ids(near[0]) & ids)
-        return near[0] if unique and ledger.is_open(near[0]) else None
-    owners = [ledger.by_id.get(each, []) for each in {call.id for call in block.calls if call.id}]
+        unique = any(len(index.by_id[each]) == 1 for each in _own_ids(near[0]) & ids)
+        return near[0] if unique and index.is_unmatched(near[0]) else None
+    owners = [index.by_id.get(each, []) for each in {call.id for call in run.calls if call.id}]
     if near or candidates or not owners or any(len(replies) != 1 for replies in owners):
         return None
     first = owners[0][0]
     same = all(replies[0] is first for replies in owners)
-    if not same or not ledger.is_open(first) or ledger.is_older(block, first):
+    if not same or not index.is_unmatched(first) or index.is_older(run, first):
         return None
-    return first if _is_surely(first, block) else None
+    return first if _is_surely(first, run) else None
 
 
-def _is_surely(reply: Digest, block: AssistantRun) -> bool:
+def _is_surely(reply: Digest, run: AssistantRun) -> bool:
     """Return whether ids alone identify the reply, in a history other than its request's.
 
     The conversation has to be the same, as far as can be seen, and the call: ids are numbered from
     0 in each conversation, repeated in examples, and made up.
     """
-    if not _has_question(block, reply):
+    if not _has_question(run, reply):
         return False
-    for call in block.calls:
+    for call in run.calls:
         original = next((each for each in reply.calls if call.id in each.ids), None)
         if original is None or call.id is None:
             continue
@@ -439,10 +444,10 @@ def _is_surely(reply: Digest, block: AssistantRun) -> bool:
     return False
 
 
-def _has_question(block: AssistantRun, reply: Digest) -> bool:
+def _has_question(run: AssistantRun, reply: Digest) -> bool:
     """Return whether the history before the run has the reply's last user message."""
     asked = next((each for each in reversed(reply.history) if _is_question(each)), None)
-    before = block.later.history[: block.start]
+    before = run.later.history[: run.start]
     return asked is not None and any(
         _is_question(each) and each.text == asked.text for each in before
     )
@@ -461,26 +466,25 @@ def _own_ids(reply: Digest) -> frozenset[str]:
     return frozenset(each for call in reply.calls for each in call.ids)
 
 
-def _of_named(reply: Digest, candidates: Sequence[Digest]) -> Confidence:
-    """Grade a link by ids; only the same history proves that the reply is repeated."""
+def _confidence_by_ids(reply: Digest, candidates: Sequence[Digest]) -> Confidence:
+    """Rate a match by ids; only the same history proves that the reply is repeated."""
     near = any(each is reply for each in candidates)
     return Confidence.PROVEN if near else Confidence.LIKELY
 
 
-def _of_only(reply: Digest, block: AssistantRun, pairing: CallPairing) -> Confidence | None:
-    """Grade a link without ids to the only reply that is left.
-
-    None: better say nothing.
-    """
-    if not reply.calls or (reply.forced and not block.calls):
+def _confidence_of_only(
+    reply: Digest, run: AssistantRun, pairing: CallPairing
+) -> Confidence | None:
+    """Rate a match without ids with the only reply that is left; None: do not report it."""
+    if not reply.calls or (reply.forced and not run.calls):
         return None  # a forced call is an answer in the form of a call: it may be kept as a text
-    if not block.calls:
-        return Confidence.PROVEN if block.texts <= {reply.text} else Confidence.POSSIBLE
+    if not run.calls:
+        return Confidence.PROVEN if run.texts <= {reply.text} else Confidence.POSSIBLE
     if any(is_derived(pair.delivered, pair.repetition) for pair in pairing.pairs):
         return Confidence.PROVEN
     if not _is_alike(reply, pairing):
         return None
-    if not any(call.id for call in block.calls):
+    if not any(call.id for call in run.calls):
         return Confidence.PROVEN
     named = pairing.pairs and all(
         same_name(pair.delivered, pair.repetition) for pair in pairing.pairs
@@ -497,19 +501,19 @@ def _is_alike(reply: Digest, pairing: CallPairing) -> bool:
 
 
 def _read_back(
-    reply: Digest, block: AssistantRun, pairing: CallPairing, confidence: Confidence
+    reply: Digest, run: AssistantRun, pairing: CallPairing, confidence: Confidence
 ) -> ReadBack:
     return ReadBack(
         reply=reply,
-        later=block.later,
+        later=run.later,
         confidence=confidence,
         pairs=pairing.pairs,
         lost=pairing.lost,
         extra=pairing.extra,
-        answered=block.answered,
-        repeated_calls=block.calls,
-        start=block.start,
-        end=block.end,
+        answered=run.answered,
+        repeated_calls=run.calls,
+        start=run.start,
+        end=run.end,
     )
 
 
@@ -534,23 +538,23 @@ def pair_calls(
         further: calls of later messages of the same request: some applications repeat one reply
             as several messages. They only keep a call from being lost.
     """
-    left, open_calls = list(original), list(repetition)
-    pairs = _take_named(left, open_calls)
+    left, unpaired = list(original), list(repetition)
+    pairs = _pair_by_id(left, unpaired)
     elsewhere = list(further)
-    _take_named(left, elsewhere)
-    pairs += _take(left, open_calls, _is_same)
-    _take(left, elsewhere, _is_same)
-    pairs += _take(left, open_calls, _is_named)
-    if len(left) == len(open_calls):
-        pairs += _take(left, open_calls, _may_stand_for)
+    _pair_by_id(left, elsewhere)
+    pairs += _pair_if(left, unpaired, _is_same)
+    _pair_if(left, elsewhere, _is_same)
+    pairs += _pair_if(left, unpaired, _is_named)
+    if len(left) == len(unpaired):
+        pairs += _pair_if(left, unpaired, _may_stand_for)
     pairs.sort(key=lambda pair: pair.delivered.index)
-    return CallPairing(pairs=tuple(pairs), lost=tuple(left), extra=tuple(open_calls))
+    return CallPairing(pairs=tuple(pairs), lost=tuple(left), extra=tuple(unpaired))
 
 
-def _take_named(
+def _pair_by_id(
     original: list[DeliveredCall], repetition: list[RepeatedCall]
 ) -> list[CallWithRepeat]:
-    """Pair by id what is equal; most calls go this way, and a reply may have thousands."""
+    """Pair calls with equal ids: most calls are paired so, and a reply may have thousands."""
     by_id: dict[str, list[RepeatedCall]] = {}
     for each in reversed(repetition):
         if each.id is not None:
@@ -566,10 +570,10 @@ def _take_named(
     return pairs
 
 
-def _take(
+def _pair_if(
     original: list[DeliveredCall], repetition: list[RepeatedCall], test: _Test
 ) -> list[CallWithRepeat]:
-    """Move what passes `test` out of both lists, each call at most once, in order."""
+    """Pair calls that pass `test`, each at most once, in order; remove them from both lists."""
     pairs = []
     for call in tuple(original):
         match = next((each for each in repetition if test(call, each)), None)

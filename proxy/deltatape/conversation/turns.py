@@ -50,7 +50,7 @@ _OWNERS = 64
 
 def turns(
     digests: Iterable[Digest],
-    links: Sequence[ReadBack],
+    read_backs: Sequence[ReadBack],
     logs: Iterable[LogEntry] = (),
     settings: Settings = DEFAULTS,
 ) -> tuple[Turn, ...]:
@@ -58,49 +58,50 @@ def turns(
 
     Args:
         digests: of any number of conversations, in the order of their requests.
-        links: what their requests repeat of their replies.
+        read_backs: the replies that their requests repeat.
         logs: what the application printed, in order; on the same clock as the digests.
         settings: the thresholds.
     """
     every = [each for each in digests if each.tap is Tap.PROVIDER]
     by_later: dict[int, list[ReadBack]] = {}
-    for link in links:
-        by_later.setdefault(id(link.later), []).append(link)
-    # What was printed is read for its calls only, and twice.
+    for read_back in read_backs:
+        by_later.setdefault(id(read_back.later), []).append(read_back)
+    # The log only matters where there are calls; it is read twice.
     logs = tuple(logs) if any(each.calls or each.text_calls for each in every) else ()
-    told = printed(every, logs, settings)
+    printed_errors = printed(every, logs, settings)
     reported_lost = reported_losses(every, logs, settings)
-    ledger = _Ledger()
-    astray = misplaced(every)
+    index = _Index()
+    misplaced_messages = misplaced(every)
     found = []
     for digest in every:
         repeated = [
-            _with_printed(each, told, reported_lost) for each in by_later.get(id(digest), [])
+            _with_printed(each, printed_errors, reported_lost)
+            for each in by_later.get(id(digest), [])
         ]
-        turn = _turn(ledger, digest, repeated, told)
-        wrong = astray.get(id(digest))
+        turn = _turn(index, digest, repeated, printed_errors)
+        wrong = misplaced_messages.get(id(digest))
         found.append(replace(turn, foreign=wrong.foreign, swapped=wrong.swapped) if wrong else turn)
-    found = list(with_unread([*ledger.continuations.settled(found)], every))
-    return tuple(without_echoes(found) if told else found)
+    found = list(with_unread([*index.continuations.with_followers(found)], every))
+    return tuple(without_echoes(found) if printed_errors else found)
 
 
 def _with_printed(
-    link: ReadBack,
-    told: Mapping[int, Complaint],
+    read_back: ReadBack,
+    printed_errors: Mapping[int, Complaint],
     reported_lost: Mapping[int, tuple[tuple[str, str], ...]],
 ) -> ReadBack:
-    if id(link.reply) in reported_lost:
-        link = replace(link, reported_lost=reported_lost[id(link.reply)])
-    complaint = told.get(id(link.reply))
+    if id(read_back.reply) in reported_lost:
+        read_back = replace(read_back, reported_lost=reported_lost[id(read_back.reply)])
+    complaint = printed_errors.get(id(read_back.reply))
     if complaint is None or not complaint.sure or complaint.t_ns is None:
-        return link
-    before = link.later.t_ns is None or complaint.t_ns <= link.later.t_ns
-    return replace(link, printed=complaint.error) if before else link
+        return read_back
+    before = read_back.later.t_ns is None or complaint.t_ns <= read_back.later.t_ns
+    return replace(read_back, printed=complaint.error) if before else read_back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Mark:
-    """What the requests up to one of a conversation have shown of their tools."""
+class _ToolHistory:
+    """What a conversation's requests so far show of its tools."""
 
     offered: int | None = None
     lacks_tools: bool = False
@@ -108,100 +109,100 @@ class _Mark:
 
 
 @dataclass(slots=True)
-class _Ledger:
+class _Index:
     """The requests and replies seen so far."""
 
     known: set[str] = field(default_factory=set)
     """Hashes of the first messages of every history."""
     heads: dict[str, ConversationState] = field(default_factory=dict)
-    """Threads by the hash of all their messages."""
+    """Conversations by the hash of all their messages."""
     ends: dict[str, Digest] = field(default_factory=dict)
-    """The latest request with just these messages."""
-    marks: dict[int, _Mark] = field(default_factory=dict)
+    """The latest request by the hash of its messages."""
+    tool_histories: dict[int, _ToolHistory] = field(default_factory=dict)
     """By the identity of a digest."""
     delivered: dict[str, deque[DeliveredCallRef]] = field(default_factory=dict)
     """Calls by their ids, the latest last."""
     owned: set[str] = field(default_factory=set)
     """Ids and names of calls in all histories so far."""
-    told: set[tuple[str, ...]] = field(default_factory=set)
+    reported: set[tuple[str, ...]] = field(default_factory=set)
     attempts: dict[tuple[str, ...], deque[Digest]] = field(default_factory=dict)
     continuations: Continuations = field(default_factory=Continuations)
 
     def first(self, *what: str) -> bool:
         """Return whether this is the first report of it."""
-        if what in self.told:
+        if what in self.reported:
             return False
-        self.told.add(what)
+        self.reported.add(what)
         return True
 
 
 def _turn(
-    ledger: _Ledger,
+    index: _Index,
     digest: Digest,
-    links: Sequence[ReadBack],
-    logged: Mapping[int, Complaint],
+    read_backs: Sequence[ReadBack],
+    printed_errors: Mapping[int, Complaint],
 ) -> Turn:
     history, prefixes = digest.history, digest.prefixes
-    news = next((at for at in range(len(history), 0, -1) if prefixes[at] in ledger.known), 0)
-    thread = _thread(ledger, digest, news)
-    before = thread.before
-    mark = ledger.marks.get(id(before), _Mark())
+    news = next((at for at in range(len(history), 0, -1) if prefixes[at] in index.known), 0)
+    conversation = _conversation(index, digest, news)
+    before = conversation.before
+    tools_so_far = index.tool_histories.get(id(before), _ToolHistory())
     turn = Turn(
         digest=digest,
         before=before,
         news=news,
-        links=tuple(links),
-        orphans=tuple(_orphans(ledger, digest, thread, news)),
-        missing=tuple(_missing(ledger, digest, thread)),
-        again=tuple(_again(digest, thread)) if news < len(history) else (),
-        silent_calls=_silent(digest, thread) if news < len(history) else 0,
-        offered=mark.offered,
-        lacks_tools=_lacks_tools(digest, thread, mark),
-        forced_again=mark.forced,
-        attempts=_attempts(ledger, digest),
-        complaints=tuple(_complaints(ledger, digest, before, news, links, logged)),
-        continues=ledger.continuations.of(digest, news),
-        shortened=ledger.continuations.shortened(digest, news),
-        same=ledger.continuations.same(digest),
-        reused=tuple(_reused(ledger, digest, thread)),
+        read_backs=tuple(read_backs),
+        orphans=tuple(_orphans(index, digest, conversation, news)),
+        missing=tuple(_missing(index, digest, conversation)),
+        again=tuple(_repeated_calls(digest, conversation)) if news < len(history) else (),
+        silent_calls=_silent_calls(digest, conversation) if news < len(history) else 0,
+        offered=tools_so_far.offered,
+        lacks_tools=_lacks_tools(digest, conversation, tools_so_far),
+        forced_again=tools_so_far.forced,
+        attempts=_attempts(index, digest),
+        complaints=tuple(_complaints(index, digest, before, news, read_backs, printed_errors)),
+        continues=index.continuations.of(digest, news),
+        shortened=index.continuations.shortened(digest, news),
+        same=index.continuations.same(digest),
+        reused=tuple(_reused(index, digest, conversation)),
     )
-    ledger.known.update(prefixes[news + 1 :])
-    _enter(ledger, turn, mark)
+    index.known.update(prefixes[news + 1 :])
+    _add(index, turn, tools_so_far)
     return turn
 
 
-def _thread(ledger: _Ledger, digest: Digest, news: int) -> ConversationState:
+def _conversation(index: _Index, digest: Digest, news: int) -> ConversationState:
     """Return the conversation's state after the history of `digest`."""
     history, prefixes = digest.history, digest.prefixes
-    thread = ledger.heads.pop(prefixes[news], None) if news else None
-    if thread is None:
-        thread = ConversationState()
-        thread.take(history, 0)
+    conversation = index.heads.pop(prefixes[news], None) if news else None
+    if conversation is None:
+        conversation = ConversationState()
+        conversation.add(history, 0)
         shorter = prefixes[min(news, len(history) - 1) : 0 : -1]
-        nearest = (ledger.ends.get(each) for each in shorter)
-        thread.last = next((each for each in nearest if each is not None), None)
+        nearest = (index.ends.get(each) for each in shorter)
+        conversation.last = next((each for each in nearest if each is not None), None)
     else:
-        thread.take(history, news)
-    thread.enter(digest)
+        conversation.add(history, news)
+    conversation.end_with(digest)
     if history:
-        ledger.heads[prefixes[-1]] = thread
-    return thread
+        index.heads[prefixes[-1]] = conversation
+    return conversation
 
 
-def _enter(ledger: _Ledger, turn: Turn, mark: _Mark) -> None:
+def _add(index: _Index, turn: Turn, tools_so_far: _ToolHistory) -> None:
     digest = turn.digest
-    ledger.continuations.enter(digest)
+    index.continuations.add(digest)
     if digest.history:
-        ledger.ends[digest.prefixes[-1]] = digest
+        index.ends[digest.prefixes[-1]] = digest
     offers = _offers(digest)
-    ledger.marks[id(digest)] = _Mark(
-        offered=digest.exchange if offers else mark.offered,
-        lacks_tools=not offers and (turn.lacks_tools or mark.lacks_tools),
-        forced=mark.forced or turn.forced_to_loop,
+    index.tool_histories[id(digest)] = _ToolHistory(
+        offered=digest.exchange if offers else tools_so_far.offered,
+        lacks_tools=not offers and (turn.lacks_tools or tools_so_far.lacks_tools),
+        forced=tools_so_far.forced or turn.forced_to_loop,
     )
     for call in digest.calls:
         for each in call.ids:
-            known = ledger.delivered.setdefault(each, deque(maxlen=_OWNERS))
+            known = index.delivered.setdefault(each, deque(maxlen=_OWNERS))
             known.append(DeliveredCallRef(call=call, reply=digest))
 
 
@@ -209,38 +210,40 @@ def _offers(digest: Digest) -> bool:
     return bool(digest.tools) or digest.tools_elsewhere
 
 
-def _lacks_tools(digest: Digest, thread: ConversationState, mark: _Mark) -> bool:
-    if _offers(digest) or digest.previous is not None or mark.lacks_tools:
+def _lacks_tools(
+    digest: Digest, conversation: ConversationState, tools_so_far: _ToolHistory
+) -> bool:
+    if _offers(digest) or digest.previous is not None or tools_so_far.lacks_tools:
         return False
-    return thread.uses_tools and mark.offered is not None
+    return conversation.uses_tools and tools_so_far.offered is not None
 
 
 def _orphans(
-    ledger: _Ledger, digest: Digest, thread: ConversationState, news: int
+    index: _Index, digest: Digest, conversation: ConversationState, news: int
 ) -> Iterator[OrphanResult]:
     """Yield new results without a call, unless the provider may store it."""
     fresh = digest.history[news:]
-    kept = digest.previous is not None or thread.by_reference
+    kept = digest.previous is not None or conversation.by_reference
     for place, message in enumerate(fresh, news):
         call_id = message.call_id
-        if kept or not call_id or call_id in thread.owned:
+        if kept or not call_id or call_id in conversation.owned:
             continue
-        if ledger.first("orphan", call_id, message.text):
-            found = _delivered(ledger, call_id, digest, thread.before)
+        if index.first("orphan", call_id, message.text):
+            found = _delivered(index, call_id, digest, conversation.before)
             yield OrphanResult(
                 call_id=call_id,
                 delivered=found,
-                trimmed=call_id in ledger.owned or _is_front(digest.history, place),
+                trimmed=call_id in index.owned or _is_front(digest.history, place),
                 same_conversation=found is not None and _is_same_agent(digest, found.reply),
             )
-    for call_id in thread.twice:
-        found = _delivered(ledger, call_id, digest, thread.before)
-        if found and _is_alone(found) and ledger.first("twice", call_id):
+    for call_id in conversation.twice:
+        found = _delivered(index, call_id, digest, conversation.before)
+        if found and _is_alone(found) and index.first("twice", call_id):
             yield OrphanResult(call_id=call_id, delivered=found, trimmed=False, twice=True)
     for message in fresh:
-        ledger.owned.update(message.owns)
+        index.owned.update(message.owns)
         for call in message.calls:
-            ledger.owned.update(each for each in (call.id, call.name) if each)
+            index.owned.update(each for each in (call.id, call.name) if each)
 
 
 def _is_same_agent(digest: Digest, reply: Digest) -> bool:
@@ -261,14 +264,14 @@ def _is_front(history: Sequence[HistoryMessage], place: int) -> bool:
 
 
 def _delivered(
-    ledger: _Ledger, call_id: str, digest: Digest, before: Digest | None
+    index: _Index, call_id: str, digest: Digest, before: Digest | None
 ) -> DeliveredCallRef | None:
     """Return the delivered call that a result in `digest` names.
 
     One of this conversation goes first. Another one counts only if its id can be nobody else's and
     no other reply has it. Where calls have no ids, it is one of the reply before.
     """
-    owners = [each for each in ledger.delivered.get(call_id, ()) if _had_come(each, digest)]
+    owners = [each for each in index.delivered.get(call_id, ()) if _had_come(each, digest)]
     for each in reversed(owners):
         if goes_on_from(digest, each.reply):
             return each
@@ -288,82 +291,88 @@ def _had_come(delivered: DeliveredCallRef, digest: Digest) -> bool:
     return came_ns <= digest.t_ns
 
 
-def _missing(ledger: _Ledger, digest: Digest, thread: ConversationState) -> Iterator[MissingResult]:
-    for call in thread.unanswered():
+def _missing(
+    index: _Index, digest: Digest, conversation: ConversationState
+) -> Iterator[MissingResult]:
+    for call in conversation.unanswered():
         key = call.id or call.name or ""
-        if not thread.by_reference and ledger.first("missing", key, call_key(call)):
-            yield MissingResult(call=call, delivered=_delivered(ledger, key, digest, thread.before))
+        if not conversation.by_reference and index.first("missing", key, call_key(call)):
+            yield MissingResult(
+                call=call, delivered=_delivered(index, key, digest, conversation.before)
+            )
 
 
-def _again(digest: Digest, thread: ConversationState) -> Iterator[RepeatedIdenticalCall]:
-    if not thread.tallies:
+def _repeated_calls(
+    digest: Digest, conversation: ConversationState
+) -> Iterator[RepeatedIdenticalCall]:
+    if not conversation.tallies:
         return
     for key, call in {call_key(call): call for call in reversed(digest.calls)}.items():
-        tally = thread.tallies.get(key)
+        tally = conversation.tallies.get(key)
         if tally is not None:
             yield RepeatedIdenticalCall(call=call, times=tally.times + 1, first=tally.first)
 
 
-def _reused(ledger: _Ledger, digest: Digest, thread: ConversationState) -> Iterator[ReusedId]:
+def _reused(index: _Index, digest: Digest, conversation: ConversationState) -> Iterator[ReusedId]:
     """Yield the new calls whose ids calls in the history have."""
     for call in digest.calls:
         for each in call.ids:
-            if each in thread.owned and ledger.first("reused", digest.prefixes[1], each):
-                yield ReusedId(call=call, earlier=_earlier(ledger, digest, thread, each))
+            if each in conversation.owned and index.first("reused", digest.prefixes[1], each):
+                yield ReusedId(call=call, earlier=_earlier(index, digest, conversation, each))
 
 
 def _earlier(
-    ledger: _Ledger, digest: Digest, thread: ConversationState, call_id: str
+    index: _Index, digest: Digest, conversation: ConversationState, call_id: str
 ) -> DeliveredCallRef | None:
     """Return the conversation's delivered call of that id, or an equal re-parsed one."""
-    found = thread.delivered.get(call_id)
+    found = conversation.delivered.get(call_id)
     if found is not None:
         return found
     calls = (call for message in digest.history for call in message.calls)
     repeated = {call_key(call) for call in calls if call.id == call_id}
-    known = reversed(ledger.delivered.get(call_id, ()))
+    known = reversed(index.delivered.get(call_id, ()))
     return next((each for each in known if call_key(each.call) in repeated), None)
 
 
-def _silent(digest: Digest, thread: ConversationState) -> int:
-    return thread.silent + 1 if digest.calls and not digest.text else 0
+def _silent_calls(digest: Digest, conversation: ConversationState) -> int:
+    return conversation.silent + 1 if digest.calls and not digest.text else 0
 
 
-def _attempts(ledger: _Ledger, digest: Digest) -> tuple[Digest, ...]:
+def _attempts(index: _Index, digest: Digest) -> tuple[Digest, ...]:
     if not digest.history:
         return ()
     key = (digest.tape, digest.path, digest.system, digest.prefixes[-1])
-    failed = ledger.attempts.get(key)
+    failed = index.attempts.get(key)
     so_far = tuple(failed or ())
     if digest.failed:
-        ledger.attempts.setdefault(key, deque(maxlen=_ATTEMPTS)).append(digest)
+        index.attempts.setdefault(key, deque(maxlen=_ATTEMPTS)).append(digest)
     elif failed is not None:
-        del ledger.attempts[key]
+        del index.attempts[key]
     return so_far
 
 
 def _complaints(
-    ledger: _Ledger,
+    index: _Index,
     digest: Digest,
     before: Digest | None,
     news: int,
-    links: Sequence[ReadBack],
-    logged: Mapping[int, Complaint],
+    read_backs: Sequence[ReadBack],
+    printed_errors: Mapping[int, Complaint],
 ) -> Iterator[Complaint]:
-    said = False  # whether the assistant's message in front of it is new, too
+    is_new_reply = False  # whether the assistant's message before it is new, too
     for message in digest.history[news:]:
-        said = said or message.role in ASSISTANT
+        is_new_reply = is_new_reply or message.role in ASSISTANT
         if message.error is None:
             continue
         if is_result(message):
-            call = _delivered(ledger, message.call_id, digest, before) if message.call_id else None
+            call = _delivered(index, message.call_id, digest, before) if message.call_id else None
             about: tuple[DeliveredCallRef, ...] = (call,) if call else ()
         else:
-            about = _written(before) if said else ()
-        if about and ledger.first("failure", message.call_id or "", message.text):
-            yield in_history(message.error, about, links)
-    if id(digest) in logged:
-        yield logged[id(digest)]
+            about = _written(before) if is_new_reply else ()
+        if about and index.first("failure", message.call_id or "", message.text):
+            yield in_history(message.error, about, read_backs)
+    if id(digest) in printed_errors:
+        yield printed_errors[id(digest)]
 
 
 def _written(before: Digest | None) -> tuple[DeliveredCallRef, ...]:

@@ -204,7 +204,7 @@ class Turn:
     """The exchange whose history this one goes on from, the nearest on the tape."""
     news: int
     """From this message of the history on, no earlier request carried it."""
-    links: tuple[ReadBack, ...]
+    read_backs: tuple[ReadBack, ...]
     """What the request repeats of earlier replies, for the first time."""
     orphans: tuple[OrphanResult, ...]
     missing: tuple[MissingResult, ...]

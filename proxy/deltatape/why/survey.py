@@ -267,7 +267,7 @@ def survey_of(
         digests=tuple(digests),
         findings=tuple(findings),
         # As turns have them: with what the application printed meanwhile.
-        read_backs=(*(link for turn in every for link in turn.links), *of_app),
+        read_backs=(*(link for turn in every for link in turn.read_backs), *of_app),
         silences=tuple(
             finding
             for silence in unanswered(digests, links, logs)
