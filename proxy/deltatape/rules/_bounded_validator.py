@@ -229,7 +229,7 @@ def _additional_properties(base: type[Validator]) -> Keyword:
 def _unique_items(
     _: Validator, wanted: object, instance: object, __: Mapping[str, object]
 ) -> Iterator[object]:
-    """Yield the library's own check compares every item with every other."""
+    """Replace the library's check, which compares every item with every other."""
     if wanted is not True or not isinstance(instance, list):
         return
     if len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance):
@@ -239,7 +239,7 @@ def _unique_items(
 def _multiple_of(
     _: Validator, step: object, instance: object, __: Mapping[str, object]
 ) -> Iterator[object]:
-    """Yield the library's own check divides binary fractions: 19.99 is a multiple of 0.01."""
+    """Replace the library's check, which divides binary fractions: 19.99 is a multiple of 0.01."""
     if not _is_number(step) or not _is_number(instance):
         return
     if (Fraction(str(instance)) / Fraction(str(step))).denominator != 1:

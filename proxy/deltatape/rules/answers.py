@@ -191,7 +191,7 @@ _WORDS = {"cached": "cached tokens"}
 
 
 def _nothing_counted(context: RuleContext, counts: TokenCounts) -> _Wrong | None:
-    """Report an answer with no tokens counted; counts that are all 0 do not count as reported."""
+    """Detect content with an answer count of 0, unless the prompt count is 0, too."""
     said = any(choice.text or choice.tool_calls for choice in context.reply.choices)
     if counts.answer != 0 or not counts.prompt or not said:
         return None

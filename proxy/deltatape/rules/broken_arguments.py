@@ -100,13 +100,11 @@ def _explained(context: RuleContext, call: ToolCall) -> _Cause:
     if trace is not None:
         return _cause_in(trace, context, call)
     notation = notation_of(call.arguments)
-    if notation is not None and notation.habits != {QUOTES}:
-        return _Cause(
-            what=f"they are {notation.name}, a typical mistake of models", blame=Blame.MODEL
-        )
-    gap = gap_of(call.fragments)
-    if gap is not None:
-        return _cause_in(gap, context, call)
+    # An unescaped quote alone may also come of a lost fragment.
+    if notation is None or notation.habits == {QUOTES}:
+        gap = gap_of(call.fragments)
+        if gap is not None:
+            return _cause_in(gap, context, call)
     if notation is not None:
         return _Cause(
             what=f"they are {notation.name}, a typical mistake of models", blame=Blame.MODEL
