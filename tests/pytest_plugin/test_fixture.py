@@ -1,4 +1,4 @@
-"""What a test can ask its tape deck."""
+"""What a test can ask the fixture `tape`."""
 
 from pathlib import Path
 
@@ -28,10 +28,10 @@ VARIABLES = {
 def test_a_base_url_is_that_of_the_provider_s_variables(provider: str, url: str) -> None:
     playback = Playback((hello(),), PlayOptions())
     with playback:
-        deck = TapeFixture(
+        fixture = TapeFixture(
             path=Path("x.tape"), mode="replay", machine=playback, variables=VARIABLES
         )
-        assert deck.url(provider) == url.format(playback.url)
-        assert len(deck.report.unplayed) == 1
-        assert not deck.hostile
-        assert repr(deck) == "TapeFixture(path=PosixPath('x.tape'), mode='replay', variation='')"
+        assert fixture.url(provider) == url.format(playback.url)
+        assert len(fixture.report.unplayed) == 1
+        assert not fixture.hostile
+        assert repr(fixture) == "TapeFixture(path=PosixPath('x.tape'), mode='replay', variation='')"

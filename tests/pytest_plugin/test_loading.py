@@ -1,4 +1,4 @@
-"""A tape is in the deck for the length of a test, and no longer."""
+"""A tape is loaded for the length of a test, and no longer."""
 
 from pathlib import Path
 

@@ -47,9 +47,9 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
     source = whole_tape(tape, (Path(DEFAULT_FOLDER),))
     if source.recording:
         raise UsageError(f"{source.path}: is still being recorded; stop its recorder first")
-    given = name.removesuffix(SUFFIX)
+    chosen = name.removesuffix(SUFFIX)
     stem = check_stem(
-        given or kept_stem(source.header.recorded_at, overview(source, current_rules()))
+        chosen or kept_stem(source.header.recorded_at, overview(source, current_rules()))
     )
     _make(to)
     masker = Masker(mask_key(os.environ, say))

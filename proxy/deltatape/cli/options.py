@@ -119,11 +119,11 @@ class WrapperCommand(click.Command):
 def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[str]:  # noqa: ARG001
     """Parse `T001,D` to known codes and prefixes; a click callback."""
     known = {rule.code for rule in RULES}
-    given = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
-    for part in given:
-        if not any(code.startswith(part) for code in known):
+    prefixes = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
+    for prefix in prefixes:
+        if not any(code.startswith(prefix) for code in known):
             raise UsageError(
-                f"{param.opts[0]} {part}: no finding code starts so; use a code such as T001,"
+                f"{param.opts[0]} {prefix}: no finding code starts so; use a code such as T001,"
                 " or a prefix such as T"
             )
-    return given
+    return prefixes

@@ -53,7 +53,7 @@ _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class RecordArguments:
     """The options."""
 
     via: str | None
@@ -168,17 +168,19 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
     Exit code: that of CMD; 1 for --fail-on, 125 for --strict.
     """
-    given = Given(**options)
+    arguments = RecordArguments(**options)
     argv = WrapperCommand.command_of(ctx)
-    if given.via == MITM:
+    if arguments.via == MITM:
         refuse_useless(ctx, _WITH_MITM, "with --via mitm")
-        return _record_via_mitm(given, argv, os.environ)
+        return _record_via_mitm(arguments, argv, os.environ)
     if not argv:
         refuse_useless(ctx, set(options) - _WITH_CMD, "without a command after --")
-    return record(given, argv, os.environ)
+    return record(arguments, argv, os.environ)
 
 
-def _record_via_mitm(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
+def _record_via_mitm(
+    arguments: RecordArguments, argv: tuple[str, ...], environment: Mapping[str, str]
+) -> int:
     """Run a command through mitmproxy; return the exit code."""
     if not argv:
         raise UsageError("--via mitm: needs a command after --; deltatape mitm runs without one")
@@ -186,23 +188,25 @@ def _record_via_mitm(given: Given, argv: tuple[str, ...], environment: Mapping[s
         host="127.0.0.1",
         port=0,
         upstream=None,
-        to=given.to,
-        hosts=given.hosts,
-        outbound=_outbound(given, environment),
+        to=arguments.to,
+        hosts=arguments.hosts,
+        outbound=_outbound(arguments, environment),
     )
     with aside():
         code, outcome = asyncio.run(
-            serve_child(argv, options, log=not given.no_log, tell=say, environment=environment)
+            serve_child(argv, options, log=not arguments.no_log, tell=say, environment=environment)
         )
     worst = None if outcome.ended.worst is None else Severity(outcome.ended.worst)
-    return code or _verdict(given, worst, trouble=outcome.trouble)
+    return code or _verdict(arguments, worst, trouble=outcome.trouble)
 
 
-def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
+def record(
+    arguments: RecordArguments, argv: tuple[str, ...], environment: Mapping[str, str]
+) -> int:
     """Record until the command or a signal ends it; return the exit code."""
     clock = SystemClock()
     reporter = Reporter(say)
-    options = options_of(given, argv, environment)
+    options = options_of(arguments, argv, environment)
     around = RunEnvironment(
         environment=dict(environment),
         folder=Path.cwd(),
@@ -220,59 +224,62 @@ def record(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) 
             if argv:  # not to be taken for an exit code of the command, as env(1) has it
                 error.exit_code = TAPING_FAILED
             raise
-    return code or _verdict(given, reporter.worst, trouble=bool(reporter.trouble))
+    return code or _verdict(arguments, reporter.worst, trouble=bool(reporter.trouble))
 
 
-def _verdict(given: Given, worst: Severity | None, *, trouble: bool) -> int:
+def _verdict(arguments: RecordArguments, worst: Severity | None, *, trouble: bool) -> int:
     """Return the exit code of a run without other problems."""
-    if given.strict and trouble:
+    if arguments.strict and trouble:
         return TAPING_FAILED
-    if worst is None or given.fail_on == NEVER:
+    if worst is None or arguments.fail_on == NEVER:
         return 0
-    return FOUND if worst.rank <= Severity(given.fail_on).rank else 0
+    return FOUND if worst.rank <= Severity(arguments.fail_on).rank else 0
 
 
 def options_of(
-    given: Given, argv: tuple[str, ...], environment: Mapping[str, str]
+    arguments: RecordArguments, argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> RecordOptions:
     """Validate the options.
 
     Raises:
         UsageError: one of them is not what it has to be.
     """
-    listen = _listen(given.listen, argv)
-    app_listen = parse_address(given.app_listen, "--app-listen")
+    listen = _listen(arguments.listen, argv)
+    app_listen = parse_address(arguments.app_listen, "--app-listen")
     return RecordOptions(
         listen=listen,
-        upstreams=upstreams_of(given.upstream),
-        to=given.to,
-        app=_app(given.app),
+        upstreams=upstreams_of(arguments.upstream),
+        to=arguments.to,
+        app=_app(arguments.app),
         app_listen=app_listen,
-        token=_token(given.token, listen, app_listen if given.app else listen),
-        check_keys=not given.allow_key_mismatch,
-        outbound=_outbound(given, environment),
-        grace_s=given.grace,
-        durable=given.durability == "exchange",
-        bodies=not given.no_bodies,
-        keep=parse_keep(given.keep) if given.keep else None,
-        on_finding=given.on_finding,
-        ready_file=given.ready_file,
-        control=_control(given.control),
+        token=_token(arguments.token, listen, app_listen if arguments.app else listen),
+        check_keys=not arguments.allow_key_mismatch,
+        outbound=_outbound(arguments, environment),
+        grace_s=arguments.grace,
+        durable=arguments.durability == "exchange",
+        bodies=not arguments.no_bodies,
+        keep=parse_keep(arguments.keep) if arguments.keep else None,
+        on_finding=arguments.on_finding,
+        ready_file=arguments.ready_file,
+        control=_control(arguments.control),
         command=argv,
-        log=not given.no_log,
-        tunnel=not given.no_tunnel,
+        log=not arguments.no_log,
+        tunnel=not arguments.no_tunnel,
         rules=current_rules(),
     )
 
 
-def _outbound(given: Given, environment: Mapping[str, str]) -> OutboundSettings:
+def _outbound(arguments: RecordArguments, environment: Mapping[str, str]) -> OutboundSettings:
     return outbound_from(
-        environment, ca=given.ca, client_cert=given.client_cert, client_key=given.client_key
+        environment,
+        ca=arguments.ca,
+        client_cert=arguments.client_cert,
+        client_key=arguments.client_key,
     )
 
 
-def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
-    listen = parse_address(given or ("127.0.0.1:0" if argv else "127.0.0.1:8377"))
+def _listen(address_text: str | None, argv: tuple[str, ...]) -> Address:
+    listen = parse_address(address_text or ("127.0.0.1:0" if argv else "127.0.0.1:8377"))
     if argv and listen.path:
         raise UsageError(
             f"--listen {listen}: no base URL can name a Unix socket, so a command cannot be"
@@ -281,11 +288,12 @@ def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
     return listen
 
 
-def _control(given: str | None) -> Address | None:
-    address = parse_address(given, "--control") if given else None
+def _control(address_text: str | None) -> Address | None:
+    address = parse_address(address_text, "--control") if address_text else None
     if address is not None and (address.path or not address.loopback):
         raise UsageError(
-            f"--control {given!r}: only loopback is accepted, such as 127.0.0.1:8379 or [::1]:8379"
+            f"--control {address_text!r}: only loopback is accepted, such as 127.0.0.1:8379 or"
+            " [::1]:8379"
         )
     return address
 
@@ -299,16 +307,16 @@ def _app(url: str | None) -> Upstream | None:
     return app
 
 
-def _token(given: str | None, *addresses: Address) -> str | None:
+def _token(token: str | None, *addresses: Address) -> str | None:
     """Return the user's token, or a new one if other machines can reach the port."""
-    if given is not None:
-        legible = given.isascii() and given.isprintable() and not set(given) & set("/?# ")
-        if not legible or len(given) < LEAST_TOKEN:
+    if token is not None:
+        legible = token.isascii() and token.isprintable() and not set(token) & set("/?# ")
+        if not legible or len(token) < LEAST_TOKEN:
             raise UsageError(
                 f"--token: at least {LEAST_TOKEN} characters of printable ASCII without / ? # and"
                 " spaces are accepted"
             )
-        return given
+        return token
     if all(address.loopback for address in addresses):
         return None
     return secrets.token_urlsafe(24)

@@ -53,7 +53,7 @@ GRACE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class ReplayArguments:
     """The parsed arguments and options."""
 
     tapes: tuple[str, ...]
@@ -180,16 +180,16 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Exit code: that of CMD; 1 if a request was missed, an exchange was not played, the app made a
     mistake, or a fault was never injected.
     """
-    given, argv = Given(**options), WrapperCommand.command_of(ctx)
+    arguments, argv = ReplayArguments(**options), WrapperCommand.command_of(ctx)
     if not argv:
-        _refuse_command(given.tapes)
+        _refuse_command(arguments.tapes)
         refuse_useless(ctx, options.keys() - {"no_tunnel"}, "without a command after --")
-    if given.mode == AUTO:
+    if arguments.mode == AUTO:
         refuse_useless(ctx, options.keys() - {"ignore"}, "with --mode auto")
     else:
         refuse_useless(ctx, options.keys() - {"upstream"}, "without --mode auto")
     try:
-        return _replay(given, argv, os.environ)
+        return _replay(arguments, argv, os.environ)
     except DeltatapeError as error:
         if argv:  # distinct from the exit codes of the command, as in env(1)
             error.exit_code = FAILED
@@ -204,19 +204,21 @@ def _refuse_command(tapes: tuple[str, ...]) -> None:
             raise UsageError(f"{text}: a program, not a tape; put -- before it: {command}")
 
 
-def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str]) -> int:
+def _replay(
+    arguments: ReplayArguments, argv: tuple[str, ...], environment: Mapping[str, str]
+) -> int:
     options = ReplayOptions(
-        listen=_listen(given.listen, argv),
-        tapes=given.tapes,
+        listen=_listen(arguments.listen, argv),
+        tapes=arguments.tapes,
         command=argv,
-        report=given.report,
-        ready_file=given.ready_file,
-        grace_s=GRACE_S if given.mode == AUTO else 0.0,
-        guard=_guard(given, environment) if argv else None,
+        report=arguments.report,
+        ready_file=arguments.ready_file,
+        grace_s=GRACE_S if arguments.mode == AUTO else 0.0,
+        guard=_guard(arguments, environment) if argv else None,
     )
-    playing = _playing(given)
-    make = _auto if given.mode == AUTO else _plain
-    cast = make(given, playing, environment, alone=not argv)
+    playing = _playing(arguments)
+    make = _auto if arguments.mode == AUTO else _plain
+    cast = make(arguments, playing, environment, alone=not argv)
     with aside():
         code = asyncio.run(replay(cast, options, say))
     unused_faults = playing.unused_faults()
@@ -226,17 +228,19 @@ def _replay(given: Given, argv: tuple[str, ...], environment: Mapping[str, str])
     return code or (NOT_WHOLE if unused_faults else 0)
 
 
-def _guard(given: Given, environment: Mapping[str, str]) -> NetworkGuardTunnel | None:
+def _guard(arguments: ReplayArguments, environment: Mapping[str, str]) -> NetworkGuardTunnel | None:
     return (
-        None if given.no_tunnel else NetworkGuardTunnel(outbound_from(environment), Path.cwd(), say)
+        None
+        if arguments.no_tunnel
+        else NetworkGuardTunnel(outbound_from(environment), Path.cwd(), say)
     )
 
 
-def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
-    listen = parse_address(given or ("127.0.0.1:0" if argv else "127.0.0.1:8378"))
+def _listen(address_text: str | None, argv: tuple[str, ...]) -> Address:
+    listen = parse_address(address_text or ("127.0.0.1:0" if argv else "127.0.0.1:8378"))
     if not listen.loopback:
         raise UsageError(
-            f"--listen {given!r}: use a loopback address (127.0.0.1, [::1], localhost) or"
+            f"--listen {address_text!r}: use a loopback address (127.0.0.1, [::1], localhost) or"
             " unix:PATH, since anyone who can reach the player can read the tape"
         )
     if argv and listen.path:
@@ -247,31 +251,31 @@ def _listen(given: str | None, argv: tuple[str, ...]) -> Address:
     return listen
 
 
-def _playing(given: Given) -> PlayOptions:
+def _playing(arguments: ReplayArguments) -> PlayOptions:
     tempo = ReplayTempo(
-        factor=parse_speed(given.speed),
-        idle_cap_ns=None if given.idle_cap is None else round(given.idle_cap * 1e9),
+        factor=parse_speed(arguments.speed),
+        idle_cap_ns=None if arguments.idle_cap is None else round(arguments.idle_cap * 1e9),
     )
-    faults, cutting = tuple(map(parse_fault, given.fault)), parse_reads(given.reads)
+    faults, cutting = tuple(map(parse_fault, arguments.fault)), parse_reads(arguments.reads)
     playing = PlayOptions(
         tempo=tempo,
-        hold_s=given.hold,
-        repeat=given.repeat,
-        volatile=given.volatile,
+        hold_s=arguments.hold,
+        repeat=arguments.repeat,
+        volatile=arguments.volatile,
     )
     if not faults and cutting == RECORDED:
         return playing
-    staging = ExchangeStaging(faults, cutting, given.seed, tempo)
+    staging = ExchangeStaging(faults, cutting, arguments.seed, tempo)
     return replace(playing, tempo=AS_RECORDED, stage=staging, unused_faults=staging.unused_faults)
 
 
 def _plain(
-    given: Given, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
+    arguments: ReplayArguments, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
 ) -> Responders:
-    tapes = [read_tape(each) for each in given.tapes]
+    tapes = [read_tape(each) for each in arguments.tapes]
     every = [exchange for _, exchanges in tapes for exchange in exchanges]
     exchanges = _of_provider(every)
-    refuse_absent(tuple(map(parse_fault, given.fault)), exchanges)
+    refuse_absent(tuple(map(parse_fault, arguments.fault)), exchanges)
     secrets = known_secrets(environment, read_dotenv(Path.cwd(), environment))
     elsewhere = tuple(exchange for exchange in every if exchange.tap is Tap.APP)
     playing = replace(
@@ -280,7 +284,7 @@ def _plain(
         read_back=RunReadBack(
             elsewhere=elsewhere,
             settings=current_rules(),
-            ignored=tuple(sorted(given.ignore)),
+            ignored=tuple(sorted(arguments.ignore)),
             logs={tape.path: tape.logs for tape, _ in tapes},
         ),
     )
@@ -294,13 +298,13 @@ def _plain(
 
 
 def _auto(
-    given: Given, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
+    arguments: ReplayArguments, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
 ) -> Responders:
-    tape = _only(given.tapes)
-    every = list(exchanges_of(given.tapes[0])) if tape.exists() else []
+    tape = _only(arguments.tapes)
+    every = list(exchanges_of(arguments.tapes[0])) if tape.exists() else []
     exchanges = _of_provider(every)
     ways = ProviderRoutes(
-        upstreams=upstreams_of(given.upstream),
+        upstreams=upstreams_of(arguments.upstream),
         outbound=outbound_from(environment),
         environment=environment,
         folder=Path.cwd(),

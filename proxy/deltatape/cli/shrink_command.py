@@ -44,7 +44,7 @@ _MEMORY = "shrink"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class ShrinkArguments:
     """The parsed options."""
 
     tapes: tuple[str, ...]
@@ -106,19 +106,19 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Exit code: 1 if --runs was reached before the tape was minimal, or if the command does not fail
     on the new tape every time.
     """
-    given = Given(**options)
+    arguments = ShrinkArguments(**options)
     argv = WrapperCommand.command_of(ctx)
-    if not given.tapes or not argv:
+    if not arguments.tapes or not argv:
         raise click.UsageError("a tape and a command are required: shrink TAPE -- CMD", ctx)
-    exchanges = _exchanges(given.tapes)
-    files = files_of(given.output or Path(f"{Path(exchanges[0].tape).stem}-small.tape"))
+    exchanges = _exchanges(arguments.tapes)
+    files = files_of(arguments.output or Path(f"{Path(exchanges[0].tape).stem}-small.tape"))
     clock = SystemClock()
     began_ns = clock.now_ns()
     key = mask_key(os.environ, say)
     with NetworkGuard(outbound_from(os.environ), Path.cwd()) as network_guard:
-        found = _shrunk(exchanges, _setting(given, argv, key, network_guard), given)
+        found = _shrunk(exchanges, _setting(arguments, argv, key, network_guard), arguments)
         passed = network_guard.problem()
-    kit = _kit(files.tape, argv, found, given)
+    kit = _kit(files.tape, argv, found, arguments)
     report = ShrinkReport(
         before=exchanges,
         after=found.exchanges,
@@ -131,20 +131,22 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     )
     if passed:
         say(f"note: on some tapes {passed}; those runs were not used")
-    _report(report, found, given)
+    _report(report, found, arguments)
     return 0 if found.whole and found.missed is None else 1
 
 
-def _kit(tape: Path, argv: tuple[str, ...], found: ShrinkResult, given: Given) -> ShrinkKit:
+def _kit(
+    tape: Path, argv: tuple[str, ...], found: ShrinkResult, arguments: ShrinkArguments
+) -> ShrinkKit:
     """Collect the input for generated tests."""
     return ShrinkKit(
         tape=tape.name,
         folder=os.path.relpath(Path.cwd(), tape.parent.resolve()),
         command=argv,
-        options=_replay_options(found.speed, given),
-        deadline_s=given.deadline,
+        options=_replay_options(found.speed, arguments),
+        deadline_s=arguments.deadline,
         failure=found.failure,
-        oracle=given.oracle,
+        oracle=arguments.oracle,
     )
 
 
@@ -166,35 +168,37 @@ def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:
 
 
 def _setting(
-    given: Given, argv: tuple[str, ...], mask_key: bytes, network_guard: NetworkGuard
+    arguments: ShrinkArguments, argv: tuple[str, ...], mask_key: bytes, network_guard: NetworkGuard
 ) -> TrialSetup:
     """Return how to run the command."""
     folder = Path.cwd()
     oracle = None
-    if given.oracle is not None:
+    if arguments.oracle is not None:
         oracle = Oracle(
-            command=given.oracle, environ=os.environ, folder=folder, limit_s=given.deadline
+            command=arguments.oracle, environ=os.environ, folder=folder, limit_s=arguments.deadline
         )
     return TrialSetup(
         command=argv,
         environ=os.environ,
         folder=folder,
-        deadline_s=given.deadline,
-        volatile=given.volatile,
-        error=given.error,
+        deadline_s=arguments.deadline,
+        volatile=arguments.volatile,
+        error=arguments.error,
         oracle=oracle,
         mask_key=mask_key,
         network_guard=network_guard,
     )
 
 
-def _shrunk(exchanges: Sequence[Exchange], setting: TrialSetup, given: Given) -> ShrinkResult:
+def _shrunk(
+    exchanges: Sequence[Exchange], setting: TrialSetup, arguments: ShrinkArguments
+) -> ShrinkResult:
     """Search, and print the progress."""
     wanted = ShrinkRequest(
-        speeds=_speeds(given.speed),
-        runs=given.runs,
-        sound=not given.allow_findings,
-        fresh=given.fresh,
+        speeds=_speeds(arguments.speed),
+        runs=arguments.runs,
+        sound=not arguments.allow_findings,
+        fresh=arguments.fresh,
     )
     progress = ShrinkProgress()
     try:
@@ -213,12 +217,12 @@ def _speeds(speed: str | None) -> Sequence[TempoSetting]:
     return (TempoSetting(ReplayTempo(factor=parse_speed(speed)), ("--speed", speed)),)
 
 
-def _replay_options(speed: TempoSetting, given: Given) -> list[str]:
-    paths = (word for path in given.volatile for word in ("--volatile", path))
+def _replay_options(speed: TempoSetting, arguments: ShrinkArguments) -> list[str]:
+    paths = (word for path in arguments.volatile for word in ("--volatile", path))
     return [*speed.options, *paths]
 
 
-def _report(report: ShrinkReport, found: ShrinkResult, given: Given) -> None:
+def _report(report: ShrinkReport, found: ShrinkResult, arguments: ShrinkArguments) -> None:
     for path in report.files:
         say(f"written: {path}")
     if found.remembered:
@@ -236,10 +240,10 @@ def _report(report: ShrinkReport, found: ShrinkResult, given: Given) -> None:
         )
     if not found.whole:
         say(
-            f"note: stopped after {count(given.runs, 'run')}; to continue, run the same command"
+            f"note: stopped after {count(arguments.runs, 'run')}; to continue, run the same command"
             " with another -o"
         )
-    if given.format == "json":
+    if arguments.format == "json":
         write(shrink_json(report))
         return
     show(shrink_lines(report, width()))

@@ -47,20 +47,20 @@ def join(places: Sequence[Location], output: Path) -> None:
         UsageError: `output` is one of them or there already; they do not fit together.
         TapeFormatError: one is damaged.
     """
-    given = given_of(places)
-    for one in given:
-        if _same(Path(one.tape.path), output):
+    sources = sources_of(places)
+    for source in sources:
+        if _same(Path(source.tape.path), output):
             raise UsageError(f"-o {output}: is one of the tapes to be read; name another file")
-    done = splice(given, output, SystemClock())
-    for one in given:
-        if one.tape.torn:
-            say(f"note: {one.tape.path}: left out a truncated last record of {one.tape.torn} bytes")
+    done = splice(sources, output, SystemClock())
+    for tape in (source.tape for source in sources):
+        if tape.torn:
+            say(f"note: {tape.path}: left out a truncated last record of {tape.torn} bytes")
     _tell(done)
     write(f"{output}\n")
     say(f"next: deltatape show {shlex.quote(str(output))}")
 
 
-def given_of(places: Sequence[Location]) -> list[SpliceSource]:
+def sources_of(places: Sequence[Location]) -> list[SpliceSource]:
     """Return each tape once, with its exchanges; naming a whole tape includes all.
 
     Raises:

@@ -39,7 +39,7 @@ _SHARED = ("deadline", "oracle", "ignore", "visible", "volatile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class TortureArguments:
     """The parsed options."""
 
     tapes: tuple[str, ...]
@@ -191,31 +191,31 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Exit code: 1 if the command fails a variation or fails with the unchanged tapes, or if no
     selected variation applies to the responses.
     """
-    given = Given(**options)
-    if given.listing:
-        show(variation_lines(chosen(given.only, given.spared), width()))
+    arguments = TortureArguments(**options)
+    if arguments.listing:
+        show(variation_lines(chosen(arguments.only, arguments.spared), width()))
         return 0
     argv = WrapperCommand.command_of(ctx)
-    if not given.tapes or not argv:
+    if not arguments.tapes or not argv:
         raise click.UsageError("a tape and a command are required: torture TAPE... -- CMD", ctx)
-    rig = rig_of(given, argv, tuple(_again(ctx)))
-    _check_files(given)
+    rig = rig_of(arguments, argv, tuple(_again(ctx)))
+    _check_files(arguments)
     result = _secluded(rig)
-    if given.format == "json":
+    if arguments.format == "json":
         write(torture_json(result))
     else:
         show(torture_lines(result, width()))
-    if given.junit is not None:
-        write_report("--junit", given.junit, torture_junit(result))
+    if arguments.junit is not None:
+        write_report("--junit", arguments.junit, torture_junit(result))
     return 0 if result.passes and not untried(result) else 1
 
 
-def _check_files(given: Given) -> None:
+def _check_files(arguments: TortureArguments) -> None:
     """Check before the first run that the output files can be written."""
-    if given.junit is not None:
-        check_report("--junit", given.junit)
-    if given.keep is not None:
-        check_folder("--keep", given.keep, made=True)
+    if arguments.junit is not None:
+        check_report("--junit", arguments.junit)
+    if arguments.keep is not None:
+        check_folder("--keep", arguments.keep, made=True)
 
 
 def _secluded(rig: TortureSetup) -> TortureResult:
@@ -249,11 +249,13 @@ def _tortured(rig: TortureSetup) -> TortureResult:
         return torture(rig, begun, done)
 
 
-def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> TortureSetup:
+def rig_of(
+    arguments: TortureArguments, argv: tuple[str, ...], again: tuple[str, ...]
+) -> TortureSetup:
     """Collect what to run.
 
     Args:
-        given: the options.
+        arguments: the options.
         argv: the command.
         again: those options that a run of a single cell needs, too.
 
@@ -262,32 +264,34 @@ def rig_of(given: Given, argv: tuple[str, ...], again: tuple[str, ...]) -> Tortu
     """
     exchanges = tuple(
         exchange
-        for tape in given.tapes
+        for tape in arguments.tapes
         for exchange in exchanges_of(tape)
         if exchange.tap is Tap.PROVIDER
     )
     if not exchanges:
-        raise UsageError(f"{', '.join(given.tapes)}: no provider response to play")
+        raise UsageError(f"{', '.join(arguments.tapes)}: no provider response to play")
     environ, folder = os.environ, Path.cwd()
     oracle = None
-    if given.oracle is not None:
+    if arguments.oracle is not None:
         oracle = Oracle(
-            command=given.oracle, environ=environ, folder=folder, limit_s=given.deadline
+            command=arguments.oracle, environ=environ, folder=folder, limit_s=arguments.deadline
         )
     return TortureSetup(
         command=argv,
         exchanges=exchanges,
-        variations=chosen(given.only, given.spared),
+        variations=chosen(arguments.only, arguments.spared),
         environ=environ,
         folder=folder,
-        filing=CaseFilerProtocol(tapes=given.tapes, options=again, command=argv, folder=given.keep),
-        only=frozenset(_positions(given.exchange, exchanges)),
-        seeds=tuple(range(given.seed, given.seed + given.seeds)),
-        deadline_s=given.deadline,
-        jobs=given.jobs or os.cpu_count() or 1,
-        volatile=given.volatile,
+        filing=CaseFilerProtocol(
+            tapes=arguments.tapes, options=again, command=argv, folder=arguments.keep
+        ),
+        only=frozenset(_positions(arguments.exchange, exchanges)),
+        seeds=tuple(range(arguments.seed, arguments.seed + arguments.seeds)),
+        deadline_s=arguments.deadline,
+        jobs=arguments.jobs or os.cpu_count() or 1,
+        volatile=arguments.volatile,
         output_rules=OutputRules(
-            ignore=given.ignore, visible=given.visible or OutputRules().visible
+            ignore=arguments.ignore, visible=arguments.visible or OutputRules().visible
         ),
         oracle=oracle,
     )

@@ -6,13 +6,13 @@ from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.settings.defaults import current_settings
 
 
-def upstreams_of(given: Sequence[str]) -> tuple[Upstream, ...]:
+def upstreams_of(texts: Sequence[str]) -> tuple[Upstream, ...]:
     """Return the upstreams of the options, then those of deltatape.yaml with other names.
 
     Raises:
-        UsageError: one is none.
+        UsageError: one is no upstream.
     """
-    options = tuple(parse_upstream(each) for each in given)
+    options = tuple(parse_upstream(text) for text in texts)
     settings = current_settings()
     if settings is None or any(not upstream.name for upstream in options):
         return options

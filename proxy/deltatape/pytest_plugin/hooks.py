@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MARKER = "tape"
 _CELL = "_deltatape_cell"  # the name of the fixture below
-_DECK = pytest.StashKey["TapeFixture"]()
+_FIXTURE = pytest.StashKey["TapeFixture"]()
 _RECORDED, _ATTEMPT, _ENDED = "deltatape recorded", "deltatape attempt", "deltatape ended"
 USAGE = (
     "tape(*tapes, speed='instant', volatile=(), ignore=(), repeat=False, reads='recorded',"
@@ -88,9 +88,9 @@ def tape(request: pytest.FixtureRequest) -> Iterator["TapeFixture"]:
     from deltatape.pytest_plugin.loading import loaded  # noqa: PLC0415 - costs nobody else
 
     item: pytest.Item = request.node
-    with loaded(item, request.getfixturevalue(_CELL)) as deck:
-        item.stash[_DECK] = deck
-        yield deck
+    with loaded(item, request.getfixturevalue(_CELL)) as fixture:
+        item.stash[_FIXTURE] = fixture
+        yield fixture
 
 
 @pytest.hookimpl(tryfirst=True)  # before a plugin makes other functions of asynchronous fixtures
@@ -100,11 +100,11 @@ def pytest_fixture_setup(
     """Note whether a fixture may send requests after the test."""
     if fixturedef.scope != "function":
         return
-    deck = request.node.stash.get(_DECK, None)
-    if deck is not None and not deck.asks_later:
+    fixture = request.node.stash.get(_FIXTURE, None)
+    if fixture is not None and not fixture.asks_later:
         from deltatape.pytest_plugin.tape_check import asks_later  # noqa: PLC0415 - costs nobody else
 
-        deck.asks_later = asks_later(fixturedef)
+        fixture.asks_later = asks_later(fixturedef)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -113,13 +113,13 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except (Exception, pytest.fail.Exception):
-        deck = item.stash.get(_DECK, None)
-        if deck is not None:
+        fixture = item.stash.get(_FIXTURE, None)
+        if fixture is not None:
             from deltatape.pytest_plugin.tape_check import (  # noqa: PLC0415 - costs nobody else
                 tell_of_setup,
             )
 
-            tell_of_setup(item, deck)
+            tell_of_setup(item, fixture)
         raise
 
 
@@ -129,13 +129,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
     try:
         return (yield)
     finally:
-        deck = item.stash.get(_DECK, None)
-        if deck is not None:
-            del item.stash[_DECK]
+        fixture = item.stash.get(_FIXTURE, None)
+        if fixture is not None:
+            del item.stash[_FIXTURE]
             for name, path in (
-                (_RECORDED, deck.kept),
-                (_ATTEMPT, deck.attempt),
-                (_ENDED, deck.ended),
+                (_RECORDED, fixture.kept),
+                (_ATTEMPT, fixture.attempt),
+                (_ENDED, fixture.ended),
             ):
                 if path is not None:
                     item.user_properties.append((name, str(path)))
@@ -144,13 +144,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 @pytest.hookimpl(wrapper=True, trylast=True)  # what other plugins raise is not the test's word
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Check the test against its tapes."""
-    deck = item.stash.get(_DECK, None)
-    if deck is None:
+    fixture = item.stash.get(_FIXTURE, None)
+    if fixture is None:
         return (yield)
     from deltatape.pytest_plugin.tape_check import JudgedTest  # noqa: PLC0415 - costs nobody else
 
     result: object = None
-    with JudgedTest(item, deck):
+    with JudgedTest(item, fixture):
         result = yield
     return result
 
@@ -165,11 +165,11 @@ def pytest_runtest_makereport(
     takes it in place of any other.
     """
     report = yield
-    deck = item.stash.get(_DECK, None)
-    if deck is not None and call.when == "call" and not report.passed:
-        deck.holds = False
-        if deck.failure and deck.failure not in report.longreprtext:
-            report.sections.append(("Captured tape call", deck.failure))
+    fixture = item.stash.get(_FIXTURE, None)
+    if fixture is not None and call.when == "call" and not report.passed:
+        fixture.holds = False
+        if fixture.failure and fixture.failure not in report.longreprtext:
+            report.sections.append(("Captured tape call", fixture.failure))
     return report
 
 

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 def loaded(item: pytest.Item, cell: "VariationCase | None") -> Iterator[TapeFixture]:
     """Yield the fixture for `item`; undo all changes at the end.
 
-    A deck that there cannot be, a tape that cannot be kept, and what the test's fixtures did or did
-    not ask for when it was over, fail the test.
+    A fixture that cannot be made, a tape that cannot be kept, and what the test's fixtures did or
+    did not ask for when it was over, fail the test.
 
     Args:
         item: the test.
         cell: what torture does to its tapes; None without torture.
     """
     with contextlib.ExitStack() as undo:
-        found = _deck(item, cell, undo)
+        found = _fixture(item, cell, undo)
         if isinstance(found, str):
             pytest.fail(found, pytrace=False)
         yield found
@@ -42,7 +42,7 @@ def loaded(item: pytest.Item, cell: "VariationCase | None") -> Iterator[TapeFixt
             pytest.fail("\n".join(problems), pytrace=False)
 
 
-def _deck(
+def _fixture(
     item: pytest.Item, cell: "VariationCase | None", undo: contextlib.ExitStack
 ) -> TapeFixture | str:
     """Return the fixture, or why there is none; register cleanups with `undo`."""

@@ -61,26 +61,26 @@ def recording(item: pytest.Item, wish: MarkerOptions, mode: str) -> Iterator[Tap
     with Playback(exchanges, playing, machine=player) as playback:
         variables = player.environment(playback.url)
         with environment(variables):
-            deck = TapeFixture(
+            fixture = TapeFixture(
                 path=tape,
                 mode=mode,
                 machine=playback,
                 variables=variables,
                 forwarded=lambda: player.forwarded,
             )
-            yield deck
+            yield fixture
         playback.cut()
     made = player.recorded
-    if made.kept and deck.holds and not made.left_out:
+    if made.kept and fixture.holds and not made.left_out:
         work.keep()
-        deck.kept = tape
+        fixture.kept = tape
     elif made.kept:
-        deck.attempt = work.tape
-    if deck.attempt is None:
+        fixture.attempt = work.tape
+    if fixture.attempt is None:
         work.forget()
     nothing = NO_REQUEST if mode == RECORD and not made.kept else ""
     why = "; ".join(f"{one.request.path}: {reason}" for one, reason in made.left_out) or nothing
-    if deck.holds and why:
+    if fixture.holds and why:
         raise UsageError(f"{shown(tape)}: not made: {why}")
 
 

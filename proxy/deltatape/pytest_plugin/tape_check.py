@@ -18,7 +18,7 @@ from deltatape.player.play_options import PlayReport
 from deltatape.pytest_plugin.fixture import TapeFixture
 
 _NO_VERDICT = (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt, GeneratorExit)
-"""With these the test has said nothing yet."""
+"""Outcomes that are no verdict: the test was skipped or interrupted."""
 _REWRITTEN = "@pytest_ar"
 """A global of each module whose assertions pytest rewrites: tests, conftests, what they name."""
 _ASSERTING = frozenset({"unittest", "_pytest"})
@@ -31,15 +31,15 @@ _CALLING = frozenset({"_pytest.python", "_pytest.unittest"})
 class JudgedTest:
     """A context for the test function: fails it, or accepts the error it had to raise."""
 
-    def __init__(self, item: pytest.Item, deck: TapeFixture) -> None:
+    def __init__(self, item: pytest.Item, fixture: TapeFixture) -> None:
         self._item = item
-        self._deck = deck
+        self._fixture = fixture
         self._late = False
-        self._timer = threading.Timer(deck.deadline_s, self._cut)
+        self._timer = threading.Timer(fixture.deadline_s, self._cut)
 
     def __enter__(self) -> Self:
         """Start the clock if the stream is broken."""
-        if self._deck.hostile:
+        if self._fixture.hostile:
             self._timer.daemon = True
             self._timer.start()
         return self
@@ -47,7 +47,7 @@ class JudgedTest:
     def _cut(self) -> None:
         """End the streams if nothing was raised in time."""
         self._late = True
-        self._deck.machine.cut()
+        self._fixture.machine.cut()
 
     def __exit__(
         self,
@@ -59,33 +59,33 @@ class JudgedTest:
         self._timer.cancel()
         if isinstance(error, _NO_VERDICT):
             return False
-        deck, item = self._deck, self._item
-        report = deck.report
-        whole = report.whole and not (deck.change or deck.unused_faults() or report.ended)
-        if whole or (error is None and _may_be_whole_later(deck, report)):
-            deck.holds = error is None
+        fixture, item = self._fixture, self._item
+        report = fixture.report
+        whole = report.whole and not (fixture.change or fixture.unused_faults() or report.ended)
+        if whole or (error is None and _may_be_whole_later(fixture, report)):
+            fixture.holds = error is None
             return False
-        late_s = deck.deadline_s if self._late else None
-        text = _complaint(item, deck, report, error=error, late_s=late_s)
-        if report.ended and not text and not deck.hostile:
+        late_s = fixture.deadline_s if self._late else None
+        text = _complaint(item, fixture, report, error=error, late_s=late_s)
+        if report.ended and not text and not fixture.hostile:
             return self._ended(error, report)
-        deck.holds = error is None and not text
+        fixture.holds = error is None and not text
         if text and error is None:
-            deck.failure = _framed(item, deck, text, report)
-            pytest.fail(deck.failure, pytrace=False)
-        said = text or (f"this was raised, as it has to: {error!r}" if deck.hostile else "")
-        framed = _framed(item, deck, said, report)
+            fixture.failure = _framed(item, fixture, text, report)
+            pytest.fail(fixture.failure, pytrace=False)
+        said = text or (f"this was raised, as it has to: {error!r}" if fixture.hostile else "")
+        framed = _framed(item, fixture, said, report)
         if framed:
             item.add_report_section("call", "tape", framed)
-        return deck.hostile and not text
+        return fixture.hostile and not text
 
     def _ended(self, error: BaseException | None, report: PlayReport) -> bool:
         """Check whether the error came after the end of the tape, so that it proves nothing.
 
         It was handed an error that nobody else would have given it.
         """
-        deck = self._deck
-        deck.holds, deck.ended = True, deck.path
+        fixture = self._fixture
+        fixture.holds, fixture.ended = True, fixture.path
         raised = () if error is None else (f"what was raised then does not count: {error!r}",)
         text = "\n".join((*(one.message for one in report.ended), *raised))
         self._item.add_report_section("call", "tape", text)
@@ -102,26 +102,26 @@ def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
     return yields or "request" in fixture.argnames  # by request.addfinalizer
 
 
-def tell_of_setup(item: pytest.Item, deck: TapeFixture) -> None:
+def tell_of_setup(item: pytest.Item, fixture: TapeFixture) -> None:
     """Add missed requests to the report of a failed set-up."""
-    report = deck.report
+    report = fixture.report
     if report.missed or _lasting(report):
-        text = _complaint(item, deck, report, error=None, late_s=None)
-        item.add_report_section("setup", "tape", _framed(item, deck, text, report))
+        text = _complaint(item, fixture, report, error=None, late_s=None)
+        item.add_report_section("setup", "tape", _framed(item, fixture, text, report))
 
 
-def at_the_end(item: pytest.Item, deck: TapeFixture) -> str:
+def at_the_end(item: pytest.Item, fixture: TapeFixture) -> str:
     """Return the problem of a passed test after its tear-down; or ""."""
-    report = deck.report
-    if not deck.holds or (report.whole and not deck.unused_faults()):
+    report = fixture.report
+    if not fixture.holds or (report.whole and not fixture.unused_faults()):
         return ""
-    text = _complaint(item, deck, report, error=None, late_s=None)
-    deck.holds = not text
-    return text and _framed(item, deck, text, report)
+    text = _complaint(item, fixture, report, error=None, late_s=None)
+    fixture.holds = not text
+    return text and _framed(item, fixture, text, report)
 
 
-def _may_be_whole_later(deck: TapeFixture, report: PlayReport) -> bool:
-    return deck.asks_later and not (deck.hostile or report.missed or _lasting(report))
+def _may_be_whole_later(fixture: TapeFixture, report: PlayReport) -> bool:
+    return fixture.asks_later and not (fixture.hostile or report.missed or _lasting(report))
 
 
 def _lasting(report: PlayReport) -> bool:
@@ -131,7 +131,7 @@ def _lasting(report: PlayReport) -> bool:
 
 def _complaint(
     item: pytest.Item,
-    deck: TapeFixture,
+    fixture: TapeFixture,
     report: PlayReport,
     *,
     error: BaseException | None,
@@ -149,10 +149,10 @@ def _complaint(
     return complaint(
         FinishedTest(
             report=report,
-            forwarded=deck.forwarded(),
-            unused_faults=deck.unused_faults(),
+            forwarded=fixture.forwarded(),
+            unused_faults=fixture.unused_faults(),
             raised=raised,
-            broken=deck.broken,
+            broken=fixture.broken,
             late_s=late_s,
         )
     )
@@ -176,15 +176,17 @@ def _package(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
-def _framed(item: pytest.Item, deck: TapeFixture, text: str, report: PlayReport) -> str:
+def _framed(item: pytest.Item, fixture: TapeFixture, text: str, report: PlayReport) -> str:
     """Return `text` with torture's variation and what to do."""
-    return "\n".join(filter(None, (deck.change, text, _hint(item, deck, report))))
+    return "\n".join(filter(None, (fixture.change, text, _hint(item, fixture, report))))
 
 
-def _hint(item: pytest.Item, deck: TapeFixture, report: PlayReport) -> str:
+def _hint(item: pytest.Item, fixture: TapeFixture, report: PlayReport) -> str:
     """Suggest how to update the tape, if the test is right."""
-    asked_other = report.missed if deck.mode == "replay" else report.unplayed and deck.forwarded()
-    if deck.change or not deck.recordable or not asked_other or report.failures:
+    asked_other = (
+        report.missed if fixture.mode == "replay" else report.unplayed and fixture.forwarded()
+    )
+    if fixture.change or not fixture.recordable or not asked_other or report.failures:
         return ""
     # Without parameters, of which torture may have added one.
     test = shlex.quote(item.nodeid.partition("[")[0])
