@@ -8,7 +8,7 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.mutate import MUTATORS
 from deltatape.store.reader import open_tape
-from deltatape.vary._base import said
+from deltatape.vary._base import reply_content
 from deltatape.vary.variation import HARMLESS, HOSTILE
 from helpers.console import called
 
@@ -83,7 +83,7 @@ def test_all_makes_a_tape_of_each_that_has_a_place(tmp_path: Path) -> None:
     assert len(made & harmless) > 25
     for path in paths:
         (after,) = open_tape(path)
-        same = said(rebuild(after)) == said(rebuild(before))
+        same = reply_content(rebuild(after)) == reply_content(rebuild(before))
         assert same or path.stem not in harmless
         assert not same or path.stem not in {each.name for each in HOSTILE}
 

@@ -1,10 +1,11 @@
+from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.stream import Stream
 from deltatape.mutate import MutableExchange, MutationChoices, SeededChoices
-from deltatape.vary._base import legal, rewriting, rewritten
+from deltatape.vary._base import legal, reply_content, rewriting, rewritten
 from helpers.chat import FINISH
-from helpers.mutated import START, chat, in_pieces, said
+from helpers.mutated import ONE, START, chat, in_pieces, said
 from helpers.taped import taped
-from helpers.varied import TWO, broken_gzip, gzipped
+from helpers.varied import TWO, broken_gzip, gzipped, of
 
 
 def drop_last(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
@@ -34,3 +35,20 @@ def test_a_change_is_legal_where_the_reply_stays() -> None:
     assert drops.make(chat(*told, done=False), SeededChoices(1)) is None
     made = drops.make(chat(*told, {"choices": []}, done=False), SeededChoices(1))
     assert said(made)[-1] == FINISH
+
+
+def test_where_on_the_wire_it_stands_is_no_content() -> None:
+    one = chat(START, *in_pieces('{"a"', ':"b c"}'), FINISH)
+    assert rebuild(one) != rebuild(ONE)
+    assert reply_content(rebuild(one)) == reply_content(rebuild(ONE))
+
+
+def test_arguments_that_are_the_same_json_have_the_same_content() -> None:
+    one = chat(START, *in_pieces('{"a": "b c"}'), FINISH)
+    assert reply_content(rebuild(one)) == reply_content(rebuild(ONE))
+    broken = chat(START, *in_pieces('{"a": "b c"'), FINISH)
+    assert reply_content(rebuild(broken)) != reply_content(rebuild(ONE))
+
+
+def test_results_that_a_stream_carries_are_content() -> None:
+    assert ("get_weather" in str(reply_content(rebuild(of("app-events"))))) is True

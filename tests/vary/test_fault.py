@@ -2,16 +2,21 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.diagnose.decode import decode
+from deltatape.diagnose.rebuild import rebuild
 from deltatape.errors import UsageError
-from deltatape.model.exchange import EndReason, header
+from deltatape.model.exchange import EndReason, Exchange, Framing, header
 from deltatape.mutate import SeededChoices
 from deltatape.rules.progress import SilencePhase
 from deltatape.vary.coded_bodies import plain
 from deltatape.vary.fault import FAULTS, OPTIONS, parse_fault
 from deltatape.vary.fault_positions import parse_where
+from deltatape.wire.json_value import parse
+from helpers.mutated import pasted
 from helpers.taped import MS, taped
 from helpers.varied import STEMS, TWO, broken_gzip, gzipped, of, pieces
 
+THREE = (*TWO, (30, b"data: 3\n\n"))
 STALL_NS = 5_000_000_000
 
 
@@ -89,11 +94,11 @@ def test_an_error_event_has_a_status_too() -> None:
 
 def test_a_time_is_told_as_the_byte_that_came_then() -> None:
     fault = parse_fault("cut,at=15ms")
-    assert fault.told_by_bytes(taped(TWO)).where == parse_where("byte:9")
-    assert fault.told_by_bytes(taped(())).applied(taped(()), SeededChoices(1)) is None
-    assert fault.told_by_bytes(broken_gzip()) is fault
+    assert fault.at_recorded_byte(taped(TWO)).where == parse_where("byte:9")
+    assert fault.at_recorded_byte(taped(())).applied(taped(()), SeededChoices(1)) is None
+    assert fault.at_recorded_byte(broken_gzip()) is fault
     other = parse_fault("cut,at=event:1")
-    assert other.told_by_bytes(taped(TWO)) is other
+    assert other.at_recorded_byte(taped(TWO)) is other
 
 
 def test_a_coded_body_is_struck_where_it_is_plain_and_coded_again() -> None:
@@ -156,3 +161,127 @@ def test_the_page_of_faults_names_every_kind_option_and_phase() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text()
     for name in (*FAULTS, *OPTIONS, *SilencePhase):
         assert f"`{name}" in page or f"`at={name}`" in page
+
+
+def inject(text: str, exchange: Exchange) -> Exchange | None:
+    return parse_fault(text).applied(exchange, SeededChoices(1))
+
+
+def injected(text: str, exchange: Exchange) -> Exchange:
+    changed = inject(text, exchange)
+    assert changed
+    return changed
+
+
+def events(text: str) -> list[str]:
+    return [event.data for event in decode(injected(text, taped(THREE))).events]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("cut", EndReason.UPSTREAM_CLOSED),
+        ("reset", EndReason.UPSTREAM_RESET),
+        ("end", EndReason.COMPLETE),
+        ("stall", EndReason.STOPPED),
+    ],
+)
+def test_the_answer_ends_at_the_place_of_the_fault(kind: str, reason: EndReason) -> None:
+    after = injected(f"{kind},at=event:1", taped(TWO))
+    assert after.end
+    assert (pieces(after), after.end.reason) == ([b"data: 1\n\n"], reason)
+    assert inject(f"{kind},at=event:99", taped(TWO)) is None
+
+
+def test_the_complete_answer_can_only_lack_its_end() -> None:
+    assert inject("end,at=byte:18", taped(TWO)) is None
+    assert injected("cut,at=byte:18", taped(TWO)).body == taped(TWO).body
+
+
+def test_a_stall_can_end() -> None:
+    after = injected("stall=100ms,at=event:1", taped(TWO))
+    assert [read.t_ns // MS for read in after.reads] == [10, 120]
+
+
+def test_drips_keep_the_delay_of_the_end() -> None:
+    after = injected("drip=50ms,bytes=4,at=event:1", taped(TWO, end_ms=25))
+    assert [(read.t_ns // MS, read.data) for read in after.reads] == [
+        (10, b"data: 1\n\n"),
+        (20, b"data"),
+        (70, b": 2\n"),
+        (120, b"\n"),
+    ]
+    assert after.end
+    assert after.end.t_ns == 125 * MS
+    for where in ("event:99", "byte:18"):
+        assert inject(f"drip,at={where}", taped(TWO)) is None
+
+
+@pytest.mark.parametrize("where", ["before-first", "event:1", "in-text"])
+@pytest.mark.parametrize("stem", STEMS)
+def test_an_error_event_is_the_last_and_the_stream_is_complete(stem: str, where: str) -> None:
+    after = injected(f"error-event=500,at={where}", of(stem))
+    assert after.end
+    assert after.end.reason is EndReason.COMPLETE
+    stream = decode(after)
+    assert "a fault of deltatape" in stream.events[-1].data
+    assert stream.anomalies == ()
+    if where != "before-first":
+        assert "a fault of deltatape" in (rebuild(after).error or "")
+
+
+def test_an_error_event_is_an_element_of_an_array() -> None:
+    body = b'[{"candidates":[]},\n{"candidates":[]}]'
+    before = pasted(body, "application/json")
+    preceding = []
+    for number in range(3):
+        after = injected(f"error-event=500,at=event:{number}", before)
+        assert parse(after.body.decode()).error is None
+        preceding.append(after.body.partition(b'{"error"')[0])
+    assert preceding == [b"[", b'[{"candidates":[]},\n', b'[{"candidates":[]},\n{"candidates":[]},']
+
+
+def test_only_a_stream_can_have_an_error_event() -> None:
+    assert inject("error-event", pasted(b'{"a":1}', "application/json")) is None
+    assert inject("error-event,at=event:99", taped(TWO)) is None
+
+
+@pytest.mark.parametrize(("framing", "chunked"), [(Framing.CHUNKED, True), (Framing.CLOSE, False)])
+def test_an_error_event_is_an_http_chunk(framing: Framing, chunked: bool) -> None:  # noqa: FBT001
+    last = injected("error-event,at=event:1", taped(TWO, framing=framing)).reads[-1]
+    assert (last.boundaries == (len(last.data),)) is chunked
+
+
+def test_events_are_missing_repeated_or_out_of_order() -> None:
+    assert events("drop,at=event:1") == ["1", "3"]
+    assert events("duplicate,at=event:1") == ["1", "2", "2", "3"]
+    assert events("reorder,at=event:1") == ["1", "3", "2"]
+    for kind in ("drop", "duplicate", "reorder", "corrupt"):
+        assert inject(f"{kind},at=event:99", taped(THREE)) is None
+        assert inject(f"{kind},at=event:1", taped(())) is None
+
+
+def test_an_event_that_cannot_be_rewritten_stays() -> None:
+    """Its data is on two lines."""
+    before = pasted(b"data: 1\ndata: 2\n\n")
+    assert inject("drop,at=event:0", before) is None
+
+
+def test_the_last_event_has_no_next_one_to_be_swapped_with() -> None:
+    assert inject("reorder,at=event:2", taped(THREE)) is None
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_damaged_event_is_no_json(stem: str) -> None:
+    before = of(stem)
+    after = injected("corrupt", before)
+    assert len(after.body) == len(before.body)
+    assert sum(a != b for a, b in zip(before.body, after.body, strict=True)) == 1
+    stream = decode(after)
+    bad = [event for event in stream.events if parse(event.data).error and event.data != "[DONE]"]
+    assert len(bad) == 1 or len(stream.anomalies) == 1
+
+
+def test_an_event_without_data_cannot_be_damaged() -> None:
+    assert inject("corrupt", pasted(b"data: \n\ndata: 1\n\n")) is not None
+    assert inject("corrupt,at=event:0", pasted(b"data:\n\ndata: 1\n\n")) is None

@@ -11,7 +11,6 @@ from deltatape.vary.fault_positions import (
     PlaceKind,
     parse_duration,
     parse_where,
-    whole_end,
 )
 from helpers.chat import FINISH
 from helpers.mutated import START, WHOLE, chat, in_pieces, pasted
@@ -32,11 +31,6 @@ def at(phase: SilencePhase) -> AnswerPosition:
 
 def starts(exchange: Exchange) -> list[int]:
     return [start for start, _ in places(exchange).spans]
-
-
-def test_an_event_ends_behind_its_line_feed() -> None:
-    assert whole_end(b"a\r\n\r\n", 4) == 5
-    assert whole_end(b"a\n\n", 3) == 3
 
 
 def test_an_event_is_told_by_its_number_its_bytes_or_a_time() -> None:

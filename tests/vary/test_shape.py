@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Framing, Read
-from deltatape.vary.shape import delayed, rechunked, recut, refitted, split, truncated
+from deltatape.vary.shape import delayed, event_end, rechunked, recut, refitted, split, truncated
 from helpers.mutated import pasted
 from helpers.taped import MS, taped
 from helpers.varied import STEMS, TWO, of, pieces
@@ -150,3 +150,8 @@ def test_what_is_behind_a_place_comes_later() -> None:
     assert [read.t_ns // MS for read in border.reads] == [10, 21]
     last = delayed(pasted(b"data: 1\n\n"), 9, MS)
     assert (last.end, last.reads[0].t_ns) == (None, 0)
+
+
+def test_an_event_ends_behind_its_line_feed() -> None:
+    assert event_end(b"a\r\n\r\n", 4) == 5
+    assert event_end(b"a\n\n", 3) == 3

@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange
-from deltatape.model.reply import Reply
+from deltatape.model.reply import CallStatus, Reply
 from deltatape.mutate import SeededChoices
-from deltatape.vary._base import said
+from deltatape.vary._base import reply_content
 from deltatape.vary.variation import HARMLESS, HOSTILE, VARIATIONS, Variation
+from helpers.chat import FINISH
 from helpers.corpus import every_case, needs_corpus
 from helpers.defects import as_recorded
-from helpers.mutated import ONE, TWO, WHOLE, WORDS, pasted, reads
+from helpers.mutated import ONE, START, TWO, WHOLE, WORDS, chat, in_pieces, pasted, reads
 from helpers.mutation import spoilt_bytes, spoilt_values
 from helpers.taped import taped
-from helpers.varied import STEMS, broken_gzip, gzipped, of
+from helpers.varied import STEMS, broken_gzip, gzipped, made, of, varied
 
 RECORDED = tuple(of(stem) for stem in STEMS)
 CODED = tuple(gzipped(each) for each in RECORDED)
@@ -77,28 +78,28 @@ def _reply(place: int) -> Reply:
 
 
 def _assert_says_the_same(variation: Variation, exchange: Exchange, before: Reply) -> None:
-    made = variation.make(exchange, SeededChoices(7))
-    if made is None:
+    changed = variation.make(exchange, SeededChoices(7))
+    if changed is None:
         return
-    after = rebuild(made)
-    assert said(after) == said(before)
+    after = rebuild(changed)
+    assert reply_content(after) == reply_content(before)
     assert after.usage == before.usage or variation.name == "late-usage"
     assert [call.arguments for call in after.tool_calls] == [
         call.arguments for call in before.tool_calls
     ] or variation.name == "json-escapes"
-    assert _is_consistent(made)
-    assert made.end is None or exchange.end is None or made.end.reason is exchange.end.reason
+    assert _is_consistent(changed)
+    assert changed.end is None or exchange.end is None or changed.end.reason is exchange.end.reason
 
 
 @each_hostile
 def test_what_fails_says_something_else(variation: Variation) -> None:
     places = 0
     for place, exchange in enumerate(EXCHANGES):
-        made = variation.make(exchange, SeededChoices(7))
-        if made is not None:
+        changed = variation.make(exchange, SeededChoices(7))
+        if changed is not None:
             places += 1
-            assert said(rebuild(made)) != said(_reply(place))
-            assert _is_consistent(made)
+            assert reply_content(rebuild(changed)) != reply_content(_reply(place))
+            assert _is_consistent(changed)
     assert places > 10
 
 
@@ -140,11 +141,11 @@ def test_every_recording_can_be_varied_in_many_ways() -> None:
 def test_harmless_variations_of_each_other_are_harmless(
     exchange: Exchange, variations: list[Variation], seed: int
 ) -> None:
-    made = exchange
+    changed = exchange
     for variation in variations:
-        made = variation.make(made, SeededChoices(seed)) or made
-    assert said(rebuild(made)) == said(rebuild(exchange))
-    assert _is_consistent(made)
+        changed = variation.make(changed, SeededChoices(seed)) or changed
+    assert reply_content(rebuild(changed)) == reply_content(rebuild(exchange))
+    assert _is_consistent(changed)
 
 
 @each_variation
@@ -153,14 +154,74 @@ def test_a_variation_takes_any_bytes(variation: Variation) -> None:
     for one in (*RECORDED[::2], ONE):
         for body in (spoilt_bytes(one.body, chance), spoilt_values(one, chance)):
             spoilt = replace(one, reads=reads(body) if body else ())
-            made = variation.make(spoilt, SeededChoices(3))
-            assert made is None or _is_consistent(replace(made, end=None))
+            changed = variation.make(spoilt, SeededChoices(3))
+            assert changed is None or _is_consistent(replace(changed, end=None))
 
 
 def test_an_answer_that_was_cut_stays_cut() -> None:
     for reason in (EndReason.UPSTREAM_CLOSED, None):
         cut = taped([(10, b"data: 1\n\nda")], reason=reason)
         for variation in HARMLESS:
-            made = variation.make(cut, SeededChoices(1))
-            assert made is None or made.cut
-            assert made is None or len(decode(made).events) == 1
+            changed = variation.make(cut, SeededChoices(1))
+            assert changed is None or changed.cut
+            assert changed is None or len(decode(changed).events) == 1
+
+
+@pytest.mark.parametrize(
+    "variation",
+    [each for each in HOSTILE if not each.name.startswith(("status", "corrupt"))],
+    ids=lambda each: each.name,
+)
+def test_every_end_has_its_place_in_a_stream_with_text_and_calls(
+    variation: Variation,
+) -> None:
+    after = made(variation.name, of("openai-chat"))
+    kind = variation.name.partition("-")[0]
+    reasons = {
+        "cut": EndReason.UPSTREAM_CLOSED,
+        "reset": EndReason.UPSTREAM_RESET,
+        "stall": EndReason.STOPPED,
+    }
+    assert after.end
+    assert after.end.reason is reasons.get(kind, EndReason.COMPLETE)
+    assert (rebuild(after).error is not None) is (kind == "error")
+
+
+def test_in_arguments_they_are_never_whole() -> None:
+    for seed in range(30):
+        (call,) = rebuild(made("end-in-arguments", ONE, seed)).tool_calls
+        assert call.status is CallStatus.TRUNCATED
+
+
+def test_behind_a_call_it_is_whole() -> None:
+    (call,) = rebuild(made("end-after-call", ONE)).tool_calls
+    assert call.arguments == '{"a":"b c"}'
+
+
+def test_what_says_the_same_all_the_same_is_no_failure() -> None:
+    """The finish reason came with the last fragment: a missing [DONE] loses nothing."""
+    fragments = in_pieces('{"a":1}')
+    last = fragments[-1]
+    choices = last["choices"]
+    assert isinstance(choices, list)
+    choices[0]["finish_reason"] = "tool_calls"
+    together = chat(START, *fragments)
+    assert varied("cut-before-end", chat(START, *in_pieces('{"a":1}'), FINISH)) is not None
+    assert varied("cut-before-end", together) is None or rebuild(together).terminated
+
+
+def test_answers_have_their_status() -> None:
+    statuses = []
+    for variation in HOSTILE:
+        if variation.name.startswith("status"):
+            after = made(variation.name, ONE)
+            assert after.response
+            statuses.append(f"status-{after.response.status}")
+    names = [each.name for each in HOSTILE if each.name.startswith("status")]
+    assert statuses == names
+
+
+def test_a_damaged_event_loses_what_it_brought() -> None:
+    for variation in [each for each in HOSTILE if each.name.startswith("corrupt")]:
+        after = made(variation.name, of("openai-chat"))
+        assert len(after.body) == len(of("openai-chat").body)

@@ -60,7 +60,7 @@ class ExchangeStaging:
             if not spent:
                 self._behind.add(place)
                 continue
-            struck = fault.told_by_bytes(exchange).applied(played, chance)
+            struck = fault.at_recorded_byte(exchange).applied(played, chance)
             if struck is None:
                 self._placeless.add(place)
                 notes.append(f"no place for {fault.text}")

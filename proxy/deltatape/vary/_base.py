@@ -8,7 +8,7 @@ from typing import TypeAlias
 from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange
-from deltatape.model.reply import Choice, Reply, ToolCall
+from deltatape.model.reply import Choice, Reply
 from deltatape.model.stream import Stream
 from deltatape.mutate import MutableExchange, MutationChoices
 from deltatape.vary.coded_bodies import plain, recoded
@@ -25,50 +25,44 @@ class Variation:
     """Another way in which an answer may arrive."""
 
     name: str
-    """In words with dashes: `split-utf8`, `cut-in-arguments`."""
     harmless: bool
-    """Whether it says the same: a correct client does not notice. Else it has to notice."""
+    """Whether a correct client does not notice it; else it has to notice."""
     summary: str
-    """One sentence: what the wire shows then."""
+    """One sentence: what the wire shows."""
     make: Make
 
 
 def harmless(name: str) -> Callable[[Make], Variation]:
     """Make a harmless variation of a function, whose docstring becomes the summary."""
-
-    def made(make: Make) -> Variation:
-        return Variation(name=name, harmless=True, summary=make.__doc__ or "", make=make)
-
-    return made
+    return lambda make: _variation(name, make, make.__doc__)
 
 
 def rewriting(name: str) -> Callable[[Rewrite], Variation]:
     """Make a harmless variation of a function that changes the plain body."""
+    return lambda change: _variation(name, partial(rewritten, change), change.__doc__)
 
-    def made(change: Rewrite) -> Variation:
-        make = partial(rewritten, change)
-        return Variation(name=name, harmless=True, summary=change.__doc__ or "", make=make)
 
-    return made
+def _variation(name: str, make: Make, summary: str | None) -> Variation:
+    return Variation(name=name, harmless=True, summary=summary or "", make=make)
 
 
 def legal(name: str) -> Callable[[Rewrite], Variation]:
     """Make a harmless variation of a function that changes events within the standard.
 
-    In a stream that is broken already, what is legal elsewhere may mend it or break more: where the
-    reply would become another one, there is no place.
+    In a broken stream such a change may repair it or break more. Where the reply would change, the
+    variation has no place.
     """
 
-    def made(change: Rewrite) -> Variation:
+    def decorate(change: Rewrite) -> Variation:
         def make(exchange: Exchange, chance: MutationChoices) -> Exchange | None:
             result = rewritten(change, exchange, chance)
-            if result is None or said(rebuild(result)) != said(rebuild(exchange)):
+            if result is None or reply_content(rebuild(result)) != reply_content(rebuild(exchange)):
                 return None
             return result
 
-        return Variation(name=name, harmless=True, summary=change.__doc__ or "", make=make)
+        return _variation(name, make, change.__doc__)
 
-    return made
+    return decorate
 
 
 def rewritten(change: Rewrite, exchange: Exchange, chance: MutationChoices) -> Exchange | None:
@@ -82,41 +76,40 @@ def rewritten(change: Rewrite, exchange: Exchange, chance: MutationChoices) -> E
     return None if result is None else recoded(result, exchange)
 
 
-# What a reply says, without where on the wire it said so: the measure of what is harmless.
+def reply_content(reply: Reply) -> tuple[object, ...]:
+    """Return what a harmless variation may not change: the content, not where it was on the wire.
 
-_Call: TypeAlias = tuple[str | None, str | None, str, str, str]
-_Choice: TypeAlias = tuple[object, ...]
-
-
-def said(reply: Reply) -> tuple[object, ...]:
-    """Return all content of a reply, equal for replies with equal content.
-
-    Arguments as the JSON value that they are, if they are one; else as they came.
+    Arguments as the JSON value that they are, if they are valid; else as they arrived.
     """
     return (
         reply.dialect,
-        tuple(_choice(one) for one in reply.choices),
+        tuple(_choice_content(choice) for choice in reply.choices),
         reply.model,
         reply.id,
         reply.error,
         reply.terminated,
-        tuple((one.call_id, one.name) for one in reply.results),
+        tuple((result.call_id, result.name) for result in reply.results),
     )
 
 
-def _choice(choice: Choice) -> _Choice:
-    calls = (*choice.tool_calls, *choice.server_calls, *(one.call for one in choice.text_calls))
+def _choice_content(choice: Choice) -> tuple[object, ...]:
+    text_calls = (each.call for each in choice.text_calls)
+    calls = (*choice.tool_calls, *choice.server_calls, *text_calls)
     return (
         choice.index,
         choice.text,
         choice.reasoning,
         choice.refusal,
-        tuple(_call(each) for each in calls),
+        tuple(
+            (
+                call.id,
+                call.name,
+                call.kind.value,
+                canonical(call.arguments) or call.arguments,
+                call.status.value,
+            )
+            for call in calls
+        ),
         choice.finish_reason_raw,
         choice.media,
     )
-
-
-def _call(call: ToolCall) -> _Call:
-    arguments = canonical(call.arguments) or call.arguments
-    return call.id, call.name, call.kind.value, arguments, call.status.value

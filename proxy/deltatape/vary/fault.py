@@ -1,32 +1,33 @@
 """`--fault`: deliberate faults, as `KIND[=VALUE][,OPTION=VALUE]...`.
 
-    stall[=DURATION]   nothing comes any more, or not for so long
-    drip[=DURATION]    the rest comes in small pieces, so long after each other (bytes=N each)
-    cut                the connection is closed before the answer is whole
+    stall[=DURATION]   nothing arrives any more, or not for this long
+    drip[=DURATION]    the rest arrives in small pieces (bytes=N each), this far apart
+    cut                the connection is closed before the answer is complete
     reset              the connection is reset
-    end                the answer ends there as if it were whole
-    error-event        an error in the form of the dialect comes, and nothing behind it
-    status=CODE        another answer, an error of the provider; with retry-after=SECONDS,
-                       header=NAME:VALUE; html: of a gateway, which answers with a page
+    end                the answer ends there as if it were complete
+    error-event        an error in the form of the dialect arrives, and nothing after it
+    status=CODE        an error response of the provider instead; with retry-after=SECONDS,
+                       header=NAME:VALUE; with html, a gateway's error page
     drop               an event is missing
-    duplicate          an event comes twice
-    reorder            an event comes behind the one that follows it
+    duplicate          an event arrives twice
+    reorder            an event arrives after the one that follows it
     corrupt            an event is damaged
 
-`at=` says where (see `where`), `times=N` how many answers it strikes, `exchange=N` only that one.
+`at=` says where (see `fault_positions`), `times=N` in how many answers, `exchange=N` in which.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from deltatape.dialects import OVERLOADED
 from deltatape.errors import UsageError
-from deltatape.model.exchange import EndReason, Exchange, Headers
-from deltatape.mutate import MutationChoices, SeededChoices
-from deltatape.vary import fault_effects
+from deltatape.model.exchange import EndReason, Exchange, Headers, Read
+from deltatape.model.stream import Format
+from deltatape.mutate import MutableEvent, MutableExchange, MutationChoices, SeededChoices
 from deltatape.vary.coded_bodies import plain, recoded
-from deltatape.vary.failures import ProviderFailure, answered
+from deltatape.vary.failures import ProviderFailure, answered, error_event
 from deltatape.vary.fault_positions import (
     MIDDLE,
     AnswerPosition,
@@ -35,6 +36,7 @@ from deltatape.vary.fault_positions import (
     parse_duration,
     parse_where,
 )
+from deltatape.vary.shape import delayed, is_chunked, recut, refitted, truncated
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _STATUS = re.compile(r"[45][0-9]{2}")
@@ -51,13 +53,13 @@ class InjectedFault:
 
     Attributes:
         text: as the user wrote it.
-        kind: which, see the head of this module.
-        where: where it strikes.
-        times: how many answers it strikes; None: every one.
-        exchange: the number, on its tape, of the only exchange it strikes; None: any.
-        wait_ns: how long a stall lasts (None: for ever), how far apart drips come.
+        kind: see the head of this module.
+        where: where in the answer.
+        times: in how many answers; None: in every one.
+        exchange: the number, on its tape, of the only exchange; None: any.
+        wait_ns: how long a stall lasts (None: for ever), how far apart drips are.
         size: bytes of a drip.
-        failure: what the provider says.
+        failure: the error of the provider.
     """
 
     text: str
@@ -74,17 +76,17 @@ class InjectedFault:
         """Return whether the client gets no complete answer, so that a retry is expected."""
         return self.kind in _ENDING or (self.kind == "stall" and self.wait_ns is None)
 
-    def told_by_bytes(self, recorded: Exchange) -> "InjectedFault":
-        """Return the fault at the byte that came at its time, if it has one.
+    def at_recorded_byte(self, recorded: Exchange) -> "InjectedFault":
+        """Return the fault with its time, if it has one, replaced by the byte that arrived then.
 
-        At another speed that byte comes at another time, and at once if nothing waits.
+        At another speed that byte is played at another time.
         """
         bare = plain(recorded) if self.where.kind is PlaceKind.TIME else None
         if bare is None:
             return self
         offset = AnswerPositions(bare, SeededChoices(0)).offset(self.where)
         size = len(bare.body)
-        # Behind the end there is no place, whatever the speed.
+        # A time after the end is no place at any speed.
         number = size + 1 if offset is None else offset
         return replace(self, where=AnswerPosition(kind=PlaceKind.BYTE, number=number))
 
@@ -97,45 +99,137 @@ class InjectedFault:
         """
         bare = plain(exchange)
         if self.kind == "status":
-            places = AnswerPositions(bare or replace(exchange, reads=()), chance)
-            return answered(exchange, places.analysis.reply.dialect, self.failure)
+            positions = AnswerPositions(bare or replace(exchange, reads=()), chance)
+            return answered(exchange, positions.analysis.reply.dialect, self.failure)
         if bare is None:
             return None
-        struck = _KINDS[self.kind](self, bare, AnswerPositions(bare, chance))
-        return None if struck is None else recoded(struck, exchange)
+        failed = _EFFECTS[self.kind](self, bare, AnswerPositions(bare, chance))
+        return None if failed is None else recoded(failed, exchange)
 
 
-_Strike = Callable[[InjectedFault, Exchange, AnswerPositions], Exchange | None]
+# What each fault does to a plain exchange; None where it has no place.
+
+_Effect = Callable[[InjectedFault, Exchange, AnswerPositions], Exchange | None]
 
 
-def _cut(reason: EndReason) -> _Strike:
-    return lambda fault, bare, places: fault_effects.cut(bare, places, fault.where, reason)
+def _end(reason: EndReason) -> _Effect:
+    """Return the effect that ends the answer for `reason`; complete after all of it is no fault."""
+
+    def effect(fault: InjectedFault, bare: Exchange, positions: AnswerPositions) -> Exchange | None:
+        offset = positions.offset(fault.where)
+        if offset is None or (offset >= len(bare.body) and reason is EndReason.COMPLETE):
+            return None
+        return truncated(bare, offset, reason)
+
+    return effect
 
 
-def _drip(fault: InjectedFault, bare: Exchange, places: AnswerPositions) -> Exchange | None:
+def _stall(fault: InjectedFault, bare: Exchange, positions: AnswerPositions) -> Exchange | None:
+    offset = positions.offset(fault.where)
+    if offset is None:
+        return None
+    if fault.wait_ns is None:
+        return truncated(bare, offset, EndReason.STOPPED)
+    return delayed(bare, offset, fault.wait_ns)
+
+
+def _drip(fault: InjectedFault, bare: Exchange, positions: AnswerPositions) -> Exchange | None:
     wait_ns = _DRIP_NS if fault.wait_ns is None else fault.wait_ns
-    return fault_effects.dripping(bare, places, fault.where, size=fault.size, wait_ns=wait_ns)
+    offset, size = positions.offset(fault.where), len(bare.body)
+    if offset is None or offset >= size:
+        return None
+    read_ends = accumulate(len(read.data) for read in bare.reads)
+    kept = (end for end in read_ends if end <= offset)
+    pieces = recut(bare, [*kept, *range(offset, size, fault.size)])
+    start, t_ns, reads = 0, 0, []
+    for read in pieces.reads:
+        t_ns = max(read.t_ns, t_ns + wait_ns) if start > offset else read.t_ns
+        reads.append(read._replace(t_ns=t_ns))
+        start += len(read.data)
+    return refitted(pieces, reads)
 
 
-_KINDS: Mapping[str, _Strike] = {
-    "stall": lambda fault, bare, at: fault_effects.stalled(bare, at, fault.where, fault.wait_ns),
+def _send_error(
+    fault: InjectedFault, bare: Exchange, positions: AnswerPositions
+) -> Exchange | None:
+    """Send an error event between two events, and nothing after it."""
+    offset = positions.border(fault.where)
+    form = positions.analysis.stream.format
+    if offset is None or form in (Format.JSON, Format.OTHER):
+        return None
+    data = error_event(positions.analysis.reply.dialect, form, fault.failure)
+    before = bare.body[:offset]
+    if form is Format.JSON_ARRAY:
+        opening = b"" if before.strip() else b"["
+        separator = b"," if before.rstrip().endswith((b"}", b"]")) else b""
+        data = opening + separator + data + b"]"
+    kept = truncated(bare, offset, EndReason.COMPLETE)
+    t_ns = kept.end.t_ns if kept.end else 0
+    bounds = (len(data),) if is_chunked(bare) else None
+    read = Read(t_ns=t_ns, data=data, boundaries=bounds, line=None)
+    return refitted(kept, (*kept.reads, read), t_ns=t_ns)
+
+
+def _on_event(change: Callable[[MutableExchange, MutableEvent, AnswerPositions], None]) -> _Effect:
+    """Return the effect that changes the event at the place of the fault."""
+
+    def effect(fault: InjectedFault, bare: Exchange, positions: AnswerPositions) -> Exchange | None:
+        number, draft = positions.event(fault.where), MutableExchange.of(bare)
+        if number is None or draft is None:
+            return None
+        start = positions.spans[number][0]
+        unit = next((unit for unit in draft.units if unit.start == start), None)
+        if unit is None:
+            return None
+        change(draft, unit, positions)
+        return draft.result()
+
+    return effect
+
+
+@_on_event
+def _drop(_draft: MutableExchange, unit: MutableEvent, _: AnswerPositions) -> None:
+    unit.removed = True
+
+
+@_on_event
+def _duplicate(draft: MutableExchange, unit: MutableEvent, _: AnswerPositions) -> None:
+    draft.add_after(unit, unit.like())
+
+
+@_on_event
+def _reorder(draft: MutableExchange, unit: MutableEvent, _: AnswerPositions) -> None:
+    """Swap an event with the next one, if there is one."""
+    following = draft.units[draft.units.index(unit) + 1 :]
+    if following:
+        draft.add_after(following[0], unit.like())
+        unit.removed = True
+
+
+@_on_event
+def _corrupt(draft: MutableExchange, unit: MutableEvent, positions: AnswerPositions) -> None:
+    """Replace a byte of the data by NUL: invalid JSON, wrong checksums."""
+    start, end = unit.data_span
+    if unit.start is not None and start < end:
+        offset = unit.start + start + positions.choose(end - start)
+        draft.edit(offset, offset + 1, b"\0")
+
+
+_EFFECTS: Mapping[str, _Effect] = {
+    "stall": _stall,
     "drip": _drip,
-    "cut": _cut(EndReason.UPSTREAM_CLOSED),
-    "reset": _cut(EndReason.UPSTREAM_RESET),
-    "end": _cut(EndReason.COMPLETE),
-    "error-event": lambda fault, bare, at: fault_effects.failing(
-        bare, at, fault.where, fault.failure
-    ),
-    "drop": lambda fault, bare, at: fault_effects.dropped(bare, at, fault.where),
-    "duplicate": lambda fault, bare, at: fault_effects.doubled(bare, at, fault.where),
-    "reorder": lambda fault, bare, at: fault_effects.swapped(bare, at, fault.where),
-    "corrupt": lambda fault, bare, at: fault_effects.corrupted(bare, at, fault.where),
+    "cut": _end(EndReason.UPSTREAM_CLOSED),
+    "reset": _end(EndReason.UPSTREAM_RESET),
+    "end": _end(EndReason.COMPLETE),
+    "error-event": _send_error,
+    "drop": _drop,
+    "duplicate": _duplicate,
+    "reorder": _reorder,
+    "corrupt": _corrupt,
 }
-FAULTS = ("status", *_KINDS)
+FAULTS = ("status", *_EFFECTS)
 """The kinds of faults."""
 _ENDING = frozenset({"status", "cut", "reset", "end", "error-event"})
-_REPEATABLE = frozenset({"header"})
-_PLACELESS = frozenset({"status"})
 _VALUED = frozenset({"status", "stall", "drip", "error-event"})
 
 
@@ -160,7 +254,7 @@ def parse_fault(text: str) -> InjectedFault:
         take = OPTIONS.get(name)
         if take is None:
             raise _bad(text, f"unknown option {name!r}; use one of {', '.join(OPTIONS)}")
-        if name not in _REPEATABLE and names.count(name) > 1:
+        if name != "header" and names.count(name) > 1:
             raise _bad(text, f"{name} is given more than once; use another --fault for the second")
         fault = take(fault, value)
     return fault
@@ -188,8 +282,8 @@ def _duration(fault: InjectedFault, value: str) -> int:
 
 
 def _at(fault: InjectedFault, value: str) -> InjectedFault:
-    if fault.kind in _PLACELESS:
-        raise _bad(fault.text, f"{fault.kind} replaces the whole response and takes no at=")
+    if fault.kind == "status":
+        raise _bad(fault.text, "status replaces the whole response and takes no at=")
     try:
         return replace(fault, where=parse_where(value))
     except UsageError as error:
@@ -255,4 +349,4 @@ OPTIONS: Mapping[str, Callable[[InjectedFault, str], InjectedFault]] = {
     "header": _header,
     "html": _html,
 }
-"""What a fault can say besides its kind, and what takes it."""
+"""What parses each option."""

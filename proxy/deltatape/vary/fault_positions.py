@@ -1,8 +1,8 @@
 """Where in an answer a fault occurs: parse `at=`, and find event numbers and offsets.
 
-What each event brought tells of which phase it is; chance takes one of those that fit, and one of
-its bytes where a fault may strike inside of an event. A phase is never stretched: in arguments
-means that some of them are still to come, before the end that all else has come.
+What an event contributed to the reply tells its phase. Of the events that fit, one is chosen at
+random, and one of its bytes where a fault may occur inside an event. Phases are strict:
+`in-arguments` means that some arguments are still to come, `before-end` that all else has arrived.
 
 All offsets are those of the plain body.
 """
@@ -10,6 +10,7 @@ All offsets are those of the plain body.
 import enum
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.mutate import MutationChoices
 from deltatape.rules.event_contribution import ENDS, ContributionKind, EventContribution, brought
 from deltatape.rules.progress import SilencePhase
+from deltatape.vary.shape import event_end
 
 _TEXTS = frozenset(
     {
@@ -47,17 +49,17 @@ class PlaceKind(enum.Enum):
     MIDDLE = "middle"
     """The middle event; the middle byte where there are no events."""
     EVENT = "event"
-    """In front of the event of this number, from 0."""
+    """Before the event of this number, from 0."""
     BYTE = "byte"
-    """Behind so many bytes of the plain body."""
+    """After this many bytes of the plain body."""
     TIME = "time"
-    """At the first byte that comes so many nanoseconds after the request."""
+    """At the first byte that arrives this many nanoseconds after the request."""
     PHASE = "phase"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPosition:
-    """A place in an answer, in the terms of the user."""
+    """A place in an answer, as `at=` names it."""
 
     kind: PlaceKind = PlaceKind.MIDDLE
     number: int = 0
@@ -98,17 +100,12 @@ def parse_duration(text: str) -> int:
     return round(float(match[1]) * _UNITS[match[2]])
 
 
-def whole_end(body: bytes, end: int) -> int:
-    """Return the end of an event whose span may stop between CR and LF."""
-    return end + 1 if body[end - 1 : end + 1] == b"\r\n" else end
-
-
 class AnswerPositions:
     """Finds the places of one answer.
 
     Args:
         exchange: plain, or without a body.
-        chance: takes one of those that fit.
+        chance: chooses among the events that fit.
     """
 
     def __init__(self, exchange: Exchange, chance: MutationChoices) -> None:
@@ -125,7 +122,7 @@ class AnswerPositions:
         """Return the span of each event, with its complete line end."""
         body = self._exchange.body
         spans = (event.place.span for event in self.analysis.stream.events)
-        return [(start, whole_end(body, end)) for start, end in spans]
+        return [(start, event_end(body, end)) for start, end in spans]
 
     def choose(self, number: int) -> int:
         """Choose a number below `number`."""
@@ -134,7 +131,7 @@ class AnswerPositions:
     def event(self, where: AnswerPosition) -> int | None:
         """Return the number of the event at a place; None if there is none."""
         if where.phase is not None:
-            return self._taken(list(self._of_phase(where.phase)))
+            return self._choose_from(list(self._of_phase(where.phase)))
         size = len(self.spans)
         if where.kind is PlaceKind.EVENT:
             return where.number if where.number < size else None
@@ -154,11 +151,11 @@ class AnswerPositions:
         number = self.event(where)
         if number is None:
             return None
-        behind = where.phase in (
+        after = where.phase in (
             SilencePhase.IN_TEXT,
             SilencePhase.IN_ARGUMENTS,
         ) and not self._is_last(number)
-        return self.spans[number][1 if behind else 0]
+        return self.spans[number][1 if after else 0]
 
     def offset(self, where: AnswerPosition) -> int | None:
         """Return the offset of a place; within text and arguments it may be inside an event."""
@@ -191,13 +188,13 @@ class AnswerPositions:
 
     def _is_last(self, number: int) -> bool:
         """Return whether an event is complete without the next: it ends its call or all."""
-        things = self._things.get(number, ())
-        calls = [thing.call for thing in things if thing.call is not None]
+        contributions = self._contributions.get(number, ())
+        calls = [each.call for each in contributions if each.call is not None]
         ends_call = any(call.fragments and call.fragments[-1].event == number for call in calls)
         return ends_call or number == len(self.spans) - 1
 
     @cached_property
-    def _things(self) -> Mapping[int, tuple[EventContribution, ...]]:
+    def _contributions(self) -> Mapping[int, tuple[EventContribution, ...]]:
         analysis = self.analysis
         known = analysis.reply.dialect != UNKNOWN
         return brought(analysis.reply, analysis.stream, known=known)
@@ -215,12 +212,9 @@ class AnswerPositions:
         else:
             yield from self._first_of_end()
 
-    def _bringing(
-        self,
-        wanted: Sequence[ContributionKind] | frozenset[ContributionKind] | set[ContributionKind],
-    ) -> Iterator[int]:
-        for number, things in sorted(self._things.items()):
-            if any(thing.what in wanted for thing in things):
+    def _bringing(self, wanted: AbstractSet[ContributionKind]) -> Iterator[int]:
+        for number, contributions in sorted(self._contributions.items()):
+            if any(each.what in wanted for each in contributions):
                 yield number
 
     def _after_calls(self) -> Iterator[int]:
@@ -228,7 +222,7 @@ class AnswerPositions:
         for choice in self.analysis.reply.choices:
             for call in choice.tool_calls:
                 last = call.fragments[-1].event if call.fragments else call.start_event
-                ends = any(thing.what in ENDS for thing in self._things.get(last, ()))
+                ends = any(each.what in ENDS for each in self._contributions.get(last, ()))
                 if not ends and last + 1 < len(self.spans):
                     yield last + 1
 
@@ -236,12 +230,12 @@ class AnswerPositions:
         """Yield the event that begins the end, if it contains nothing else."""
         content = [
             number
-            for number, things in self._things.items()
-            if any(thing.what not in ENDS for thing in things)
+            for number, contributions in self._contributions.items()
+            if any(each.what not in ENDS for each in contributions)
         ]
         after = max(content, default=-1)
-        ends = [number for number in sorted(self._things) if number > after]
+        ends = [number for number in sorted(self._contributions) if number > after]
         yield from ends[:1]
 
-    def _taken(self, found: Sequence[int]) -> int | None:
+    def _choose_from(self, found: Sequence[int]) -> int | None:
         return found[self.choose(len(found))] if found else None

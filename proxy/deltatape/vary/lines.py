@@ -11,7 +11,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Format, Stream
 from deltatape.mutate import MutableExchange, MutationChoices
 from deltatape.vary._base import harmless, rewriting
-from deltatape.vary.read_boundaries import cut_plain, ends_of
+from deltatape.vary.reads import cut_plain, ends_of
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BETWEEN = re.compile(rb"\r(?=\n)")

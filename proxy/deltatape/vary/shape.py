@@ -1,8 +1,7 @@
 """Cut, join, delay and end the reads of a body: shared by all faults and variations.
 
-Invariants: no read is empty; what an exchange says of its body - count, digest, `content-length` -
-fits the reads that it has; a body that is cut is announced longer than it is, so that its framing
-shows the cut.
+Invariants: no read is empty; byte count, digest and `content-length` fit the reads; a body that
+is cut is announced longer than it is, so that its framing shows the cut.
 """
 
 import hashlib
@@ -22,7 +21,6 @@ from deltatape.model.exchange import (
     watched,
 )
 
-_LENGTH = b"content-length"
 _APART_NS = 100_000
 _MOST_NS = 1_000_000_000
 
@@ -38,9 +36,9 @@ def refitted(
 
     Args:
         exchange: any.
-        reads: those that it is to have.
-        reason: how it is to end; None: as it does.
-        t_ns: when it is to end; None: as long after its last read as it does.
+        reads: the new ones.
+        reason: how it ends; None: as before.
+        t_ns: when it ends; None: as long after its last read as before.
     """
     body = b"".join(read.data for read in reads)
     end = exchange.end
@@ -56,35 +54,34 @@ def refitted(
             bytes=len(body),
             sha256=hashlib.sha256(body).hexdigest(),
         )
-    whole = end is None or end.reason is EndReason.COMPLETE
+    complete = end is None or end.reason is EndReason.COMPLETE
     changed = replace(exchange, reads=tuple(reads), delivered=(), end=end)
-    return _announced(changed, len(body), whole=whole)
+    response = changed.response
+    if response is None or response.framing is Framing.NONE:
+        return changed
+    headers = tuple(
+        (name, _content_length(value, len(body), complete=complete))
+        if name.lower() == b"content-length"
+        else (name, value)
+        for name, value in response.headers
+    )
+    return replace(changed, response=replace(response, headers=headers))
 
 
 def _last(reads: Sequence[Read], otherwise: int) -> int:
     return max((read.t_ns for read in reads), default=otherwise)
 
 
-def _announced(exchange: Exchange, size: int, *, whole: bool) -> Exchange:
-    """Return `exchange` with `content-length` set to `size`, if it has one."""
-    response = exchange.response
-    if response is None or response.framing is Framing.NONE:
-        return exchange
-    headers = tuple((name, _sized(name, value, size, whole)) for name, value in response.headers)
-    return replace(exchange, response=replace(response, headers=headers))
-
-
-def _sized(name: bytes, value: HeaderValue, size: int, whole: bool) -> HeaderValue:  # noqa: FBT001
-    if name.lower() != _LENGTH:
-        return value
-    told = int(value) if isinstance(value, bytes) and value.isdigit() else 0
-    return b"%d" % (size if whole else max(told, size + 1))
+def _content_length(value: HeaderValue, size: int, *, complete: bool) -> bytes:
+    """Return the length to announce for a body of `size` bytes: more if it is cut."""
+    announced = int(value) if isinstance(value, bytes) and value.isdigit() else 0
+    return b"%d" % (size if complete else max(announced, size + 1))
 
 
 def truncated(exchange: Exchange, size: int, reason: EndReason) -> Exchange:
     """Return `exchange` with the first `size` bytes of its body, ended there for `reason`.
 
-    The trailers go, too; what stands at a chunk's end stays at one.
+    Trailers are removed, chunk boundaries stay.
     """
     reads = [read for read in _until(exchange.reads, size) if read.data]
     t_ns = _last(reads, exchange.response.t_ns if exchange.response else exchange.request.t_ns)
@@ -125,12 +122,12 @@ def _masked(spans: Iterable[MaskedSpan], start: int, end: int) -> tuple[MaskedSp
 def recut(exchange: Exchange, cuts: Iterable[int]) -> Exchange:
     """Return `exchange` with its body in other reads, each an HTTP chunk if it has chunks.
 
-    A piece comes when its last byte came; of several that came at once each is sent a moment after
-    the other, or they would arrive as one.
+    A piece arrives when its last byte did. Pieces of one read are sent a moment apart, or they
+    would arrive as one.
 
     Args:
         exchange: any.
-        cuts: where to cut, offsets in the body; those outside of it are of no account.
+        cuts: where to cut, offsets in the body; others are ignored.
     """
     body = exchange.body
     edges = sorted({0, len(body), *(cut for cut in cuts if 0 < cut < len(body))})
@@ -143,11 +140,11 @@ def recut(exchange: Exchange, cuts: Iterable[int]) -> Exchange:
     joined = False
     for start, end in spans:
         place = bisect_left(ends, end)
-        came = exchange.reads[place]
-        before = reads[-1].t_ns if reads else came.t_ns
+        arrival_ns = exchange.reads[place].t_ns
+        previous_ns = reads[-1].t_ns if reads else arrival_ns
         reads.append(
             Read(
-                t_ns=max(came.t_ns, before + (apart_ns if joined else 0)),
+                t_ns=max(arrival_ns, previous_ns + (apart_ns if joined else 0)),
                 data=body[start:end],
                 boundaries=(end - start,) if chunked else None,
                 line=None,
@@ -168,6 +165,16 @@ def _masked_in_body(exchange: Exchange) -> Iterator[MaskedSpan]:
 def is_chunked(exchange: Exchange) -> bool:
     """Return whether the response has HTTP chunks."""
     return exchange.response is not None and exchange.response.framing is Framing.CHUNKED
+
+
+def is_complete(exchange: Exchange) -> bool:
+    """Return whether the response ended as its framing announced."""
+    return exchange.end is not None and exchange.end.reason is EndReason.COMPLETE
+
+
+def event_end(body: bytes, end: int) -> int:
+    """Return the end of an event whose span may stop between CR and LF."""
+    return end + 1 if body[end - 1 : end + 1] == b"\r\n" else end
 
 
 def rechunked(exchange: Exchange, ends: Sequence[int]) -> Exchange:

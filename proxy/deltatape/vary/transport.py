@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from deltatape.model.exchange import (
-    EndReason,
     Exchange,
     Framing,
     HeaderValue,
@@ -19,7 +18,7 @@ from deltatape.mutate import MutationChoices
 from deltatape.vary._base import harmless
 from deltatape.vary.coded_bodies import coded, plain
 from deltatape.vary.fault import parse_fault
-from deltatape.vary.shape import is_chunked
+from deltatape.vary.shape import is_chunked, is_complete
 
 _PAUSES = ("stall=1500ms,at=in-arguments", "stall=1500ms,at=in-text", "stall=1500ms")
 _OF_FRAMING = frozenset({b"content-length", b"transfer-encoding", b"trailer"})
@@ -38,10 +37,6 @@ def _with_headers(
 
 def _fields(exchange: Exchange) -> tuple[tuple[bytes, HeaderValue], ...]:
     return exchange.response.headers if exchange.response else ()
-
-
-def _is_complete(exchange: Exchange) -> bool:
-    return exchange.end is not None and exchange.end.reason is EndReason.COMPLETE
 
 
 @harmless("header-case")
@@ -90,7 +85,7 @@ def early_hints(exchange: Exchange, _: MutationChoices) -> Exchange | None:
 @harmless("trailers")
 def trailers(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """Trailer fields follow the last HTTP chunk."""
-    if not is_chunked(exchange) or not _is_complete(exchange) or exchange.trailers:
+    if not is_chunked(exchange) or not is_complete(exchange) or exchange.trailers:
         return None
     return replace(exchange, trailers=((b"X-Served-By", b"deltatape"),))
 
@@ -100,7 +95,7 @@ def until_close(exchange: Exchange, _: MutationChoices) -> Exchange | None:
     """The body ends when the connection closes, without chunks or content-length."""
     response = exchange.response
     framed = response is not None and response.framing in (Framing.CHUNKED, Framing.LENGTH)
-    if response is None or not framed or not _is_complete(exchange) or not exchange.reads:
+    if response is None or not framed or not is_complete(exchange) or not exchange.reads:
         return None
     fields = tuple(pair for pair in response.headers if pair[0].lower() not in _OF_FRAMING)
     return replace(
