@@ -15,16 +15,31 @@ from deltatape.model.exchange import (
     Note,
     ResponseHead,
 )
+from deltatape.shrink.body import EditableBody
 from deltatape.shrink.passes import (
     COARSE,
     FINE,
     STEP_NS,
+    ShrinkPass,
+    fewer_blanks,
+    fewer_columns,
+    fewer_events,
     fewer_exchanges,
     fewer_fields_of_heads,
+    fewer_kinds,
+    fewer_members,
+    fewer_neighbours,
+    fewer_single_events,
+    join_pieces,
+    labels,
+    leaves,
+    less_between,
+    members,
     plainer,
     shorter_data,
     shorter_texts,
     shrink,
+    smaller_numbers,
 )
 from deltatape.shrink.search import Exchanges, ShrinkSearch
 from deltatape.store.reader import open_tape
@@ -305,10 +320,199 @@ def test_data_that_is_no_json_loses_what_can_go() -> None:
     assert said(search) == [42, "bro", "[DONE]", 1]
 
 
-@pytest.mark.parametrize("each", [shorter_texts, shorter_data])
-def test_a_body_that_cannot_be_rewritten_is_passed_over(each: object) -> None:
-    assert callable(each)
-    bare = replace(streamed(choice({})), reads=())
-    search = search_of(bare, judge=(judge := Asked(lambda _: False)))
-    each(search)
+BODY_PASSES = [each for each in (*COARSE, *FINE) if each.name not in ("exchanges", "headers")]
+
+
+@pytest.mark.parametrize("each", BODY_PASSES, ids=lambda each: each.name)
+def test_a_body_that_cannot_be_rewritten_is_skipped(each: ShrinkPass) -> None:
+    judge = Asked(lambda _: False)
+    each.run(search_of(replace(streamed(choice({})), reads=()), judge=judge))
     assert judge.known == {}
+
+
+def test_a_block_goes_in_one_run() -> None:
+    first = [calls(entry(0, arguments=str(at))) for at in range(5)]
+    second = [calls(entry(1, arguments=f"needle{at}")) for at in range(5)]
+    mixed = [each for pair in zip(first, second, strict=True) for each in pair]
+    judge = having(*(f"needle{at}".encode() for at in range(5)), b"[DONE]")
+    search = search_of(streamed(*mixed), judge=judge)
+    fewer_kinds(search)
+    assert said(search) == [*second, "[DONE]"]
+    assert len(judge.known) <= 5
+
+
+def test_single_events_go() -> None:
+    words = [choice({"content": f"word{at}"}) for at in range(50)]
+    search = search_of(streamed(*words), judge=having(b"word7", b"word31"))
+    fewer_events(search)
+    assert said(search) == [words[7], words[31]]
+
+
+def test_where_nearly_all_events_are_needed_it_is_given_up_at_first() -> None:
+    words = [choice({"content": f"word{at}"}) for at in range(130)]
+    judge = Asked(lambda found: bodies(found).count(b"data") >= 125)
+    search = search_of(streamed(*words, done=False), judge=judge)
+    fewer_events(search)
+    assert len(search.exchanges[0].reads) == 125
+    given_up = len(judge.known)
+    assert given_up < 115
+    fewer_neighbours(search)  # there are too many
+    assert len(judge.known) == given_up
+    fewer_single_events(search)
+    assert len(judge.known) > 125
+
+
+def test_neighbours_that_need_each_other_go_together() -> None:
+    begin, end = {"begin": 1}, {"end": 1}
+
+    def holds(found: Exchanges) -> bool:
+        body = bodies(found)
+        return b"needle" in body and (b"begin" in body) == (b"end" in body)
+
+    search = search_of(streamed({"needle": 1}, begin, end, done=False), judge=Asked(holds))
+    fewer_events(search)
+    assert said(search) == [{"needle": 1}, begin, end]
+    fewer_neighbours(search)
+    assert said(search) == [{"needle": 1}]
+
+
+def test_pieces_of_a_text_become_one() -> None:
+    pieces = [choice({"content": piece}) for piece in ("a", "b", "b", "\u00e9")]
+    search = search_of(streamed(*pieces, FINISH), judge=having(b"abb"))
+    join_pieces(search)
+    assert said(search) == [choice({"content": "abb\u00e9"}), FINISH, "[DONE]"]
+
+
+def test_as_many_pieces_are_put_together_as_can_be() -> None:
+    pieces = [choice({"content": piece}) for piece in ("a", "b", "c", "d")]
+    search = search_of(
+        streamed(*pieces, done=False), judge=Asked(lambda found: b"abc" not in bodies(found))
+    )
+    join_pieces(search)
+    assert said(search) == [choice({"content": "ab"}), choice({"content": "cd"})]
+
+
+def test_what_differs_in_more_than_a_text_is_not_put_together() -> None:
+    events = [
+        {"a": "x", "b": "y"},
+        {"a": "z", "b": "w"},
+        {"a": "z", "c": "w"},
+        {"index": "a"},
+        {"index": "b"},
+        {"n": 1},
+        {"n": 2},
+        "text",
+        {"t": "a", "u": "b"},
+        {"t": "c", "u": "b"},
+        {"t": "c", "u": "d"},
+    ]
+    judge = Asked(lambda _: False)
+    search = search_of(streamed(*events, done=False), judge=judge)
+    join_pieces(search)
+    assert len(judge.known) == 2  # the last three, two by two
+
+
+def test_equal_pieces_alone_are_left() -> None:
+    judge = Asked(lambda _: False)
+    join_pieces(search_of(streamed({"a": "x"}, {"a": "x"}, done=False), judge=judge))
+    assert judge.known == {}
+
+
+def test_an_event_is_told_by_its_type_its_form_and_what_it_belongs_to() -> None:
+    body = EditableBody.of(
+        recorded(b'event: x\ndata: {"index":1,"delta":{"text":"a"}}\n\ndata: 1\n\n')
+    )
+    assert body is not None
+    assert labels(body, 0) == {("type", "x"), ("form", "delta/text", "index"), ("index", "1")}
+    assert labels(body, 1) == {("type", "message")}
+
+
+def test_leaves_are_what_holds_nothing_more() -> None:
+    assert list(leaves({"a": [1, {"b": None}], "c": {}})) == [
+        (("a", 0), 1),
+        (("a", 1, "b"), None),
+    ]
+
+
+def test_an_exchange_that_goes_meanwhile_ends_its_passes() -> None:
+    events = [{"n": at % 3, "index": at % 2} for at in range(6)]
+    keep = replace(streamed({"keep": 1}), number=2)
+
+    def only_second(found: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
+        return found[1:]
+
+    for each in (fewer_kinds, fewer_neighbours):
+        search = search_of(streamed(*events, done=False), keep, judge=Asked(lambda _: True))
+        search._judge = only_second
+        each(search)
+        assert 1 not in search.numbers
+
+
+def test_members_go_from_all_events_at_once() -> None:
+    events = [{"id": "x", "n": at, "deep": {"a": [1, {"keep": at}], "b": 2}} for at in range(20)]
+    judge = having(*(b'"keep": %d' % at for at in range(20)))
+    search = search_of(streamed(*events, done=False), judge=judge)
+    fewer_columns(search)
+    assert said(search) == [{"deep": {"a": [{"keep": at}]}} for at in range(20)]
+    assert len(judge.known) < 20
+
+
+def test_members_go_from_single_events() -> None:
+    events = [{"a": 1, "b": 1}, {"a": 2, "b": 2}]
+    search = search_of(streamed(*events), judge=having(b'"a": 1', b'"b": 2'))
+    fewer_columns(search)
+    assert said(search) == [*events, "[DONE]"]
+    fewer_members(search)
+    assert said(search) == [{"a": 1}, {"b": 2}, "[DONE]"]
+
+
+def test_a_sound_stream_keeps_what_tells_what_an_event_is() -> None:
+    event = {"type": "x", "a": {"type": "y", "b": 1}}
+    for sound, left in ((True, {"type": "x", "a": {"type": "y"}}), (False, {"a": {}})):
+        search = search_of(streamed(event, done=False), judge=having(b'"a"'), sound=sound)
+        fewer_columns(search)
+        fewer_members(search)
+        assert said(search) == [left]
+
+
+def test_numbers_become_zero_but_for_those_that_matter() -> None:
+    event = {"created": 1700000000, "index": 1, "rate": 2.5, "on": True, "none": 0}
+    search = search_of(streamed(event, done=False), judge=having(b'"index": 1'))
+    smaller_numbers(search)
+    assert said(search) == [{"created": 0, "index": 1, "rate": 0, "on": True, "none": 0}]
+
+
+def test_blanks_go_but_not_those_in_texts() -> None:
+    body = b'data: { "a" : "b  \\" c" ,\t"d": [ 1, 2 ] }\n\ndata: 1\n\ndata: {"needed": 1}\n\n'
+    search = search_of(recorded(body), judge=having(b'needed": '))
+    fewer_blanks(search)
+    assert bodies(search.exchanges).split(b"\n\n")[::2] == [
+        b'data: {"a":"b  \\" c","d":[1,2]}',
+        b'data: {"needed": 1}',
+    ]
+
+
+def test_comments_go_and_events_stay() -> None:
+    body = b": hello\n\ndata: 1\n\n: ping\n: needed\n\ndata: 2\n\n"
+    search = search_of(recorded(body), judge=having(b"needed"))
+    less_between(search)
+    left = bodies(search.exchanges)
+    assert b"ping" not in left
+    assert b"hello" not in left
+    assert said(search) == [1, 2]
+
+
+def test_a_body_without_events_shrinks_to_its_bytes() -> None:
+    search = search_of(
+        recorded(b"a page\nthat says 503 twice\n503\n", "text/plain"), judge=having(b"503")
+    )
+    less_between(search)
+    assert bodies(search.exchanges) == b"503"
+
+
+def test_members_are_listed_by_depth() -> None:
+    value = {"a": [1, {"b": 2}], "c": 3}
+    assert list(members(value, 1)) == [("a",), ("c",)]
+    assert list(members(value, 2)) == [("a", 0), ("a", 1)]
+    assert list(members(value, 3)) == [("a", 1, "b")]
+    assert list(members(1, 1)) == []

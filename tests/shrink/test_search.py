@@ -10,7 +10,7 @@ from deltatape.model.exchange import Exchange, MaskedCredential, Note, ResponseH
 from deltatape.shrink.search import (
     BudgetExhaustedError,
     ShrinkSearch,
-    complaints,
+    defects,
     fewest,
     largest,
     patient,
@@ -64,7 +64,7 @@ def test_a_defect_that_is_there_may_stay() -> None:
 def test_silence_is_no_defect_since_times_are_not_kept() -> None:
     late = WHOLE.reads[-1]._replace(t_ns=90_000_000_000)
     silent = replace(WHOLE, reads=(*WHOLE.reads[:-1], late))
-    assert complaints(silent) == complaints(WHOLE) == {"in openai-chat"}
+    assert defects(silent) == defects(WHOLE) == {"in openai-chat"}
 
 
 def test_the_judge_says_what_is_kept() -> None:

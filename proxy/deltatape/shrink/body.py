@@ -75,10 +75,15 @@ class EditableBody:
             texts[event] = drop(texts.get(event, self.texts[event]), path)
         return self.saying(texts)
 
-    def putting(self, sources: Mapping[Place, str]) -> Exchange:
-        """Return the exchange with other JSON sources at these places."""
+    def dropping_everywhere(self, paths: Iterable[Path]) -> Exchange:
+        """Return the exchange without the values at these paths in any event."""
+        paths = tuple(paths)
+        return self.dropping((event, path) for event in range(len(self.texts)) for path in paths)
+
+    def putting(self, places: Iterable[Place], source: str) -> Exchange:
+        """Return the exchange with another JSON source at these places."""
         texts: dict[int, str] = {}
-        for (event, path), source in sources.items():
+        for event, path in places:
             texts[event] = put(texts.get(event, self.texts[event]), path, source)
         return self.saying(texts)
 
@@ -119,13 +124,13 @@ class EditableBody:
         assert draft is not None
         change(draft)
         changed = draft.result() or self.exchange
-        if not is_whole(changed):
+        if not is_complete(changed):
             # A body that ended early was announced to be longer, and still is.
             changed = replace(changed, response=self.exchange.response)
         return changed
 
 
-def is_whole(exchange: Exchange) -> bool:
+def is_complete(exchange: Exchange) -> bool:
     """Return whether the body is complete."""
     return exchange.end is None or exchange.end.reason is EndReason.COMPLETE
 
@@ -140,7 +145,7 @@ def with_reads(exchange: Exchange, reads: tuple[Read, ...]) -> Exchange:
     body = b"".join(read.data for read in reads)
     if end is not None:
         end = replace(end, bytes=len(body), sha256=hashlib.sha256(body).hexdigest())
-    if response is not None and is_whole(exchange):
+    if response is not None and is_complete(exchange):
         headers = tuple(
             (name, b"%d" % len(body) if name.lower() == b"content-length" else value)
             for name, value in response.headers

@@ -1,40 +1,61 @@
 """The passes, from whole exchanges down to characters, and their order.
 
-Strategy: what takes much away with few runs comes first. The coarse passes are made until none of
+Strategy: what removes much in few runs comes first. The coarse passes are repeated until none of
 them changes anything; then come the fine ones, and all again as long as something changed.
 """
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import BROKEN_CHUNKS, Exchange, Read
 from deltatape.shrink.body import EditableBody, Path, Place, from_behind, with_reads
-from deltatape.shrink.events import (
-    fewer_events,
-    fewer_kinds,
-    fewer_neighbours,
-    fewer_single_events,
-    joined,
-    leaves,
-)
-from deltatape.shrink.fields import (
-    fewer_blanks,
-    fewer_columns,
-    fewer_members,
-    less_between,
-    members,
-    smaller_numbers,
-)
-from deltatape.shrink.search import BudgetExhaustedError, ShrinkSearch, fewest
+from deltatape.shrink.search import BudgetExhaustedError, ShrinkSearch, fewest, largest, patient
 from deltatape.wire.json_edit import drop, put, quoted
 from deltatape.wire.json_value import parse
 
-# Passes over what is not said in events: whole exchanges, heads, times, reads, codings.
+_T = TypeVar("_T")
+
+
+def _leave_out(
+    search: ShrinkSearch, items: Sequence[_T], without: Callable[[frozenset[_T]], Exchange]
+) -> None:
+    """Leave out as many `items` of an exchange as possible; `without` makes it without some."""
+    every = frozenset(items)
+    fewest(items, lambda kept: search.offer_one(without(every - frozenset(kept))))
+
+
+def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """Yield the scalars in a JSON value, with their paths."""
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            yield from leaves(child, (*path, key))
+    elif isinstance(value, list):
+        for at, child in enumerate(value):
+            yield from leaves(child, (*path, at))
+    else:
+        yield path, value
+
+
+def members(value: object, depth: int, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of members and elements of a JSON value at a depth, from 1."""
+    if len(path) == depth:
+        yield path
+    elif isinstance(value, Mapping):
+        for key, child in value.items():
+            yield from members(child, depth, (*path, key))
+    elif isinstance(value, list):
+        for at, child in enumerate(value):
+            yield from members(child, depth, (*path, at))
+
+
+# Passes over whole exchanges, heads, times, reads and codings.
 
 STEP_NS = 1_000_000
 """Between two reads, where times do not matter."""
@@ -52,13 +73,13 @@ def fewer_exchanges(search: ShrinkSearch) -> None:
 def plainer(search: ShrinkSearch) -> None:
     """Simplify answers: uncoded, one event per read, at even times, without notes.
 
-    All of that at once; where something of it matters, one after the other.
+    All changes at once; one after the other where one of them is refused.
     """
     for number in search.numbers:
         exchange = search.get(number)
-        if exchange is not None and not _made(search, exchange, _all):
+        if exchange is not None and not _offer_changed(search, exchange, _PLAIN):
             for change in _PLAIN:
-                _made(search, search.get(number) or exchange, change)
+                _offer_changed(search, search.get(number) or exchange, [change])
 
 
 def fewer_fields_of_heads(search: ShrinkSearch) -> None:
@@ -68,41 +89,33 @@ def fewer_fields_of_heads(search: ShrinkSearch) -> None:
         if exchange is not None and exchange.response is not None:
             fields = exchange.response.headers
             loose = [at for at, (name, _) in enumerate(fields) if name.lower() not in _KEPT]
-            fewest(loose, partial(_offer_fields, search, exchange, loose))
+            _leave_out(search, loose, partial(_without_fields, exchange))
         if exchange is not None and exchange.trailers:
             search.offer_one(replace(search.get(number) or exchange, trailers=()))
 
 
-def _offer_fields(
-    search: ShrinkSearch, exchange: Exchange, loose: Sequence[int], kept: Sequence[int]
-) -> bool:
-    """Offer the head without those of the `loose` fields that are not `kept`."""
+def _without_fields(exchange: Exchange, gone: Iterable[int]) -> Exchange:
     response = exchange.response
     assert response is not None
-    gone = frozenset(loose) - frozenset(kept)
     headers = tuple(field for at, field in enumerate(response.headers) if at not in gone)
-    return search.offer_one(replace(exchange, response=replace(response, headers=headers)))
+    return replace(exchange, response=replace(response, headers=headers))
 
 
-def _made(search: ShrinkSearch, exchange: Exchange, change: _Change) -> bool:
-    changed = change(exchange)
+def _offer_changed(search: ShrinkSearch, exchange: Exchange, changes: Iterable[_Change]) -> bool:
+    changed = exchange
+    for change in changes:
+        changed = change(changed)
     return changed == exchange or search.offer_one(changed, smaller=False)
 
 
-def _all(exchange: Exchange) -> Exchange:
-    for change in _PLAIN:
-        exchange = change(exchange)
-    return exchange
-
-
 def _bare(exchange: Exchange) -> Exchange:
-    """Return it without notes of the recorder, and without 1xx heads."""
+    """Return the exchange without notes of the recorder, and without 1xx heads."""
     notes = tuple(note for note in exchange.notes if note.text.startswith(BROKEN_CHUNKS))
     return replace(exchange, informational=(), delivered=(), idle_ns=(), notes=notes)
 
 
 def _uncoded(exchange: Exchange) -> Exchange:
-    """Return it without content-coding."""
+    """Return the exchange without content-coding."""
     response, stream = exchange.response, decode(exchange)
     if response is None or stream.body == exchange.body or stream.anomalies:
         return exchange
@@ -113,7 +126,7 @@ def _uncoded(exchange: Exchange) -> Exchange:
 
 
 def _by_event(exchange: Exchange) -> Exchange:
-    """Return it with each event in a read, and an HTTP chunk, of its own."""
+    """Return the exchange with each event in a read, and an HTTP chunk, of its own."""
     body = EditableBody.of(exchange)
     if body is None or any(read.masked for read in exchange.reads):
         return exchange
@@ -127,8 +140,8 @@ def _by_event(exchange: Exchange) -> Exchange:
     )
 
 
-def _evenly(exchange: Exchange) -> Exchange:
-    """Return it with reads at even times."""
+def _at_even_times(exchange: Exchange) -> Exchange:
+    """Return the exchange with reads at even times."""
     if exchange.response is None:
         return exchange
     start = exchange.response.t_ns
@@ -139,20 +152,247 @@ def _evenly(exchange: Exchange) -> Exchange:
     return replace(exchange, reads=reads, end=end)
 
 
-_PLAIN: tuple[_Change, ...] = (_bare, _uncoded, _by_event, _evenly)
+_PLAIN: tuple[_Change, ...] = (_bare, _uncoded, _by_event, _at_even_times)
+
+
+# Passes over events: kinds, single ones, neighbours, and joined pieces.
+
+_NAMES = frozenset(
+    {"call_id", "content_index", "contentBlockIndex", "id", "index", "item_id", "name"}
+    | {"object", "output_index", "role", "tool_call_id", "type"}
+)
+"""Keys whose values say what an event belongs to."""
+_WIDEST = 4
+"""Most adjacent events to remove together; longer blocks are removed by their kind."""
+_MOST_KINDS = 100
+_PATIENCE = 100
+"""Refusals in a row after which other passes are tried first."""
+_FEW = 60
+"""Most events of which all neighbours are tried."""
+
+Label: TypeAlias = tuple[str, ...]
+
+
+def fewer_kinds(search: ShrinkSearch) -> None:
+    """Remove all events of a kind at once: of a block, of an item, of a type, of a form."""
+    for number in search.numbers:
+        for label in _labels(search, number):
+            body = search.body(number)
+            if body is not None:
+                kept = [at for at in range(len(body.texts)) if label not in labels(body, at)]
+                if 0 < len(kept) < len(body.texts):
+                    search.offer_one(body.keeping(kept))
+
+
+def fewer_events(search: ShrinkSearch) -> None:
+    """Remove events, as many at once as possible; give up if nearly all are needed."""
+    for number in search.numbers:
+        body = search.body(number)
+        if body is not None:
+            offer = patient(partial(_offer_kept, search, body), _PATIENCE)
+            fewest(range(len(body.texts)), offer)
+
+
+def fewer_single_events(search: ShrinkSearch) -> None:
+    """Remove single events without giving up."""
+    for number in search.numbers:
+        body = search.body(number)
+        if body is not None:
+            fewest(range(len(body.texts)), partial(_offer_kept, search, body))
+
+
+def _offer_kept(search: ShrinkSearch, body: EditableBody, kept: Sequence[int]) -> bool:
+    return search.offer_one(body.keeping(kept))
+
+
+def fewer_neighbours(search: ShrinkSearch) -> None:
+    """Remove adjacent events that need each other, such as a block and its end."""
+    for number in search.numbers:
+        for width in range(2, _WIDEST + 1):
+            at = 0
+            while (body := search.body(number)) and at + width <= len(body.texts) <= _FEW:
+                kept = [place for place in range(len(body.texts)) if not at <= place < at + width]
+                if not search.offer_one(body.keeping(kept)):
+                    at += 1
+
+
+def join_pieces(search: ShrinkSearch) -> None:
+    """Join adjacent pieces of one text into one event, as many as possible."""
+    for number in search.numbers:
+        at = 0
+        while (body := search.body(number)) and at + 1 < len(body.texts):
+            path, following = _joinable(body, at)
+            if following:
+                offer = partial(_offer_joined, search, body, (at, path), following)
+                largest(len(following), offer, len(following))
+            at += 1
+
+
+def labels(body: EditableBody, at: int) -> frozenset[Label]:
+    """Return the properties of an event that others may share."""
+    value = body.values[at]
+    found: set[Label] = {("type", body.types[at])}
+    if isinstance(value, dict):
+        found.add(("form", *sorted({"/".join(map(str, path)) for path, _ in leaves(value)})))
+        found |= {
+            ("/".join(map(str, path)), json.dumps(leaf))
+            for path, leaf in leaves(value)
+            if path[-1] in _NAMES
+        }
+    return frozenset(found)
+
+
+def _labels(search: ShrinkSearch, number: int) -> Sequence[Label]:
+    """Return the properties shared by several events but not by all; the most frequent first."""
+    body = search.body(number)
+    if body is None:
+        return ()
+    total = len(body.texts)
+    counts = Counter(label for at in range(total) for label in sorted(labels(body, at)))
+    common = [label for label, count in counts.most_common() if 1 < count < total]
+    return common[:_MOST_KINDS]
+
+
+def _joinable(body: EditableBody, at: int) -> tuple[Path, Sequence[int]]:
+    """Return the events that follow `at` and differ from it in one text alone, and its path."""
+    found: list[int] = []
+    where: Path = ()
+    for later in range(at + 1, len(body.texts)):
+        path = _only_text(body.values[at], body.values[later])
+        if path is None or (where and path and path != where) or not (where or path):
+            break
+        where = where or path
+        found.append(later)
+    return where, found
+
+
+def _only_text(one: object, other: object) -> Path | None:
+    """Return the path of the only difference of two values if it is a text; else ()."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return None
+    first, second = dict(leaves(one)), dict(leaves(other))
+    if first.keys() != second.keys():
+        return None
+    paths = [path for path, leaf in first.items() if leaf != second[path]]
+    if not paths:
+        return ()
+    texts = isinstance(first[paths[0]], str) and isinstance(second[paths[0]], str)
+    return paths[0] if texts and len(paths) == 1 and paths[0][-1] not in _NAMES else None
+
+
+def _offer_joined(
+    search: ShrinkSearch, body: EditableBody, place: Place, following: Sequence[int], size: int
+) -> bool:
+    """Offer the event at `place` joined with the first `size` of `following`."""
+    at, path = place
+    sources = (body.source((each, path)) for each in (at, *following[:size]))
+    whole = '"' + "".join(source[1:-1] for source in sources) + '"'
+    texts = {at: body.replaced(at, path, whole)}
+    return search.offer_one(body.saying(texts, without=following[:size]))
+
+
+# Passes over the parts of events: members and elements, numbers, and bytes in between.
+
+_BLANKS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[ \t\r\n]+', re.DOTALL)
+"""Strings in JSON, which stay, and blanks."""
+_MOST_BYTES = 4096
+"""Bytes of a body without events that are tried one by one."""
+
+
+def fewer_columns(search: ShrinkSearch) -> None:
+    """Remove members and elements from all events that have them, the outer ones first."""
+    for number in search.numbers:
+        depth = 1
+        while body := search.body(number):
+            found = list(dict.fromkeys(path for _, path in _places(body, depth)))
+            if not found:
+                break
+            columns = [path for path in found if not _is_type(search, path)]
+            _leave_out(search, columns, body.dropping_everywhere)
+            depth += 1
+
+
+def fewer_members(search: ShrinkSearch) -> None:
+    """Remove members and elements from single events, the outer ones first."""
+    for number in search.numbers:
+        depth = 1
+        while body := search.body(number):
+            found = list(_places(body, depth))
+            if not found:
+                break
+            places = [(at, path) for at, path in found if not _is_type(search, path)]
+            _leave_out(search, places, body.dropping)
+            depth += 1
+
+
+def fewer_blanks(search: ShrinkSearch) -> None:
+    """Remove spaces between the tokens of JSON."""
+    for number in search.numbers:
+        if body := search.body(number):
+            tight = {
+                at: _BLANKS.sub(_unless_string, text)
+                for at, text in enumerate(body.texts)
+                if body.values[at] is not None
+            }
+            loose = [at for at, text in tight.items() if text != body.texts[at]]
+            _leave_out(search, loose, partial(_tightened, body, tight))
+
+
+def _unless_string(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else ""
+
+
+def _tightened(body: EditableBody, tight: Mapping[int, str], events: Iterable[int]) -> Exchange:
+    return body.saying({at: tight[at] for at in events})
+
+
+def smaller_numbers(search: ShrinkSearch) -> None:
+    """Set numbers to zero."""
+    for number in search.numbers:
+        if body := search.body(number):
+            places = [
+                (at, path)
+                for at, value in enumerate(body.values)
+                for path, leaf in leaves(value)
+                if isinstance(leaf, int | float) and not isinstance(leaf, bool) and leaf
+            ]
+            _leave_out(search, places, partial(body.putting, source="0"))
+
+
+def less_between(search: ShrinkSearch) -> None:
+    """Remove bytes of no event: comments, blank lines, a body without events."""
+    for number in search.numbers:
+        if body := search.body(number):
+            lines = body.between()
+            _leave_out(search, lines, body.leaving_out)
+        if (body := search.body(number)) and not body.texts:
+            size = len(body.exchange.body)
+            singly = [(at, at + 1) for at in range(min(size, _MOST_BYTES))]
+            _leave_out(search, singly, body.leaving_out)
+
+
+def _is_type(search: ShrinkSearch, path: Path) -> bool:
+    """Return whether a member names an event's type: valid streams keep it, needed or not."""
+    return search.sound and path[-1] == "type"
+
+
+def _places(body: EditableBody, depth: int) -> Iterator[Place]:
+    """Yield all members and elements of events at a depth, from 1."""
+    for at, value in enumerate(body.values):
+        yield from ((at, path) for path in members(value, depth))
 
 
 # Passes over texts: strings in the JSON of events, JSON in such strings, data that is not JSON.
 #
-# A text that is there several times is one text: the pieces of a call, put together, come again in
-# the events that end it, and an id stands in each event.
+# Equal texts are changed together: the events that end a call repeat its pieces, joined, and an id
+# is in each event.
 
 _FIXED = frozenset({"finish_reason", "finishReason", "name", "object", "role", "status"}) | {
     "stop_reason",
     "stopReason",
     "type",
 }
-"""Keys whose values are words of a protocol: a part of one is none."""
+"""Keys whose values are words of a protocol, which cannot be shortened."""
 _CHARACTER = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
 """Of the source of a JSON string."""
 _WORD = re.compile(r"[A-Za-z0-9_.:/-]{2,}")
@@ -170,7 +410,7 @@ class _Text(NamedTuple):
 
     def offer(self, search: ShrinkSearch, source: str) -> bool:
         """Offer another text instead."""
-        return search.offer_one(self.body.putting(dict.fromkeys(self.places, source)))
+        return search.offer_one(self.body.putting(self.places, source))
 
 
 def shorter_texts(search: ShrinkSearch) -> None:
@@ -185,19 +425,16 @@ def shorter_texts(search: ShrinkSearch) -> None:
 def shorter_data(search: ShrinkSearch) -> None:
     """Shorten event data that is not JSON."""
     for number in search.numbers:
-        exchange = search.get(number)
-        first = EditableBody.of(exchange) if exchange else None
+        first = search.body(number)
         for at, data in enumerate(first.texts if first else ()):
-            now = search.get(number)
-            body = EditableBody.of(now) if now else None
+            body = search.body(number)
             if body and data != _DONE and parse(data).error is not None:
                 fewest(data, partial(_offer_data, search, body, at))
 
 
 def _sources(search: ShrinkSearch, number: int) -> Sequence[str]:
     """Return the texts of a body as JSON, each once, the longest first."""
-    exchange = search.get(number)
-    body = EditableBody.of(exchange) if exchange else None
+    body = search.body(number)
     if body is None:
         return ()
     found = {body.source(place): None for place in _texts(body)}
@@ -214,8 +451,7 @@ def _texts(body: EditableBody) -> Sequence[Place]:
 
 
 def _text(search: ShrinkSearch, number: int, source: str) -> _Text | None:
-    exchange = search.get(number)
-    body = EditableBody.of(exchange) if exchange else None
+    body = search.body(number)
     if body is None:
         return None
     places = tuple(place for place in _texts(body) if body.source(place) == source)
@@ -275,7 +511,7 @@ class ShrinkPass(NamedTuple):
     """A way to make smaller tapes."""
 
     name: str
-    """What it is about: `events`."""
+    """What it shrinks: `events`."""
     run: Callable[[ShrinkSearch], None]
 
 
@@ -284,7 +520,7 @@ COARSE = (
     ShrinkPass("kinds of events", fewer_kinds),
     ShrinkPass("events", fewer_events),
     ShrinkPass("adjacent events", fewer_neighbours),
-    ShrinkPass("text fragments", joined),
+    ShrinkPass("text fragments", join_pieces),
 )
 FINE = (
     ShrinkPass("headers", fewer_fields_of_heads),
@@ -300,28 +536,28 @@ FINE = (
 _FIRST = ShrinkPass("times and reads", plainer)
 
 
-def shrink(search: ShrinkSearch, tell: Callable[[str], None]) -> bool:
+def shrink(search: ShrinkSearch, on_pass: Callable[[str], None]) -> bool:
     """Shrink the tape of `search` with all passes; return whether they completed.
 
     Args:
-        search: holds the tape, also in the end.
-        tell: gets the name of each pass before it is made.
+        search: holds the tape, at the end the smallest.
+        on_pass: called with the name of each pass before it runs.
     """
 
-    def made(passes: tuple[ShrinkPass, ...]) -> bool:
+    def run(passes: tuple[ShrinkPass, ...]) -> bool:
         before = search.exchanges
         for each in passes:
-            tell(each.name)
+            on_pass(each.name)
             each.run(search)
         return search.exchanges != before
 
     try:
-        made((_FIRST,))
+        run((_FIRST,))
         while True:
-            while made(COARSE):
+            while run(COARSE):
                 pass
-            if not made(FINE):
-                made((_FIRST,))  # what is left may have kept times that only others needed
+            if not run(FINE):
+                run((_FIRST,))  # times may be kept that only removed parts needed
                 return True
     except BudgetExhaustedError:
         return False

@@ -2,9 +2,8 @@
 
 Strategy: a candidate has to be smaller in a fixed order (exchanges, bytes of bodies, bytes of
 heads), so that the search ends. It must have no finding that the exchange had not at the
-beginning: a smaller stream that breaks the protocol would show another mistake than the one that
-is looked for, even where the program says the same. That costs no run. What is left is judged by
-a run.
+beginning: a smaller stream that breaks the protocol would show another mistake, even where the
+program prints the same. That costs no run. The other candidates are judged by a run.
 
 Source: the order and the passes, "Test-case reduction via test-case generation: insights from the
 Hypothesis reducer" (MacIver, Donaldson, ECOOP 2020).
@@ -18,6 +17,7 @@ from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, Headers, HeaderValue
 from deltatape.model.finding import Severity
+from deltatape.shrink.body import EditableBody
 
 Exchanges: TypeAlias = tuple[Exchange, ...]
 Judge: TypeAlias = Callable[[Exchanges], Exchanges | None]
@@ -44,7 +44,7 @@ class ShrinkSearch:
         self.exchanges = exchanges
         self.sound = sound
         self._judge = judge
-        self._complaints = {one.number: complaints(one) for one in exchanges}
+        self._defects = {one.number: defects(one) for one in exchanges}
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -55,6 +55,11 @@ class ShrinkSearch:
         """Return the exchange of this number, if it is left."""
         return next((one for one in self.exchanges if one.number == number), None)
 
+    def body(self, number: int) -> EditableBody | None:
+        """Return the response body of this exchange, if it is left and has events to change."""
+        exchange = self.get(number)
+        return EditableBody.of(exchange) if exchange is not None else None
+
     def offer(self, exchanges: Exchanges, *, smaller: bool = True) -> bool:
         """Offer these exchanges; return whether they are accepted.
 
@@ -63,7 +68,7 @@ class ShrinkSearch:
             smaller: whether they have to be smaller; else other ones are enough.
 
         Raises:
-            UsedUpError: no more runs are left.
+            BudgetExhaustedError: no more runs are left.
         """
         if exchanges == self.exchanges or (smaller and size(exchanges) >= size(self.exchanges)):
             return False
@@ -96,10 +101,10 @@ class ShrinkSearch:
         return self.offer(tuple(one for one in self.exchanges if one.number in stay))
 
     def _is_sound(self, exchange: Exchange) -> bool:
-        return complaints(exchange) <= self._complaints[exchange.number]
+        return defects(exchange) <= self._defects[exchange.number]
 
 
-def complaints(exchange: Exchange) -> frozenset[str]:
+def defects(exchange: Exchange) -> frozenset[str]:
     """Return an exchange's finding codes and its dialect."""
     analysis = analyse(exchange)
     codes = {
