@@ -4,8 +4,8 @@ import json
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.importers._base import ImportSource
 from deltatape.importers.har import HarImporter
+from deltatape.importers.parts import ImportSource
 from deltatape.model.exchange import Exchange, Framing, header
 from helpers.chat import sse
 from helpers.eventstream import event

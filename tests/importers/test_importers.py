@@ -7,16 +7,17 @@ from hypothesis import strategies as st
 from deltatape import importers
 from deltatape.errors import UsageError
 from deltatape.importers import IMPORTERS, import_exchange
-from deltatape.importers._base import ImportSource
+from deltatape.importers.parts import ImportSource
 from deltatape.model.exchange import Source
 
-NO_IMPORTERS = {"envelope", "taping"}
+NO_IMPORTERS = {"parts", "taping"}
 
 
 def test_every_importer_is_listed() -> None:
     files = {module.name for module in pkgutil.iter_modules(importers.__path__)}
-    public = {name for name in files if not name.startswith("_")} - NO_IMPORTERS
-    assert public == {type(importer).__module__.rpartition(".")[2] for importer in IMPORTERS}
+    assert files - NO_IMPORTERS == {
+        type(importer).__module__.rpartition(".")[2] for importer in IMPORTERS
+    }
     assert len({importer.name for importer in IMPORTERS}) == len(IMPORTERS)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.importers import import_exchange
-from deltatape.importers._base import ImportedRequest, ImportedResponse, ImportSource
+from deltatape.importers.parts import ImportedRequest, ImportedResponse, ImportSource
 from deltatape.importers.pasted import (
     PastedImporter,
     has_head,
@@ -188,13 +188,13 @@ data: 2
 
 def test_the_heads_of_curl_v_are_told_from_the_body() -> None:
     heads = split_heads(VERBOSE.split("\n"))
-    assert heads.asked == ImportedRequest(
+    assert heads.request == ImportedRequest(
         method="POST",
         url="https://api.example.com/v1/chat",
         http="2",
         headers=((b"Host", b"api.example.com"), (b"Authorization", b"Bearer fake")),
     )
-    assert heads.answered == ImportedResponse(
+    assert heads.response == ImportedResponse(
         status=200,
         http="2",
         headers=((b"Content-Type", b"text/event-stream"), (b"X-Empty", b"")),
@@ -204,8 +204,8 @@ def test_the_heads_of_curl_v_are_told_from_the_body() -> None:
 
 def test_the_head_of_curl_i_is_told_from_the_body() -> None:
     heads = split_heads(["HTTP/1.1 404 Not Found\r", "A: b\r", "\r", "{}\r", ""])
-    assert heads.asked is None
-    assert heads.answered == ImportedResponse(
+    assert heads.request is None
+    assert heads.response == ImportedResponse(
         status=404, reason=b"Not Found", http="1.1", headers=((b"A", b"b"),)
     )
     assert heads.rest == ("{}\r", "")
@@ -218,8 +218,8 @@ def test_curls_last_remark_is_cut_from_a_body_without_line_feed() -> None:
 
 def test_a_head_that_is_not_ended_is_a_head() -> None:
     heads = split_heads(["HTTP/1.1 200 OK", "A: b"])
-    assert heads.answered is not None
-    assert (heads.answered.headers, heads.rest) == (((b"A", b"b"),), ())
+    assert heads.response is not None
+    assert (heads.response.headers, heads.rest) == (((b"A", b"b"),), ())
 
 
 def test_a_head_ends_where_no_field_follows() -> None:
@@ -228,7 +228,7 @@ def test_a_head_ends_where_no_field_follows() -> None:
 
 def test_a_request_without_host_has_a_target_only() -> None:
     heads = split_heads(["> GET /x HTTP/1.1", ">", "rest"])
-    assert heads.asked == ImportedRequest(method="GET", url="/x", http="1.1")
+    assert heads.request == ImportedRequest(method="GET", url="/x", http="1.1")
     assert heads.rest == ("rest",)
 
 

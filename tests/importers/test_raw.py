@@ -1,39 +1,21 @@
-import pytest
+import json
+import os
+from pathlib import Path
 
-from deltatape.importers._base import ImportSource
-from deltatape.importers.raw import RawImporter, sniff
+from deltatape.importers import import_exchange
+from deltatape.importers.parts import ImportSource, sniff
+from deltatape.importers.raw import BODY, FILES, FolderImporter, RawImporter
 from deltatape.model.exchange import Exchange, header
-from helpers.eventstream import event
+from helpers.corpus import needs_corpus
+
+ROOT = Path(__file__).parents[2]
+CORPUS = Path(os.environ.get("DELTATAPE_CORPUS", ROOT.parent / "shared" / "corpus"))
 
 
 def read(body: bytes, **described: bytes) -> Exchange:
-    material = ImportSource(name="x.sse", files={"x.sse": body}, **described)
-    assert RawImporter().claims(material)
-    return RawImporter().read(material)
-
-
-@pytest.mark.parametrize(
-    ("body", "media_type"),
-    [
-        (b"data: x\n\n", "text/event-stream"),
-        (b"\xef\xbb\xbfevent: a\ndata: x\n\n", "text/event-stream"),
-        (b": hello\n\n", "text/event-stream"),
-        (b'  {"a": 1}', "application/json"),
-        (b'{"a": 1}\n', "application/json"),
-        (b'[{"a": 1},\n{"b": 2}]', "application/json"),
-        (b'{\n "a": 1\n}', "application/json"),
-        (b'{"a": 1}\n{"b": 2}\n', "application/x-ndjson"),
-        (b'[{"a": 1}\r\n,{"b"', "application/json"),
-        (b'{"a": 1}\n{"b": ', "application/x-ndjson"),
-        (b"junk\ndata: x\n\n", "text/event-stream"),
-        (event("a", {}), "application/vnd.amazon.eventstream"),
-        (b"hello", "application/octet-stream"),
-        (b"", "application/octet-stream"),
-        (b"\0" * 11, "application/octet-stream"),
-    ],
-)
-def test_the_media_type_is_told_by_the_body(body: bytes, media_type: str) -> None:
-    assert sniff(body) == media_type
+    source = ImportSource(name="x.sse", files={"x.sse": body}, **described)
+    assert RawImporter().claims(source)
+    return RawImporter().read(source)
 
 
 def test_the_body_is_kept_byte_for_byte() -> None:
@@ -67,3 +49,60 @@ def test_a_described_response_without_media_type_keeps_its_headers() -> None:
 
 def test_folders_are_not_for_this_importer() -> None:
     assert not RawImporter().claims(ImportSource(name="x", files={"a": b"", "b": b""}))
+
+
+def test_a_folder_is_an_exchange() -> None:
+    files = {
+        "body.raw": b"data: x\n\n",
+        "request.json": b'{"url": "https://host/v1", "body": {"a": 1}}',
+        "response.json": b'{"status": 201, "headers": {"content-type": "text/event-stream"}}',
+        "meta.json": b"",
+    }
+    exchange = import_exchange(ImportSource(name="case", files=files))
+    assert (exchange.body, exchange.request.path) == (b"data: x\n\n", "/v1")
+    assert exchange.response is not None
+    assert exchange.response.status == 201
+
+
+def test_only_the_body_is_needed_and_what_is_named_aside_wins() -> None:
+    source = ImportSource(
+        name="case",
+        files={"body.raw": b"{}", "request.json": b"old"},
+        request=b"new",
+    )
+    assert FolderImporter().read(source).request.body == b"new"
+
+
+def cases() -> list[Path]:
+    found = sorted(path.parent for path in CORPUS.glob(f"*/{BODY}"))
+    if not found and os.environ.get("CI") == "true":
+        raise AssertionError(f"no corpus in {CORPUS}")
+    return found
+
+
+def folder_source(folder: Path) -> ImportSource:
+    files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
+    return ImportSource(name=str(folder), files=files)
+
+
+@needs_corpus
+def test_every_case_of_the_corpus_is_kept_byte_for_byte() -> None:
+    for folder in cases():
+        exchange = import_exchange(folder_source(folder))
+        assert exchange.body == (folder / BODY).read_bytes(), folder.name
+
+
+@needs_corpus
+def test_no_stream_of_the_corpus_is_taken_for_pasted_text() -> None:
+    kinds = {
+        "sse": {"text/event-stream"},
+        "ndjson": {"application/x-ndjson", "application/json"},  # an error is one document
+        "json-array": {"application/json"},
+        "eventstream": {"application/vnd.amazon.eventstream"},
+    }
+    for folder in cases():
+        body = (folder / BODY).read_bytes()
+        exchange = import_exchange(ImportSource(name="x", files={"x": body}))
+        assert exchange.body == body, folder.name
+        kind = json.loads((folder / "meta.json").read_text())["kind"]
+        assert sniff(body) in kinds[kind], folder.name

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from deltatape.importers import import_exchange
-from deltatape.importers._base import ImportSource
+from deltatape.importers.parts import ImportSource
 from deltatape.importers.taping import tape_lines
 from deltatape.model.exchange import Exchange, Source
 from deltatape.tape.assemble import assemble

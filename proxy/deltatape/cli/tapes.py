@@ -6,8 +6,9 @@ from pathlib import Path
 
 from deltatape.cli.terminal import say
 from deltatape.errors import UsageError
-from deltatape.importers import corpus, import_exchange
-from deltatape.importers._base import ImportSource
+from deltatape.importers import import_exchange
+from deltatape.importers.parts import ImportSource
+from deltatape.importers.raw import BODY, FILES
 from deltatape.model.exchange import Exchange
 from deltatape.model.explanation import ALONE, TapeContext
 from deltatape.store.listing import list_tapes, locate
@@ -75,7 +76,7 @@ def named(text: str) -> NamedExchanges:
     if text == "-":
         return NamedExchanges("(stdin)", (import_exchange(_stdin()),), None)
     folder = Path(text)
-    if text and _is_folder(folder) and not (folder / corpus.BODY).exists():
+    if text and _is_folder(folder) and not (folder / BODY).exists():
         tapes = list_tapes((folder,))
         if tapes:
             say(f"note: {text} is a folder; this is its latest tape, {tapes[0].path}")
@@ -117,11 +118,11 @@ def all_of(text: str) -> tuple[str, ...]:
         UsageError: a folder with nothing to check below it.
     """
     path = Path(text)
-    if text == "-" or not _is_folder(path) or (path / corpus.BODY).exists():
+    if text == "-" or not _is_folder(path) or (path / BODY).exists():
         return (text,)
     tapes = sorted(str(tape.path) for tape in list_tapes((path,)))
     if not tapes:
-        raise UsageError(f"{text}: holds no {corpus.BODY}, and there is no tape below")
+        raise UsageError(f"{text}: holds no {BODY}, and there is no tape below")
     return tuple(tapes)
 
 
@@ -163,7 +164,7 @@ def material(path: Path, request: Path | None = None, response: Path | None = No
     """
     paths = [path]
     if path.is_dir():
-        paths = [path / name for name in corpus.FILES if (path / name).is_file()]
+        paths = [path / name for name in FILES if (path / name).is_file()]
     made = ImportSource(
         name=str(path),
         files={each.name: _read(each) for each in paths},

@@ -5,12 +5,12 @@ exchange has no times, no reads and no ending, and claims nothing about them.
 """
 
 from deltatape.errors import UsageError
-from deltatape.importers import corpus, har, pasted, raw
-from deltatape.importers._base import Importer, ImportSource
+from deltatape.importers import har, pasted, raw
+from deltatape.importers.parts import Importer, ImportSource
 from deltatape.model.exchange import Exchange
 
 IMPORTERS: tuple[Importer, ...] = (
-    corpus.CorpusImporter(),
+    raw.FolderImporter(),
     har.HarImporter(),
     pasted.PastedImporter(),
     raw.RawImporter(),
@@ -18,14 +18,14 @@ IMPORTERS: tuple[Importer, ...] = (
 """In the order in which they are tried."""
 
 
-def import_exchange(material: ImportSource) -> Exchange:
-    """Return the exchange that `material` describes; its notes list what was inferred or repaired.
+def import_exchange(source: ImportSource) -> Exchange:
+    """Return the exchange that `source` describes; its notes list what was inferred or repaired.
 
     Raises:
-        UsageError: no importer accepts the material, or its request or response is malformed.
+        UsageError: no importer accepts it, or its request or response is malformed.
     """
     for importer in IMPORTERS:
-        if importer.claims(material):
-            return importer.read(material)
-    names = ", ".join(sorted(material.files)) or "nothing"
-    raise UsageError(f"{material.name}: contains {names}; name a file, or a folder with body.raw")
+        if importer.claims(source):
+            return importer.read(source)
+    names = ", ".join(sorted(source.files)) or "nothing"
+    raise UsageError(f"{source.name}: contains {names}; name a file, or a folder with body.raw")

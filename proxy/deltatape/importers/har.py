@@ -1,10 +1,10 @@
 """Import one entry of an HTTP Archive, as browsers and proxies save it.
 
 Format: http://www.softwareishard.com/blog/har-12-spec/. Bodies stand in it as text or as base64,
-after content-coding; a binary one that was saved as text has mostly lost bytes, which a note says.
+with their content-coding removed; a note says if a binary one that was saved as text lost bytes.
 
-An archive holds all that a page loaded. Taken is the last entry that a model answered; else the
-last one with a body. Which one it was is noted.
+An archive holds all that a page loaded. The last entry that a model answered is imported; else the
+last one with a body. A note says which one it was.
 """
 
 import base64
@@ -15,9 +15,15 @@ from collections.abc import Iterator, Mapping
 from deltatape.diagnose.decode import decode
 from deltatape.diagnose.dialect import dialect_of
 from deltatape.errors import UsageError
-from deltatape.importers._base import ImportedRequest, ImportedResponse, ImportSource, PlainHeaders
-from deltatape.importers.envelope import read_request, read_response
-from deltatape.importers.raw import from_parts
+from deltatape.importers.parts import (
+    ImportedRequest,
+    ImportedResponse,
+    ImportSource,
+    PlainHeaders,
+    build,
+    read_request,
+    read_response,
+)
 from deltatape.model.exchange import Exchange
 from deltatape.wire.aws_eventstream import is_message
 from deltatape.wire.framer import BYTE_ORDER_MARK
@@ -27,7 +33,7 @@ _START = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*\"log\"\s*:")
 _VERSION = re.compile(r"(?:HTTP/|h)?([0-9](?:\.[1-9])?)(?:\.0)?", re.IGNORECASE)
 _STATUSES = range(100, 1000)
 _UNDONE = (b"content-encoding", b"content-length", b"transfer-encoding")
-"""What an archive has undone."""
+"""Codings that an archive has removed."""
 _LOST = "\ufffd"
 
 Json = Mapping[str, object]
@@ -38,17 +44,17 @@ class HarImporter:
 
     name = "HAR"
 
-    def claims(self, material: ImportSource) -> bool:
-        data = material.only or b""
+    def claims(self, source: ImportSource) -> bool:
+        data = source.only or b""
         return _START.match(data) is not None and b'"entries"' in data
 
-    def read(self, material: ImportSource) -> Exchange:
+    def read(self, source: ImportSource) -> Exchange:
         """See `Importer.read`.
 
         Raises:
             UsageError: no entry has a response.
         """
-        entries = _entries(material.only or b"")
+        entries = _entries(source.only or b"")
         answered = [
             (number, entry)
             for number, entry in enumerate(entries, 1)
@@ -56,13 +62,13 @@ class HarImporter:
         ]
         if not answered:
             raise UsageError(
-                f"{material.name}: none of the {len(entries)} entries of this HAR has a response; "
+                f"{source.name}: none of the {len(entries)} entries of this HAR has a response; "
                 "save the archive with response content"
             )
         chosen: Exchange | None = None
         for number, entry in reversed(answered):
             note = f"HAR: entry {number} of {len(entries)}"
-            exchange = _exchange(material, entry, note)
+            exchange = _exchange(source, entry, note)
             if exchange.body and dialect_of(exchange, decode(exchange)) is not None:
                 return exchange
             if chosen is None or (exchange.body and not chosen.body):
@@ -77,23 +83,24 @@ def _entries(data: bytes) -> list[Json]:
     return [_object(entry) for entry in entries] if isinstance(entries, list) else []
 
 
-def _exchange(material: ImportSource, entry: Json, note: str) -> Exchange:
+def _exchange(source: ImportSource, entry: Json, note: str) -> Exchange:
     """Return the exchange of an entry; what the user describes wins over it."""
     notes = [note]
     body = _body(_response(entry), notes)
-    asked, answered = _asked(_object(entry.get("request"))), _answered(_response(entry))
-    if material.request is not None:
-        asked = read_request(material.name, material.request)
-    if material.response is not None:
-        answered = read_response(material.name, material.response)
-    return from_parts(material.name, asked, answered, body, notes)
+    request = _request(_object(entry.get("request")))
+    response = _response_head(_response(entry))
+    if source.request is not None:
+        request = read_request(source.name, source.request)
+    if source.response is not None:
+        response = read_response(source.name, source.response)
+    return build(source.name, request, response, body, notes)
 
 
 def _response(entry: Json) -> Json:
     return _object(entry.get("response"))
 
 
-def _asked(request: Json) -> ImportedRequest:
+def _request(request: Json) -> ImportedRequest:
     text = _object(request.get("postData")).get("text")
     return ImportedRequest(
         method=_text(request.get("method")) or "POST",
@@ -104,7 +111,7 @@ def _asked(request: Json) -> ImportedRequest:
     )
 
 
-def _answered(response: Json) -> ImportedResponse:
+def _response_head(response: Json) -> ImportedResponse:
     headers: PlainHeaders = tuple(
         (name, value) for name, value in _headers(response) if name.lower() not in _UNDONE
     )

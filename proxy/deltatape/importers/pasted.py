@@ -16,9 +16,17 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deltatape.importers._base import ImportedRequest, ImportedResponse, ImportSource, PlainHeaders
-from deltatape.importers.envelope import read_request, read_response
-from deltatape.importers.raw import UNKNOWN, from_parts, sniff
+from deltatape.importers.parts import (
+    UNKNOWN,
+    ImportedRequest,
+    ImportedResponse,
+    ImportSource,
+    PlainHeaders,
+    build,
+    read_request,
+    read_response,
+    sniff,
+)
 from deltatape.model.exchange import Exchange
 from deltatape.wire.json_scan import ScanState
 from deltatape.wire.json_value import parse
@@ -32,31 +40,31 @@ class PastedImporter:
 
     name = "pasted text"
 
-    def claims(self, material: ImportSource) -> bool:
-        lines = _lines(material.only)
+    def claims(self, source: ImportSource) -> bool:
+        lines = _lines(source.only)
         return lines is not None and (
             has_head(lines) or _is_altered(lines) or _shows_json_lines(lines)
         )
 
-    def read(self, material: ImportSource) -> Exchange:
+    def read(self, source: ImportSource) -> Exchange:
         notes: list[str] = []
-        lines = _lines(material.only) or []
-        asked, answered = ImportedRequest(), ImportedResponse()
+        lines = _lines(source.only) or []
+        request, response = ImportedRequest(), ImportedResponse()
         if has_head(lines):
             heads = split_heads(lines)
             lines = list(heads.rest)
-            asked, answered = heads.asked or asked, heads.answered or answered
+            request, response = heads.request or request, heads.response or response
             notes.append("pasted: HTTP headers taken from the text")
-        if material.request is not None:
-            asked = read_request(material.name, material.request)
-        if material.response is not None:
-            answered = read_response(material.name, material.response)
+        if source.request is not None:
+            request = read_request(source.name, source.request)
+        if source.response is not None:
+            response = read_response(source.name, source.response)
         if _is_altered(lines):
             lines = _stream_lines(lines, notes)
         elif _shows_json_lines(lines):
             lines = _json_lines(lines, notes)
         body = "\n".join(lines).encode("utf-8", "surrogateescape")
-        return from_parts(material.name, asked, answered, body, notes)
+        return build(source.name, request, response, body, notes)
 
 
 def _lines(data: bytes | None) -> list[str] | None:
@@ -189,8 +197,8 @@ _GLUED = re.compile(
 class PastedHeads:
     """The heads, and the lines that are neither head nor remark."""
 
-    asked: ImportedRequest | None
-    answered: ImportedResponse | None
+    request: ImportedRequest | None
+    response: ImportedResponse | None
     rest: tuple[str, ...]
 
 
@@ -206,24 +214,24 @@ def has_head(lines: Sequence[str]) -> bool:
 
 def split_heads(lines: Sequence[str]) -> PastedHeads:
     """Separate heads and curl's remarks from the body."""
-    asked: ImportedRequest | None = None
-    answered: ImportedResponse | None = None
+    request: ImportedRequest | None = None
+    response: ImportedResponse | None = None
     rest: list[str] = []
     at = 0
     while at < len(lines):
         line = lines[at]
-        request, status = _REQUEST_LINE.fullmatch(line), _STATUS_LINE.fullmatch(line)
+        request_line, status = _REQUEST_LINE.fullmatch(line), _STATUS_LINE.fullmatch(line)
         at += 1
-        if request is not None:
+        if request_line is not None:
             fields, at = _fields(lines, at)
-            asked = _asked(request, fields)
+            request = _request(request_line, fields)
         elif status is not None:
             fields, at = _fields(lines, at)
-            answered = _answered(status, fields)
+            response = _response(status, fields)
             rest.clear()
         elif not _REMARK.fullmatch(line):
             rest.append(_GLUED.sub("", line))
-    return PastedHeads(asked=asked, answered=answered, rest=tuple(rest))
+    return PastedHeads(request=request, response=response, rest=tuple(rest))
 
 
 def _fields(lines: Sequence[str], at: int) -> tuple[PlainHeaders, int]:
@@ -242,14 +250,14 @@ def _fields(lines: Sequence[str], at: int) -> tuple[PlainHeaders, int]:
     return tuple(fields), at
 
 
-def _asked(line: re.Match[str], fields: PlainHeaders) -> ImportedRequest:
+def _request(line: re.Match[str], fields: PlainHeaders) -> ImportedRequest:
     hosts = [value.decode("latin-1") for name, value in fields if name.lower() == b"host"]
     # curl does not print the scheme; the APIs in question are served by https.
     url = f"https://{hosts[0]}{line[2]}" if hosts else line[2]
     return ImportedRequest(method=line[1], url=url, http=line[3], headers=fields)
 
 
-def _answered(line: re.Match[str], fields: PlainHeaders) -> ImportedResponse:
+def _response(line: re.Match[str], fields: PlainHeaders) -> ImportedResponse:
     reason = (line[3] or "").encode("utf-8", "surrogateescape")
     return ImportedResponse(status=int(line[2]), reason=reason, http=line[1], headers=fields)
 

@@ -41,15 +41,6 @@ def tape_lines(exchange: Exchange, *, header: Header, ident: str, masker: Masker
     )
     tap.request_body(0, request.body)
     tap.request_end(0)
-    _tap_response(tap, exchange)
-    for note in exchange.notes:
-        tap.note(0, note.text)
-    tap.flush()
-    TapeTap(put).stop(0, "imported", None)
-    return lines
-
-
-def _tap_response(tap: ExchangeTap, exchange: Exchange) -> None:
     response = exchange.response
     if response is not None:
         tap.response(
@@ -62,3 +53,8 @@ def _tap_response(tap: ExchangeTap, exchange: Exchange) -> None:
         )
     for read in exchange.reads:
         tap.read(0, read.data, read.boundaries)
+    for note in exchange.notes:
+        tap.note(0, note.text)
+    tap.flush()
+    TapeTap(put).stop(0, "imported", None)
+    return lines

@@ -1,0 +1,273 @@
+"""The parts of an exchange to import: files, request, response, body; and `build`.
+
+The user can describe the request and the response beside a body as JSON:
+
+    request.json   {"method": "POST", "url": "https://...", "headers": {...}, "body": {...}}
+    response.json  {"status": 200, "headers": {...}}
+
+A request that has neither `url` nor `method` is taken for the body itself, which is what most
+people have at hand. Headers are an object or a list of pairs. Other keys are ignored.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from deltatape.diagnose.decode import format_of
+from deltatape.errors import UsageError
+from deltatape.model.exchange import (
+    Exchange,
+    Framing,
+    Headers,
+    Note,
+    Read,
+    Request,
+    ResponseHead,
+    Source,
+    header,
+)
+from deltatape.model.stream import Format
+
+PlainHeaders = tuple[tuple[bytes, bytes], ...]
+
+_CODED = {b"gzip": b"\x1f\x8b", b"zstd": b"\x28\xb5\x2f\xfd"}
+"""How bodies of a content-coding begin, where they begin with something certain."""
+_SSE_LINE = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
+UNKNOWN = "application/octet-stream"
+"""The media type of a body of no known format."""
+_MEDIA_TYPES: Mapping[Format, str] = {
+    Format.SSE: "text/event-stream",
+    Format.NDJSON: "application/x-ndjson",
+    Format.JSON_ARRAY: "application/json",
+    Format.EVENTSTREAM: "application/vnd.amazon.eventstream",
+    Format.JSON: "application/json",
+    Format.OTHER: UNKNOWN,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportSource:
+    """The files or bytes to import.
+
+    `files` are the contents by name: one entry for a file, several for a folder. `request` and
+    `response` describe the rest of the exchange, if the user named files for them.
+    """
+
+    name: str
+    """As the user gave it."""
+    files: Mapping[str, bytes]
+    request: bytes | None = None
+    response: bytes | None = None
+
+    @property
+    def only(self) -> bytes | None:
+        """Return the content, if there is exactly one file."""
+        return next(iter(self.files.values())) if len(self.files) == 1 else None
+
+
+class Importer(Protocol):
+    """Reads one kind of file or folder."""
+
+    @property
+    def name(self) -> str:
+        """Return the kind: a word for messages."""
+
+    def claims(self, source: ImportSource) -> bool:
+        """Return whether to use this importer; earlier importers declined it."""
+
+    def read(self, source: ImportSource) -> Exchange:
+        """Return the exchange; called only for what `claims` accepts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRequest:
+    """The known parts of a request."""
+
+    method: str = "POST"
+    url: str = ""
+    http: str = "1.1"
+    headers: PlainHeaders = ()
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedResponse:
+    """The known parts of a response without its body."""
+
+    status: int = 200
+    reason: bytes = b""
+    http: str = "1.1"
+    headers: PlainHeaders = ()
+
+
+def build(
+    name: str,
+    request: ImportedRequest,
+    response: ImportedResponse,
+    body: bytes,
+    notes: Iterable[str] = (),
+) -> Exchange:
+    """Build an exchange of these parts: no times, one read, no ending.
+
+    A response header that contradicts the body, because the body was decoded or edited before it
+    was saved, is left out; a missing media type is inferred from the body. Notes report both.
+    """
+    headers, dropped = _fitting(response.headers, body)
+    added = []
+    if header(response.headers, "content-type") is None:
+        media_type = sniff(body)
+        headers += ((b"content-type", media_type.encode()),)
+        added.append(f"media type {media_type} told by the body")
+    framing = _framing(headers)
+    ends = (len(body),) if framing is Framing.CHUNKED else None
+    upstream, target = _split(request.url)
+    return Exchange(
+        tape=name,
+        number=1,
+        id="",
+        source=Source.IMPORT,
+        recorded_at="",
+        request=Request(
+            method=request.method,
+            target=(target.encode("utf-8", "surrogateescape"),),
+            upstream=upstream,
+            http=request.http,
+            headers=request.headers,
+            body=request.body,
+            t_ns=0,
+            t_end_ns=0,
+            line=None,
+        ),
+        response=ResponseHead(
+            status=response.status,
+            reason=response.reason,
+            http=response.http,
+            framing=framing,
+            headers=headers,
+            t_ns=0,
+            line=None,
+        ),
+        reads=(Read(t_ns=0, data=body, boundaries=ends, line=None),) if body else (),
+        notes=tuple(Note(t_ns=0, text=text) for text in (*notes, *added, *dropped)),
+    )
+
+
+def sniff(body: bytes) -> str:
+    """Infer the media type of a response body from its bytes alone."""
+    form = format_of(body, "")
+    if form is Format.OTHER and _SSE_LINE.search(body):
+        form = Format.SSE  # behind something else
+    return _MEDIA_TYPES[form]
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Return base URL and target."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # brackets that hold no address
+        return "", url
+    target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
+    return (f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""), target
+
+
+def _fitting(headers: PlainHeaders, body: bytes) -> tuple[PlainHeaders, list[str]]:
+    kept, dropped = [], []
+    for name, value in headers:
+        coding = _CODED.get(value.strip().lower())
+        undone = name.lower() == b"content-encoding" and coding and not body.startswith(coding)
+        edited = name.lower() == b"content-length" and value.strip() != b"%d" % len(body)
+        if undone or edited:
+            shown = f"{name.decode('latin-1')}: {value.decode('latin-1')}"
+            dropped.append(f"left out {shown!a}: it contradicts the body of {len(body)} bytes")
+        else:
+            kept.append((name, value))
+    return tuple(kept), dropped
+
+
+def _framing(headers: Headers) -> Framing:
+    coding = header(headers, "transfer-encoding") or b""
+    if coding.strip().lower().endswith(b"chunked"):
+        return Framing.CHUNKED
+    return Framing.CLOSE if header(headers, "content-length") is None else Framing.LENGTH
+
+
+def read_request(name: str, data: bytes | None) -> ImportedRequest:
+    """Return the request in `data`, from the file or folder `name`.
+
+    Raises:
+        UsageError: it describes one, but with a part that none can have.
+    """
+    if data is None:
+        return ImportedRequest()
+    value = _json(data)
+    if not isinstance(value, dict) or not {"url", "method"} & value.keys():
+        return ImportedRequest(body=data)
+    return ImportedRequest(
+        method=_text(name, "method", value.get("method") or "POST"),
+        url=_text(name, "url", value.get("url") or ""),
+        headers=_headers(name, value.get("headers")),
+        body=_body(value.get("body")),
+    )
+
+
+def read_response(name: str, data: bytes | None) -> ImportedResponse:
+    """Return the response in `data`, from the file or folder `name`.
+
+    Raises:
+        UsageError: it is no JSON object, or has a part that no response can have.
+    """
+    if data is None:
+        return ImportedResponse()
+    value = _json(data)
+    if not isinstance(value, dict):
+        raise UsageError(
+            f'{name}: the response must be a JSON object, {{"status": 200, "headers": {{...}}}}'
+        )
+    status = value.get("status", 200)
+    if type(status) is not int or not 100 <= status <= 999:  # noqa: PLR2004 - RFC 9110, 15
+        raise UsageError(f'{name}: "status" is {ascii(status)[:60]}; use 100 to 999')
+    return ImportedResponse(status=status, headers=_headers(name, value.get("headers")))
+
+
+def _json(data: bytes) -> object:
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _body(value: object) -> bytes:
+    if value is None:
+        return b""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace")
+    return json.dumps(value).encode()
+
+
+def _text(name: str, key: str, value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise UsageError(f'{name}: "{key}" is {ascii(value)[:60]}; use printable text')
+    return value
+
+
+def _headers(name: str, value: object) -> PlainHeaders:
+    if value is None:
+        return ()
+    pairs = list(value.items()) if isinstance(value, dict) else value
+    if not isinstance(pairs, list):
+        raise UsageError(f'{name}: "headers" is {ascii(value)[:60]}; use an object')
+    return tuple(field for pair in pairs for field in _fields(name, pair))
+
+
+def _fields(name: str, pair: object) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the fields of one name: some tools list repeated values."""
+    match pair:
+        case (str() as key, str() | list() as value) | [str() as key, str() | list() as value]:
+            for text in value if isinstance(value, list) else [value]:
+                yield key.encode("utf-8", "replace"), _text(name, key, text).encode()
+        case _:
+            raise UsageError(f"{name}: header {ascii(pair)[:60]}; use a name and a text")
