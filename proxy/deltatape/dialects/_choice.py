@@ -22,10 +22,10 @@ from deltatape.model.reply import (
     Observation,
     TextCall,
     TextFragment,
+    Thought,
     ToolCall,
 )
 from deltatape.model.request_summary import RequestSummary
-from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
 from deltatape.text_calls import WrittenCall, find_calls
 from deltatape.wire.json_value import join_pairs

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.model.reply import Thought
 from deltatape.model.request_summary import Message, RepeatedCall, ToolSpec
-from deltatape.model.signed_reasoning import Thought
 from deltatape.wire.json_value import parse, read_object
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from deltatape.dialects._json import Frame, as_array, as_object, shown
 from deltatape.dialects._table import Path, TableDraft, at, first_text, listed, text_at
-from deltatape.model.reply import Channel, ToolResult
-from deltatape.model.signed_reasoning import Thought
+from deltatape.model.reply import Channel, Thought, ToolResult
 from deltatape.model.stream import Event
 
 

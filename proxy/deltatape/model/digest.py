@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
-from deltatape.model.reply import CallKind, CallStatus
+from deltatape.model.reply import CallKind, CallStatus, Thought
 from deltatape.model.request_summary import RepeatedCall
-from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Span
 from deltatape.model.tape_summary import TapeSummary
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event, Place
 
 
@@ -57,6 +56,20 @@ class Channel(enum.StrEnum):
     """What is shown."""
     REASONING = "reasoning"
     REFUSAL = "refusal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """Signed reasoning, which a later request has to send back.
+
+    A thinking block, a reasoning item, or the signature that replaces it next to a call.
+    """
+
+    signature: str
+    """What proves that it is unchanged, or holds it encrypted; "" if there is none."""
+    text: str = ""
+    """What can be read of it, as far as a request repeats it."""
+    id: str | None = None
 
 
 class Fragment(NamedTuple):

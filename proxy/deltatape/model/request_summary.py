@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deltatape.model.signed_reasoning import Thought
+from deltatape.model.reply import Thought
 
 _MAY_ANSWER = frozenset({"auto", "none", "validated"})
 

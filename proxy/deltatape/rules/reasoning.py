@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from deltatape.model.digest import Digest, HistoryMessage, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.signed_reasoning import Thought
+from deltatape.model.reply import Thought
 from deltatape.model.turn import DeliveredCallRef
 from deltatape.printable import count
 from deltatape.rules._call_references import against

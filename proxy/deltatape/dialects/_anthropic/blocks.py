@@ -20,8 +20,7 @@ from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._delta_fast_path import DeltaFastPath
 from deltatape.dialects._json import as_object, get_index, get_str
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
-from deltatape.model.reply import CallKind, Channel
-from deltatape.model.signed_reasoning import Thought
+from deltatape.model.reply import CallKind, Channel, Thought
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import canonical
 

@@ -24,6 +24,7 @@ from deltatape.dialects._request import (
 )
 from deltatape.dialects._request_bodies import read_history
 from deltatape.dialects._source_text import JsonSource
+from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,
     AnswerFormat,
@@ -31,7 +32,6 @@ from deltatape.model.request_summary import (
     RepeatedCall,
     RequestSummary,
 )
-from deltatape.model.signed_reasoning import Thought
 
 _CACHE = "cache_control"
 _SERVERS_OWN = "mcp_toolset"

@@ -10,9 +10,8 @@ from deltatape.dialects._choice import ChoiceDraft
 from deltatape.dialects._delta_fast_path import Say
 from deltatape.dialects._json import as_array, as_object, get_str
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
-from deltatape.model.reply import Channel
+from deltatape.model.reply import Channel, Thought
 from deltatape.model.request_summary import RequestSummary
-from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
 
 _PARTS = {"text": Channel.TEXT, "refusal": Channel.REFUSAL, "thinking": Channel.REASONING}

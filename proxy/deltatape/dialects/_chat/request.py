@@ -12,6 +12,7 @@ from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
 from deltatape.dialects._request_bodies import read_history
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue
+from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,
     AnswerFormat,
@@ -20,7 +21,6 @@ from deltatape.model.request_summary import (
     RequestSummary,
     ToolSpec,
 )
-from deltatape.model.signed_reasoning import Thought
 
 _PATH = ("messages",)
 

@@ -21,6 +21,7 @@ from deltatape.dialects._request import (
 )
 from deltatape.dialects._request_bodies import read_history
 from deltatape.dialects._source_text import JsonSource, MemberValue
+from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,
     Message,
@@ -28,7 +29,6 @@ from deltatape.model.request_summary import (
     RequestSummary,
     ToolSpec,
 )
-from deltatape.model.signed_reasoning import Thought
 
 _PATH = ("messages",)
 _SERVER = "server_tool_use"

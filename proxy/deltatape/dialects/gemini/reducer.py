@@ -14,9 +14,8 @@ from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects.gemini.calls import CandidateCalls
-from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.reply import CallKind, Channel, Reply, Thought
 from deltatape.model.request_summary import RequestSummary
-from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
 
 TERMINATOR = "finishReason"

@@ -15,6 +15,7 @@ from deltatape.dialects._json import as_array, as_object, get_array, get_object,
 from deltatape.dialects._request import said, source_of
 from deltatape.dialects._request_bodies import History, read_history
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue
+from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,
     AnswerFormat,
@@ -23,7 +24,6 @@ from deltatape.model.request_summary import (
     RequestSummary,
     ToolSpec,
 )
-from deltatape.model.signed_reasoning import Thought
 
 _MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none", "VALIDATED": "auto"}
 _PATH = ("contents",)

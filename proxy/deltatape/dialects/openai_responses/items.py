@@ -20,9 +20,8 @@ from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects.openai_responses.item import ItemDraft
 from deltatape.dialects.openai_responses.kinds import SourceRank, shape_of
-from deltatape.model.reply import CallKind
+from deltatape.model.reply import CallKind, Thought
 from deltatape.model.request_summary import RequestSummary
-from deltatape.model.signed_reasoning import Thought
 from deltatape.model.stream import Event
 
 REASONING = "reasoning"

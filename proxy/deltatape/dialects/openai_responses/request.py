@@ -18,7 +18,7 @@ from deltatape.dialects._request_bodies import read_history
 from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects.openai_responses.items import REASONING
 from deltatape.dialects.openai_responses.kinds import shape_of, tool_name
-from deltatape.model.reply import CallKind
+from deltatape.model.reply import CallKind, Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,
     AnswerFormat,
@@ -27,7 +27,6 @@ from deltatape.model.request_summary import (
     RequestSummary,
     ToolSpec,
 )
-from deltatape.model.signed_reasoning import Thought
 
 _MODEL = "assistant"
 _REFERENCE = "item_reference"
