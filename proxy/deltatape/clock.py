@@ -4,9 +4,13 @@ Shells take a `Clock`; the core takes times as integers. `t_ns` everywhere is na
 monotonic clock since the tape's `recorded_at`, so a wall clock that jumps moves nothing.
 """
 
+import calendar
 import datetime as dt
+import re
 import time
 from typing import Protocol
+
+_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{9})Z", re.ASCII)
 
 
 class Clock(Protocol):
@@ -31,6 +35,18 @@ def rfc3339(wall_ns: int) -> str:
     seconds, ns = divmod(wall_ns, 1_000_000_000)
     moment = dt.datetime.fromtimestamp(seconds, tz=dt.UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{ns:09d}Z"
+
+
+def parse_rfc3339(text: str) -> int:
+    """Return the `wall_ns` from which `rfc3339` made `text`; 0 for any other text."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        return 0
+    *moment, ns = map(int, match.groups())
+    try:
+        return calendar.timegm(tuple(moment)) * 1_000_000_000 + ns
+    except ValueError:  # a month 13: the header of a tape is untrusted
+        return 0
 
 
 def file_stamp(wall_ns: int) -> str:

@@ -51,8 +51,8 @@ def _umask() -> int:
 def test_a_draft_takes_no_name_that_is_taken(tmp_path: Path) -> None:
     done = draft(written(tmp_path), tmp_path, MASKER, content=False)
     with pytest.raises(FileExistsError):
-        as_named(done, tmp_path / "x.tape")
-    assert as_named(done, tmp_path / "z.tape") == tmp_path / "z.tape"
+        as_named(done.path, tmp_path / "x.tape")
+    assert as_named(done.path, tmp_path / "z.tape") == tmp_path / "z.tape"
     assert (tmp_path / "x.tape").read_bytes() == LEAKY
 
 

@@ -12,14 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltatape.clock import parse_rfc3339
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Source
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.rules.progress import watched_until
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import audit
-from deltatape.store.segment import wall_of
-from deltatape.store.splice import SplicedTape, SpliceSource, doubles, splice, survey, taken
+from deltatape.store.splice import (
+    SplicedTape,
+    SpliceSource,
+    find_duplicates,
+    lines_to_copy,
+    splice,
+    split_line,
+    survey,
+)
+from deltatape.tape.decode import decode_record
+from deltatape.tape.fields import MalformedError
 from helpers.joined import BEGUN_NS, Plan, at, plans
 from helpers.tapes import HEADER, StillClock, whole_tape, write_tape
 
@@ -59,11 +69,11 @@ def test_every_exchange_stays_what_it_is_at_the_same_hour(one: Plan, other: Plan
         paths = [each.write(folder) for each in (one, other)]
         tape, _ = joined(folder / "out.tape", *paths)
         before = {
-            each.id: at(each, wall_of(source.header.recorded_at))
+            each.id: at(each, parse_rfc3339(source.header.recorded_at))
             for source in map(open_tape, paths)
             for each in source
         }
-        after = [at(each, wall_of(tape.header.recorded_at)) for each in tape]
+        after = [at(each, parse_rfc3339(tape.header.recorded_at)) for each in tape]
         assert {each.id: each for each in after} == before
         assert sorted(each.number for each in tape) == list(range(1, len(before) + 1))
         logs = sum(len(open_tape(path).logs) for path in paths)
@@ -87,10 +97,11 @@ def test_an_exchange_that_is_cut_out_is_the_same_exchange(one: Plan, data: st.Da
             return
         wanted = set(data.draw(st.lists(st.sampled_from(numbers), min_size=1)))
         tape, _ = joined(folder / "out.tape", Path(source.path), a=wanted)
-        begun_ns = wall_of(source.header.recorded_at)
+        begun_ns = parse_rfc3339(source.header.recorded_at)
         expected = [at(each, begun_ns) for each in source if each.number in wanted]
         assert sorted(expected, key=lambda each: each.id) == sorted(
-            (at(each, wall_of(tape.header.recorded_at)) for each in tape), key=lambda each: each.id
+            (at(each, parse_rfc3339(tape.header.recorded_at)) for each in tape),
+            key=lambda each: each.id,
         )
         assert (tape.logs, tape.clients) == ((), ())
 
@@ -209,14 +220,18 @@ def test_what_is_there_twice_is_taken_once_if_it_is_equal(tmp_path: Path) -> Non
     second = tmp_path / "copy.tape"
     shutil.copy(first, second)
     tape, done = joined(tmp_path / "out.tape", first, second)
-    assert [(one.number, other.number) for one, other in done.once] == [(0, 0), (1, 1), (2, 2)]
+    assert [(one.number, other.number) for one, other in done.duplicates] == [
+        (0, 0),
+        (1, 1),
+        (2, 2),
+    ]
     assert (len(tape), len(tape.logs)) == (2, 1)
     assert payloads(tape, "note") == []
     spliced = tmp_path / "out.tape"
     later = plan("b", begun_ns=BEGUN_NS - 500).write(tmp_path)
     moved, _ = joined(tmp_path / "moved.tape", spliced, later)
     final, done = joined(tmp_path / "final.tape", tmp_path / "moved.tape", first, a={1})
-    assert (len(final), len(done.once), len(moved)) == (4, 1, 4)
+    assert (len(final), len(done.duplicates), len(moved)) == (4, 1, 4)
 
 
 def test_the_same_id_with_other_bytes_is_refused(tmp_path: Path) -> None:
@@ -370,7 +385,7 @@ def test_exchanges_without_an_id_are_never_the_same(tmp_path: Path) -> None:
     header, *lines = whole_tape().splitlines(keepends=True)
     content = header + b"".join(line for line in lines if b'"request",' not in line)
     surveys = [survey(of(tmp_path, content, 1, 2, name=name)) for name in ("a.tape", "b.tape")]
-    assert list(doubles(surveys)) == []
+    assert list(find_duplicates(surveys)) == []
 
 
 def test_a_torn_line_is_left_out_and_a_whole_one_without_its_feed_counts(tmp_path: Path) -> None:
@@ -378,7 +393,9 @@ def test_a_torn_line_is_left_out_and_a_whole_one_without_its_feed_counts(tmp_pat
     assert survey(torn).last_ns == 160
     whole = of(tmp_path, whole_tape()[:-1], name="y.tape")
     assert survey(whole).watch.stop == "child-exit"
-    assert len(list(taken(torn, frozenset()))) == len(list(taken(whole, frozenset())))
+    assert len(list(lines_to_copy(torn, frozenset()))) == len(
+        list(lines_to_copy(whole, frozenset()))
+    )
 
 
 def test_a_tape_that_is_changed_between_the_passes_is_damaged(tmp_path: Path) -> None:
@@ -387,4 +404,36 @@ def test_a_tape_that_is_changed_between_the_passes_is_damaged(tmp_path: Path) ->
     os.truncate(given.tape.path, 0)
     write_tape(tmp_path, whole_tape().replace(b'[0,0,"client"', b'[x,0,"client"'))
     with pytest.raises(TapeFormatError, match=r"x\.tape:2"):
-        list(taken(given, frozenset()))
+        list(lines_to_copy(given, frozenset()))
+
+
+CLIENT = b'[5,0,"client",{"connection":1,"state":"opened","more":"\\u2028"}]\n'
+
+
+def test_every_line_put_together_again_is_the_same_line() -> None:
+    for line in whole_tape().splitlines(keepends=True)[1:]:
+        parts = split_line(line)
+        assert parts.line(parts.t_ns, parts.exchange) == line
+        assert parts.code == decode_record(line).payload.code
+
+
+def test_only_time_and_number_change_whatever_the_spelling() -> None:
+    line = b' [ 7 ,\t3 , "future" , {"x": [1.50, "\\/"]} ]\n'
+    assert split_line(line).line(9, 1) == b'[9,1,"future" , {"x": [1.50, "\\/"]} ]\n'
+    assert split_line(b'[-0,0,"idle",{}]').line(2, 0) == b'[2,0,"idle",{}]\n'
+
+
+def test_a_code_that_is_spelt_otherwise_is_not_known() -> None:
+    assert split_line(b'[0,0,"st\\u006fp",{"reason":"x"}]').code == ""
+
+
+def test_a_payload_may_say_something_else_and_all_else_stays() -> None:
+    parts = split_line(CLIENT)
+    assert parts.payload["connection"] == 1
+    moved = parts.with_payload({**parts.payload, "connection": 7}).line(6, 0)
+    assert moved == b'[6,0,"client",{"connection":7,"state":"opened","more":"\\u2028"}]\n'
+
+
+def test_what_is_no_record_is_refused() -> None:
+    with pytest.raises(MalformedError, match="no record"):
+        split_line(b"{}\n")

@@ -94,7 +94,7 @@ def _redacted(
         elif output is None:
             path = as_new(done, target.parent, f"{origin.name.removesuffix(SUFFIX)}-redacted")
         else:
-            path = as_named(done, target)
+            path = as_named(done.path, target)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from error
     finally:

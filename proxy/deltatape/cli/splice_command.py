@@ -83,7 +83,7 @@ def sources_of(places: Sequence[Location]) -> list[SpliceSource]:
 
 
 def _tell(done: SplicedTape) -> None:
-    for first, other in done.once:
+    for first, other in done.duplicates:
         if other.number:
             say(
                 f"note: {other.tape}#{other.number} is {first.tape}#{first.number}, byte for byte:"

@@ -21,18 +21,21 @@ from deltatape.redact.strings import clean
 from deltatape.tape.decode import decode_header, decode_record
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     EndRecord,
+    Informational,
     MaskedSpans,
     ParsedAs,
     RequestBodyPiece,
     RequestEnd,
+    RequestHeadRecord,
+    ResponseStart,
     SentUpstream,
     Stop,
+    Trailers,
 )
 from deltatape.tape.record import Header, Payload, Record, Unknown
 

@@ -29,7 +29,6 @@ from deltatape.tape.assemble import Numbered
 from deltatape.tape.decode import CODES
 from deltatape.tape.encode import json_bytes, json_text
 from deltatape.tape.fields import bytes_from_json
-from deltatape.tape.heads import RequestHeadRecord, ResponseStart
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
     BodyRead,
@@ -39,6 +38,8 @@ from deltatape.tape.payload import (
     MaskedSpans,
     ParsedAs,
     RequestBodyPiece,
+    RequestHeadRecord,
+    ResponseStart,
 )
 from deltatape.tape.record import Record
 from deltatape.wire.content_coding import ContentDecoder, parse_codings

@@ -113,14 +113,14 @@ def as_new(done: RedactedCopy, folder: Path, stem: str) -> Path:
     return done.path.replace(path)
 
 
-def as_named(done: RedactedCopy, path: Path) -> Path:
-    """Rename a draft to `path`, in the same folder.
+def as_named(draft: Path, path: Path) -> Path:
+    """Rename `draft` to `path`, in the same folder.
 
     Raises:
         OSError: there is such a file already, or it cannot be.
     """
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
-    return done.path.replace(path)
+    return draft.replace(path)
 
 
 def in_place_of(done: RedactedCopy, path: Path) -> None:

@@ -13,6 +13,7 @@ pinned. Several recorders may share a folder: they keep one budget together.
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import threading
@@ -21,19 +22,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deltatape.clock import Clock
-from deltatape.errors import UsageError
-from deltatape.store.segment import (
-    MARK,
-    TapeSegment,
-    claim,
-    held,
-    is_finished,
-    is_segment,
-    list_segments,
-    unmark,
-    wall_of,
-)
+from deltatape.clock import Clock, parse_rfc3339
+from deltatape.errors import DeltatapeError, UsageError
+from deltatape.store.names import RING, open_new
+from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 
 _NS = 1_000_000_000
@@ -89,6 +81,129 @@ def _size_unit(unit: str) -> int:
     return next((size for name, size in _SIZES.items() if name.lower() == unit.lower()), 0)
 
 
+# The tapes of a ring, identified by their names.
+#
+# Any number of recorders may work in a folder, so nothing is deleted or renamed unless its lock was
+# got, and unless it still is what has that name then. A tape gets its header after its lock: an
+# empty file belongs to a recorder that is about to lock it, and is left alone.
+
+_SEGMENT = re.compile(r"(.+)\.ring((?:-[0-9]+)?)\.tape", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapeSegment:
+    """A tape that the ring may delete."""
+
+    path: Path
+    size: int
+    modified_ns: int
+    """When it was last written to, since 1970-01-01T00:00:00Z."""
+
+    @property
+    def begun_ns(self) -> int:
+        """When it was started, by its header, or last written if the header is damaged."""
+        try:
+            return parse_rfc3339(open_tape(self.path).header.recorded_at)
+        except DeltatapeError:
+            return self.modified_ns
+
+
+def is_segment(path: Path) -> bool:
+    """Check by name whether a ring may delete this tape."""
+    return _SEGMENT.fullmatch(path.name) is not None
+
+
+def list_segments(folder: Path) -> tuple[TapeSegment, ...]:
+    """Return the segments in a folder.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            # Links may lead anywhere, and opening a named pipe would wait.
+            if _SEGMENT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
+                    status = entry.stat(follow_symlinks=False)
+                    found.append(
+                        TapeSegment(
+                            path=Path(entry.path),
+                            size=status.st_size,
+                            modified_ns=status.st_mtime_ns,
+                        )
+                    )
+    return tuple(found)
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[bool]:
+    """Yield whether no recorder is writing it, and lock it against other rings."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        yield False
+        return
+    try:
+        yield os.fstat(fd).st_size > 0 and _lock(fd, path)
+    finally:
+        os.close(fd)
+
+
+def is_finished(path: Path) -> bool:
+    """Check whether no recorder is writing it."""
+    with held(path) as free:
+        return free
+
+
+def _lock(fd: int, path: Path) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return _stopped(path)
+    try:
+        # Another ring may have deleted it, and another recorder have taken the name.
+        return os.path.samestat(os.fstat(fd), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _stopped(path: Path) -> bool:
+    try:
+        return open_tape(path).stopped
+    except DeltatapeError:
+        return False
+
+
+def claim(path: Path) -> Path:
+    """Reserve the name of a pinned segment, as an empty file.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    match = _SEGMENT.fullmatch(path.name)
+    assert match is not None
+    fd, pinned = open_new(path.parent, f"{match[1]}{match[2]}")
+    os.close(fd)
+    return pinned
+
+
+def unmark(path: Path) -> Path:
+    """Rename a segment so that the ring no longer owns it; return the new name.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    pinned = claim(path)
+    try:
+        return path.rename(pinned)
+    except OSError:
+        pinned.unlink()
+        raise
+
+
 class SegmentRing:
     """The segments of a folder. May be used from any thread.
 
@@ -106,7 +221,7 @@ class SegmentRing:
         self._keep = keep
         self._clock = clock
         self._alarm = alarm
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._lock = threading.Lock()
         self._windows: deque[tuple[int, int]] = deque(maxlen=_WINDOWS)
         age = keep.age_ns if keep.age_ns is not None else _SHARE * _AROUND_NS
@@ -116,7 +231,7 @@ class SegmentRing:
         """Return the name of the next segment; it is pinned at once near a finding."""
         now = self._clock.wall_ns()
         pinned = any(first <= now <= last for first, last in tuple(self._windows))
-        return name if pinned else f"{name}{MARK}"
+        return name if pinned else f"{name}{RING}"
 
     def segment_due(self, size: int, age_ns: int) -> bool:
         """Check whether a segment should be followed by a new one."""
@@ -141,7 +256,7 @@ class SegmentRing:
             pinned = [
                 path
                 for writer in running
-                if wall_of(writer.header.recorded_at) <= window[1]
+                if parse_rfc3339(writer.header.recorded_at) <= window[1]
                 and (path := self._pin_running(writer)) is not None
             ]
             return (*pinned, *self._pin_around())
@@ -156,7 +271,7 @@ class SegmentRing:
     def _pin_around(self) -> Iterator[Path]:
         """Pin the finished segments written in one of the windows."""
         for segment in self._segments():
-            if any(_meets(segment, window) for window in self._windows):
+            if any(_overlaps(segment, window) for window in self._windows):
                 path = self._pin(segment.path)
                 if path is not None:
                     yield path
@@ -172,7 +287,7 @@ class SegmentRing:
             return self._pin(path)
 
     def _pin(self, path: Path) -> Path | None:
-        with held(path) as free, self._telling(f"{path}: cannot be pinned"):
+        with held(path) as free, self._reported_once(f"{path}: cannot be pinned"):
             if free:
                 return unmark(path)
         return None
@@ -180,7 +295,7 @@ class SegmentRing:
     def _pin_running(self, writer: TapeWriter) -> Path | None:
         if writer.path is None or not is_segment(writer.path):
             return None
-        with self._telling(f"{writer.path}: cannot be pinned"):
+        with self._reported_once(f"{writer.path}: cannot be pinned"):
             pinned = claim(writer.path)
             if writer.rename(pinned):
                 return pinned
@@ -214,7 +329,7 @@ class SegmentRing:
         if self._keep.bytes is not None:
             # The one that is being written counts as it will be when it is full.
             left = self._keep.bytes - _segment_bytes(self._keep.bytes)
-        for segment in sorted(finished, key=lambda each: each.modified_ns, reverse=True):
+        for segment in sorted(finished, key=lambda segment: segment.modified_ns, reverse=True):
             if left is not None:
                 left -= segment.size
             if (left is not None and left < 0) or (
@@ -224,19 +339,19 @@ class SegmentRing:
 
     def _delete(self, path: Path) -> bool:
         what = f"{path}: cannot be deleted, so more is kept than asked for"
-        with held(path) as free, self._telling(what):
+        with held(path) as free, self._reported_once(what):
             if free:
                 path.unlink()
                 return True
         return False
 
     def _segments(self) -> tuple[TapeSegment, ...]:
-        with self._telling(f"{self._folder}: cannot be listed"):
+        with self._reported_once(f"{self._folder}: cannot be listed"):
             return list_segments(self._folder)
         return ()
 
     @contextlib.contextmanager
-    def _telling(self, what: str) -> Iterator[None]:
+    def _reported_once(self, what: str) -> Iterator[None]:
         """Report errors of the system once per kind; a missing file is not an error."""
         try:
             yield
@@ -244,8 +359,8 @@ class SegmentRing:
             pass
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
-            if reason not in self._told:
-                self._told.add(reason)
+            if reason not in self._reported:
+                self._reported.add(reason)
                 self._alarm(f"{what}: {reason}")
 
 
@@ -253,6 +368,6 @@ def _segment_bytes(budget: int) -> int:
     return min(budget, max(budget // _SHARE, _LEAST_BYTES))
 
 
-def _meets(segment: TapeSegment, window: tuple[int, int]) -> bool:
+def _overlaps(segment: TapeSegment, window: tuple[int, int]) -> bool:
     first, last = window
     return segment.modified_ns >= first and segment.begun_ns <= last

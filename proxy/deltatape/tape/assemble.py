@@ -26,20 +26,23 @@ from deltatape.model.exchange import (
     Tap,
 )
 from deltatape.model.tape_summary import TapeSummary
-from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     DeliveredSoFar,
     EndRecord,
     Idle,
+    Informational,
     MaskedSpans,
     ParsedAs,
     RemarkRecord,
     RequestBodyPiece,
     RequestEnd,
+    RequestHeadRecord,
+    ResponseStart,
     SentUpstream,
     Stop,
+    Trailers,
 )
 from deltatape.tape.record import Header, Payload, ReadRecord, Record, Unknown
 

@@ -6,8 +6,7 @@ Format: recordings/README.md.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from deltatape.tape.fields import MalformedError, seen
-from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
+from deltatape.tape.fields import MAX_INT, MalformedError, seen
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
@@ -15,18 +14,21 @@ from deltatape.tape.payload import (
     DeliveredSoFar,
     EndRecord,
     Idle,
+    Informational,
     LogLine,
     MaskedSpans,
     ParsedAs,
     RemarkRecord,
     RequestBodyPiece,
     RequestEnd,
+    RequestHeadRecord,
+    ResponseStart,
     SentUpstream,
     Stop,
+    Trailers,
 )
 from deltatape.tape.record import Header, Payload, ReadRecord, Record, Unknown
 
-_MAX_INT = 2**63 - 1
 _PARTS = 4
 _EXPECTED = "a line holds one JSON value"
 
@@ -96,7 +98,7 @@ def decode_lines(
                 text[end:] == "\n"
                 and type(t_ns) is type(exchange) is int
                 and type(code) is str
-                and _MAX_INT >= t_ns >= 0 <= exchange <= _MAX_INT
+                and MAX_INT >= t_ns >= 0 <= exchange <= MAX_INT
             ):
                 if code == _READ and type(payload) is str:
                     record = (t_ns, exchange, payload.encode(encoding))
@@ -121,9 +123,9 @@ def decode_record(line: bytes) -> Record:
     if not isinstance(value, list) or len(value) != _PARTS:
         raise MalformedError(f"{seen(value)} where [t, exchange, code, payload] is expected")
     t_ns, exchange, code, payload = value
-    if type(t_ns) is not int or not 0 <= t_ns <= _MAX_INT:
+    if type(t_ns) is not int or not 0 <= t_ns <= MAX_INT:
         raise MalformedError(f"time {seen(t_ns)}: nanoseconds from 0 to 2^63-1 are expected")
-    if type(exchange) is not int or not 0 <= exchange <= _MAX_INT:
+    if type(exchange) is not int or not 0 <= exchange <= MAX_INT:
         raise MalformedError(f"exchange {seen(exchange)}: an integer from 0 to 2^63-1 is expected")
     if not isinstance(code, str):
         raise MalformedError(f"code {seen(code)}: a string is expected")

@@ -17,7 +17,8 @@ from typing import NamedTuple, TypeVar
 from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential, MaskedSpan
 
 _HASH = re.compile("[0-9a-f]{8}")
-_MAX_INT = 2**63 - 1
+MAX_INT = 2**63 - 1
+"""The largest number on a tape, also the last time that a record can have."""
 _SHOWN = 60
 _PAIR = 2
 
@@ -71,7 +72,7 @@ def value_from_json(value: object) -> HeaderValue:
     """Read a header value, masked or not."""
     match value:
         case {"masked": {"length": int(length), "hash": str(digest)}}:
-            if not 0 <= length <= _MAX_INT or not _HASH.fullmatch(digest):
+            if not 0 <= length <= MAX_INT or not _HASH.fullmatch(digest):
                 raise MalformedError(f"{seen(value)}: length >= 0 and 8 hex digits are expected")
             return MaskedCredential(length=int(length), hash=digest)
         case _:
@@ -108,7 +109,7 @@ def spans_from_json(value: object) -> tuple[MaskedSpan, ...]:
     for span in value:
         match span:
             case [int(start), int(end), str(digest)] if _HASH.fullmatch(digest):
-                if not at <= start < end <= _MAX_INT:
+                if not at <= start < end <= MAX_INT:
                     raise MalformedError(f"{seen(span)}: ascending [start, end) are expected")
                 found.append((int(start), int(end), digest))
                 at = end
@@ -152,7 +153,7 @@ class Fields(NamedTuple):
     def number(self, name: str) -> int:
         """Return an integer >= 0."""
         value = self.of.get(name)
-        if type(value) is not int or not 0 <= value <= _MAX_INT:
+        if type(value) is not int or not 0 <= value <= MAX_INT:
             raise MalformedError(
                 f'"{name}" is {seen(value)}: an integer from 0 to 2^63-1 is expected'
             )
@@ -161,7 +162,7 @@ class Fields(NamedTuple):
     def maybe_number(self, name: str) -> int | None:
         """Return an integer, or None when absent or null."""
         value = self.of.get(name)
-        if value is not None and (type(value) is not int or abs(value) > _MAX_INT):
+        if value is not None and (type(value) is not int or abs(value) > MAX_INT):
             raise MalformedError(f'"{name}" is {seen(value)}: an integer or null is expected')
         return value
 

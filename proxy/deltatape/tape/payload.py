@@ -1,4 +1,6 @@
-"""The payloads that are not HTTP heads: one class per code, with its JSON form both ways.
+"""The payloads of records: one class per code, with its JSON form both ways.
+
+`from_json` is the inverse of `to_json`, and raises `MalformedError` for other values.
 
 The code `frame`, which the format reserves, is kept as `record.Unknown`.
 
@@ -10,10 +12,146 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from deltatape.model.exchange import EndReason, MaskedSpan
-from deltatape.model.tape_summary import LogStream
+from deltatape.model.exchange import EndReason, Framing, Headers, HeaderValue, MaskedSpan, Tap
+from deltatape.model.tape_summary import LogStream, TapeSummary
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields, MalformedError, seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHeadRecord:
+    """The head of a request, as sent upstream: one line of a tape, before its body is known."""
+
+    code: ClassVar[str] = "request"
+    id: str
+    method: str
+    target: tuple[HeaderValue, ...]
+    upstream: str
+    http: str
+    headers: Headers
+    tap: Tap = Tap.PROVIDER
+    watched: TapeSummary | None = None
+    """How long the tape was recorded that the exchange was copied from; None: it was not copied."""
+
+    def to_json(self) -> object:
+        return {
+            "id": self.id,
+            "method": self.method,
+            "target": fields.target_to_json(self.target),
+            "upstream": self.upstream,
+            "http": self.http,
+            "headers": fields.headers_to_json(self.headers),
+            **({} if self.tap is Tap.PROVIDER else {"tap": self.tap.value}),
+            **({} if self.watched is None else {"watched": watch_to_json(self.watched)}),
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        read = Fields.read(value)
+        return cls(
+            id=read.text("id"),
+            method=read.text("method"),
+            target=fields.target_from_json(read.of.get("target")),
+            upstream=read.text("upstream"),
+            http=read.text("http"),
+            headers=fields.headers_from_json(read.of.get("headers")),
+            tap=read.choice("tap", Tap) if "tap" in read.of else Tap.PROVIDER,
+            watched=_watch_from_json(read.of["watched"]) if "watched" in read.of else None,
+        )
+
+
+def watch_to_json(watch: TapeSummary) -> object:
+    """Return the JSON form of how long a tape was recorded, and why that ended."""
+    return {
+        "until_ns": watch.until_ns,
+        **({} if watch.stop is None else {"reason": watch.stop}),
+        **({} if watch.exit_code is None else {"code": watch.exit_code}),
+    }
+
+
+def _watch_from_json(value: object) -> TapeSummary:
+    read = Fields.read(value)
+    return TapeSummary(
+        until_ns=read.number("until_ns"),
+        stop=read.text("reason") if "reason" in read.of else None,
+        exit_code=read.maybe_number("code"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Informational:
+    """The head of an informational (1xx) response."""
+
+    code: ClassVar[str] = "informational"
+    status: int
+    reason: bytes
+    http: str
+    headers: Headers
+
+    def to_json(self) -> object:
+        return {
+            "status": self.status,
+            "reason": fields.bytes_to_json(self.reason),
+            "http": self.http,
+            "headers": fields.headers_to_json(self.headers),
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        read = Fields.read(value)
+        return cls(
+            status=read.number("status"),
+            reason=fields.bytes_from_json(read.of.get("reason")),
+            http=read.text("http"),
+            headers=fields.headers_from_json(read.of.get("headers")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseStart:
+    """The head of the response."""
+
+    code: ClassVar[str] = "response"
+    status: int
+    reason: bytes
+    http: str
+    framing: Framing
+    headers: Headers
+
+    def to_json(self) -> object:
+        return {
+            "status": self.status,
+            "reason": fields.bytes_to_json(self.reason),
+            "http": self.http,
+            "framing": self.framing.value,
+            "headers": fields.headers_to_json(self.headers),
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        read = Fields.read(value)
+        return cls(
+            status=read.number("status"),
+            reason=fields.bytes_from_json(read.of.get("reason")),
+            http=read.text("http"),
+            framing=read.choice("framing", Framing),
+            headers=fields.headers_from_json(read.of.get("headers")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trailers:
+    """The fields after the last chunk."""
+
+    code: ClassVar[str] = "trailers"
+    headers: Headers
+
+    def to_json(self) -> object:
+        return {"headers": fields.headers_to_json(self.headers)}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        return cls(headers=fields.headers_from_json(Fields.read(value).of.get("headers")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +165,6 @@ class _Bytes:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         return cls(data=fields.bytes_from_json(value))
 
 
@@ -54,7 +191,6 @@ class _Empty:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         Fields.read(value)
         return cls()
 
@@ -87,7 +223,6 @@ class SentUpstream:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         read = Fields.read(value)
         return cls(
             connect_ns=read.number("connect_ns"),
@@ -108,7 +243,6 @@ class Boundaries:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         if not isinstance(value, list) or not all(type(end) is int and end >= 0 for end in value):
             raise MalformedError(f"{seen(value)} where a list of offsets >= 0 is expected")
         if value != sorted(value):
@@ -128,7 +262,6 @@ class MaskedSpans:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         return cls(spans=fields.spans_from_json(Fields.read(value).of.get("spans")))
 
 
@@ -145,7 +278,6 @@ class LogLine:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         read = Fields.read(value)
         return cls(
             stream=read.choice("stream", LogStream),
@@ -165,7 +297,6 @@ class DeliveredSoFar:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         return cls(bytes=Fields.read(value).number("bytes"))
 
 
@@ -189,7 +320,6 @@ class ClientRecord:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         read = Fields.read(value)
         return cls(connection=read.number("connection"), state=read.choice("state", ClientState))
 
@@ -206,7 +336,6 @@ class RemarkRecord:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         return cls(text=Fields.read(value).text("text"))
 
 
@@ -232,7 +361,6 @@ class EndRecord:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         read = Fields.read(value)
         return cls(
             reason=read.choice("reason", EndReason),
@@ -272,7 +400,6 @@ class ParsedAs:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         read = Fields.read(value)
         return cls(
             tool=read.text("tool"),
@@ -301,6 +428,5 @@ class Stop:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`."""
         read = Fields.read(value)
         return cls(reason=read.text("reason"), exit_code=read.maybe_number("code"))

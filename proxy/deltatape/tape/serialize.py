@@ -18,19 +18,22 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Exchange, MaskedSpan, Read, ResponseHead
 from deltatape.tape.encode import data_record, header_line, payload_record
-from deltatape.tape.heads import Informational, RequestHeadRecord, ResponseStart, Trailers
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     DeliveredSoFar,
     EndRecord,
     Idle,
+    Informational,
     MaskedSpans,
     RemarkRecord,
     RequestBodyPiece,
     RequestEnd,
+    RequestHeadRecord,
+    ResponseStart,
     SentUpstream,
     Stop,
+    Trailers,
 )
 from deltatape.tape.record import Header, Payload
 from deltatape.tape.tap import PIECE

@@ -115,7 +115,7 @@ def _write_clean(path: Path, lines: Iterable[bytes], masker: Masker) -> None:
                 raise UsageError(
                     f"{path}: not written; after redaction it still has a secret: {left[0].message}"
                 )
-            as_named(done, path)
+            as_named(done.path, path)
         finally:
             done.discard()
     finally:
