@@ -1,6 +1,7 @@
 """Two exchanges compared as wholes, and the hops of several."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from deltatape.compare import (
     compare_exchanges,
     first_damage,
 )
-from deltatape.compare.volatile import DEEPEST
+from deltatape.compare.comparable_events import DEEPEST
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.mutate import MUTATORS, SeededChoices
 from helpers.chat import FINISH, URL
@@ -208,3 +209,24 @@ def test_the_same_bytes_are_no_difference_whatever_they_are() -> None:
     assert framed(chat(*words("a"), "no json"), chat(*words("a"), "no json")) == []
     spaced = analysed(b"data:  [DONE]\n\n"), analysed(b"data:  [DONE]\r\n\r\n")
     assert framed(*spaced) == [("line-ends", 1, "LF", "CR LF")]
+
+
+WHOLE = chat(*call("{}"), FINISH)
+
+
+def test_any_difference_makes_two_exchanges_unequal() -> None:
+    same = compare_exchanges(WHOLE, WHOLE)
+    less = compare_exchanges(WHOLE, chat(*call("{}")))
+    lost = compare_exchanges(WHOLE, chat(FINISH))
+    framed = compare_exchanges(analysed(b"data: {}\n\n"), analysed(b"data:{}\n\n"))
+    assert same.equal
+    assert not less.equal
+    assert not framed.equal
+    for part in (
+        replace(same, changes=less.changes),
+        replace(same, reply=less.reply),
+        replace(same, calls=lost.calls),
+        replace(same, framing=framed.framing),
+    ):
+        assert not part.equal
+    assert replace(same, volatile=(("id", 1),)).equal

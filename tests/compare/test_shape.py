@@ -5,8 +5,8 @@ import json
 import pytest
 
 from deltatape.compare import recheck
+from deltatape.compare.comparable_events import DEEPEST
 from deltatape.compare.recheck import Shape, ShapeChange, shape_changes, shape_of
-from deltatape.compare.volatile import DEEPEST
 from helpers.chat import FINISH, choice
 from helpers.compared import analysed, call, chat, said, words
 

@@ -1,8 +1,7 @@
 """Exchanges to be compared, in a few words."""
 
 from deltatape.compare import ChangeKind, Comparison, EventChange, compare_exchanges
-from deltatape.compare.comparable_events import ComparableEvent, units_of
-from deltatape.compare.volatile import VOLATILE, FieldFilter
+from deltatape.compare.comparable_events import VOLATILE, ComparableEvent, FieldFilter, units_of
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange
 from helpers.chat import URL, calls, choice, entry, sse

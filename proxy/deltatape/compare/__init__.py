@@ -4,6 +4,7 @@
 the way from a provider to an application, the first that damaged a call.
 """
 
+from deltatape.compare.comparable_events import VOLATILE
 from deltatape.compare.compare import compare_exchanges, first_damage
 from deltatape.compare.values import (
     CallChange,
@@ -13,7 +14,6 @@ from deltatape.compare.values import (
     EventChange,
     SpacingDifference,
 )
-from deltatape.compare.volatile import VOLATILE
 
 __all__ = [
     "VOLATILE",

@@ -3,8 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from deltatape.compare.comparable_events import ComparableEvent, units_of
+from deltatape.compare.comparable_events import VOLATILE, ComparableEvent, FieldFilter, units_of
 from deltatape.compare.content import (
     Cause,
     arguments_part,
@@ -22,7 +23,6 @@ from deltatape.compare.values import (
     FramingDifference,
     SpacingDifference,
 )
-from deltatape.compare.volatile import VOLATILE, FieldFilter
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.reply import ToolCall
 from deltatape.model.stream import Event, Format, Stream
@@ -36,7 +36,7 @@ def compare_exchanges(
     """Return what changed in the response of `left` on the way to `right`.
 
     Args:
-        left: the side nearer to the provider, or the one that is thought right.
+        left: the side nearer to the provider, or the reference.
         right: the other.
         ignore: fields of events that are not compared, as paths; see `VOLATILE`.
     """
@@ -136,13 +136,12 @@ def _by_calls(changes: Sequence[EventChange]) -> Cause:
     return cause
 
 
-# What differs in how events are framed although they say the same.
+# Differences of framing between events with the same content.
 #
-# Told once for each sort of difference, with the first events that show it: a gateway that writes
-# anew what it passes on does so with every event.
+# Each kind is reported once, with the first events that show it: a gateway that serialises events
+# anew does so with every one.
 
 _SHOWN = 60
-_UNNAMED = "message"
 
 
 def framing_of(
@@ -167,30 +166,22 @@ def framing_of(
             for i, j in zip(change.left, change.right, strict=True):
                 for each in _of_pair(left.stream, right.stream, ours[i], theirs[j]):
                     before = seen.get(each.what)
-                    seen[each.what] = each if before is None else _again(before)
+                    seen[each.what] = (
+                        each if before is None else replace(before, count=before.count + 1)
+                    )
     return (*found, *seen.values())
-
-
-def _again(before: FramingDifference) -> FramingDifference:
-    return FramingDifference(
-        what=before.what,
-        count=before.count + 1,
-        left=before.left,
-        right=before.right,
-        event=before.event,
-    )
 
 
 def _of_bodies(left: Stream, right: Stream) -> Iterator[FramingDifference]:
     sides = (left, right)
     if left.format is not right.format:
-        yield _whole(SpacingDifference.FORMAT, left.format.value, right.format.value)
+        yield _of_body(SpacingDifference.FORMAT, left.format.value, right.format.value)
     texts = [[comment.text for comment in side.comments] for side in sides]
     if texts[0] != texts[1]:
-        yield _whole(SpacingDifference.COMMENTS, *(_comments(each) for each in texts))
+        yield _of_body(SpacingDifference.COMMENTS, *(_comments(each) for each in texts))
     pending = [side.pending.data if side.pending else "" for side in sides]
     if pending[0] != pending[1]:
-        yield _whole(
+        yield _of_body(
             SpacingDifference.PENDING, *(excerpt(each, _SHOWN) or "nothing" for each in pending)
         )
 
@@ -200,7 +191,7 @@ def _comments(texts: Sequence[str]) -> str:
     return f"{count(len(texts), 'comment')}{first}"
 
 
-def _whole(what: SpacingDifference, left: str, right: str) -> FramingDifference:
+def _of_body(what: SpacingDifference, left: str, right: str) -> FramingDifference:
     return FramingDifference(what=what, count=1, left=left, right=right, event=None)
 
 
@@ -214,8 +205,8 @@ def _of_pair(
     numbers = (one.event.number, other.event.number)
     found = [*_of_lines(one.event, other.event)]
     if one.event.data != other.event.data and not _differ_in_ignored(one, other):
-        spelt = _spelt(one.event.data, other.event.data)
-        found.append((SpacingDifference.JSON, spelt[0], spelt[1]))
+        spellings = _spellings(one.event.data, other.event.data)
+        found.append((SpacingDifference.JSON, spellings[0], spellings[1]))
     if left.format is Format.SSE and right.format is Format.SSE:
         ends = ["CR LF" if b"\r" in each else "LF" for each in raw]
         if ends[0] != ends[1]:
@@ -244,8 +235,7 @@ def _of_lines(one: Event, other: Event) -> Iterator[tuple[SpacingDifference, str
 
 
 def _named(name: str) -> str:
-    """Return the line that names an event; the default name equals none."""
-    return "no event line" if name == _UNNAMED else f"event: {name}"
+    return "no event line" if name == "message" else f"event: {name}"
 
 
 def _raw(stream: Stream, unit: ComparableEvent) -> bytes:
@@ -254,12 +244,12 @@ def _raw(stream: Stream, unit: ComparableEvent) -> bytes:
 
 
 def _differ_in_ignored(one: ComparableEvent, other: ComparableEvent) -> bool:
-    """Return whether ignored fields differ: then nobody serialised the event again."""
+    """Return whether ignored fields differ: then the event is another one, not a copy."""
     ignored = [unit.forms.ignored if unit.forms else None for unit in (one, other)]
     return ignored[0] != ignored[1]
 
 
-def _spelt(one: str, other: str) -> tuple[str, str]:
+def _spellings(one: str, other: str) -> tuple[str, str]:
     """Return how two spellings of the same JSON differ, from shortly before the difference."""
     values = [parse(each).value for each in (one, other)]
     if json.dumps(values[0]) != json.dumps(values[1]):

@@ -1,22 +1,20 @@
 """Compare the content of two replies: texts, calls, the end.
 
-Calls are compared whatever the dialects (`call_changes`). Of streams of different dialects, as of a
-gateway that translates, so is all else (`content_changes`): how many events bring a text means
-nothing there, nor does their JSON. For each call, for text, reasoning and refusal all pieces are
-put together; what differs is reported with the events that carry the place where the difference
-begins.
+Calls are compared in all dialects (`call_changes`). Between different dialects, as of a gateway
+that translates, texts and endings are compared in the same way (`content_changes`): neither the
+number of events nor their JSON has a meaning there. The pieces of each call, of text, reasoning and
+refusal are joined; a difference is reported with the events in which it begins.
 
-What dialects cannot say alike is not compared: reasoning, which many translations drop on purpose,
-only where both sides have some; the words for the end of a reply by what they mean, and only where
-both have one.
+Reasoning, which many translations drop on purpose, is compared only where both sides have some.
+Finish reasons are compared by their meaning, and only where both sides have one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from deltatape.compare.comparable_events import is_deep
 from deltatape.compare.values import CallChange, CallDamage, ChangeKind, EventChange
-from deltatape.compare.volatile import is_deep
 from deltatape.match.difference import JsonDifference, compare
 from deltatape.model.reply import NOT_OURS, CallKind, CallStatus, Channel, Choice, Reply, ToolCall
 from deltatape.rules.finish import FinishMeaning, finish_of

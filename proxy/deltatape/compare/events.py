@@ -1,11 +1,11 @@
 """Find what happened to each event on the way from left to right.
 
-Strategy: events that say the same are aligned first; between them those that say the same for
-another call, choice or item; between those, deltas that were cut in another way. Of what is left,
-events of the same kind are pairs, of which one is an altered form of the other; the rest is
-missing on one side. What is missing here and too much there has been moved.
+Strategy: events with the same content are aligned first; between them those with the same content
+for another call, choice or item; between those, deltas that were cut elsewhere. Of the rest, events
+of the same kind are pairs, one an altered form of the other, and others are missing on one side. An
+event that is missing here and additional there was moved.
 
-Each step looks only at what the steps before left, so the cost stays that of `align`.
+Each step sees only what the steps before left, so the cost stays that of `align`.
 """
 
 from bisect import bisect_left
@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from deltatape.compare.comparable_events import DELTAS, ComparableEvent, EventToken
+from deltatape.compare.comparable_events import DELTAS, ComparableEvent, EventToken, identities
 from deltatape.compare.values import ChangeKind, EventChange
-from deltatape.compare.volatile import identities
 from deltatape.match.difference import JsonDifference, compare
 from deltatape.printable import excerpt
 
