@@ -69,8 +69,8 @@ class TapeBook:
         self._lost = (0, 0)
         self._stopped = False
         self.current = self._open(None)
-        self.on_closed: Callable[[OpenTape], None] = _ignore
-        """Told of each tape that is complete before the run ends."""
+        self.on_closed: Callable[[OpenTape], None] | None = None
+        """Called with each tape that is complete before the run ends."""
 
     def _open(self, name: str | None) -> OpenTape:
         writer = self._create(name)
@@ -182,17 +182,19 @@ class TapeBook:
     def _rotate_out(self, tape: OpenTape) -> None:
         """End a tape in the background: its last sync must not delay a stream."""
         tape.tap.stop(tape.writer.now_ns(), ROTATED, None)
-        # Nothing may be left for this turn's end: the writer belongs to the thread from now on.
-        tape.writer.on_dirty = _nothing
+        # The writer belongs to the closing thread from now on: no flush may follow in this thread
+        # at the end of the turn.
+        tape.writer.on_dirty = lambda: None
         tape.writer.flush()
         self._closing.add(tape)
-        done = asyncio.get_running_loop().run_in_executor(self.pool, tape.writer.close)
-        done.add_done_callback(lambda _: self._finished(tape))
+        closing = asyncio.get_running_loop().run_in_executor(self.pool, tape.writer.close)
+        closing.add_done_callback(lambda _: self._closed(tape))
 
-    def _finished(self, tape: OpenTape) -> None:
+    def _closed(self, tape: OpenTape) -> None:
         self._closing.discard(tape)
         self._lost = _plus(self._lost, tape.writer)
-        self.on_closed(tape)
+        if self.on_closed is not None:
+            self.on_closed(tape)
 
     def losses(self) -> tuple[int, int]:
         """Count records and bytes that all tapes of the run lack."""
@@ -202,14 +204,6 @@ class TapeBook:
         return lost
 
 
-def _ignore(tape: OpenTape) -> None:
-    """Nobody wants to know."""
-
-
-def _nothing() -> None:
-    """There is nothing to do at the end of the turn."""
-
-
 def _plus(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:
     return lost[0] + writer.lost_records, lost[1] + writer.lost_bytes
 
@@ -217,9 +211,9 @@ def _plus(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:
 def _once_per_turn(writer: TapeWriter) -> None:
     """Flush before any socket is read again: asyncio runs scheduled calls first."""
     loop = asyncio.get_running_loop()
-    writer.on_dirty = lambda: _soon(loop, writer.flush)
+
+    def flush_soon() -> None:
+        loop.call_soon(writer.flush)
+
+    writer.on_dirty = flush_soon
     writer.flush()
-
-
-def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    loop.call_soon(call)

@@ -15,7 +15,6 @@ import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from deltatape.gateway.dial import ConnectionFailedError, Connector
 from deltatape.http1.head import (
@@ -58,21 +57,11 @@ _REASONS = {
 # noticed when it is read again.
 
 
-class TunnelOwner(Protocol):
-    """Counts the open connections."""
-
-    def joined(self, end: "TunnelSide") -> None:
-        """Note an open connection."""
-
-    def left(self, end: "TunnelSide") -> None:
-        """Note a closed connection."""
-
-
 class TunnelSide(asyncio.Protocol):
     """One side of a tunnel."""
 
-    def __init__(self, owner: TunnelOwner) -> None:
-        self._owner = owner
+    def __init__(self, tunnel: "Tunnel") -> None:
+        self._tunnel = tunnel
         self.transport: asyncio.Transport | None = None
         self.peer: TunnelSide | None = None
         self.finished = False
@@ -81,7 +70,7 @@ class TunnelSide(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self._owner.joined(self)
+        self._tunnel.joined(self)
 
     def data_received(self, data: bytes) -> None:
         if self.peer is not None:
@@ -120,7 +109,7 @@ class TunnelSide(asyncio.Protocol):
                 reset(peer.transport)
             else:
                 peer.close()
-        self._owner.left(self)
+        self._tunnel.left(self)
 
     def write(self, data: bytes) -> None:
         """Send; ignored after the end of the connection."""
@@ -304,7 +293,6 @@ class _Near(TunnelSide):
 
     def __init__(self, tunnel: Tunnel) -> None:
         super().__init__(tunnel)
-        self._tunnel = tunnel
         self._buffer = bytearray()
         self._dialling: asyncio.Task[None] | None = None
         self._asked: tuple[str, int] | None = None

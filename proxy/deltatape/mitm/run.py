@@ -37,7 +37,7 @@ class MitmRun:
         folder: for the tape.
         version: mitmproxy's.
         voice: gets messages.
-        make_live: see `live.find_live`.
+        make_live: see `addon_log.find_live`.
         patience_s: after how much silence mitmproxy ends a connection.
         environment: where the state folder is looked up, and credentials that are to be masked.
     """
@@ -64,7 +64,8 @@ class MitmRun:
         self._clients: dict[str, int] = {}
         self._served: set[str] = set()
         self._connections = 0
-        self._drained: Callable[[], None] | None = None
+        self._drained: Callable[[], object] | None = None
+        """Called when the last exchange has ended, once a stop is wanted."""
         tape = self.book.current
         tape.tap.note(
             tape.writer.now_ns(),
@@ -198,7 +199,7 @@ class MitmRun:
         loop = asyncio.get_running_loop()
         active = len(self._passages)
         self._voice.say(AddonMessage.STOPPING, active=active)
-        self._drained = lambda: _call_later(loop, FAREWELL_S, then)
+        self._drained = lambda: loop.call_later(FAREWELL_S, then)
         if active:
             loop.call_later(grace_s, then)
         else:
@@ -221,10 +222,6 @@ class MitmRun:
             lost_records=lost_records,
             lost_bytes=lost_bytes,
         )
-
-
-def _call_later(loop: asyncio.AbstractEventLoop, delay_s: float, call: Callable[[], None]) -> None:
-    loop.call_later(delay_s, call)
 
 
 def _said(flow: Flow, reason: EndReason) -> str:
