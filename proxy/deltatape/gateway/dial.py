@@ -259,8 +259,8 @@ class Connector:
         """Connect to `origin`.
 
         Raises:
-            DialError: it could not be had; the message names it, and the proxy if there is one, and
-                says why.
+            ConnectionFailedError: there is no connection; the message names the origin, the proxy
+                if there is one, and the reason.
         """
         connection = UpstreamConnection()
         target = _Target(
@@ -280,7 +280,7 @@ class Connector:
         As for an `https://` upstream, a proxy is asked where one is configured.
 
         Raises:
-            DialError: see `dial`.
+            ConnectionFailedError: see `dial`.
         """
         target = _Target(
             host=host,
@@ -451,8 +451,10 @@ def _hold_less_per_connection() -> None:
 # the one before has failed or has been silent for 250 ms, so that a network that swallows IPv6
 # costs a quarter of a second instead of the system's two minutes.
 #
-# asyncio's own race (`happy_eyeballs_delay`) is not used: up to Python 3.11 it joins the errors
-# of several addresses into one text in its own words ("Connect call failed").
+# asyncio's own race (`happy_eyeballs_delay`) is not used: where no address answers, Python 3.11 to
+# 3.13 raise one `OSError` without an errno, "Multiple exceptions: [Errno 111] Connect call failed
+# ('::1', 9, 0, 0), ...", so that the system's words and each address's own reason would be lost.
+# `all_errors=True` keeps the errors apart, but only from Python 3.12 on.
 #
 # Source: RFC 8305 (Happy Eyeballs), sections 4 and 5.
 

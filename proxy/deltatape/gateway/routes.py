@@ -169,7 +169,10 @@ def _split_prefix(target: bytes) -> tuple[str, bytes]:
 
 
 def _repair_path(name: str, rest: bytes) -> bytes:
-    """Return `/anthropic/messages` means `/v1/messages`. See `Provider.optional_path`."""
+    """Add the API version that a client left out: `/messages` becomes `/v1/messages` for Anthropic.
+
+    See `Provider.optional_path`.
+    """
     missing = PROVIDERS[name].optional_path if name in PROVIDERS else None
     if missing is not None:
         beginning, path = map(str.encode, missing)

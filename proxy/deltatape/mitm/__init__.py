@@ -1,11 +1,11 @@
 """Run the recorder inside mitmproxy, for applications without a configurable base URL.
 
-`addon` is the file that mitmproxy loads, `recorder` its hooks, `passage` one exchange, `hosts` what
-is taped at all, `flows` what is used of mitmproxy and how an exchange ended there, `voice` what is
-said about one and to whom, `talk` how the addon and the deltatape that started it talk.
+In mitmproxy: `addon` is the file that it loads, `recorder` has the hooks, `run` the tape and the
+open exchanges, `exchange` tapes one of them, `hosts` says which hosts are taped, `flows` describes
+mitmproxy's objects, `addon_log` sends messages, `live_analysis` finds defects while taping.
 
-`mitmdump` is mitmproxy as a process of ours, `environment` what leads an application through it,
-`session` runs a command behind it.
+In deltatape: `mitmdump` runs mitmproxy as a child process, `environment` makes the environments of
+mitmproxy and of the application, `session` runs both. `ipc` is the protocol between the two sides.
 
 Invariant: what `addon` imports needs nothing but the standard library, since the mitmproxy that
 loads it may live in an environment of its own.

@@ -46,7 +46,7 @@ class MitmOptions:
         to: the folder for tapes.
         hosts: what is taped besides LLM providers; see `hosts`.
         more: mitmproxy's own options, which come last and win.
-        outbound: how this machine gets out; see `outward`.
+        outbound: how this machine gets out; see `environment.outward`.
     """
 
     host: str
