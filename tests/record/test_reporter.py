@@ -68,7 +68,7 @@ def test_exchanges_and_findings_are_told_and_counted(tape: OpenTape) -> None:
 def test_what_was_too_large_to_analyse_is_told_as_that(tape: OpenTape) -> None:
     reporter = Told()
     reporter.exchange(AnalyzedExchange(tape, 3, None, ()))
-    assert reporter.lines == ["named#3 ended; not analysed live: deltatape check says more"]
+    assert reporter.lines == ["named#3 ended; not analysed yet: run `deltatape check`"]
 
 
 def test_trouble_and_refusals_are_told() -> None:
@@ -115,8 +115,7 @@ def test_remarks_alone_are_told_and_do_not_count(tape: OpenTape) -> None:
 def test_the_summary_says_what_is_not_on_the_tape() -> None:
     reporter = Told()
     reporter.exchanges = 2
-    reporter.passed["openrouter.ai"] = "openrouter"
-    reporter.summarise("x.tape", (3, 400))
+    reporter.summarise("x.tape", (3, 400), ["openrouter.ai"])
     assert reporter.lines == [
         "2 exchanges taped, 0 with findings",
         "NOT ON THE TAPE: 3 records, 400 bytes; the streams themselves were not touched",
@@ -125,10 +124,10 @@ def test_the_summary_says_what_is_not_on_the_tape() -> None:
         "next: deltatape why x.tape",
     ]
     quiet = Told()
-    quiet.summarise("", (0, 0))
+    quiet.summarise("", (0, 0), ())
     assert quiet.lines == ["0 exchanges taped, 0 with findings"]
     empty = Told()
-    empty.summarise("x.tape", (0, 0))
+    empty.summarise("x.tape", (0, 0), ())
     assert empty.lines[-1] == "next: deltatape doctor"
 
 

@@ -1,6 +1,6 @@
 """The lines that a recorder prints: per exchange, finding and problem."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltatape import __version__
@@ -11,6 +11,7 @@ from deltatape.gateway.tunnel import TunnelledConnection
 from deltatape.model.finding import Severity
 from deltatape.printable import count
 from deltatape.providers import COMMON, PROVIDERS, UPSTREAMS
+from deltatape.record.bypass import replacement_lines, with_places
 from deltatape.render.summary import finding_lines, live_lines
 
 Tell = Callable[[str], None]
@@ -32,15 +33,13 @@ class Reporter:
         self.with_findings = 0
         self.worst: Severity | None = None
         self.trouble = ""
-        self.passed: dict[str, str] = {}
-        """LLM hosts that were reached past the gateway, and whose they are."""
-        self.on_findings: Callable[[AnalyzedExchange], None] = _nothing
+        self.on_findings: Callable[[AnalyzedExchange], None] | None = None
 
     def exchange(self, ended: AnalyzedExchange) -> None:
         self.exchanges += 1
         name = ended.tape.name or ""
         if ended.analysis is None:
-            self._tell(f"{name}#{ended.number} ended; not analysed live: deltatape check says more")
+            self._tell(f"{name}#{ended.number} ended; not analysed yet: run `deltatape check`")
             return
         for line in live_lines(ended.analysis, ended.findings, name):
             self._tell(line)
@@ -57,7 +56,8 @@ class Reporter:
     def _remember(self, ended: AnalyzedExchange) -> None:
         severities = {finding.severity for finding in ended.findings} | {self.worst}
         self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
-        self.on_findings(ended)
+        if self.on_findings is not None:
+            self.on_findings(ended)
 
     def refused(self, refusal: Refusal) -> None:
         self._tell(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")
@@ -66,41 +66,40 @@ class Reporter:
         self.trouble = problem
         self._tell(f"TAPING IN TROUBLE: {problem}")
 
-    def bypassed(self, passed: TunnelledConnection, places: tuple[Hardcoded, ...]) -> None:
+    def bypassed(self, connection: TunnelledConnection, places: Sequence[Hardcoded]) -> None:
         """Report that the application reached a provider past the gateway, untaped."""
-        where = ", ".join(f"{place.path}:{place.line}" for place in places[:3])
-        see = f"; see {where}" if where else ""
-        self._tell(f"NOT TAPED: your app went to {passed.host} past deltatape{see}")
-        if passed.failure:
-            self._tell(f"    and could not reach it: {passed.failure}")
-        for place in places[:1]:
-            if place.advice.new:
-                self._tell(f"    instead of {place.advice.old}")
-                self._tell(f"    write      {place.advice.new}")
-            self._tell(f"    {place.advice.how}")
-        if not places:
+        problem = f"NOT TAPED: your app went to {connection.host} past deltatape"
+        self._tell(with_places(problem, places))
+        if connection.failure:
+            self._tell(f"    and could not reach it: {connection.failure}")
+        for line in replacement_lines(places):
+            self._tell(line)
+        if places:
+            self._tell(f"    {places[0].advice.how}")
+        else:
             self._tell("    deltatape doctor looks for the place; record --via mitm tapes it as is")
 
-    def summarise(self, tape: str, lost: tuple[int, int]) -> None:
-        """Print the summary of a run."""
+    def summarise(self, tape: str, lost: tuple[int, int], bypassed: Iterable[str]) -> None:
+        """Print the summary of a run.
+
+        Args:
+            tape: its path.
+            lost: how many records and bytes it lacks.
+            bypassed: the LLM hosts that were reached past the gateway.
+        """
         self._tell(f"{count(self.exchanges, 'exchange')} taped, {self.with_findings} with findings")
         if any(lost):
             self._tell(
                 f"NOT ON THE TAPE: {lost[0]} records, {lost[1]} bytes;"
                 " the streams themselves were not touched"
             )
-        if self.passed:
-            hosts = ", ".join(sorted(self.passed))
+        if hosts := ", ".join(sorted(bypassed)):
             self._tell(f"NOT TAPED: what went to {hosts} past deltatape")
         if tape:
             self._tell(f"tape: {tape}")
             self._tell(
                 f"next: deltatape why {tape}" if self.exchanges else "next: deltatape doctor"
             )
-
-
-def _nothing(ended: AnalyzedExchange) -> None:
-    """Nobody wants to know."""
 
 
 # What a recorder says when it starts: where it tapes, where it forwards, what to set.

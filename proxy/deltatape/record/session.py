@@ -17,8 +17,6 @@ from deltatape.child.child import run_child
 from deltatape.child.ready import ReadyFile
 from deltatape.child.signals import Signals
 from deltatape.clock import Clock, file_stamp
-from deltatape.doctor.hardcoded import Hardcoded, places_of_host
-from deltatape.doctor.sources import Limits
 from deltatape.environment.application import EnvironmentPlan, plan
 from deltatape.environment.dotenv import DotenvFile, read_dotenv
 from deltatape.environment.known_secrets import known_secrets
@@ -34,8 +32,9 @@ from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Source, Tap
 from deltatape.model.finding import Severity
-from deltatape.model.tape_summary import CHILD_EXIT, ROTATED, LogStream
+from deltatape.model.tape_summary import CHILD_EXIT, ROTATED
 from deltatape.printable import count
+from deltatape.record.bypass import BypassSearch, tunnel_variables
 from deltatape.record.control import Control
 from deltatape.record.on_finding import OnFinding
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, Tell, introduce, no_traffic
@@ -106,10 +105,6 @@ class RunEnvironment:
     tell: Tell
 
 
-LOOKING_S = 6.0
-"""How long a search for hard-coded URLs may go on at the end; it has a limit of its own."""
-
-
 class Session:
     """One run of the recorder."""
 
@@ -134,10 +129,14 @@ class Session:
         self._taps: list[Gateway] = []
         self._base = ""
         self._control = ""
-        self._looking: set[asyncio.Future[tuple[Hardcoded, ...]]] = set()
+        self._bypasses = BypassSearch(around.folder, reporter.bypassed)
         self._flight: RingRecording | None = None
         self._hook: OnFinding | None = None
-        self._learn()
+        # What is known before any request must be on no tape.
+        for secret in known_secrets(around.environment, self._dotenv):
+            self._masker.learn(secret)
+        if options.token is not None:
+            self._masker.learn(options.token.encode())
 
     def _create(self, name: str | None) -> TapeWriter:
         stem = name or file_stamp(self._around.clock.wall_ns())
@@ -149,13 +148,6 @@ class Session:
             source=Source.GATEWAY,
             alarm=self._reporter.alarm,
         )
-
-    def _learn(self) -> None:
-        """Collect credentials known before any request, so that no tape contains them."""
-        for secret in known_secrets(self._around.environment, self._dotenv):
-            self._masker.learn(secret)
-        if self._options.token is not None:
-            self._masker.learn(self._options.token.encode())
 
     @property
     def tape(self) -> str:
@@ -275,17 +267,15 @@ class Session:
         if self._flight is not None:
             services.push_async_callback(self._flight.stop)  # before the hook, which it feeds
         self._reporter.on_findings = self._found
-        control = ""
         if options.control is not None:
             server = Control(self._status)
             services.push_async_callback(server.stop)
-            control = await server.start(options.control.host, options.control.port)
+            self._control = await server.start(options.control.host, options.control.port)
         if options.ready_file is not None:
-            document = {"url": self._base, "control": control or None, "tape": self.tape}
+            document = {"url": self._base, "control": self._control or None, "tape": self.tape}
             ready = ReadyFile(options.ready_file)
             services.callback(ready.remove)
             ready.write(document)
-        self._control = control
 
     def _found(self, ended: AnalyzedExchange) -> None:
         """Handle an exchange with findings: keep its surroundings, and run the command."""
@@ -336,38 +326,25 @@ class Session:
         options = self._options
         environment = {**self._around.environment, **variables}
         if options.tunnel:
-            tunnel = Tunnel(self._dialler, self._passed)
+            tunnel = Tunnel(self._dialler, self._bypassed)
             await tunnel.start(own_ports=[tap.listener.port for tap in self._taps])
             services.push_async_callback(tunnel.stop)
             for secret in basic(tunnel.user.encode(), tunnel.token.encode()):
                 self._masker.learn(secret)
-            environment |= {
-                "HTTPS_PROXY": tunnel.url,
-                "https_proxy": tunnel.url,
-                "NODE_USE_ENV_PROXY": "1",  # Node's fetch looks at the others only then
-            }
+            environment |= tunnel_variables(tunnel)
         code = await run_child(
-            options.command, environment, tee=self._log if options.log else None, tell=self._tell
+            options.command,
+            environment,
+            tee=self._book.log if options.log else None,
+            tell=self._tell,
         )
         self._book.log_end()
         return code
 
-    def _log(self, stream: LogStream, data: bytes) -> None:
-        self._book.log(stream, data)
-
-    def _passed(self, passed: TunnelledConnection) -> None:
-        """Handle a connection past the gateway."""
-        if passed.llm is None or passed.host in self._reporter.passed:
-            return
-        self._reporter.passed[passed.host] = passed.llm
-        how = "was not reached" if passed.failure else "was reached"
-        self._book.note(f"{passed.host}:{passed.port} {how} past deltatape: not taped")
-        looking = asyncio.get_running_loop().run_in_executor(
-            None, places_of_host, self._around.folder, passed.host, Limits()
-        )
-        self._looking.add(looking)
-        looking.add_done_callback(lambda done: self._reporter.bypassed(passed, done.result()))
-        looking.add_done_callback(self._looking.discard)
+    def _bypassed(self, connection: TunnelledConnection) -> None:
+        if self._bypasses.add(connection):
+            how = "was not reached" if connection.failure else "was reached"
+            self._book.note(f"{connection.host}:{connection.port} {how} past deltatape: not taped")
 
     # The end.
 
@@ -385,9 +362,8 @@ class Session:
         if self._options.command:
             Signals(self._recorder.hurry)  # the application's end is no reason to lose the tape's
         await self._recorder.stop(self._taps, reason, code, grace_s=self._options.grace_s)
-        if self._looking:
-            await asyncio.wait(self._looking, timeout=LOOKING_S)
-        self._reporter.summarise(self.tape, self._book.losses())
+        await self._bypasses.wait()
+        self._reporter.summarise(self.tape, self._book.losses(), self._bypasses.hosts)
 
 
 # The flight recorder at work: rotates the tapes of a run, pins what matters, sweeps the rest.

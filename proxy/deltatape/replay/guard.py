@@ -1,8 +1,6 @@
-"""Block requests of a command that bypass the player, and report them.
+"""Block requests of a command to LLM hosts that bypass the player, and report them.
 
-A base URL that is written into a program is out of reach of the environment; HTTPS_PROXY is not.
-So the command gets a tunnel that passes everything but what goes to an LLM host. Whoever looks at
-neither variable gets through, as they would without deltatape.
+The command gets a tunnel that passes everything else; see `record.bypass`.
 """
 
 import asyncio
@@ -13,16 +11,18 @@ from types import TracebackType
 from typing import Self
 
 from deltatape.clock import SystemClock
-from deltatape.doctor.hardcoded import Hardcoded, places_of_host
-from deltatape.doctor.sources import Limits
+from deltatape.doctor.hardcoded import Hardcoded
 from deltatape.gateway.dial import Connector
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
+from deltatape.record.bypass import (
+    LOOKING_S,
+    BypassSearch,
+    replacement_lines,
+    tunnel_variables,
+    with_places,
+)
 from deltatape.record.reporter import Tell
-
-LOOKING_S = 6.0
-"""How long the search for the place in the code may go on; it has a limit of its own."""
-
 
 _BLOCKED = "BLOCKED: "
 
@@ -38,16 +38,14 @@ class NetworkGuardTunnel:
             folder: where the application's code is.
             tell: gets lines for the user.
         """
+        self._bypasses = BypassSearch(folder, self._report)
         self._tunnel = Tunnel(Connector(outbound, SystemClock()), self._seen, sealed=True)
-        self._folder = folder
         self._tell = tell
-        self._refused: dict[str, str] = {}
-        self._looking: set[asyncio.Future[tuple[Hardcoded, ...]]] = set()
 
     @property
     def refused(self) -> Mapping[str, str]:
         """Return the LLM hosts requested past the player, with their providers."""
-        return self._refused
+        return self._bypasses.hosts
 
     async def start(self, own_port: int) -> Mapping[str, str]:
         """Listen; return the variables that route the command here.
@@ -56,54 +54,35 @@ class NetworkGuardTunnel:
             own_port: the player's.
         """
         await self._tunnel.start(own_ports=[own_port])
-        return {
-            "HTTPS_PROXY": self._tunnel.url,
-            "https_proxy": self._tunnel.url,
-            "NODE_USE_ENV_PROXY": "1",  # Node's fetch looks at the others only then
-        }
+        return tunnel_variables(self._tunnel)
 
     async def stop(self) -> None:
         """Cut open connections, and report the rest."""
         await self._tunnel.stop()
-        if self._looking:
-            await asyncio.wait(self._looking, timeout=LOOKING_S)
-            await asyncio.sleep(0)  # what has been found is told
+        await self._bypasses.wait()
 
-    def _seen(self, passed: TunnelledConnection) -> None:
-        if passed.llm is None or passed.host in self._refused:
-            return
-        self._refused[passed.host] = passed.llm
-        looking = asyncio.get_running_loop().run_in_executor(
-            None, places_of_host, self._folder, passed.host, Limits()
-        )
-        self._looking.add(looking)
-        looking.add_done_callback(lambda done: self._found(passed.host, done))
+    def _seen(self, connection: TunnelledConnection) -> None:
+        self._bypasses.add(connection)
 
-    def _found(self, host: str, done: "asyncio.Future[tuple[Hardcoded, ...]]") -> None:
-        self._looking.discard(done)
-        places = () if done.cancelled() else done.result()
-        where = ", ".join(f"{place.path}:{place.line}" for place in places[:3])
-        see = f"; see {where}" if where else ""
-        self._tell(f"{_BLOCKED}your app sent a request directly to {host}, not to the player{see}")
-        for place in places[:1]:
-            if place.advice.new:
-                self._tell(f"    instead of {place.advice.old}")
-                self._tell(f"    write      {place.advice.new}")
+    def _report(self, connection: TunnelledConnection, places: Sequence[Hardcoded]) -> None:
+        problem = f"your app sent a request directly to {connection.host}, not to the player"
+        self._tell(_BLOCKED + with_places(problem, places))
+        for line in replacement_lines(places):
+            self._tell(line)
         if not places:
             self._tell("    run `deltatape doctor` to find the place in your code")
 
-
-# A guard for many runs of a command, as it is over one under `replay -- CMD`.
-#
-# Strategy: the guard has a thread and a loop of its own, since each run may have its own, too. What
-# it has to tell is kept until the end: meanwhile there is a display of how far the runs are.
 
 _PATIENCE_S = 5.0
 """How long a loop that does nothing else may take."""
 
 
 class NetworkGuard:
-    """Blocks requests to providers that bypass the player, while it is entered."""
+    """Blocks requests to providers that bypass the player, in many runs, while it is entered.
+
+    It has a thread and a loop of its own, since each run may have its own, too. Its lines are kept
+    until the end: meanwhile a display shows how far the runs are.
+    """
 
     def __init__(self, outbound: OutboundSettings, folder: Path) -> None:
         """Args: see `NetworkGuardTunnel`."""
@@ -112,7 +91,7 @@ class NetworkGuard:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.variables: Mapping[str, str] = {}
-        """What leads a command to the guard."""
+        """The variables that lead a command to the guard."""
 
     def __enter__(self) -> Self:
         self._thread.start()
