@@ -22,7 +22,7 @@ from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._table import DialectTable, TableReducer, path
-from deltatape.dialects._table_steps import FinishStep, TextStep, TerminalStep
+from deltatape.dialects._table import FinishStep, TextStep, TerminalStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.reply import Channel

@@ -1,6 +1,6 @@
 import pytest
 
-from deltatape.dialects._call_end import CallEndCause
+from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.model.reply import CallKind, CallStatus, Channel, Choice, Reply
 from deltatape.model.request_summary import NOTHING_ASKED

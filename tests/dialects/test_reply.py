@@ -1,4 +1,4 @@
-from deltatape.dialects._call_end import CallEndCause
+from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._reply import ReplyDraft
 from deltatape.model.reply import Channel

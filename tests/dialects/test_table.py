@@ -1,11 +1,29 @@
+from collections.abc import Sequence
+
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._source_text import WholeString
 from deltatape.dialects._table import (
+    CallDelta,
+    CallEnd,
     CallsById,
     CallsByIndex,
+    CallStart,
+    CallWhole,
     DialectTable,
+    ErrorStep,
+    ExpectObject,
+    FinishStep,
+    NonTextStep,
+    Result,
+    Strings,
     TableDraft,
     TableReducer,
+    TableStep,
+    TerminalStep,
+    TextStep,
+    UsageStep,
+    ValueCondition,
+    WholeTextStep,
     at,
     first_text,
     listed,
@@ -13,9 +31,7 @@ from deltatape.dialects._table import (
     source_at,
     text_at,
 )
-from deltatape.dialects._table_calls import CallDelta
-from deltatape.dialects._table_steps import FinishStep, TerminalStep, TextStep
-from deltatape.model.reply import CallKind, Channel, Reply
+from deltatape.model.reply import CallKind, CallStatus, Channel, Reply
 from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.fed import codes, events, said
 
@@ -145,3 +161,321 @@ def test_an_abnormal_end_says_why_a_call_has_no_end() -> None:
     call = {"type": "text", "id": "x", "name": "f", "text": "{}"}
     assert codes(reduced(cut, call, {"type": "end", "why": "limit"})) == []
     assert codes(reduced(cut, call, {"type": "end", "why": "done"})) == ["S006"]
+
+
+_INDEX = CallsByIndex(path("i"))
+_ID = path("id")
+_NAME = path("name")
+_START = CallStart(key=_INDEX, entry=path("call"), id=_ID, name=_NAME, fragment=path("text"))
+_DELTA = CallDelta(key=_INDEX, entry=path("call"), fragment=path("text"))
+_WHOLE = CallWhole(key=_INDEX, id=(_ID,), name=(_NAME,), arguments=(path("in"),))
+_TABLE: dict[str, Sequence[TableStep]] = {
+    "start": (_START,),
+    "delta": (_DELTA,),
+    "end": (CallEnd(key=_INDEX),),
+    "last": (TerminalStep(),),
+}
+
+
+def reply_to(*frames: object, **more: Sequence[TableStep]) -> Reply:
+    table = DialectTable(
+        name="toy",
+        terminator="last",
+        policy=DialectPolicy(explicit_end=True, ids=False),
+        type_keys=("type",),
+        events={**_TABLE, **more},
+    )
+    reducer = TableReducer(table, NOTHING_ASKED)
+    for event in events(*frames, {"type": "last"}):
+        reducer.feed(event)
+    return reducer.finish(cut=False)
+
+
+def start(index: int | None, **call: object) -> dict[str, object]:
+    return {"type": "start", "i": index, "call": call}
+
+
+def delta(index: int | None, text: object) -> dict[str, object]:
+    return {"type": "delta", "i": index, "call": {"text": text}}
+
+
+def end(index: int | None) -> dict[str, object]:
+    return {"type": "end", "i": index}
+
+
+def told(reply: Reply) -> list[tuple[str | None, str, CallStatus]]:
+    return [(call.name, call.arguments, call.status) for call in reply.tool_calls]
+
+
+def test_a_condition_holds_for_its_values_and_nothing_else() -> None:
+    when = ValueCondition(path("a.b"), (True, "x"))
+    assert when.holds({"a": {"b": "x"}})
+    assert not when.holds({"a": {"b": [1]}})
+    assert not when.holds({})
+
+
+def test_a_start_may_bring_the_first_piece() -> None:
+    reply = reply_to(start(0, id="c", name="f", text="{"), delta(0, "}"), end(0))
+    assert told(reply) == [("f", "{}", CallStatus.COMPLETE)]
+    assert codes(reply) == []
+
+
+def test_a_first_piece_that_is_json_is_its_source_and_told() -> None:
+    name: dict[str, object] = {"name": "f", "text": {"a": 1}}
+    for calls in (name, [name]):
+        reply = reply_to({"type": "start", "i": 0, "call": calls}, {"type": "end", "i": 0})
+        assert [one.arguments for one in reply.tool_calls] == ['{"a": 1}']
+        assert codes(reply) == ["T006"]
+
+
+def test_a_second_start_is_the_same_call_unless_the_id_differs() -> None:
+    same = reply_to(start(0, id="c", name="f"), start(0, name="f"), delta(0, "{}"), end(0))
+    assert told(same) == [("f", "{}", CallStatus.COMPLETE)]
+    assert said(same, "S006") == ["the call starts a second time"]
+    nameless = reply_to(start(0, name="f"), start(0, id="c"), delta(0, "{}"), end(0))
+    assert [call.id for call in nameless.tool_calls] == ["c"]
+    other = reply_to(start(0, id="c"), end(0), start(0, id="d"), delta(0, "{}"), end(0))
+    assert [call.repairs for call in other.tool_calls] == [(), ("T012",)]
+
+
+def test_calls_of_a_list_are_keyed_by_their_place_from_the_index_on() -> None:
+    reply = reply_to(
+        {"type": "start", "i": 2, "call": [{"name": "f"}, {"name": "g"}]},
+        {"type": "delta", "i": 2, "call": [{"text": "{}"}, 5, {"text": "[]"}]},
+        delta(3, {"a": 1}),
+        end(2),
+        end(3),
+    )
+    assert [(call.wire_index, call.name, call.arguments) for call in reply.tool_calls] == [
+        (2, "f", "{}"),
+        (3, "g", '{"a": 1}'),
+        (4, None, "[]"),
+    ]
+    listing = '{"type":"delta","i":0,"call":[{"text":"x"},{"text":{ "a":1}}]}'
+    assert reply_to(start(1, name="f"), listing).tool_calls[0].arguments == '{ "a":1}'
+
+
+def test_a_call_without_its_key_is_the_last_one() -> None:
+    reply = reply_to(start(None, name="f"), delta(None, "{}"), end(None))
+    assert told(reply) == [("f", "{}", CallStatus.COMPLETE)]
+    assert codes(reply) == ["T011"]
+    assert codes(reply_to(start(0, name="f"), delta(None, "{}"), end(0))) == ["T011"]
+
+
+def test_a_piece_without_a_fragment_says_nothing() -> None:
+    reply = reply_to({"type": "delta", "i": 0, "call": {"more": 1}})
+    assert (reply.tool_calls, reply.observations) == ((), ())
+
+
+def test_a_piece_that_is_json_is_its_source_and_told_where_pieces_are_encoded() -> None:
+    frames = (start(0, name="f"), delta(0, {"a": 1.0}), delta(0, None), end(0))
+    plain = reply_to(*frames)
+    assert (told(plain)[0][1], codes(plain)) == ('{"a": 1.0}', [])
+    step = CallDelta(key=_INDEX, entry=path("call"), fragment=path("text"), encoded=True)
+    encoded = reply_to(*frames, delta=(step,))
+    assert (told(encoded), codes(encoded)) == (told(plain), ["T006"])
+
+
+def test_what_belongs_to_no_call_is_odd_unless_it_may_be_something_else() -> None:
+    frames = ({"type": "start"}, {"type": "delta"}, {"type": "end", "i": 3})
+    assert codes(reply_to(*frames)) == ["S006"] * 3
+    lenient = reply_to(
+        *frames,
+        start=(CallStart(key=_INDEX, entry=path("call"), id=_ID, name=_NAME, optional=True),),
+        delta=(CallDelta(key=_INDEX, entry=path("call"), fragment=path("text"), optional=True),),
+        end=(CallEnd(key=_INDEX, optional=True),),
+    )
+    assert codes(lenient) == []
+
+
+def test_pieces_may_name_a_call_that_nothing_starts() -> None:
+    step = CallDelta(key=CallsById(path("id")), fragment=path("text"), name=_NAME)
+    reply = reply_to(
+        {"type": "piece", "id": "c", "name": "f"},
+        {"type": "piece", "id": "c", "text": "{}"},
+        piece=(step,),
+    )
+    assert [(call.id, call.name, call.arguments) for call in reply.tool_calls] == [("c", "f", "{}")]
+    assert said(reply, "S006") == ["nothing says that the call of 'f' is whole"]
+
+
+def test_the_provider_may_say_that_a_call_is_its_own() -> None:
+    step = CallStart(key=_INDEX, id=_ID, name=_NAME, server=ValueCondition(path("own"), (True,)))
+    reply = reply_to(
+        {"type": "begin", "i": 0, "name": "f", "own": True},
+        end(0),
+        {"type": "begin", "i": 1, "name": "g", "own": False},
+        end(1),
+        begin=(step,),
+    )
+    assert [call.name for call in reply.server_calls] == ["f"]
+    assert [call.name for call in reply.tool_calls] == ["g"]
+
+
+def test_a_whole_call_settles_what_the_pieces_said() -> None:
+    begun = (start(0, name="f"), delta(0, '{"a":1'))
+    reply = reply_to(*begun, {"type": "all", "i": 0, "id": "c", "in": {"a": 2}}, all=(_WHOLE,))
+    assert told(reply) == [("f", '{"a": 2}', CallStatus.COMPLETE)]
+    assert codes(reply) == ["T015"]
+    again = {"type": "all", "i": 0, "in": {"a": 3}}
+    last = reply_to(*begun, {"type": "all", "i": 0, "in": {"a": 2}}, again, all=(_WHOLE,))
+    assert told(last) == [("f", '{"a": 3}', CallStatus.COMPLETE)]
+    silent = reply_to(*begun, {"type": "all", "i": 0}, all=(_WHOLE,))
+    assert told(silent) == [("f", '{"a":1', CallStatus.TRUNCATED)]
+
+
+def test_a_weak_whole_call_leaves_the_pieces_alone() -> None:
+    weak = CallWhole(key=_INDEX, id=(), name=(_NAME,), arguments=(path("in"),), weak=True)
+    frame = {"type": "all", "i": 0, "name": "f", "in": {"a": 2}}
+    begun = (start(0, name="f"), delta(0, '{"a":1}'))
+    assert told(reply_to(*begun, frame, all=(weak,)))[0][1] == '{"a":1}'
+    assert told(reply_to(frame, all=(weak,)))[0][1] == '{"a": 2}'
+
+
+def test_strings_are_text_values_or_free() -> None:
+    found = {}
+    for strings in Strings:
+        step = CallWhole(id=(), name=(_NAME,), arguments=(path("in"),), strings=strings)
+        frame = {"type": "all", "name": "f", "in": "{}"}
+        (call,) = reply_to(frame, all=(step,)).tool_calls
+        (other,) = reply_to({**frame, "in": "x"}, all=(step,)).tool_calls
+        found[strings] = (call.arguments, other.arguments, other.kind)
+    assert found == {
+        Strings.TEXT: ("{}", "x", CallKind.FUNCTION),
+        Strings.VALUE: ('"{}"', '"x"', CallKind.FUNCTION),
+        Strings.FREE: ('"{}"', "x", CallKind.CUSTOM),
+    }
+
+
+def test_whole_calls_of_a_list_may_lie_deeper_and_be_keyed_by_place() -> None:
+    step = CallWhole(
+        entry=path("list"),
+        each=path("call"),
+        ordered=True,
+        id=(),
+        name=(_NAME,),
+        arguments=(path("in"),),
+        server=ValueCondition(path("own"), (True,)),
+    )
+    first = {"call": {"name": "f", "in": {}}}
+    second = {"call": {"name": "g", "in": {"b": 1}}}
+    reply = reply_to(
+        {"type": "all", "list": [first, {"text": "x"}, second]},
+        {"type": "all", "list": [{"call": {"name": "f", "in": {}, "own": True}}]},
+        {"type": "all", "list": 7},
+        all=(step,),
+    )
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("g", '{"b": 1}')]
+    assert [call.name for call in reply.server_calls] == ["f"]
+    assert codes(reply) == []
+
+
+Json = dict[str, object]
+_SHOWN: list[Json] = [{"a": {}}, {"b": {"c": 1}}, {"b": 1, "a": None}]
+
+
+def reply_by(step: TableStep, *frames: Json) -> Reply:
+    table = DialectTable(
+        name="toy",
+        terminator="t",
+        policy=DialectPolicy(),
+        type_keys=("type",),
+        events={"x": (step,), "end": (TerminalStep(),)},
+    )
+    reducer = TableReducer(table, NOTHING_ASKED)
+    for event in events(*({"type": "x", **frame} for frame in frames)):
+        reducer.feed(event)
+    return reducer.finish(cut=False)
+
+
+def test_what_has_to_be_an_object_is_told_otherwise() -> None:
+    step = ExpectObject(entry=path("a.b"), what="the b")
+    assert codes(reply_by(step, {"a": {"b": {}}})) == []
+    wrongs: list[Json] = [{}, {"a": 1}, {"a": {"b": []}}, {"a": {"b": None}}]
+    for wrong in wrongs:
+        assert said(reply_by(step, wrong), "S006") == ["the b is no object"]
+
+
+def test_each_element_has_to_be_an_object_if_there_is_any() -> None:
+    step = ExpectObject(entry=path("a"), what="an element", each=True)
+    fines: list[Json] = [{}, {"a": 1}, {"a": []}, {"a": [{}]}]
+    for fine in fines:
+        assert codes(reply_by(step, fine)) == []
+    assert said(reply_by(step, {"a": [{}, 1, None]}), "S006") == ["an element is no object"]
+
+
+def test_the_first_string_is_said_in_its_channel() -> None:
+    step = TextStep(channel=Channel.REASONING, text=(path("a"), path("b.c")))
+    reply = reply_by(step, {"a": "1"}, {"a": 2, "b": {"c": "2"}}, {"b": 3}, {"a": "", "b": "x"})
+    assert (reply.reasoning, reply.text) == ("12", "")
+
+
+def test_text_after_the_terminal_event_is_kept_and_told() -> None:
+    step = TextStep(channel=Channel.TEXT, text=(path("a"),))
+    reply = reply_by(step, {"a": "1"}, {"type": "end"}, {"a": "2"}, {"a": "3"})
+    assert (reply.text, codes(reply)) == ("123", ["S006"])
+
+
+def test_texts_of_a_list_are_said_in_order() -> None:
+    step = TextStep(channel=Channel.TEXT, each=path("list"), text=(path("t"),))
+    assert reply_by(step, {"list": [{"t": "1"}, {"u": 0}, 7, {"t": "2"}]}, {"list": 1}).text == "12"
+
+
+def test_a_whole_text_counts_only_where_nothing_was_said() -> None:
+    step = WholeTextStep(text=(path("t"),))
+    assert reply_by(step, {"t": "a"}, {"t": "b"}).text == "a"
+    assert reply_by(step, {"t": 1}).text == ""
+
+
+def test_a_whole_text_is_kept_even_if_it_is_empty() -> None:
+    step = WholeTextStep(text=(path("t"), path("u")))
+    assert reply_by(step, {"t": "", "u": "a"}, {"t": "b"}).recited == "a"
+    assert reply_by(step, {"t": ""}, {"t": "b"}).recited == ""
+    assert reply_by(step, {"t": 1}).recited is None
+
+
+def test_results_are_taken_unless_they_are_preliminary() -> None:
+    step = Result(id=(path("i"),), name=(path("n"),), preliminary=path("p"))
+    reply = reply_by(step, {"i": "c", "n": "f"}, {"p": True}, {"p": False}, {"n": 1})
+    assert [(one.call_id, one.name, one.event) for one in reply.results] == [
+        ("c", "f", 0),
+        (None, None, 2),
+        (None, None, 3),
+    ]
+
+
+def test_a_reason_may_be_an_error() -> None:
+    step = FinishStep(reason=path("why"), errors=frozenset({"bad"}))
+    assert reply_by(step, {"why": "good"}).finish_reason_raw == "good"
+    failed = reply_by(step, {"why": "bad"}, {"why": "bad"})
+    assert (failed.error, codes(failed)) == ("why is 'bad'", ["S005"])
+    assert said(reply_by(step, {"why": 1}, {}), "S006") == ["the finish reason is no string"]
+
+
+def test_the_end_may_need_a_proof() -> None:
+    assert reply_by(TerminalStep(proof=path("why")), {"why": "x"}).terminated
+    assert not reply_by(TerminalStep(proof=path("why")), {}).terminated
+    assert reply_by(TerminalStep(normal=False), {}).terminated
+
+
+def test_an_error_has_a_message_or_is_shown_whole() -> None:
+    message = (path("a"), path("b.c"))
+    assert reply_by(ErrorStep(message=message), {"b": {"c": "down"}}).error == "down"
+    assert reply_by(ErrorStep(message=message), {}).error == '{"type": "x"}'
+    assert reply_by(ErrorStep(message=message, optional=True), {"a": 1}).error is None
+
+
+def test_usage_and_model_are_told() -> None:
+    step = UsageStep(usage=path("u"), model=path("m"))
+    reply = reply_by(step, {"u": {"n": 1}, "m": "a"}, {"u": {"n": 2}, "m": "b"}, {"u": 3})
+    assert (reply.usage, reply.model) == ({"n": 2}, "a")
+    assert reply_by(UsageStep(model=path("m")), {"m": ""}).model is None
+    assert reply_by(UsageStep(usage=path("u")), {"m": "a"}).model is None
+
+
+def test_anything_that_stands_there_is_shown() -> None:
+    step = NonTextStep(what=(path("a"), path("b.c")))
+    assert [reply_by(step, frame).choices[0].media for frame in _SHOWN] == [True, True, False]
+    each = NonTextStep(each=path("list"), what=(path("a"),))
+    assert reply_by(each, {"list": [1, {}, {"a": 1}]}).choices[0].media
+    assert not reply_by(each, {"list": [{}], "a": 1}).choices[0].media

@@ -1,6 +1,6 @@
 from deltatape.text_calls import WrittenCall, find_calls
 from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer, read_arguments
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import TextSource
 
 
 def only(text: str) -> WrittenCall:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from deltatape.text_calls._source import Offered, TextSource
+from deltatape.text_calls._notation import Offered, TextSource
 from deltatape.text_calls._values import ObjectText, as_json, is_string, opened, quoted, typed
 
 SCHEMA: dict[str, object] = {

@@ -5,18 +5,219 @@ the end judged. The argument text is scanned at most once, and only as far as so
 dialect may ask at any time whether the call holds a whole object already, at linear cost in all.
 """
 
+import enum
 from collections.abc import Sequence
-from typing import Self
+from itertools import pairwise
+from typing import NamedTuple, Self
 
-from deltatape.dialects._argument_repair import RepairedArguments, mend
-from deltatape.dialects._call_end import CallEndCause, judge_call
 from deltatape.dialects._delta_fast_path import Said
-from deltatape.dialects._notes import ObservationLog
-from deltatape.model.reply import CallKind, CallStatus, Fragment, ToolCall
+from deltatape.dialects._json import shown
+from deltatape.model.reply import CallKind, CallStatus, Fragment, Observation, ToolCall
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
-from deltatape.wire.json_scan import JsonScanner, ScanState, TokenKind
-from deltatape.wire.json_value import canonical, join_pairs
+from deltatape.wire.json_scan import JsonScanner, ScanState, TokenKind, scan
+from deltatape.wire.json_value import canonical, join_pairs, parse, read_object, values_in
+
+# Observations of a reducer about one subject: a stream, a choice or a call.
+
+
+class ObservationLog:
+    """Collects observations; their choice and call are added at the end."""
+
+    def __init__(self) -> None:
+        self._notes: list[tuple[str, str, str, Event]] = []
+        self._seen: set[tuple[str, str]] = set()
+
+    def add(self, code: str, detail: str, evidence: object, event: Event) -> None:
+        """Note something under the code of the rule that reports it.
+
+        Args:
+            code: the finding's code.
+            detail: one sentence: what, with the value seen.
+            evidence: the JSON value, or the text, that the wire carried.
+            event: what carried it.
+        """
+        text = evidence if isinstance(evidence, str) else shown(evidence)
+        self._notes.append((code, detail, text, event))
+
+    def once(self, kind: str, code: str, detail: str, evidence: object, event: Event) -> None:
+        """Note something the first time that `kind` occurs under `code`. See `add`."""
+        if (kind, code) not in self._seen:
+            self._seen.add((kind, code))
+            self.add(code, detail, evidence, event)
+
+    def codes(self) -> tuple[str, ...]:
+        """Return the noted codes, each once, in order."""
+        return tuple(dict.fromkeys(code for code, *_ in self._notes))
+
+    def observations(self, choice: int, call: int | None) -> list[Observation]:
+        """Return the observations, for a call (index among the choice's calls) or a choice."""
+        return [
+            Observation(
+                code=code,
+                detail=detail,
+                evidence=text,
+                event=event.number,
+                place=event.place,
+                choice=choice,
+                call=call,
+            )
+            for code, detail, text, event in self._notes
+        ]
+
+
+# Repairs arguments that gateways are known to damage; applied once, at the end of a call.
+#
+# Rule: if the plain concatenation is one JSON value, nothing is mended, whatever it looks like.
+# Else the known ways in which good arguments are spoilt are undone, each recognised by its exact
+# trace on the wire: an empty object leaked in front (T017), the whole value sent again (T014),
+# pieces that each repeat what came before (T014). Partial JSON is never completed.
+
+
+CUMULATIVE_MINIMUM = 3
+"""Characters that a slot must hold before a piece that starts with them counts as repeating it."""
+_CHAIN = 3
+"""Pieces that, each the beginning of the next, count as cumulative however short they are."""
+
+
+class RepairedArguments(NamedTuple):
+    """Arguments after repair, with the codes and details of the repairs."""
+
+    text: str
+    repairs: tuple[tuple[str, str], ...]
+    is_object: bool = False
+    """Whether they are known to be one whole object: parsing them once is enough."""
+
+
+def mend(pieces: Sequence[str]) -> RepairedArguments:
+    """Join `pieces` (none empty) and repair known damage."""
+    plain = join_pairs("".join(pieces))
+    parsed = parse(plain)
+    if parsed.error is None:
+        return RepairedArguments(plain, (), isinstance(parsed.value, dict))
+    rest = _without_empty_objects(pieces)
+    repairs: tuple[tuple[str, str], ...] = ()
+    if len(rest) < len(pieces):
+        repairs = (("T017", "an empty object {} precedes the arguments"),)
+        plain = join_pairs("".join(rest))
+        if _whole(plain):
+            return RepairedArguments(plain, repairs)
+    once = _said_again(plain)
+    if once is not None:
+        return RepairedArguments(once, (*repairs, ("T014", "the whole arguments were sent again")))
+    grown = _cumulative(rest)
+    if grown is not None:
+        detail = "each piece of the arguments repeats the pieces before it"
+        return RepairedArguments(grown, (*repairs, ("T014", detail)))
+    return RepairedArguments(plain, repairs)
+
+
+def _whole(text: str) -> bool:
+    return parse(text).error is None
+
+
+def _without_empty_objects(pieces: Sequence[str]) -> Sequence[str]:
+    """Drop leading `{}` pieces that another object follows."""
+    leaked = False
+    for first, piece in enumerate(pieces):
+        bare = "".join(piece.split())
+        if bare not in ("", "{}") or first == len(pieces) - 1:
+            return pieces[first:] if leaked and bare.startswith("{") else pieces
+        leaked = leaked or bare == "{}"
+    return pieces
+
+
+def _said_again(text: str) -> str | None:
+    """Return the value that `text` repeats; None if it is not a repetition."""
+    values = values_in(text)
+    if values is None or len(values) <= 1:
+        return None
+    first = canonical(values[0])
+    return values[0] if all(canonical(value) == first for value in values[1:]) else None
+
+
+def _cumulative(pieces: Sequence[str]) -> str | None:
+    """Return the last state of cumulative arguments; None if they are not cumulative."""
+    chain = all(after.startswith(before) for before, after in pairwise(pieces))
+    if chain and len(pieces) >= _CHAIN and _whole(join_pairs(pieces[-1])):
+        return join_pairs(pieces[-1])
+    so_far = ""
+    grew = False
+    for piece in pieces:
+        if len(so_far) >= CUMULATIVE_MINIMUM and piece.startswith(so_far):
+            grew = True
+            so_far = piece
+        else:
+            so_far += piece
+    so_far = join_pairs(so_far)
+    return so_far if grew and _whole(so_far) else None
+
+
+# The status of a finished call: what a correct client can do with its arguments.
+
+
+class CallEndCause(enum.Enum):
+    """What ended a call."""
+
+    NORMAL = "normal"
+    """A finish reason that lets the model end a call, or the dialect's terminal signal."""
+    CUT = "cut"
+    """The end of the body, a limit, or an error."""
+    OPEN = "open"
+    """The end of the body, where the dialect would have said that the call is complete."""
+
+
+_BROKEN = {
+    ScanState.PREFIX: CallStatus.TRUNCATED,
+    ScanState.MALFORMED: CallStatus.MALFORMED,
+    ScanState.EXTRA: CallStatus.EXTRA_DATA,
+}
+
+
+def judge(text: str, name: str, ending: CallEndCause, request: RequestSummary) -> CallStatus:
+    """Return the status of a call of the function `name` with the arguments `text`."""
+    if ending is not CallEndCause.OPEN and read_object(text) is not None:
+        return CallStatus.COMPLETE
+    scanner = scan(text)
+    if scanner.verdict is ScanState.EMPTY:
+        return _judge_empty(name, ending, request)
+    if scanner.verdict is not ScanState.COMPLETE:
+        return _BROKEN[scanner.verdict]
+    if ending is CallEndCause.OPEN:
+        return CallStatus.TRUNCATED
+    return (
+        CallStatus.COMPLETE if scanner.kind is TokenKind.OBJECT else _judge_value(parse(text).value)
+    )
+
+
+def judge_call(
+    kind: CallKind, text: str, name: str, ending: CallEndCause, request: RequestSummary
+) -> CallStatus:
+    """Like `judge`, for any kind of call: a custom tool's input is free text."""
+    if not name:
+        return CallStatus.NO_NAME
+    if kind is CallKind.CUSTOM:
+        return CallStatus.COMPLETE if ending is CallEndCause.NORMAL else CallStatus.TRUNCATED
+    return judge(text, name, ending, request)
+
+
+def _judge_value(value: object) -> CallStatus:
+    """Return the status of whole JSON that is not an object."""
+    if isinstance(value, str) and isinstance(parse(value).value, dict):
+        return CallStatus.DOUBLE_ENCODED
+    return CallStatus.NOT_OBJECT
+
+
+def _judge_empty(name: str, ending: CallEndCause, request: RequestSummary) -> CallStatus:
+    """Return the status of empty arguments: valid for a tool without required parameters."""
+    if ending is not CallEndCause.NORMAL:
+        return CallStatus.TRUNCATED
+    tool = request.tool(name)
+    if tool is None:
+        return CallStatus.EMPTY_SUSPECT
+    required = None if tool.parameters is None else tool.parameters.get("required")
+    return CallStatus.EMPTY_SUSPECT if required else CallStatus.EMPTY_OK
+
 
 _new = tuple.__new__
 """What the constructor of a named tuple calls, in a third of the time: every delta makes one."""

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from deltatape.dialects._call_end import CallEndCause, judge_call
-from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._calls import CallDraft, CallEndCause, ObservationLog, judge_call
 from deltatape.dialects._delta_fast_path import Said
-from deltatape.dialects._notes import ObservationLog
 from deltatape.model.reply import (
     NOT_OURS,
     CallKind,

@@ -9,15 +9,19 @@ from collections.abc import Mapping, Sequence
 
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, get_str
-from deltatape.dialects._table import CallsByIndex, DialectTable, TableStep, path
-from deltatape.dialects._table_calls import CallDelta, CallWhole
-from deltatape.dialects._table_steps import (
+from deltatape.dialects._table import (
+    CallDelta,
+    CallsByIndex,
+    CallWhole,
+    DialectTable,
     ErrorStep,
     FinishStep,
+    TableStep,
     TerminalStep,
     TextStep,
     UsageStep,
     WholeTextStep,
+    path,
 )
 from deltatape.model.reply import Channel
 

@@ -6,11 +6,10 @@ building of the `Reply` to this.
 
 from collections.abc import Mapping
 
-from deltatape.dialects._call_end import CallEndCause
+from deltatape.dialects._calls import CallEndCause, ObservationLog
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import EVIDENCE_LIMIT, as_object
-from deltatape.dialects._notes import ObservationLog
 from deltatape.model.reply import Observation, Reply, ToolResult
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
@@ -99,3 +100,320 @@ def source_of(holder: Mapping[str, object], field: str, source: JsonSource) -> s
     `holder` stands at `source`.
     """
     return "" if holder.get(field) is None else MemberValue(source, field).text
+
+
+# Reuses parsed history: requests of one conversation repeat most of their bodies.
+#
+# An application that talks to a model sends the whole history again with every request, and a bit
+# more. Reading each body again costs time and memory by the square of the conversation's length;
+# so the last few large bodies are remembered, with what was made of each element of their history.
+# Of a new body the run of elements that stands, byte for byte, in one of those is cut out before
+# anything is parsed, and what was made of it is put back in its place.
+#
+# It changes no result, only time: a run is cut out only where it begins and ends between elements
+# of the very array that a parser would find. What is made of an element must depend on nothing
+# else. Histories that are cut short at their beginning, and first messages that differ from
+# request to request, share the rest.
+
+
+SMALL = 8_192
+"""Bytes of a body, or of a run, that is not worth the search."""
+_BODIES = 8
+"""How many conversations are distinguished at once."""
+_BYTES = 16 << 20
+"""Of all remembered bodies."""
+_FIRST = 4
+"""Elements of a history of which the first ones may differ: instructions, context, the time."""
+_BLANK = " \t\n\r"
+_DECODER = json.JSONDecoder(parse_int=str)
+_BROKEN = (ValueError, IndexError, RecursionError)
+
+T = TypeVar("T")
+Object = Mapping[str, object]
+ReadElement = Callable[[Object, JsonSource], T]
+"""Makes something of an element, which stands at the source."""
+
+
+class History(NamedTuple, Generic[T]):
+    """A request with its history; `body` may lack what an earlier request had, too."""
+
+    body: JsonRequestBody
+    entries: tuple[T, ...]
+    """What was made of each object in the array."""
+
+
+class _Spans(NamedTuple):
+    """The positions of an array's elements in a body."""
+
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+
+class _Known:
+    """A parsed body. The positions of its elements are computed on demand."""
+
+    def __init__(self, body: bytes, path: Sequence[str], read: ReadElement[object]) -> None:
+        self.body = body
+        self.path = path
+        self.read = read
+        self.made: tuple[object, ...] = ()
+        self._spans: _Spans | None = None
+
+    def placed(self, spans: _Spans) -> None:
+        """Its elements stand at `spans`."""
+        self._spans = spans
+
+    @property
+    def spans(self) -> _Spans:
+        """The positions of its elements."""
+        if self._spans is None:
+            self._spans = _spans_in(self.body, self.path)
+        return self._spans
+
+
+class _Run(NamedTuple):
+    """A run of `length` elements of `known` from number `first`, repeated in a body.
+
+    In the body they follow on `place` other elements; `rest` is where the next one begins.
+    """
+
+    known: _Known
+    first: int
+    length: int
+    place: int
+    start: int
+    end: int
+    rest: int
+
+
+_memory: tuple[_Known, ...] = ()
+"""The last bodies, the latest first: replaced as a whole, for threads."""
+
+
+def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> History[T] | None:
+    """Parse a request, and apply `read` to each object in the array at `path`.
+
+    Args:
+        body: of the request.
+        path: the keys that lead to the array; there may be none.
+        read: looks at nothing but the element; the same function for the same kind of request.
+
+    Returns:
+        None if `body` is not JSON object.
+    """
+    known = _Known(body, path, read)
+    run = None
+    if len(body) >= SMALL:
+        run = _longest(known, [each for each in _memory if each.read is read])
+    found = (_read_rest(known, run) if run else None) or _read_all(known)
+    if found is None:
+        return None
+    if len(body) >= SMALL and known.made:
+        _enter(known, run)
+    entries = tuple([each for each in known.made if each is not None])
+    return History(found, cast("tuple[T, ...]", entries))
+
+
+def _read_all(known: _Known) -> JsonRequestBody | None:
+    whole = read_body(known.body)
+    if whole is None:
+        return None
+    known.made = tuple(_each(whole, known.path, known.read))
+    return whole
+
+
+def _read_rest(known: _Known, run: _Run) -> JsonRequestBody | None:
+    """Parse the body without the run, and insert the run; None if it must be parsed as a whole."""
+    body = known.body[: run.start] + known.body[run.rest :]
+    rest = read_body(body)
+    if rest is None:
+        return None
+    spans = _spans_in(body, known.path)
+    if run.place >= len(spans.starts) or spans.starts[run.place] != run.start:
+        return None
+    new = tuple(_each(rest, known.path, known.read))
+    last = run.first + run.length
+    known.made = (*new[: run.place], *run.known.made[run.first : last], *new[run.place :])
+    known.placed(_joined(spans, run))
+    return rest
+
+
+def _each(
+    body: JsonRequestBody, path: Sequence[str], read: ReadElement[object]
+) -> Iterator[object]:
+    """Yield the result of `read` for each element; None for elements that are not objects."""
+    holder, source = body
+    for key in path[:-1]:
+        holder, source = as_object(holder.get(key)) or {}, MemberValue(source, key)
+    elements = Elements(MemberValue(source, path[-1]))
+    for place, value in enumerate(map(as_object, as_array(holder.get(path[-1])) or ())):
+        yield None if value is None else read(value, Element(elements, place))
+
+
+def _joined(rest: _Spans, run: _Run) -> _Spans:
+    """Return the positions of a body's elements, of which `rest` lacks the run."""
+    place, cut, moved = (
+        run.place,
+        run.rest - run.start,
+        run.start - run.known.spans.starts[run.first],
+    )
+    last = run.first + run.length
+
+    def join(new: Sequence[int], old: Sequence[int]) -> Sequence[int]:
+        again = [at + moved for at in old[run.first : last]] if moved else old[run.first : last]
+        return [*new[:place], *again, *(at + cut for at in new[place:])]
+
+    known = run.known.spans
+    return _Spans(join(rest.starts, known.starts), join(rest.ends, known.ends))
+
+
+def _longest(new: _Known, known: Sequence[_Known]) -> _Run | None:
+    """Return the longest run that `new` shares with a known body; None if all are short."""
+    alike = [each for each in known if each.path == new.path]
+    if not alike:
+        return None
+    body, text = new.body, new.body.decode("latin-1")
+    try:
+        first = _spans(text, _array(text, new.path, first=True), _FIRST)
+    except _BROKEN:
+        return None
+    runs = [run for known in alike for run in _runs(text, body, known, first)]
+    return _longest_of(runs) or _longest_of(_shifted(text, body, alike[0], first))
+
+
+def _longest_of(runs: Iterable[_Run]) -> _Run | None:
+    longest = max(runs, key=lambda run: run.end - run.start, default=None)
+    return longest if longest and longest.end - longest.start >= SMALL else None
+
+
+def _runs(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_Run]:
+    """Yield runs that begin with one of the `first` elements at the same position in both."""
+    starts, ends = known.spans
+    for place, (start, end) in enumerate(zip(*first, strict=True)):
+        if place < len(starts) and known.body[starts[place] : ends[place]] == body[start:end]:
+            run = _run(text, body, _Run(known, place, 0, place, start, end, end))
+            if run is not None:
+                yield run
+                if run.end - run.start >= SMALL:
+                    return
+
+
+def _shifted(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_Run]:
+    """Yield the run that begins with the second or only element, wherever `known` has it."""
+    starts, _ = known.spans
+    if not first.starts:
+        return
+    place = min(1, len(first.starts) - 1)
+    start, end = first.starts[place], first.ends[place]
+    found = known.body.find(body[start:end])
+    at = bisect_left(starts, found) if found >= 0 else len(starts)
+    if at < len(starts) and starts[at] == found:
+        run = _run(text, body, _Run(known, at, 0, place, start, end, end))
+        if run is not None:
+            yield run
+
+
+def _run(text: str, body: bytes, begun: _Run) -> _Run | None:
+    """Extend the run that begins as `begun` does as far as possible."""
+    known, first, start = begun.known, begun.first, begun.start
+    starts, ends = known.spans
+    view = memoryview(known.body)
+
+    def is_shared(count: int) -> bool:
+        return body.startswith(view[starts[first] : ends[first + count - 1]], start)
+
+    count = _most(is_shared, len(starts) - first)
+    while count > 0:
+        end = start + ends[first + count - 1] - starts[first]
+        comma = _skip(text, end)
+        if text.startswith(",", comma):
+            return begun._replace(length=count, end=end, rest=_skip(text, comma + 1))
+        count -= 1
+    return None
+
+
+def _most(test: Callable[[int], bool], limit: int) -> int:
+    """Return the greatest count up to `limit` that passes; `test` is monotonic.
+
+    Mostly that is the limit, or a little less.
+    """
+    high, step = limit, 1
+    while high > 0 and not test(high):
+        limit, high, step = high - 1, high - step, 2 * step
+    low, high = max(high, 0), limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if test(middle) else (low, middle - 1)
+    return low
+
+
+def _enter(known: _Known, run: _Run | None) -> None:
+    """Remember a body in place of the one that it mostly repeats."""
+    global _memory  # noqa: PLW0603 - as a cache of functools: no result depends on it
+    old = run.known if run and 2 * run.length >= len(run.known.made) else None
+    kept: list[_Known] = [known]
+    size = len(known.body)
+    for each in _memory:
+        size += len(each.body)
+        if each is not old and len(kept) < _BODIES and size <= _BYTES:
+            kept.append(each)
+    if len(known.body) <= _BYTES:
+        _memory = tuple(kept)
+
+
+def _spans_in(body: bytes, path: Sequence[str]) -> _Spans:
+    """Return the positions of the elements of the array at `path`."""
+    text = body.decode("latin-1")
+    try:
+        return _spans(text, _array(text, path, first=False), len(text))
+    except _BROKEN:  # another parser
+        return _Spans((), ())
+
+
+def _spans(text: str, at: int, most: int) -> _Spans:
+    starts: list[int] = []
+    ends: list[int] = []
+    at = _skip(text, at + 1)
+    while text[at] != "]" and len(starts) < most:
+        starts.append(at)
+        at = _DECODER.raw_decode(text, at)[1]
+        ends.append(at)
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return _Spans(starts, ends)
+
+
+def _array(text: str, path: Sequence[str], *, first: bool) -> int:
+    """Return the start of the array at `path`; the last of equal keys counts, unless `first`."""
+    at = _skip(text, 0)
+    for key in path:
+        at = _member(text, at, key, first=first)
+    if text[at] != "[":
+        raise ValueError(text[at])
+    return at
+
+
+def _member(text: str, at: int, wanted: str, *, first: bool) -> int:
+    if text[at] != "{":
+        raise ValueError(text[at])
+    found = -1
+    at = _skip(text, at + 1)
+    while text.startswith('"', at):
+        key, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, _skip(text, at) + 1)
+        if key == wanted:
+            found = at
+            if first:
+                break
+        at = _skip(text, _skip(text, _DECODER.raw_decode(text, at)[1]) + 1)
+    if found < 0:
+        raise ValueError(wanted)
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the offset after the blanks at `at`."""
+    while text[at : at + 1] in _BLANK and at < len(text):
+        at += 1
+    return at

@@ -15,19 +15,25 @@ from typing import ClassVar
 from deltatape.dialects._base import Hints
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, get_str
-from deltatape.dialects._request import content_text, exact, objects_at, said
-from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._request import content_text, exact, objects_at, read_history, said
 from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects._table import (
+    CallDelta,
     CallsById,
+    CallStart,
+    CallWhole,
     DialectTable,
+    ErrorStep,
+    FinishStep,
+    Result,
+    Strings,
     TableDraft,
     TableReducer,
+    TerminalStep,
+    ValueCondition,
     path,
     text_at,
 )
-from deltatape.dialects._table_calls import CallDelta, CallStart, CallWhole, Strings, ValueCondition
-from deltatape.dialects._table_steps import ErrorStep, FinishStep, Result, TerminalStep
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.reply import Channel
 from deltatape.model.request_summary import NOTHING_ASKED, Message, RepeatedCall, RequestSummary

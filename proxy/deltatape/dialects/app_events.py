@@ -17,9 +17,20 @@ from deltatape.dialects._base import Hints
 from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame
-from deltatape.dialects._table import DialectTable, Path, TableReducer, TableStep, at, path
-from deltatape.dialects._table_calls import CallWhole
-from deltatape.dialects._table_steps import ErrorStep, Result, TerminalStep, TextStep, WholeTextStep
+from deltatape.dialects._table import (
+    CallWhole,
+    DialectTable,
+    ErrorStep,
+    Path,
+    Result,
+    TableReducer,
+    TableStep,
+    TerminalStep,
+    TextStep,
+    WholeTextStep,
+    at,
+    path,
+)
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.reply import Channel

@@ -8,8 +8,13 @@ the events say. The path names the model and whether the answer is streamed.
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._converse.request import read_conversation, read_path
-from deltatape.dialects._converse.table import STREAMED, converse_table, is_document
+from deltatape.dialects._converse import (
+    STREAMED,
+    converse_table,
+    is_document,
+    read_conversation,
+    read_path,
+)
 from deltatape.dialects._errors import amazon_error_headers, bare_error
 from deltatape.dialects._table import TableReducer
 from deltatape.dialects._traits import Errors, EventShape, Traits

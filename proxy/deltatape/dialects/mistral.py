@@ -9,9 +9,14 @@ from dataclasses import replace
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.reducer import POLICY, ChatReducer
+from deltatape.dialects._chat.reducer import (
+    CLOSING_KEYS,
+    DELTA_KEYS,
+    POLICY,
+    ChatReducer,
+    is_mistral,
+)
 from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._chat.shape import CLOSING_KEYS, DELTA_KEYS, is_mistral
 from deltatape.dialects._errors import OPENAI_KINDS
 from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.request_summary import RequestSummary

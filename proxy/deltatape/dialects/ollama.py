@@ -10,7 +10,7 @@ from functools import partial
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._call_end import CallEndCause
+from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._delta_fast_path import DeltaFastPath

@@ -3,16 +3,17 @@
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.reducer import POLICY, ChatReducer
-from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._chat.shape import (
+from deltatape.dialects._chat.reducer import (
     CLOSING_KEYS,
     DELTA_KEYS,
     MARKS,
+    POLICY,
+    ChatReducer,
     is_chat,
     is_completion,
     is_mistral,
 )
+from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._traits import EventShape, Traits
 from deltatape.model.request_summary import RequestSummary
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._call_end import CallEndCause
-from deltatape.dialects._chat.shape import MARKS, is_completion
+from deltatape.dialects._calls import CallEndCause
+from deltatape.dialects._chat.reducer import MARKS, is_completion
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._delta_fast_path import DeltaFastPath, Say
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str

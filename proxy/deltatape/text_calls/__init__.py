@@ -18,8 +18,13 @@ import re
 from collections.abc import Iterator
 
 from deltatape.text_calls._code import CodeTracker
-from deltatape.text_calls._shape import CallBlock, NotationFamily, WrittenCall
-from deltatape.text_calls._source import Offered, TextSource
+from deltatape.text_calls._notation import (
+    CallBlock,
+    NotationFamily,
+    Offered,
+    TextSource,
+    WrittenCall,
+)
 from deltatape.text_calls.argument_tags import GLM, HUNYUAN
 from deltatape.text_calls.call_tokens import DEEPSEEK, KIMI_K2
 from deltatape.text_calls.function_tags import QWEN3_CODER

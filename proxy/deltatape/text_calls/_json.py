@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from deltatape.text_calls._shape import CallBlock, FoundCall
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import CallBlock, FoundCall, TextSource
 from deltatape.wire.json_scan import JsonScanner
 
 _NAME_KEYS = ("name", "tool_name", "function")

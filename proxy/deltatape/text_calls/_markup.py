@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass
 
 from deltatape.text_calls._json import JsonEnd, find_closer, read_arguments
-from deltatape.text_calls._shape import FoundCall
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import FoundCall, TextSource
 from deltatape.text_calls._values import ObjectText, as_json, is_string, opened, quoted, typed
 
 

@@ -7,7 +7,7 @@ that it is. What is not JSON stays a string, so that the schema's check can say 
 import json
 from collections.abc import Iterator, Mapping
 
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import TextSource
 from deltatape.wire.json_value import parse
 
 _WORDS = {"True": "true", "False": "false", "None": "null"}

@@ -15,10 +15,18 @@ import functools
 import re
 from dataclasses import replace
 
-from deltatape.text_calls._head import CallHead, before, literal, read_head, word
 from deltatape.text_calls._markup import CallTags, read_call
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import (
+    CallBlock,
+    CallHead,
+    FoundCall,
+    NotationFamily,
+    TextSource,
+    before,
+    literal,
+    read_head,
+    word,
+)
 
 _OPENER = "<tool_call>"
 _CLOSER = "</tool_call>"

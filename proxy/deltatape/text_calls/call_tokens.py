@@ -16,10 +16,19 @@ Source: the chat templates of these models.
 import re
 from dataclasses import dataclass, replace
 
-from deltatape.text_calls._head import CallHead, Steps, literal, maybe, read_head, word
 from deltatape.text_calls._json import JsonEnd, find_closer, read_arguments
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import (
+    CallBlock,
+    CallHead,
+    FoundCall,
+    NotationFamily,
+    Steps,
+    TextSource,
+    literal,
+    maybe,
+    read_head,
+    word,
+)
 
 _OPEN, _SHUT, _GAP = "<[｜|]", "[｜|]>", "[▁_]"  # noqa: RUF001 - DeepSeek's own, and leaked
 _FENCE = maybe("```json", "```")

@@ -12,10 +12,17 @@ have no types: the tool's schema decides. Source: the chat templates of these mo
 import re
 from dataclasses import replace
 
-from deltatape.text_calls._head import before, literal, read_head, word
 from deltatape.text_calls._markup import CallTags, is_known, read_call
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import (
+    CallBlock,
+    FoundCall,
+    NotationFamily,
+    TextSource,
+    before,
+    literal,
+    read_head,
+    word,
+)
 
 _WRAPPER = "<tool_call>"
 _WRAPPER_END = "</tool_call>"

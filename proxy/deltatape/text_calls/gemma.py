@@ -9,10 +9,17 @@ Translated to JSON token by token. Source: the chat templates of these models.
 import re
 from dataclasses import dataclass
 
-from deltatape.text_calls._head import before, literal, read_head, word
 from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import (
+    CallBlock,
+    FoundCall,
+    NotationFamily,
+    TextSource,
+    before,
+    literal,
+    read_head,
+    word,
+)
 from deltatape.text_calls._values import as_json, opened, quoted
 
 _HEAD = (literal("call"), literal(":"), word("name", r"[^\s{}<>]{1,200}+"), before("{"))

@@ -11,10 +11,16 @@ response format, https://github.com/openai/harmony.
 
 import re
 
-from deltatape.text_calls._head import before, maybe, read_head
 from deltatape.text_calls._json import JsonEnd, read_arguments
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import (
+    CallBlock,
+    FoundCall,
+    NotationFamily,
+    TextSource,
+    before,
+    maybe,
+    read_head,
+)
 
 _OPENER = "to="
 _FUNCTIONS = "functions."

@@ -18,10 +18,18 @@ import functools
 import re
 from dataclasses import dataclass, replace
 
-from deltatape.text_calls._head import INVOKE, Steps, before, literal, read_head
 from deltatape.text_calls._markup import CallTags, is_known, read_call
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import (
+    INVOKE,
+    CallBlock,
+    FoundCall,
+    NotationFamily,
+    Steps,
+    TextSource,
+    before,
+    literal,
+    read_head,
+)
 
 _BARS = "[｜‖|]{1,2}"  # noqa: RUF001 - the model's own bars
 _DSML = re.compile(rf"<({_BARS}DSML{_BARS})(?:((?:function|tool)_calls)>|invoke\b)")

@@ -10,9 +10,15 @@ template of the model.
 import re
 from dataclasses import replace
 
-from deltatape.text_calls._head import INVOKE, literal, read_head
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import (
+    INVOKE,
+    CallBlock,
+    FoundCall,
+    NotationFamily,
+    TextSource,
+    literal,
+    read_head,
+)
 from deltatape.text_calls._values import ObjectText, opened, typed
 
 _TOKEN = "]<]minimax[>["  # noqa: S105 - a token of a model's vocabulary

@@ -6,10 +6,19 @@
 There is no closing tag: a call ends with its JSON. Source: mistral-common's instruct tokenizers.
 """
 
-from deltatape.text_calls._head import CallHead, before, literal, maybe, read_head, word
 from deltatape.text_calls._json import JsonEnd, read_arguments, read_calls
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import (
+    CallBlock,
+    CallHead,
+    FoundCall,
+    NotationFamily,
+    TextSource,
+    before,
+    literal,
+    maybe,
+    read_head,
+    word,
+)
 
 _OPENER = "[TOOL_CALLS]"
 _NAME = word("name", r"[^\s\[\]{}<>]{1,200}+")

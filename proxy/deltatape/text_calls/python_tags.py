@@ -15,8 +15,7 @@ import re
 from dataclasses import replace
 
 from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer, read_calls
-from deltatape.text_calls._shape import CallBlock, FoundCall, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import CallBlock, FoundCall, NotationFamily, TextSource
 from deltatape.text_calls._values import ObjectText, opened, quoted
 from deltatape.wire.json_value import parse
 

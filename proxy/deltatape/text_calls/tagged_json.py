@@ -12,8 +12,7 @@ prompts.
 import re
 
 from deltatape.text_calls._json import read_calls
-from deltatape.text_calls._shape import CallBlock, NotationFamily
-from deltatape.text_calls._source import TextSource
+from deltatape.text_calls._notation import CallBlock, NotationFamily, TextSource
 
 _PLUGIN = re.compile(r"<\|action_start\|>\s*+<\|(?:plugin|interpreter)\|>")
 

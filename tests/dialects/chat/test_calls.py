@@ -1,9 +1,14 @@
+import json
+
 import pytest
 
-from deltatape.dialects._chat.calls import merge_name
+from deltatape.dialects._chat.calls import ChatDelta, merge_name, read_entry, read_legacy
+from deltatape.dialects._source_text import WholeString
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary, ToolSpec
+from deltatape.model.stream import Event
 from helpers.chat import FINISH, calls, choice, codes, entry, reply_to, request, told
+from helpers.events import event_of
 
 A1 = '{"a":1}'
 B2 = '{"b":2}'
@@ -372,3 +377,157 @@ def test_the_offered_tools_decide_whether_pieces_are_one_name(
     naming = merge_name(old, new, begun=begun, request=asked(*tools) if tools else NOTHING_ASKED)
     assert (naming.name, naming.code) == (name, code)
     assert repr(new) in naming.detail
+
+
+def event(data: str) -> Event:
+    return event_of(data)
+
+
+def read(data: str) -> ChatDelta:
+    entry = read_entry(json.loads(data), event(data))
+    return entry.read_unquoted(WholeString(data)) if entry.unquoted else entry
+
+
+def test_an_entry_is_read_into_plain_values() -> None:
+    entry = read('{"index":2,"id":"c1","function":{"name":"get","arguments":"{"}}')
+    assert (entry.wire_index, entry.id, entry.name, entry.text) == (2, "c1", "get", "{")
+    assert (entry.kind, entry.unquoted, entry.unexpected) == (CallKind.FUNCTION, (), ())
+    assert not entry.says_nothing
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "{}",
+        '{"index":0}',
+        '{"id":"","function":{"name":"","arguments":""}}',
+        '{"id":"null","function":{"name":null,"arguments":null}}',
+        '{"id":null,"type":null,"function":null}',
+        '{"function":{},"custom":{}}',
+    ],
+)
+def test_absent_values_have_many_spellings(data: str) -> None:
+    entry = read(data)
+    assert entry.says_nothing
+    assert (entry.id, entry.name, entry.text, entry.unexpected) == ("", "", "", ())
+
+
+def test_a_custom_tool_has_input_instead_of_arguments() -> None:
+    entry = read('{"id":"c1","custom":{"name":"run","input":"ls"},"function":{}}')
+    assert (entry.kind, entry.name, entry.text) == (CallKind.CUSTOM, "run", "ls")
+    entry = read('{"function":{"name":"get"},"custom":{"name":"run"}}')
+    assert (entry.kind, entry.name) == (CallKind.FUNCTION, "get")
+
+
+@pytest.mark.parametrize("source", ['{ "a" : 1.0 }', "[]", "10", "false"])
+def test_arguments_that_are_no_string_keep_their_exact_source(source: str) -> None:
+    entry = read('{"function": {"arguments": ' + source + ' , "name":"get"}}')
+    assert (entry.text, entry.unquoted) == (source, ("function", "arguments"))
+
+
+def test_unexpected_shapes_are_told_and_otherwise_absent() -> None:
+    entry = read('{"index":"x","id":5,"function":[1]}')
+    assert entry.unexpected == ("function is no object", "id is no string", "index is no number")
+    assert (entry.wire_index, entry.says_nothing) == (None, True)
+    assert read('{"function":{"name":1}}').unexpected == ("name is no string",)
+
+
+def test_a_legacy_call_has_no_index_and_no_id() -> None:
+    data = '{"name":"get","arguments":{"a": 1}}'
+    entry = read_legacy(json.loads(data), event(data)).read_unquoted(WholeString(data))
+    assert (entry.kind, entry.wire_index, entry.id) == (CallKind.LEGACY, None, "")
+    assert (entry.name, entry.text, entry.unquoted) == ("get", '{"a": 1}', ("arguments",))
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        pytest.param(
+            [entry(None, "c1", name="get"), entry(arguments='{"a"'), entry(arguments=":1}")],
+            [("c1", "get", A1)],
+            id="fragments",
+        ),
+        pytest.param(
+            [
+                entry(None, "c1", name="get", arguments='{"a"'),
+                entry(None, "c2", name="put", arguments='{"b"'),
+                entry(None, "c1", arguments=":1}"),
+                entry(None, "c2", arguments=":2}"),
+            ],
+            [("c1", "get", A1), ("c2", "put", B2)],
+            id="fragments with ids",
+        ),
+        pytest.param(
+            [entry(name="get", arguments=A1), entry(name="get", arguments=A1)],
+            [(None, "get", A1), (None, "get", A1)],
+            id="whole calls with names",
+        ),
+        pytest.param(
+            [entry(name="get", arguments='{"a"'), entry(name="get", arguments=":1}")],
+            [(None, "get", A1)],
+            id="a name on each fragment",
+        ),
+        pytest.param(
+            [entry(arguments='{"a"'), entry(name="get", arguments=":1}")],
+            [(None, "get", A1)],
+            id="a late name",
+        ),
+        pytest.param(
+            [entry(None, "c1", name="get", arguments='{"a"'), entry(None, "c2", arguments=":1}")],
+            [("c1", "get", A1)],
+            id="an id that changes",
+        ),
+        pytest.param(
+            [entry(name="get", arguments='{"a"'), entry(name="get", arguments='{"a":1}')],
+            [(None, "get", A1)],
+            id="cumulative with names",
+        ),
+        pytest.param(
+            [entry(name="get", arguments=text) for text in ('{"a"', '{"a":', '{"a":1', '{"a":1}')],
+            [(None, "get", A1)],
+            id="cumulative in many pieces",
+        ),
+        pytest.param(
+            [entry(name="get", arguments='{"a"'), entry(name="put", arguments=B2)],
+            [(None, "get", '{"a"'), (None, "put", B2)],
+            id="a cut call and another",
+        ),
+        pytest.param(
+            [entry(name="get", arguments='{"a"'), entry(name="get", arguments="{")],
+            [(None, "get", '{"a"'), (None, "get", "{")],
+            id="a cut call and the same tool again",
+        ),
+        pytest.param(
+            [entry(name="get"), entry(name="put")],
+            [(None, "get", ""), (None, "put", "")],
+            id="names only",
+        ),
+        pytest.param(
+            [
+                entry(None, "get", name="get", arguments=A1),
+                entry(None, "get", name="get", arguments=B2),
+            ],
+            [("get", "get", A1), ("get", "get", B2)],
+            id="the name as id",
+        ),
+        pytest.param(
+            [
+                entry(None, "c1", name="get", arguments=A1),
+                entry(None, "c1", name="get", arguments=A1),
+            ],
+            [("c1", "get", A1)],
+            id="a whole call again",
+        ),
+        pytest.param(
+            [entry(None, "c1", name="get", arguments=A1), entry(None, "c1", arguments=" ")],
+            [("c1", "get", A1 + " ")],
+            id="whitespace after a whole call",
+        ),
+    ],
+)
+def test_without_index_the_id_or_the_last_call_tells_where_an_entry_belongs(
+    entries: list[dict[str, object]], expected: list[tuple[str | None, str | None, str]]
+) -> None:
+    reply = reply_to(*[calls(one) for one in entries], FINISH)
+    assert told(reply) == expected
+    assert "T011" in codes(reply)

@@ -5,20 +5,337 @@ gateways make of a retry: with the same id it says nothing, with another one the
 was given up, and nothing of it is part of the answer; after `message_stop` another message follows.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import ClassVar
 
-from deltatape.dialects._anthropic.blocks import Blocks
-from deltatape.dialects._call_end import CallEndCause
-from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._calls import CallDraft, CallEndCause
+from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._delta_fast_path import DeltaFastPath
-from deltatape.dialects._json import Frame, get_array, get_object, get_str
+from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source_text import JsonSource, MemberValue, WholeString
-from deltatape.model.reply import Reply
+from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.model.reply import CallKind, Channel, Reply, Thought
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
-from deltatape.wire.json_value import read_object
+from deltatape.wire.json_value import canonical, read_object
+
+# Content blocks of a message: finds the block of each delta and applies the delta.
+#
+# The documented key is the block's `index`, never "the current block": gateways interleave blocks,
+# start to count at 1, leave out stops. What is decided here:
+#
+# - without index, or under one that never started: the last block that can take the delta, else a
+# block that nothing opened, whose arguments belong to no call; - texts stand in the order in which
+# their blocks started, also where deltas of several mix; - an index that starts again: the same
+# call, if it has the same id, else another block (T012).
+#
+# The input of a call is `{}` at its start, and then comes in deltas. Where a gateway sends all of
+# it at the start, it counts only if no delta brings any (T014 if both say the same, T015 if not).
+
+
+_TEXT = "text"
+_THINKING = "thinking"
+_JSON = "input_json_delta"
+_SIGNATURE_DELTA = "signature_delta"
+SIGNATURES = {_THINKING: "signature", "redacted_thinking": "data"}
+"""By type of a block of thinking, what a later request must bring back unchanged."""
+_SPOKEN = {"text_delta": (_TEXT, Channel.TEXT), "thinking_delta": (_THINKING, Channel.REASONING)}
+"""By type of delta, the field that holds its text, and where that goes."""
+_KINDS = {"tool_use": CallKind.FUNCTION, "mcp_tool_use": CallKind.MCP}
+_USE = "tool_use"
+"""What the type of every call ends with, also of those that are still to come."""
+
+
+class ContentBlock:
+    """A content block under construction."""
+
+    __slots__ = (
+        "call",
+        "given",
+        "identifier",
+        "kind",
+        "signature",
+        "started",
+        "stopped",
+        "streamed",
+    )
+
+    def __init__(self, kind: str, identifier: str, event: Event, *, streamed: bool) -> None:
+        self.kind = kind
+        self.identifier = identifier
+        self.started = event
+        self.streamed = streamed
+        """Whether it came as a start, deltas and a stop."""
+        self.stopped = False
+        self.call: CallDraft | None = None
+        self.given: str | None = None
+        """The input that stood at the start of a streamed call."""
+        self.signature = ""
+        """Of a thought."""
+
+
+class Blocks:
+    """Applies events to the blocks of the message `choice`."""
+
+    def __init__(self, choice: ChoiceDraft, fast_path: DeltaFastPath) -> None:
+        self._choice = choice
+        self._fast_path = fast_path
+        self._blocks: dict[int, ContentBlock] = {}
+        self._all: list[ContentBlock] = []
+        self._open: list[ContentBlock] = []
+        """Blocks in the order of their start, stopped ones only below the last."""
+        self._open_calls: list[ContentBlock] = []
+        self._next = 0
+        """The first index above all that were used."""
+
+    def start(self, frame: Mapping[str, object], event: Event) -> None:
+        """Handle `content_block_start`."""
+        found = as_object(frame.get("content_block"))
+        if found is None:
+            self._choice.note_unexpected("content_block is no object", frame, event)
+            return
+        index = self._index(frame, event)
+        if index is None:
+            index = self._next
+        known = self._blocks.get(index)
+        if known is not None and _is_same(known, found):
+            if known.streamed:
+                self._choice.note_unexpected(f"block {index} starts again", frame, event)
+            known.streamed, known.stopped = True, False
+            return
+        block = self._begin(index, found, event, streamed=True)
+        if block.call is not None:
+            block.given = _given(found, MemberValue(WholeString(event.data), "content_block"))
+        if known is not None and known.streamed:
+            self._reused(index, block, frame, event)
+
+    def delta(self, frame: Mapping[str, object], event: Event) -> None:
+        """Handle `content_block_delta`; ignore unknown delta types."""
+        delta = frame.get("delta")
+        if not isinstance(delta, dict):
+            self._choice.note_unexpected("delta is no object", frame, event)
+            return
+        kind = delta.get("type")
+        if kind == _JSON:
+            self._add_input(delta, frame, event)
+        elif isinstance(kind, str):
+            spoken = _SPOKEN.get(kind)
+            if spoken is None:
+                if kind == _SIGNATURE_DELTA:
+                    self._sign(frame, delta)
+                return
+            field, channel = spoken
+            text = delta.get(field)
+            if isinstance(text, str):
+                order = self._expect(frame, field, event)
+                self._choice.say(channel, text, event, order)
+                say = partial(self._choice.say_more, channel, order=order)
+                self._fast_path.learn(event, frame, say, field)
+            elif text is not None:
+                self._choice.note_unexpected(f"{field} is no string", frame, event)
+
+    def _sign(self, frame: Mapping[str, object], delta: Mapping[str, object]) -> None:
+        index = get_index(frame, "index")
+        block = _newest(self._open) if index is None else self._blocks.get(index)
+        if block is not None:
+            block.signature += get_str(delta, "signature") or ""
+
+    def stop(self, frame: Mapping[str, object], event: Event) -> None:
+        """Handle `content_block_stop`."""
+        index = self._index(frame, event)
+        block = _newest(self._open) if index is None else self._blocks.get(index)
+        if block is None:
+            self._choice.note_unexpected(
+                f"a stop of block {index}, which did not start", frame, event
+            )
+            return
+        if block.stopped:
+            self._choice.note_unexpected(f"block {index} stops again", frame, event)
+        block.stopped = True
+        if block.call is not None:
+            block.call.ended = event
+
+    def whole(self, content: Iterable[object], event: Event, source: JsonSource) -> None:
+        """Handle whole blocks in an array at `source` of the data of `event`."""
+        elements = Elements(source)
+        for place, value in enumerate(content):
+            found = as_object(value)
+            if found is None:
+                self._choice.note_unexpected("a content block is no object", value, event)
+                continue
+            block = self._begin(place, found, event, streamed=False)
+            block.stopped = True
+            if block.call is not None:
+                block.call.ended = event
+                if found.get("input") is not None:
+                    block.call.add(MemberValue(Element(elements, place), "input").text, event)
+
+    def finish(self, *, terminated: bool) -> None:
+        """Settle what only the end decides. Call once.
+
+        Args:
+            terminated: whether the message ended as it should: then all blocks should have, too.
+        """
+        for block in self._all:
+            self._settle(block)
+            if block.signature:
+                self._choice.thoughts.append(Thought(signature=block.signature))
+        for index, block in self._blocks.items():
+            if terminated and not block.stopped:
+                detail = f"block {index} has no content_block_stop"
+                self._choice.note_unexpected(detail, detail, block.started)
+        lowest = min(self._blocks, default=0)
+        if lowest and self._blocks[lowest].streamed:
+            detail = f"the lowest index of a content block is {lowest}"
+            self._choice.notes.once("", "T013", detail, detail, self._blocks[lowest].started)
+
+    def _begin(
+        self, index: int, value: Mapping[str, object], event: Event, *, streamed: bool
+    ) -> ContentBlock:
+        kind = get_str(value, "type") or ""
+        identifier = get_str(value, "id") or ""
+        block = ContentBlock(kind, identifier, event, streamed=streamed)
+        block.signature = get_str(value, SIGNATURES.get(kind, "")) or ""
+        self._keep(index, block)
+        if kind.endswith(_USE):
+            block.call = self._choice.open(_KINDS.get(kind, CallKind.SERVER), event, index)
+            block.call.identify(identifier, get_str(value, "name"))
+            self._open_calls.append(block)
+            return block
+        for field, channel in _SPOKEN.values():
+            if kind == field:
+                self._choice.say(channel, get_str(value, field) or "", event, event.number)
+        return block
+
+    def _keep(self, index: int, block: ContentBlock) -> None:
+        self._blocks[index] = block
+        self._next = max(self._next, index + 1)
+        self._all.append(block)
+        self._open.append(block)
+
+    def _reused(
+        self, index: int, block: ContentBlock, frame: Mapping[str, object], event: Event
+    ) -> None:
+        detail = f"the index {index} is used for another block"
+        if block.call is None:
+            self._choice.note_unexpected(detail, frame, event)
+        else:
+            block.call.note("", "T012", detail, frame, event)
+
+    def _index(self, frame: Mapping[str, object], event: Event) -> int | None:
+        """Return the index in `frame`; note if it is missing, and return None."""
+        value = frame.get("index")
+        if type(value) is int and value >= 0:
+            return value
+        index = get_index(frame, "index")
+        if index is None:
+            detail = "an event of a content block has no index"
+            self._choice.notes.once("", "T011", detail, frame, event)
+        return index
+
+    def _expect(self, frame: Mapping[str, object], kind: str, event: Event) -> int:
+        """Note a text delta for a block that has another type or is not open; return its order."""
+        index = frame.get("index")
+        block = self._blocks.get(index) if type(index) is int else None
+        if block is not None and block.kind == kind and not block.stopped:
+            return block.started.number
+        index = self._index(frame, event)
+        found = None if index is None else self._blocks.get(index)
+        if found is None:
+            if index is not None:
+                self._choice.note_unexpected(
+                    f"a delta for block {index}, which did not start", frame, event
+                )
+            return self._all[-1].started.number if self._all else 0
+        if found.kind != kind:
+            self._choice.note_unexpected(
+                f"a delta of {kind} for a block of {found.kind!r}", frame, event
+            )
+        elif found.stopped:
+            self._choice.note_unexpected(f"a delta for block {index} after its stop", frame, event)
+        return found.started.number
+
+    def _add_input(
+        self, delta: Mapping[str, object], frame: Mapping[str, object], event: Event
+    ) -> None:
+        index = frame.get("index")
+        block = self._blocks.get(index) if type(index) is int else None
+        call = block.call if block is not None and not block.stopped else None
+        text = delta.get("partial_json")
+        if call is None:
+            call = self._find(frame, event)
+        elif isinstance(text, str):
+            self._fast_path.learn(event, frame, call.add_all, "partial_json")
+        if isinstance(text, str):
+            call.add(text, event)
+        elif text is not None:
+            detail = "the arguments are JSON instead of a string with JSON in it"
+            call.note("bare", "T006", detail, frame, event)
+            call.add(
+                MemberValue(MemberValue(WholeString(event.data), "delta"), "partial_json").text,
+                event,
+            )
+
+    def _find(self, frame: Mapping[str, object], event: Event) -> CallDraft:
+        """Return the call for a delta whose index leads to no open block."""
+        index = self._index(frame, event)
+        block = None if index is None else self._blocks.get(index)
+        if block is not None and block.call is not None:
+            if block.stopped:
+                detail = f"a delta for block {index} after its stop"
+                block.call.note(detail, "S006", detail, frame, event)
+            return block.call
+        if index is not None:
+            what = "did not start" if block is None else "is no call"
+            self._choice.note_unexpected(f"arguments for block {index}, which {what}", frame, event)
+        last = _newest(self._open_calls)
+        if last is None:
+            last = ContentBlock(_USE, "", event, streamed=True)
+            last.call = self._choice.open(CallKind.FUNCTION, event, index)
+            self._keep(self._next if index is None or block is not None else index, last)
+            self._open_calls.append(last)
+        assert last.call
+        return last.call
+
+    def _settle(self, block: ContentBlock) -> None:
+        call, given = block.call, block.given
+        if call is None or given is None:
+            return
+        if not call.fragments:
+            call.add(given, block.started)
+            return
+        if canonical(given) == canonical(call.raw):
+            detail = "the whole arguments stand at the call's start and come again in deltas"
+            call.note("given", "T014", detail, given, block.started)
+        else:
+            detail = "the arguments at the call's start are not those of the deltas, which count"
+            call.note("given", "T015", detail, given, block.started)
+
+
+def _newest(blocks: list[ContentBlock]) -> ContentBlock | None:
+    """Return the last of `blocks` that is still open, dropping closed ones behind it."""
+    while blocks and blocks[-1].stopped:
+        blocks.pop()
+    return blocks[-1] if blocks else None
+
+
+def _is_same(block: ContentBlock, value: Mapping[str, object]) -> bool:
+    """Check whether `value` starts `block` again: the same call, or text that is still open."""
+    if get_str(value, "type") != block.kind:
+        return False
+    if block.call is None:
+        return not block.stopped
+    identifier = get_str(value, "id") or ""
+    if identifier or block.identifier:
+        return identifier == block.identifier
+    return get_str(value, "name") == block.call.name and not block.stopped
+
+
+def _given(value: Mapping[str, object], source: JsonSource) -> str | None:
+    """Return the input at the start of a call; None if it is empty."""
+    return None if value.get("input") in (None, "", {}) else MemberValue(source, "input").text
+
 
 TERMINATOR = "message_delta with a stop_reason, and message_stop"
 _SENTINEL = "[DONE]"

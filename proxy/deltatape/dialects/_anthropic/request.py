@@ -13,16 +13,16 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from deltatape.dialects._anthropic.blocks import SIGNATURES
+from deltatape.dialects._anthropic.reducer import SIGNATURES
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
     content_text,
     objects_at,
+    read_history,
     said,
     source_of,
     tool_specs,
 )
-from deltatape.dialects._request_bodies import read_history
 from deltatape.dialects._source_text import JsonSource
 from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (

@@ -5,18 +5,386 @@ candidates: that is an error here, and the end. Finish reasons that say that the
 not usable are errors, too: the call is lost, the client has nothing to run.
 """
 
+import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from deltatape.dialects._call_end import CallEndCause
+from deltatape.dialects._calls import CallDraft, CallEndCause
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
-from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_object, get_str
+from deltatape.dialects._json import (
+    Frame,
+    as_array,
+    as_object,
+    get_array,
+    get_index,
+    get_object,
+    get_str,
+)
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
-from deltatape.dialects.gemini.calls import CandidateCalls
+from deltatape.dialects._source_text import (
+    Element,
+    Elements,
+    JsonSource,
+    MemberValue,
+    SoleMember,
+    WholeString,
+)
 from deltatape.model.reply import CallKind, Channel, Reply, Thought
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
+from deltatape.wire.json_path import PlaceStep, parse_place
+from deltatape.wire.json_value import canonical, join_pairs
+
+# The function calls of one candidate: whole, streamed, and repeated ones.
+#
+# A part with a name opens a call. A whole one carries its `args`; without them it has none, which
+# is how an empty object is written here: its arguments are `{}`. A streamed one has `willContinue`
+# or `partialArgs`; parts without a name continue it. It ends with an empty part, with a part that
+# says nothing more of `willContinue`, with the next name, or with the finish reason; what the end
+# of the stream cuts stays a beginning. The `arguments` of a streamed call are JSON text that is
+# built from its values (`PartialArguments`); its fragments are the pieces on the wire, the
+# `partialArgs` arrays.
+#
+# Two equal calls are two calls. But models send a call a second time, without the thought signature
+# that the first one has, in a later event: that is the same call (T020), and so is an equal call
+# with an id that was there.
+#
+# Source: https://ai.google.dev/api/caching#FunctionCall, and for `partialArgs`
+# https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling.
+
+
+_NO_ARGUMENTS = "{}"
+
+
+# Arguments that are streamed as values with paths, as JSON text.
+#
+# `{"jsonPath": "$.a[0].b", "stringValue": "x"}` says where a value stands. The strings of one path
+# are joined, every other kind of value replaces what was there. The text is built once, at the end,
+# in the order in which the values came first, without whitespace; numbers keep their source.
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """A value that is neither object nor array."""
+
+    strings: list[str] = field(default_factory=list)
+    source: str = ""
+    """Of a value that is not a string; "" for strings."""
+    is_open: bool = False
+    """Whether more of a string is to come."""
+
+    def write(self) -> str:
+        if self.source:
+            return self.source
+        return _quoted(join_pairs("".join(self.strings)))
+
+
+@dataclass(slots=True)
+class _Branch:
+    """An object or an array."""
+
+    is_array: bool
+    members: "dict[PlaceStep, _Node]" = field(default_factory=dict)
+
+
+_Node: TypeAlias = _Leaf | _Branch
+
+
+class PartialArguments:
+    """The arguments of one call under construction."""
+
+    def __init__(self) -> None:
+        self._root = _Branch(is_array=False)
+        self._leaves: dict[str, _Leaf] = {}
+
+    def put_string(self, path: str, text: str, *, is_open: bool) -> bool:
+        """Append `text` to the string at `path`; return whether a value is possible there.
+
+        Args:
+            path: a JSONPath.
+            text: the piece.
+            is_open: whether more of it is to come.
+        """
+        leaf = self._leaf(path)
+        if leaf is not None:
+            leaf.source = ""
+            leaf.strings.append(text)
+            leaf.is_open = is_open
+        return leaf is not None
+
+    def put(self, path: str, source: str) -> bool:
+        """Set the value at `path` to the JSON text `source`; return whether that is possible."""
+        leaf = self._leaf(path)
+        if leaf is not None:
+            leaf.source = source
+            leaf.strings.clear()
+            leaf.is_open = False
+        return leaf is not None
+
+    @property
+    def has_gaps(self) -> bool:
+        """Check whether an array lacks an element before its last; the text closes such gaps."""
+        pending: list[_Branch] = [self._root]
+        while pending:
+            branch = pending.pop()
+            if branch.is_array and max(map(int, branch.members)) >= len(branch.members):
+                return True
+            pending += (each for each in branch.members.values() if isinstance(each, _Branch))
+        return False
+
+    def text(self) -> str:
+        """Return the complete arguments."""
+        return self._written()[0]
+
+    def beginning(self) -> str:
+        """Return the arguments so far, not closed; "" if nothing came."""
+        text, last = self._written()
+        text = text.rstrip("]}")
+        if last is not None and last.is_open:
+            text = text.removesuffix('"')
+        return text if last else ""
+
+    def _leaf(self, path: str) -> _Leaf | None:
+        """Return the value at `path`, created if missing; None if impossible."""
+        leaf = self._leaves.get(path)
+        if leaf is None:
+            steps = parse_place(path)
+            leaf = self._grow(steps) if steps else None
+            if leaf is not None:
+                self._leaves[path] = leaf
+        return leaf
+
+    def _grow(self, steps: tuple[PlaceStep, ...]) -> _Leaf | None:
+        node: _Node = self._root
+        for step, following in zip(steps, (*steps[1:], None), strict=True):
+            if isinstance(node, _Leaf) or node.is_array != isinstance(step, int):
+                return None
+            child = node.members.get(step)
+            if child is None:
+                child = _Leaf() if following is None else _Branch(isinstance(following, int))
+                node.members[step] = child
+            node = child
+        return node if isinstance(node, _Leaf) else None
+
+    def _written(self) -> tuple[str, _Leaf | None]:
+        """Return the JSON text, and the value written last."""
+        out: list[str] = []
+        last = _write(self._root, out)
+        return "".join(out), last
+
+
+def _write(node: _Node, out: list[str]) -> _Leaf | None:
+    """Append the JSON text of `node` to `out`; return the last value in it."""
+    if isinstance(node, _Leaf):
+        out.append(node.write())
+        return node
+    last = None
+    steps = sorted(node.members, key=int) if node.is_array else list(node.members)
+    out.append("[" if node.is_array else "{")
+    for place, step in enumerate(steps):
+        out.append("," if place else "")
+        out.append("" if node.is_array else f"{_quoted(str(step))}:")
+        last = _write(node.members[step], out)
+    out.append("]" if node.is_array else "}")
+    return last
+
+
+def _quoted(text: str) -> str:
+    """Return `text` as a JSON string, with escapes for lone surrogates."""
+    return json.dumps(text, ensure_ascii=_HALF_PAIR.search(text) is not None)
+
+
+class _Streamed:
+    """A call that arrives in fragments."""
+
+    def __init__(self, draft: CallDraft) -> None:
+        self.draft = draft
+        self.arguments = PartialArguments()
+        self.whole: str | None = None
+        """All arguments at once, which count more than the pieces."""
+
+    def close(self, *, ended: bool) -> None:
+        """Settle the arguments, complete or not."""
+        arguments = self.arguments
+        if arguments.has_gaps:
+            detail = "an array of the arguments lacks elements before its last one"
+            self.draft.note("gap", "S006", detail, arguments.text(), self.draft.latest)
+        if self.whole is not None:
+            self.draft.settle(self.whole)
+        else:
+            self.draft.settle(arguments.text() if ended else arguments.beginning())
+
+
+class CandidateCalls:
+    """Assigns `functionCall` parts to the calls of `choice`."""
+
+    def __init__(self, choice: ChoiceDraft) -> None:
+        self._choice = choice
+        self._streamed: _Streamed | None = None
+        """The streamed call that a part without a name continues."""
+        self._open = False
+        """Whether it has not ended."""
+        self._signed: dict[tuple[str, str], CallDraft] = {}
+        """Calls with a signature, by name and arguments."""
+        self._signed_names: set[str] = set()
+        self._by_id: dict[str, CallDraft] = {}
+        """Whole calls, by id."""
+
+    def take(
+        self, call: Mapping[str, object], event: Event, source: JsonSource, *, signed: bool
+    ) -> None:
+        """Handle the `functionCall` of a part.
+
+        Args:
+            call: the object.
+            event: what carried it.
+            source: where it stands in the data of the event.
+            signed: whether the part has a thought signature.
+        """
+        name = get_str(call, "name") or ""
+        if "name" in call and not name:
+            self._choice.note_unexpected("a functionCall has no name", call, event)
+        pieces = get_array(call, "partialArgs")
+        goes_on = call.get("willContinue") is True
+        streamed = bool(pieces) or goes_on
+        if name and not self._is_continued(call):
+            self._close()
+            if streamed:
+                self._begin(call, event)
+                self._continue(call, event, source)
+            else:
+                self._take_whole(call, event, source, signed=signed)
+        elif streamed or self._open:
+            if self._streamed is None:
+                self._begin(call, event)
+            self._continue(call, event, source)
+        elif call.get("args") is not None:
+            self._take_whole(call, event, source, signed=signed)
+        elif self._streamed is None:
+            self._choice.note_unexpected("a functionCall that says nothing", call, event)
+
+    def finish(self, *, ended: bool) -> None:
+        """Settle the open call. Call once, after the last part.
+
+        Args:
+            ended: whether a finish reason says that the answer is complete.
+        """
+        if self._streamed is not None and self._open:
+            self._streamed.close(ended=ended)
+
+    def _is_continued(self, call: Mapping[str, object]) -> bool:
+        """Check whether `call`, which has a name, repeats name and id of the open call."""
+        streamed, identifier = self._streamed, get_str(call, "id")
+        return self._open and streamed is not None and identifier in streamed.draft.ids
+
+    def _begin(self, call: Mapping[str, object], event: Event) -> None:
+        draft = self._choice.open(CallKind.FUNCTION, event)
+        draft.identify(get_str(call, "id"), get_str(call, "name"))
+        self._streamed = _Streamed(draft)
+
+    def _continue(self, call: Mapping[str, object], event: Event, source: JsonSource) -> None:
+        streamed = self._streamed
+        assert streamed is not None
+        self._open = True
+        goes_on = call.get("willContinue") is True
+        if call.get("partialArgs") is not None:
+            pieces = WholeString(_exact(source, "partialArgs", event))
+            goes_on |= self._take_pieces(streamed, call, event, pieces)
+            streamed.draft.add(pieces.text, event)
+        if call.get("args"):
+            streamed.whole = _exact(source, "args", event)
+            streamed.draft.add(streamed.whole, event)
+        if not goes_on:
+            streamed.draft.ended = event
+            self._close()
+
+    def _take_pieces(
+        self, streamed: _Streamed, call: Mapping[str, object], event: Event, source: JsonSource
+    ) -> bool:
+        """Handle `partialArgs` at `source`; return whether one of them continues."""
+        elements = Elements(source)
+        goes_on = False
+        for place, each in enumerate(get_array(call, "partialArgs")):
+            piece = as_object(each)
+            if piece is None:
+                streamed.draft.note("piece", "S006", "a partialArg is no object", call, event)
+                continue
+            goes_on |= piece.get("willContinue") is True
+            if not _put(streamed.arguments, piece, Element(elements, place)):
+                detail = f"no value can stand at {piece.get('jsonPath')!r:.100}"
+                streamed.draft.note("path", "S006", detail, piece, event)
+        return goes_on
+
+    def _close(self) -> None:
+        if self._streamed is not None and self._open:
+            self._streamed.close(ended=True)
+        self._open = False
+
+    def _take_whole(
+        self, call: Mapping[str, object], event: Event, source: JsonSource, *, signed: bool
+    ) -> None:
+        name, identifier = get_str(call, "name") or "", get_str(call, "id")
+        has_args = call.get("args") is not None
+        text = _exact(source, "args", event) if has_args else _NO_ARGUMENTS
+        draft = CallDraft(None, CallKind.FUNCTION, event)
+        draft.announced = True
+        draft.ended = event
+        draft.identify(identifier, name)
+        draft.add(text if has_args else "", event)
+        draft.settle(text)
+        if self._is_sent_again(draft, text, signed=signed):
+            return
+        self._choice.calls.append(draft)
+        if identifier and self._by_id.setdefault(identifier, draft) is not draft:
+            detail = f"the id {identifier!r} is used for another call"
+            draft.note("shared", "T010", detail, call, event)
+        if signed:
+            self._signed_names.add(name)
+            self._signed.setdefault((name, canonical(text) or text), draft)
+
+    def _is_sent_again(self, draft: CallDraft, text: str, *, signed: bool) -> bool:
+        """Check whether a complete call with the arguments `text` repeats one; note it there."""
+        same = self._by_id.get(draft.first_id or "")
+        if same is not None and same.name == draft.name and draft.repeats(same):
+            detail = f"the call {draft.first_id!r} is sent again"
+            same.note("again", "T020", detail, text, draft.opened)
+            return True
+        if signed or draft.name not in self._signed_names:
+            return False
+        twin = self._signed.get((draft.name, canonical(text) or text))
+        if twin is None or twin.opened.number == draft.opened.number:
+            return False
+        if draft.ids and twin.ids:
+            return False
+        detail = f"the call of {draft.name!r} is sent again, without its thought signature"
+        twin.note("again", "T020", detail, text, draft.opened)
+        return True
+
+
+def _exact(source: JsonSource, key: str, event: Event) -> str:
+    """Return the source of the existing value at `key` of the object at `source`."""
+    return SoleMember(event.data, key, MemberValue(source, key)).text
+
+
+def _put(arguments: PartialArguments, piece: Mapping[str, object], source: JsonSource) -> bool:
+    """Set one value; return whether its path is possible. One without value only announces."""
+    path = get_str(piece, "jsonPath")
+    if path is None:
+        return False
+    text = get_str(piece, "stringValue")
+    if text is not None:
+        return arguments.put_string(path, text, is_open=piece.get("willContinue") is True)
+    if isinstance(piece.get("numberValue"), int | float):
+        return arguments.put(path, MemberValue(source, "numberValue").text)
+    if isinstance(piece.get("boolValue"), bool):
+        return arguments.put(path, "true" if piece["boolValue"] else "false")
+    return arguments.put(path, "null") if "nullValue" in piece else True
+
 
 TERMINATOR = "finishReason"
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
-from deltatape.dialects._request import said, source_of
-from deltatape.dialects._request_bodies import History, read_history
+from deltatape.dialects._request import History, read_history, said, source_of
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue
 from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (

@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
-from deltatape.dialects._request import content_text, exact, message_digest, tool_spec
-from deltatape.dialects._request_bodies import read_history
+from deltatape.dialects._request import content_text, exact, message_digest, read_history, tool_spec
 from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects.openai_responses.items import REASONING
 from deltatape.dialects.openai_responses.kinds import shape_of, tool_name

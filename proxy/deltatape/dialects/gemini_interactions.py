@@ -1,22 +1,43 @@
-"""Rebuilds an interaction, streamed or not.
+"""Gemini's Interactions API: an answer as steps that start, grow and stop.
 
-The terminal signal is the completion of the interaction; its status is the finish reason. An answer
-that is not streamed is the interaction itself; so is what a completion carries if no step came.
+Shapes: https://ai.google.dev/gemini-api/docs/interactions/streaming. Every event names itself in
+`event_type`; steps are distinguished by `index`. An older form of the same has `content.*` events
+for steps. Function calls have ids and stream their arguments as text; the status of the
+interaction, at its completion, is the reason to finish.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import ClassVar
 
-from deltatape.dialects._call_end import CallEndCause
-from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._base import Hints
+from deltatape.dialects._calls import CallDraft, CallEndCause
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
+from deltatape.dialects._errors import google_error
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._request import content_text, exact
+from deltatape.dialects._request import (
+    JsonRequestBody,
+    content_text,
+    exact,
+    objects_at,
+    read_history,
+    said,
+    tool_specs,
+)
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.dialects._traits import Errors, Traits
 from deltatape.model.reply import CallKind, Channel, Reply
-from deltatape.model.request_summary import RequestSummary
-from deltatape.model.stream import Event
+from deltatape.model.request_summary import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
+from deltatape.model.stream import Event, Format
+
+# Rebuilds an interaction, streamed or not.
+#
+# The terminal signal is the completion of the interaction; its status is the finish reason. An
+# answer that is not streamed is the interaction itself; so is what a completion carries if no step
+# came.
+
 
 TERMINATOR = "interaction.completed"
 _SENTINEL = "[DONE]"
@@ -252,3 +273,149 @@ def _text(holder: Mapping[str, object]) -> str:
         return get_str(inner, "text") or ""
     parts = get_array(holder, "content") or get_array(holder, "summary")
     return content_text(parts)
+
+
+# Reads the request of an interaction: model, tools, tool choice, input.
+#
+# The input is a text, one content or step, or a list of contents, steps or turns; each becomes a
+# message. With `previous_interaction_id` the provider keeps the history, and only results are
+# sent.
+#
+# Source: https://ai.google.dev/api/interactions-api.
+
+
+_CHOICES = {"any": "required", "validated": "auto"}
+_USER = "user"
+_MODEL = "model"
+_PATH = ("input",)
+
+
+def read_request(body: bytes) -> RequestSummary:
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
+    found = read_history(body, _PATH, _entry)
+    if found is None:
+        return NOTHING_ASKED
+    request = found.body.value
+    return RequestSummary(
+        known=True,
+        model=get_str(request, "model") or get_str(request, "agent"),
+        stream=request.get("stream") is True,
+        tools=tool_specs(get_array(request, "tools")),
+        tool_choice=_tool_choice(get_object(request, "generation_config") or {}),
+        history=(*_opening(found.body), *chain.from_iterable(found.entries)),
+        previous=get_str(request, "previous_interaction_id"),
+    )
+
+
+def _tool_choice(config: Mapping[str, object]) -> str | None:
+    choice = config.get("tool_choice")
+    allowed = get_object(as_object(choice) or {}, "allowed_tools")
+    if allowed is not None:
+        names = get_array(allowed, "tools")
+        choice = get_str(allowed, "mode")
+        if choice == "any" and len(names) == 1 and isinstance(names[0], str):
+            return names[0]
+    return _CHOICES.get(choice, choice) if isinstance(choice, str) else None
+
+
+def _opening(request: JsonRequestBody) -> Iterator[Message]:
+    value = request.value
+    system = value.get("system_instruction")
+    if isinstance(system, str):
+        yield _said("system", system, system)
+    given = value.get("input")
+    if isinstance(given, str):
+        yield _said(_USER, given, given)
+    elif isinstance(given, dict):
+        yield _message(given, _USER, MemberValue(request.source, "input"))
+
+
+def _entry(entry: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
+    return tuple(_messages(entry, source))
+
+
+def _messages(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
+    """Yield the messages of an entry."""
+    role = get_str(entry, "role")
+    contents = get_array(entry, "content")
+    if role is None or all(_kind(each) == "text" for each in contents):
+        yield _message(entry, role or _USER, source)
+        return
+    for each, where in objects_at(entry, "content", source):
+        yield _message(each, role, where)
+
+
+def _kind(value: object) -> str:
+    return get_str(as_object(value) or {}, "type") or ""
+
+
+def _message(entry: Mapping[str, object], role: str, source: JsonSource) -> Message:
+    kind = _kind(entry)
+    if kind in ("function_result", "tool_result"):
+        call_id = get_str(entry, "call_id") or get_str(entry, "name") or ""
+        return said("tool", _result(entry, source), entry, call_id=call_id)
+    if kind == "function_call":
+        call = RepeatedCall(
+            id=get_str(entry, "id"),
+            name=get_str(entry, "name"),
+            arguments=exact(entry, "arguments", source),
+        )
+        return said(_MODEL, "", entry, calls=(call,))
+    if kind in ("model_output", "thought") or kind.endswith(("_call", "_result")):
+        role = _MODEL
+    visible = "" if kind == "thought" else content_text(entry.get("content"))
+    return _said(role, visible or get_str(entry, "text") or "", entry)
+
+
+def _result(entry: Mapping[str, object], source: JsonSource) -> str:
+    value = entry.get("result")
+    return content_text(value) or exact(entry, "result", source)
+
+
+def _said(role: str, text: str, value: object) -> Message:
+    return said(role, text, {"role": role, "said": value})
+
+
+_MARKS = frozenset({"event_type", "object"})
+_FAMILIES = ("interaction.", "step.", "content.")
+
+
+def _error_event(status: int, message: str, form: Format) -> tuple[str, Mapping[str, object]]:
+    del form
+    return "error", {"event_type": "error", **google_error(status, message)}
+
+
+class GeminiInteractions:
+    """The dialect. See `Dialect`."""
+
+    name: ClassVar[str] = "gemini-interactions"
+    traits: ClassVar[Traits] = Traits(
+        provider="gemini",
+        policy=POLICY,
+        errors=Errors(document=google_error, event=_error_event),
+        delta_keys=frozenset({"text", "arguments"}),
+        closing_keys=frozenset({"signature"}),
+        whole_types=("stop", "completed"),
+    )
+
+    def claims(self, hints: Hints) -> bool:
+        if hints.members.isdisjoint(_MARKS):
+            return False
+        return any(map(_is_interaction, hints.first))
+
+    def serves(self, path: str) -> bool:
+        """See `Dialect.serves`: of an interaction that exists, too, which can be streamed again."""
+        parts = path.rstrip("/").split("/")
+        return "interactions" in parts[-2:]
+
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
+        del path
+        return read_request(body)
+
+    def reducer(self, request: RequestSummary) -> InteractionsReducer:
+        return InteractionsReducer(self.name, request)
+
+
+def _is_interaction(value: Mapping[str, object]) -> bool:
+    kind = get_str(value, "event_type") or ""
+    return kind.startswith(_FAMILIES) or value.get("object") == "interaction"

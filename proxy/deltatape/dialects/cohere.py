@@ -6,22 +6,45 @@ before its calls is a plan, kept as reasoning. In version 1 calls have no ids, a
 comes after their pieces has more authority.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
+from deltatape.dialects._chat.request import read_request as read_chat
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._errors import bare_error
-from deltatape.dialects._json import Frame, as_object, get_object, get_str
-from deltatape.dialects._table import CallsByIndex, DialectTable, TableReducer, path
-from deltatape.dialects._table_calls import CallDelta, CallEnd, CallStart, CallWhole, Strings
-from deltatape.dialects._table_steps import ErrorStep, FinishStep, TerminalStep, TextStep, UsageStep
+from deltatape.dialects._json import Frame, as_object, get_array, get_object, get_str
+from deltatape.dialects._request import exact, objects_at, read_history, said
+from deltatape.dialects._source_text import JsonSource
+from deltatape.dialects._table import (
+    CallDelta,
+    CallEnd,
+    CallsByIndex,
+    CallStart,
+    CallWhole,
+    DialectTable,
+    ErrorStep,
+    FinishStep,
+    Strings,
+    TableReducer,
+    TerminalStep,
+    TextStep,
+    UsageStep,
+    path,
+)
 from deltatape.dialects._traits import Errors, EventShape, Traits
-from deltatape.dialects.cohere.request import read_request
 from deltatape.model.reply import Channel, Reply
-from deltatape.model.request_summary import RequestSummary
+from deltatape.model.request_summary import (
+    NOTHING_ASKED,
+    Message,
+    RepeatedCall,
+    RequestSummary,
+    ToolSpec,
+)
 from deltatape.model.stream import Event, Format
 from deltatape.wire.json_value import parse
 
@@ -165,3 +188,101 @@ def _is_v2(one: Mapping[str, object]) -> bool:
     if kind is not None:
         return kind in _TYPES
     return get_object(one, "message") is not None and "finish_reason" in one
+
+
+# The requests of both versions.
+#
+# Version 2 is a chat completion with words of its own for `tool_choice`. Version 1 has the last
+# message beside the history, parameters that are not JSON Schema, and results that repeat their
+# call in place of an id: the name of the function identifies them.
+
+
+_PATH = ("chat_history",)
+_ROLES = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system", "TOOL": "tool"}
+_CHOICES = {"REQUIRED": "required", "NONE": "none"}
+_JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+
+
+def read_request(body: bytes) -> RequestSummary:
+    """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
+    found = read_history(body, _PATH, _turn)
+    if found is None:
+        return NOTHING_ASKED
+    request = found.body.value
+    choice = get_str(request, "tool_choice")
+    choice = _CHOICES.get(choice or "", choice)
+    if "messages" in request:
+        return replace(read_chat(body), tool_choice=choice)
+    return RequestSummary(
+        known=True,
+        model=get_str(request, "model"),
+        stream=request.get("stream") is True,
+        tools=tuple(_tools(request)),
+        tool_choice=choice,
+        history=tuple(_history(request, found.entries)),
+    )
+
+
+def _tools(request: Mapping[str, object]) -> Iterator[ToolSpec]:
+    for tool in map(as_object, get_array(request, "tools")):
+        name = None if tool is None else get_str(tool, "name")
+        if tool is not None and name is not None:
+            yield ToolSpec(name=name, parameters=_schema(tool))
+
+
+def _schema(tool: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the JSON Schema of `parameter_definitions`; only types that are plain words."""
+    properties: dict[str, object] = {}
+    required = []
+    for name, definition in (get_object(tool, "parameter_definitions") or {}).items():
+        told = as_object(definition) or {}
+        kind = _JSON_TYPES.get(get_str(told, "type") or "")
+        properties[name] = {"type": kind} if kind else {}
+        if told.get("required") is True:
+            required.append(name)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _turn(entry: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
+    return tuple(_entry(entry, source))
+
+
+def _history(
+    request: Mapping[str, object], turns: Iterable[tuple[Message, ...]]
+) -> Iterator[Message]:
+    preamble = get_str(request, "preamble")
+    if preamble:
+        yield _said("SYSTEM", preamble)
+    yield from chain.from_iterable(turns)
+    question = get_str(request, "message")
+    if question:
+        yield _said("USER", question)
+    yield from _results(request)
+
+
+def _said(role: str, text: str) -> Message:
+    """Return a message outside the history, in the form it will have there."""
+    return said(_ROLES[role], text, {"role": role, "message": text})
+
+
+def _entry(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
+    results = tuple(_results(entry))
+    yield from results
+    if results:
+        return
+    role = get_str(entry, "role") or ""
+    calls = [
+        RepeatedCall(
+            id=None, name=get_str(call, "name"), arguments=exact(call, "parameters", where)
+        )
+        for call, where in objects_at(entry, "tool_calls", source)
+    ]
+    text = get_str(entry, "message") or ""
+    yield said(_ROLES.get(role.upper(), role), text, entry, calls=calls)
+
+
+def _results(holder: Mapping[str, object]) -> Iterator[Message]:
+    for result in map(as_object, get_array(holder, "tool_results")):
+        if result is not None:
+            name = get_str(get_object(result, "call") or {}, "name")
+            yield said("tool", "", result, call_id=name)

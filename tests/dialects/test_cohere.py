@@ -1,9 +1,14 @@
+import json
+
 import pytest
 
 from deltatape.diagnose.rebuild import rebuild
+from deltatape.dialects._cohere_v1 import is_v1, v1_table
+from deltatape.dialects._table import TableReducer
 from deltatape.dialects.cohere import V1, V2, Cohere
 from deltatape.model.exchange import Exchange
-from deltatape.model.reply import CallStatus
+from deltatape.model.reply import CallStatus, Reply
+from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 from deltatape.model.stream import Format
 from helpers.fed import codes, events, offering, reduced, said, spoilt
 from helpers.hints import hints
@@ -304,3 +309,135 @@ def test_both_versions_are_the_same_dialect_and_end_in_words_of_their_own() -> N
 
 def test_only_version_2_has_ids() -> None:
     assert (V1.policy.ids, V2.policy.ids) == (False, True)
+
+
+def read(request: object) -> RequestSummary:
+    return Cohere().read_request(json.dumps(request).encode(), "/v2/chat")
+
+
+def test_what_is_no_object_asks_for_nothing() -> None:
+    assert Cohere().read_request(b"[", "") is NOTHING_ASKED
+
+
+def test_version_2_is_read_as_a_chat_completion() -> None:
+    schema = {"type": "object", "required": ["city"]}
+    asked = read(
+        {
+            "model": "command",
+            "stream": True,
+            "tool_choice": "REQUIRED",
+            "tools": [{"type": "function", "function": {"name": "get", "parameters": schema}}],
+            "messages": [
+                {"role": "user", "content": "hi"},
+                {
+                    "role": "assistant",
+                    "tool_plan": "plan",
+                    "tool_calls": [{"id": "i", "function": {"name": "get", "arguments": "{}"}}],
+                },
+                {"role": "tool", "tool_call_id": "i", "content": [{"type": "document"}]},
+            ],
+        }
+    )
+    assert (asked.known, asked.model, asked.stream) == (True, "command", True)
+    assert asked.tool_choice == "required"
+    tool = asked.tool("get")
+    assert tool is not None
+    assert tool.parameters == schema
+    assert asked.history[1].calls == (RepeatedCall(id="i", name="get", arguments="{}"),)
+    assert [message.call_id for message in asked.history] == [None, None, "i"]
+    assert read({"messages": [], "tool_choice": "NONE"}).tool_choice == "none"
+
+
+def test_version_1_has_the_last_message_beside_the_history() -> None:
+    asked = read(
+        {
+            "model": "command",
+            "stream": True,
+            "preamble": "Be brief.",
+            "chat_history": [
+                {"role": "USER", "message": "hi"},
+                {"role": "CHATBOT", "tool_calls": [{"name": "f", "parameters": {"a": 1}}, 3]},
+                {"role": "TOOL", "tool_results": [{"call": {"name": "f"}, "outputs": [{}]}]},
+                "no message",
+            ],
+            "message": "and now?",
+            "tool_results": [{"call": {"name": "g"}, "outputs": []}, None],
+        }
+    )
+    assert (asked.model, asked.stream, asked.tool_choice) == ("command", True, None)
+    assert [(one.role, one.text, one.call_id) for one in asked.history] == [
+        ("system", "Be brief.", None),
+        ("user", "hi", None),
+        ("assistant", "", None),
+        ("tool", "", "f"),
+        ("user", "and now?", None),
+        ("tool", "", "g"),
+    ]
+    assert asked.history[2].calls == (RepeatedCall(id=None, name="f", arguments='{"a": 1}'),)
+
+
+def test_a_message_of_version_1_has_the_same_digest_once_it_is_history() -> None:
+    now = read({"message": "hi"})
+    later = read({"chat_history": [{"role": "USER", "message": "hi"}], "message": "on"})
+    assert now.history[0].digest == later.history[0].digest
+    assert read({"message": ""}).history == ()
+
+
+def test_parameters_of_version_1_become_a_schema() -> None:
+    definitions = {"city": {"type": "str", "required": True}, "days": {"type": "List[int]"}, "x": 1}
+    asked = read(
+        {"message": "m", "tools": [{"name": "f", "parameter_definitions": definitions}, {}, 1]}
+    )
+    assert [(tool.name, tool.parameters) for tool in asked.tools] == [
+        (
+            "f",
+            {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {}, "x": {}},
+                "required": ["city"],
+            },
+        )
+    ]
+
+
+def reply_to(*frames: object) -> Reply:
+    reducer = TableReducer(v1_table("some"), NOTHING_ASKED)
+    for event in events(*frames):
+        reducer.feed(event)
+    return reducer.finish(cut=False)
+
+
+@pytest.mark.parametrize(
+    ("frame", "ours"),
+    [
+        ({"event_type": "stream-start", "generation_id": "g"}, True),
+        ({"event_type": "tool-calls-chunk"}, True),
+        ({"event_type": "step.start"}, False),
+        ({"generation_id": "g", "text": ""}, True),
+        ({"text": ""}, False),
+    ],
+)
+def test_its_objects_are_known(frame: dict[str, object], ours: bool) -> None:  # noqa: FBT001
+    assert is_v1(frame) is ours
+
+
+def test_a_plan_that_is_repeated_is_said_once_and_calls_come_from_the_list() -> None:
+    calls = [{"name": "get", "parameters": {"a": 1}}]
+    end = {"finish_reason": "COMPLETE", "response": {"text": "I look.", "tool_calls": calls}}
+    reply = reply_to(
+        {"event_type": "tool-calls-chunk", "text": "I "},
+        {"event_type": "tool-calls-chunk", "text": "look."},
+        {"event_type": "tool-calls-chunk", "tool_call_delta": {"index": 0, "name": "get"}},
+        {"event_type": "tool-calls-chunk", "tool_call_delta": {"index": 0, "parameters": "{"}},
+        {"event_type": "tool-calls-generation", "text": "I look.", "tool_calls": calls},
+        {"event_type": "stream-end", **end},
+    )
+    assert (reply.dialect, reply.text, reply.finish_reason_raw) == ("some", "I look.", "COMPLETE")
+    assert [(one.name, one.arguments) for one in reply.tool_calls] == [("get", '{"a": 1}')]
+    assert codes(reply) == ["T015"]
+
+
+def test_a_call_without_the_list_is_cut() -> None:
+    delta = {"index": 0, "name": "get", "parameters": "{}"}
+    reply = reply_to({"event_type": "tool-calls-chunk", "tool_call_delta": delta})
+    assert [one.status for one in reply.tool_calls] == [CallStatus.TRUNCATED]

@@ -1,0 +1,238 @@
+"""A text to search for calls, with searches that stay linear.
+
+Strategy. Readers ask "where is the next `</tool>`?" again and again, from places that move forward
+only. The last answer per literal is kept: it holds for every place before it, and "nowhere" holds
+for good. So all searches for one literal together cost one pass over the text.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+_BLANKS = re.compile(r"\s*+")
+_NAME = re.compile(r"\w[\w.:/$-]{0,199}")
+
+Offered = Mapping[str, Mapping[str, object] | None]
+"""The tools of the request by name, each with the JSON Schema of its parameters, if it has one."""
+
+
+class TextSource:
+    """A text, and the tools that its writer was offered."""
+
+    def __init__(self, text: str, offered: Offered) -> None:
+        self.text = text
+        self.offered = offered
+        self.end = len(text)
+        self._found: dict[str, tuple[int, int]] = {}
+
+    def find(self, literal: str, at: int) -> int:
+        """Where `literal` next stands at or after `at`; the end of the text if it does not."""
+        asked, answer = self._found.get(literal, (0, -1))
+        if not asked <= at <= answer:
+            found = self.text.find(literal, at)
+            answer = self.end if found < 0 else found
+            self._found[literal] = (at, answer)
+        return answer
+
+    def first(self, literals: tuple[str, ...], at: int) -> tuple[int, int]:
+        """Where the next of `literals` starts and ends; the end of the text twice if none comes."""
+        start, literal = min((self.find(each, at), each) for each in literals)
+        return start, min(start + len(literal), self.end)
+
+    def blanks(self, at: int) -> int:
+        """Return the offset behind the white space at `at`."""
+        blanks = _BLANKS.match(self.text, at)
+        return blanks.end() if blanks else at
+
+    def starts(self, literal: str, at: int) -> bool:
+        """Return whether `literal` stands at `at`."""
+        return self.text.startswith(literal, at)
+
+    def cut(self, literal: str, at: int) -> bool:
+        """Return whether the text ends at `at`, or within a `literal` that stands there."""
+        rest = self.text[at : at + len(literal)]
+        return at + len(rest) == self.end and literal.startswith(rest) and rest != literal
+
+    def is_name(self, name: str) -> bool:
+        """Return whether this can be a tool's name: offered, or written like one."""
+        return name in self.offered or _NAME.fullmatch(name) is not None
+
+    def may_be_tool(self, name: str, *, whole: bool) -> bool:
+        """Whether this, or what it is the beginning of, can be a tool that was offered, if known.
+
+        Asked where nothing but the tag says that a call is meant: documents have such tags, too.
+        """
+        if not self.offered:
+            return True
+        return name in self.offered or (
+            not whole and any(each.startswith(name) for each in self.offered)
+        )
+
+
+# Types of the notations of tool calls.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCall:
+    """A tool call in a model's text, by its place there; `TextCall` has its place on the wire."""
+
+    family: str
+    """Whose notation it is: `hermes`, `kimi-k2`."""
+    name: str
+    """The tool; "" where the text ends before its name does."""
+    arguments: str
+    """As written where the notation has JSON; else an object made of the written parameters. Only
+    as far as they came if the call is not complete; "" if there are none."""
+    id: str | None
+    """Where the notation has one."""
+    start: int
+    end: int
+    """The characters of the call, its tags included; of a shared wrapper, the adjacent part."""
+    closed: bool
+    """Whether its closing tag came or, in a notation without one, the end of its arguments."""
+    junk: str = ""
+    """What stands between its whole JSON and its closing tag and belongs to neither."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundCall:
+    """A call as the reader of one notation returns it: it knows neither start nor family."""
+
+    name: str
+    arguments: str
+    end: int
+    closed: bool
+    id: str | None = None
+    junk: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallBlock:
+    """Calls that follow each other, with all that is around them."""
+
+    items: tuple[FoundCall, ...]
+    """>= 1, in order; each starts where the one before it ends."""
+    end: int
+    start: int | None = None
+    """Where it starts, if that is before the opener."""
+
+
+Reader = Callable[[TextSource, int], CallBlock | None]
+"""Takes a source and where an opener stands; None if what follows is not a call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotationFamily:
+    """A notation of tool calls."""
+
+    name: str
+    openers: tuple[str, ...]
+    """Literal beginnings, one of which stands in every call of the family."""
+    read: Reader
+
+
+# Reads the text between an opener and a call's arguments.
+#
+# A head is a sequence of literals and words, with white space allowed between them. If the text
+# ends within it, it is cut: a call has begun. If anything else stands there, it is talk.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiteralChoice:
+    """One of several texts; of two with a common start, the longer one first."""
+
+    options: tuple[str, ...]
+    optional: bool = False
+    peek: bool = False
+    """Whether it only has to follow, and is no part of the head."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameToken:
+    """A word of the call's own."""
+
+    key: str
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallHead:
+    """A head as far as it was read."""
+
+    end: int
+    cut: bool = False
+    """Whether the text ends within it."""
+    words: dict[str, str] = field(default_factory=dict)
+    partial: str = ""
+    """The word within which the text ends."""
+
+    def word(self, key: str) -> str:
+        """Return a word; "" if it did not come."""
+        return self.words.get(key, "")
+
+
+Steps = tuple[LiteralChoice | NameToken, ...]
+
+
+def literal(*options: str) -> LiteralChoice:
+    """Return a literal that has to come."""
+    return LiteralChoice(options=options)
+
+
+def maybe(*options: str) -> LiteralChoice:
+    """Return a literal that can be missing."""
+    return LiteralChoice(options=options, optional=True)
+
+
+def before(*options: str) -> LiteralChoice:
+    """Return a literal that has to follow the head."""
+    return LiteralChoice(options=options, peek=True)
+
+
+def word(key: str, pattern: str) -> NameToken:
+    """Return a word that `pattern` describes."""
+    return NameToken(key=key, pattern=re.compile(pattern))
+
+
+_PUNCTUATION = re.compile(r"[^\w$]")
+"""What no word of a call begins with: it ends a sentence about the tag."""
+INVOKE: Steps = (
+    literal("name"),
+    literal("="),
+    literal('"'),
+    word("name", r'[^"<>\n]{1,200}+'),
+    literal('"'),
+    literal(">"),
+)
+"""What follows `<invoke` in every decoration of it."""
+
+
+def read_head(source: TextSource, at: int, steps: Steps) -> CallHead | None:
+    """Return the head at `at`; None if it is none, or if the text ends where it would begin."""
+    if at == source.end:
+        return None
+    words: dict[str, str] = {}
+    for place, step in enumerate(steps):
+        start = source.blanks(at) if place else at
+        if isinstance(step, NameToken):
+            found = step.pattern.match(source.text, start)
+            if start < source.end and (found is None or _PUNCTUATION.match(found[0])):
+                return None
+            partial = found[0] if found else ""
+            if start + len(partial) == source.end:
+                return CallHead(end=source.end, cut=True, words=words, partial=partial)
+            words[step.key] = partial
+            at = start + len(partial)
+        elif any(source.cut(each, start) for each in step.options):
+            return CallHead(end=source.end, cut=True, words=words)
+        else:
+            end = _behind(source, start, step)
+            if end is None and not step.optional:
+                return None
+            at = at if end is None or step.peek else end
+    return CallHead(end=at, words=words)
+
+
+def _behind(source: TextSource, at: int, step: LiteralChoice) -> int | None:
+    """Return the offset behind the literal at `at`; None if it is not there."""
+    return next((at + len(each) for each in step.options if source.starts(each, at)), None)
