@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import deltatape.rules
-from deltatape.rules import FAMILIES, RULES, Rule, guard
+from deltatape.rules import FAMILIES, RULES, Rule, rule
 
 FOLDER = Path(deltatape.rules.__file__).parent
 SECTIONS = ("What it does", "Why is this bad", "Example", "Fix", "References")
@@ -27,7 +27,7 @@ def test_every_module_with_rules_is_loaded_and_no_code_is_used_twice() -> None:
         for module in pkgutil.iter_modules([str(FOLDER)])
         for code in CODE.findall((FOLDER / f"{module.name}.py").read_text())
     ]
-    families = {each.__name__.rpartition(".")[2] for each in (*FAMILIES, guard)}
+    families = {each.__name__.rpartition(".")[2] for each in (*FAMILIES, rule)}
     assert {module for module, _ in said} == families
     assert sorted(code for _, code in said) == sorted(rule.code for rule in RULES)
 

@@ -10,8 +10,7 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.rules import RULES
-from deltatape.rules.guard import FAILURES, RuleFailure
-from deltatape.rules.rule import FindingPlace
+from deltatape.rules.rule import FAILURES, FindingPlace, RuleFailure
 from deltatape.why import explain
 from deltatape.why.verdict import (
     CAUSES,

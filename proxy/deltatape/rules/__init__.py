@@ -12,10 +12,8 @@ from deltatape.rules import (
     app_events,
     arguments,
     broken_arguments,
-    changed_arguments,
-    changed_identity,
+    changed_calls,
     complaints,
-    dropped_context,
     endings,
     errors,
     framing,
@@ -28,21 +26,23 @@ from deltatape.rules import (
     reasoning,
     repeated_arguments,
     stalls,
+    stray_text,
     text_calls,
     tool_choice,
     tool_results,
     transport,
 )
 from deltatape.rules.context import Claim, RuleContext
-from deltatape.rules.guard import FAILURES, ask
 from deltatape.rules.rule import (
     EXCHANGES,
+    FAILURES,
     READ_BACKS,
     SILENCES,
     TURNS,
     Rule,
     SeenSilence,
     SeenTurn,
+    ask,
     order,
 )
 
@@ -52,6 +52,7 @@ FAMILIES = (
     endings,
     errors,
     answers,
+    stray_text,
     arguments,
     broken_arguments,
     repeated_arguments,
@@ -62,17 +63,15 @@ FAMILIES = (
     stalls,
     no_answer,
     lost_calls,
-    changed_arguments,
-    changed_identity,
+    changed_calls,
     reasoning,
     tool_results,
     loops,
     complaints,
     history,
-    dropped_context,
     loss,
 )
-"""The modules whose rules are registered; that of X001 is `guard`."""
+"""The modules whose rules are registered; that of X001 is `rule`."""
 
 EXCHANGE_RULES = EXCHANGES.rules
 READ_BACK_RULES = READ_BACKS.rules

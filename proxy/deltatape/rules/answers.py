@@ -1,21 +1,16 @@
-"""Rules about the answer as a whole: its model, token counts, format and text."""
+"""Rules about the answer as a whole: its model, its token counts and its format."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate
+from itertools import combinations
 from typing import NamedTuple
 
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.reply import Channel, Choice, TextFragment
+from deltatape.model.reply import Channel, Choice
 from deltatape.model.request_summary import AnswerFormat
-from deltatape.model.stream import AnomalyKind
 from deltatape.printable import excerpt
 from deltatape.rules._schema import validate
-from deltatape.rules._stray_text import StrayToken, error_page, mojibake, replaced, stray_tokens
-from deltatape.rules._usage import TokenCounts, counts_in, is_explained
 from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.endings import ended_well
 from deltatape.rules.rule import exchange_rule
@@ -141,11 +136,67 @@ def _version(found: re.Match[str] | None) -> tuple[str, ...]:
     return tuple("3.5" if part == "35" else part for part in parts)
 
 
+class _TokenCounts(NamedTuple):
+    """The token counts of a request; None where one is not reported."""
+
+    prompt: int
+    answer: int | None
+    total: int | None
+    cached: int
+    """Of the prompt; 0 where the interface does not count it as a part of it."""
+
+
+_COUNT_NAMES = (
+    ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"),
+    ("input_tokens", "output_tokens", "total_tokens", "input_tokens_details"),
+    ("promptTokenCount", "candidatesTokenCount", "totalTokenCount", ""),
+    ("inputTokens", "outputTokens", "totalTokens", ""),
+    ("total_input_tokens", "total_output_tokens", "total_tokens", ""),
+)
+"""Of the prompt, the answer, both, and what holds the cached tokens among others."""
+_KNOWN_COUNTS = frozenset(name for names in _COUNT_NAMES for name in names[:3])
+_GEMINI_CACHED = "cachedContentTokenCount"
+_MOST_COUNTS = 12
+"""Further counts of which sums are formed."""
+
+
+def _counts_in(usage: Mapping[str, object]) -> _TokenCounts | None:
+    """Return the counts in `usage`; None if it does not report prompt tokens."""
+    for prompt, answer, total, details in _COUNT_NAMES:
+        found = usage.get(prompt)
+        if type(found) is int:
+            inner = usage.get(details)
+            cached = inner.get("cached_tokens") if isinstance(inner, dict) else None
+            if cached is None:
+                cached = usage.get(_GEMINI_CACHED)
+            return _TokenCounts(
+                found,
+                _count(usage.get(answer)),
+                _count(usage.get(total)),
+                _count(cached) or 0,
+            )
+    return None
+
+
+def _is_explained(difference: int, usage: Mapping[str, object]) -> bool:
+    """Return whether other counts in `usage` add up to the difference."""
+    inner = [value for value in usage.values() if isinstance(value, dict)]
+    holders = ({key: value for key, value in usage.items() if key not in _KNOWN_COUNTS}, *inner)
+    counts = [_count(value) or 0 for holder in holders for value in holder.values()]
+    parts = [count for count in counts if count > 0][:_MOST_COUNTS]
+    sums = (sum(some) for size in range(1, 4) for some in combinations(parts, size))
+    return any(each == difference for each in sums)
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int else None
+
+
 @exchange_rule("S012", "impossible-usage", Severity.WARNING, at_end=True)
 def impossible_usage(context: RuleContext) -> Iterator[Claim]:
     """Report impossible token counts."""
     usage = context.reply.usage
-    counts = counts_in(usage) if usage else None
+    counts = _counts_in(usage) if usage else None
     if not usage or not counts or not context.reply.terminated or context.exchange.cut:
         return
     wrong = _wrong(counts, usage) or _nothing_counted(context, counts)
@@ -170,33 +221,32 @@ class _Wrong(NamedTuple):
     confidence: Confidence = Confidence.LIKELY
 
 
-def _wrong(counts: TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
+def _wrong(counts: _TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
     """Return the contradiction in the counts; None if there is none."""
     prompt, answer, total, cached = counts
-    for name, count in zip(TokenCounts._fields, counts, strict=True):
+    for name, count in zip(_TokenCounts._fields, counts, strict=True):
         if count is not None and count < 0:
-            return _Wrong(f"{_WORDS.get(name, name)} count is {count}")
+            what = "cached tokens" if name == "cached" else name
+            return _Wrong(f"{what} count is {count}")
     if cached > prompt:
         return _Wrong(f"{cached} cached tokens exceed the {prompt} prompt tokens")
     if answer is None or total is None or total == prompt + answer:
         return None
-    told = f"the total is {total}, but prompt and answer are {prompt} and {answer}"
+    mismatch = f"the total is {total}, but prompt and answer are {prompt} and {answer}"
     if total < max(prompt, answer):
-        return _Wrong(told)
-    explained = is_explained(abs(total - prompt - answer), usage)
-    return None if explained else _Wrong(told, Severity.INFO, Confidence.POSSIBLE)
+        return _Wrong(mismatch)
+    explained = _is_explained(abs(total - prompt - answer), usage)
+    return None if explained else _Wrong(mismatch, Severity.INFO, Confidence.POSSIBLE)
 
 
-_WORDS = {"cached": "cached tokens"}
-
-
-def _nothing_counted(context: RuleContext, counts: TokenCounts) -> _Wrong | None:
+def _nothing_counted(context: RuleContext, counts: _TokenCounts) -> _Wrong | None:
     """Detect content with an answer count of 0, unless the prompt count is 0, too."""
-    said = any(choice.text or choice.tool_calls for choice in context.reply.choices)
-    if counts.answer != 0 or not counts.prompt or not said:
+    content = any(choice.text or choice.tool_calls for choice in context.reply.choices)
+    if counts.answer != 0 or not counts.prompt or not content:
         return None
-    told = "the answer has content, but its token count is 0"
-    return _Wrong(told, Severity.INFO, Confidence.POSSIBLE)
+    return _Wrong(
+        "the answer has content, but its token count is 0", Severity.INFO, Confidence.POSSIBLE
+    )
 
 
 _ASSISTANT = frozenset({"assistant", "model"})
@@ -295,92 +345,3 @@ def _violation(
     return _Broken(
         f"the answer violates the schema: {wrong}", Severity.ERROR if breaks else Severity.WARNING
     )
-
-
-_AROUND = 40
-"""Characters before and after what is found that are shown."""
-_ABOUT_TOKENS = (
-    "special token",
-    "stop token",
-    "end token",
-    "end-of",
-    "template",
-    "chatml",
-    "tokeniz",
-)
-_ABOUT_PAGES = ("html", "web page", "webpage", "website")
-_ABOUT_ENCODINGS = ("mojibake", "encod", "utf-8", "utf8", "latin-1", "unicode", "garbled")
-
-
-@exchange_rule("S014", "stray-tokens-in-content", Severity.ERROR)
-def stray_tokens_in_content(context: RuleContext) -> Iterator[Claim]:
-    """Report template tokens, an error page or mojibake in the text."""
-    for choice in context.reply.choices:
-        yield from _strays_in(context, choice)
-
-
-def _strays_in(context: RuleContext, choice: Choice) -> Iterator[Claim]:
-    text = choice.text
-    token = stray_tokens(text)
-    if token is not None and not _is_from_request(context, token.found):
-        about = _is_about(context, _ABOUT_TOKENS)
-        if token.last or not about:
-            sure = token.last and not about
-            yield _stray_claim(choice, token, sure=sure)
-    page = error_page(text)
-    if page is not None and not _is_about(context, _ABOUT_PAGES):
-        alone = not text[: page.start].strip()
-        yield _stray_claim(choice, page, sure=alone)
-    garbled = mojibake(text)
-    if garbled is not None and not _is_from_request(context, garbled.found):
-        sure = not _is_about(context, _ABOUT_ENCODINGS)
-        yield _stray_claim(choice, garbled, sure=sure)
-    cut = None if _is_invalid(context) else replaced(text)
-    if cut is not None and not _is_from_request(context, cut.found):
-        warning = _stray_claim(choice, cut, sure=False)
-        yield replace(warning, severity=Severity.WARNING)
-
-
-def _stray_claim(choice: Choice, stray: StrayToken, *, sure: bool) -> Claim:
-    piece = _piece_at(choice, stray.start)
-    shown = choice.text[max(stray.start - _AROUND, 0) : stray.start + 2 * _AROUND]
-    excluded = (
-        Excluded("the conversation is about it", "the request contains nothing like it"),
-        Excluded(
-            "it is quoted, or part of code", "it is in plain text, outside of quotes and code"
-        ),
-    )
-    return Claim(
-        message=f"the answer text contains {stray.what}"
-        + (", at the end of a turn" if stray.last and stray.start else ""),
-        hint=(
-            "set the server's chat template and stop tokens to those of the model; for"
-            " broken characters, find the proxy or server that decodes the stream"
-        ),
-        blame=Blame.UPSTREAM,
-        confidence=Confidence.LIKELY if sure else Confidence.POSSIBLE,
-        event=piece.event,
-        place=piece.carrier.place,
-        evidence=shown,
-        excluded=excluded if sure else (),
-    )
-
-
-def _is_from_request(context: RuleContext, found: str) -> bool:
-    return any(found in message.text for message in context.request.history)
-
-
-def _is_about(context: RuleContext, words: tuple[str, ...]) -> bool:
-    texts = (message.text.lower() for message in context.request.history)
-    return any(word in text for text in texts for word in words)
-
-
-def _is_invalid(context: RuleContext) -> bool:
-    return any(each.kind is AnomalyKind.INVALID_UTF8 for each in context.stream.anomalies)
-
-
-def _piece_at(choice: Choice, start: int) -> TextFragment:
-    """Return the text fragment that contains character number `start` of the text."""
-    pieces = [piece for piece in choice.pieces if piece.channel is Channel.TEXT]
-    ends = [*accumulate(len(piece.text) for piece in pieces)]
-    return pieces[min(bisect_right(ends, start), len(pieces) - 1)]

@@ -2,15 +2,16 @@
 
 The decorator registers it under its code and says the rest: name, usual severity, and whether it
 judges an ending. What a user reads of a rule is the page `docs/CODE.md` beside this file. How a
-claim becomes a finding is decided here, for all rules.
+claim becomes a finding is decided here, for all rules, and what happens if a rule raises (`ask`).
 """
 
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from deltatape.model.digest import Digest, ReadBack, Unanswered
-from deltatape.model.finding import Excluded, Finding, Severity, at_most
+from deltatape.model.finding import Confidence, Excluded, Finding, Severity, at_most
 from deltatape.model.turn import Turn
 from deltatape.printable import excerpt
 from deltatape.rules.context import Claim, RuleContext, observed
@@ -205,3 +206,46 @@ def observed_rule(
     """Register a rule that reports what the dialects observe under its code, and nothing else."""
     register = EXCHANGES.rule(code, name, severity, at_end=at_end, about_missing=about_missing)
     register(lambda context: observed(context, code, hint))
+
+
+class RuleFailure(NamedTuple):
+    """A rule that raised, and its input."""
+
+    code: str
+    error: Exception
+    where: FindingPlace
+
+
+FAILURES = RuleKind[RuleFailure](lambda seen: FindingPlace(seen.where.tape, seen.where.exchange))
+"""Rules about rules that failed."""
+
+
+@FAILURES.rule("X001", "internal-error", Severity.ERROR, survives_loss=True)
+def internal_error(failure: RuleFailure) -> Iterator[Claim]:
+    """Report a rule that failed, with the innermost frames as evidence."""
+    error = failure.error
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    yield Claim(
+        message=excerpt(f"the rule {failure.code} failed: {type(error).__name__}: {error}"),
+        hint=(
+            "this is a bug in deltatape: report it with the tape, if you may share the"
+            " recorded data"
+        ),
+        blame=None,
+        confidence=Confidence.PROVEN,
+        evidence=" < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames)),
+    )
+
+
+def ask(rules: Iterable[Rule[Seen]], seen: Seen) -> list[Finding]:
+    """Return what `rules` find in `seen`; a rule that raises contributes an internal error."""
+    found: list[Finding] = []
+    for rule in rules:
+        try:
+            for claim in rule.check(seen):
+                found.append(rule.finding(claim, seen))  # noqa: PERF401 - an error keeps them
+        except Exception as error:  # noqa: BLE001 - the guard of the rules
+            failure = RuleFailure(rule.code, error, rule.where(seen))
+            for each in FAILURES.rules:
+                found.extend(each.findings(failure))
+    return found
