@@ -1,30 +1,28 @@
-"""Compares an application's run against tapes with what it did when they were recorded.
+"""Compare what an app sends in a replay run with what it sent when the tape was recorded.
 
-A tape of a broken application holds its wrong requests. Played as they are they would make a test
-the wrong way round: it passes with the mistake, and fails when that is mended. So the requests of
-the run are read back as those of a tape are: what was delivered is known, what the application
-makes of it stands in its next request.
+The tape of a broken app holds its wrong requests. A test that demanded the same requests would pass
+with the mistake and fail once it is fixed. So the requests of the run are read back like those of a
+tape: it is known what was delivered, and the next request shows what the app made of it.
 
-- A run fails for what the read-back finds, if that blames the application as proven or likely. What
-  is only possible in the run counts as much as on the tape, if it is the same there: the tape may
-  know more, such as what the application printed.
-- A request that is not on the tape is *corrected* if it goes on from a conversation of the run,
-  repeats all calls of the reply there as they were delivered, and if the request that went on from
-  that reply on the tape is one for which the tape blames the application. All that the mistake did
-  not touch has to be the same: the other members of the body, the messages of system and user as
-  far as the request has them, the results of calls that the recorded application had repeated
-  rightly. It may end before the recorded one does: an application that lost its calls asked its
-  user again, one that has them sends their results.
-- From there on the conversation is another one than on the tape, and what is recorded of it
-  answers wrong requests. It is played in its order, as long as there is some. Against the
-  application counts only the mistake that the tape shows at the same place: what it makes of an
-  answer to a question that it never asked may have its reasons. What is left over does not count.
+- A run fails for findings of the read-back that blame the app as proven or likely. A finding that
+  is only possible gets the confidence that the same one has on the tape, which may know more, such
+  as what the app printed.
+- A request that is not on the tape is *corrected* if it continues a conversation of the run,
+  repeats all calls of the reply as delivered, and the tape blames the app for the request that
+  continued from that reply. Whatever the mistake did not touch must be equal: the other members of
+  the body, the messages of system and user as far as the request has them, and the results of calls
+  that the recorded app repeated correctly. It may be shorter than the recorded one: an app that
+  lost its calls asked its user again, one that has them sends their results.
+- From there on the conversation differs from the tape, whose answers are for wrong requests. They
+  are played in order while there are any. Only the mistake that the tape shows at the same place
+  counts against the app: what it makes of an answer to a question that it never asked may have its
+  reasons. Unused answers do not count.
 - Where the tape has no answer left, or only one that refuses the wrong request, it has *ended*.
 
-Strategy: nothing is looked at before a request is not on the tape, or a report is wanted. Of a
-request with volatile fields only the rest is looked at.
+Strategy: nothing is analysed before a request is not on the tape, or a report is wanted. Volatile
+fields are removed from requests first.
 
-Invariant: without a finding on the tape that blames the application, nothing is ever accepted here.
+Invariant: without a finding on the tape that blames the app, no request counts as corrected.
 """
 
 import json
@@ -52,14 +50,14 @@ _ASSISTANT = frozenset({"assistant", "model"})
 _HISTORY = frozenset({"messages", "input", "contents", "chat_history", "message", "tool_results"})
 """The members of a body that hold the conversation, in all dialects."""
 _OF_TIME = ("D", "C008")
-"""Codes of silences and retries: a run at another speed, or with faults, shows neither."""
+"""Codes of silences and retries, which depend on the speed of the run and on its faults."""
 _SILENCE = "D"
 _OF_RESULTS = frozenset({"C015", "C017"})
-"""Codes of mistakes in results themselves: a right app brings others."""
+"""Codes of mistakes in results themselves, which a fixed app sends differently."""
 _DOUBT = "may have been dropped on purpose"
-"""What C001 says of a call that is gone, where nothing speaks against it."""
+"""In the message of C001: the call is missing, and there may be an innocent reason."""
 _MOST_MISSED = 100
-"""An application that asks for ever for what is not on the tape shows nothing new."""
+"""Most requests without an answer that are kept: more of them show nothing new."""
 _NS = 1_000_000_000
 
 
@@ -90,12 +88,12 @@ class RunRequest:
 
     Attributes:
         number: of the request in the run, from 1.
-        recorded: the exchange of the tape that answers, that is next to it, or that has its path.
-        played: what was played; None: it got an error of ours.
-        sending: how far that was sent.
-        position: of `recorded`, if that answers; None: nothing on the tape does.
-        corrected: whether it is accepted although it is not on the tape, or follows on such a one.
-        ended: whether the tape has no answer for it, and need not have.
+        recorded: the exchange of the tape that answers it, is most similar, or has its path.
+        played: the answer; None: an error of the player.
+        sending: how far `played` was sent.
+        position: of `recorded`, if it is the answer; None: the tape has none.
+        corrected: whether it, or one that it follows, is accepted without being on the tape.
+        ended: whether the tape rightly has no answer for it.
     """
 
     number: int
@@ -115,7 +113,7 @@ class Correction:
 
     Attributes:
         position: of the recorded request; None: the tape has none.
-        codes: what is wrong with that.
+        codes: of the mistakes in the recorded request.
         ended: whether the tape has no answer for it.
     """
 
@@ -126,15 +124,14 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMistake:
-    """A mistake of the application in the run.
+    """A mistake of the app in the run.
 
     Attributes:
-        finding: says what; its exchanges are the requests of the run by their number.
-        request: the number of the request that shows it; of a silence, of the one that got the
-            reply.
-        recorded: the exchange of the tape that this request is, or is next to.
-        silent: whether it is that nothing came back for a reply: true as long as nothing does.
-        fails: whether it counts; else it is reported as a fact.
+        finding: its exchange numbers are those of requests in the run.
+        request: the number of the request that shows it, or whose reply was not answered.
+        recorded: the exchange of the tape that answers this request, or is most similar.
+        silent: whether no request followed a reply so far.
+        fails: whether the run fails for it; else it is only reported.
     """
 
     finding: Finding
@@ -166,11 +163,11 @@ class _Tape:
     """By position."""
     links: Sequence[ReadBack] = ()
     codes: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    """By position of a request what it shows of the application's mistakes."""
+    """Codes of the app's mistakes, by position of the request that shows them."""
     silences: Mapping[int, Finding] = field(default_factory=dict)
-    """By position of a reply that nothing came back for."""
+    """By position of a reply that no request followed."""
     known: Mapping["_Place", Finding] = field(default_factory=dict)
-    """What the application is blamed for, by the delivered call that it is about."""
+    """Findings that blame the app, by the delivered call."""
 
 
 class RunCheck:
@@ -186,18 +183,18 @@ class RunCheck:
         ignored: Sequence[str] = (),
         logs: Mapping[str, Sequence[LogEntry]] | None = None,
     ) -> None:
-        """A run in which nothing was asked yet.
+        """Start a run without requests.
 
         Args:
-            exchanges: of the provider's side, by their position.
-            elsewhere: what was taken in front of the application's own endpoint.
+            exchanges: with the provider, by their position.
+            elsewhere: recorded at the app's own endpoint.
             volatile: JSON paths that may differ.
             settings: of the rules.
-            ignored: codes, or what they begin with, that are not looked at.
-            logs: by tape, what the application printed while it was recorded, in order.
+            ignored: codes to ignore, or their beginnings.
+            logs: what the app printed while it was recorded, by tape, in order.
 
         Raises:
-            UsageError: a path is none.
+            UsageError: a path is invalid.
         """
         self._exchanges = tuple(exchanges)
         self._elsewhere = tuple(elsewhere)
@@ -208,9 +205,7 @@ class RunCheck:
         self._requests: list[RunRequest] = []
         self._missed = 0
         self._digests: dict[int, Digest] = {}
-        """Of requests whose answer is over, by number."""
-
-    # What the player tells.
+        """Of requests whose answer has ended, by number."""
 
     def enter(
         self,
@@ -241,18 +236,16 @@ class RunCheck:
         )
         self._requests.append(request)
 
-    # What the player asks.
-
     def corrected(
         self, body: bytes, came_s: float, here: Sequence[int], spent: frozenset[int]
     ) -> Correction | None:
         """Return how a request that is not on the tape corrects the recorded one, if it does.
 
         Args:
-            body: its body.
-            came_s: when it came.
+            body: of the request.
+            came_s: when it arrived.
             here: positions of the recorded requests to the same place, >= 1.
-            spent: positions of those that have been played.
+            spent: positions of those that were played.
         """
         if not self._requests or self._missed > _MOST_MISSED or not self.accuses:
             return None
@@ -270,7 +263,7 @@ class RunCheck:
             return Correction(position=None, codes=(), ended=True)
         if parent.position is None:
             return None
-        asked = self._asked(_without_answer(request, self._exchanges[here[0]]))
+        asked = self._asked(_with_body(self._exchanges[here[0]], body))
         rest = self._rest(body)
         findings = self._findings((*self._run_digests(), digest))
         codes = {each.code for each in findings if each.exchange == request.number}
@@ -299,7 +292,7 @@ class RunCheck:
 
     @property
     def left_behind(self) -> frozenset[int]:
-        """Return positions after a mistake that was not repeated: they need not be played."""
+        """Return positions that need not be played: a mistake before them was not repeated."""
         found: set[int] = set()
         for request in self._requests:
             if request.corrected:
@@ -309,14 +302,14 @@ class RunCheck:
         return frozenset(found)
 
     def mistakes(self) -> tuple[RunMistake, ...]:
-        """Return the application's mistakes so far, in the order of their requests."""
+        """Return the app's mistakes so far, in the order of their requests."""
         digests = self._run_digests()
         found = [self._mistake(each) for each in self._findings(digests)]
         found += self._silences(digests)
         return tuple(sorted(found, key=lambda each: each.request))
 
     def unseen(self) -> tuple[Finding, ...]:
-        """Return mistakes at the app's own endpoint, which no player sees."""
+        """Return the recorded mistakes at the app's own endpoint, which no player sees."""
         return self._of_endpoint
 
     # The run.
@@ -334,7 +327,7 @@ class RunCheck:
         )
 
     def _silences(self, digests: Sequence[Digest]) -> Iterator[RunMistake]:
-        """Yield replies with calls that nothing answered, as on the tape."""
+        """Yield replies with calls that no request followed, as on the tape."""
         if not any(self._is_played(request) for request in self._requests):
             return
         silences = self._tape.silences
@@ -419,7 +412,7 @@ class RunCheck:
         known = [self._digest(each) for each in earlier]
         best: tuple[int, RunRequest] | None = None
         for request, other in zip(earlier, known, strict=True):
-            if _goes_on(other, digest) and (best is None or len(other.history) >= best[0]):
+            if _continues(other, digest) and (best is None or len(other.history) >= best[0]):
                 best = (len(other.history), request)
         if best is not None:
             return best[1]
@@ -460,7 +453,8 @@ class RunCheck:
                 )
             )
         digests = [each.digest for each in tape.requests]
-        by_tape = {name: place for place, name in enumerate(dict.fromkeys(_tapes(digests)))}
+        tapes = dict.fromkeys(each.tape for each in digests)
+        by_tape = {name: place for place, name in enumerate(tapes)}
         in_order = sorted(digests, key=lambda each: (by_tape[each.tape], each.exchange))
         tape.links = read_backs(in_order)
         positions = {(each.tape, each.exchange): at for at, each in enumerate(digests)}
@@ -483,11 +477,11 @@ class RunCheck:
         return tape
 
     def _with_logs(self, digests: Sequence[Digest]) -> Iterator[Finding]:
-        """Yield the findings of requests, given what the app printed.
+        """Yield the findings of requests, as sure as the app's log makes them.
 
-        That is no finding of its own here: nobody reads what is printed in a run.
+        Findings about the log itself are left out: nobody reads what the app prints in a run.
         """
-        surer = {
+        with_logs = {
             _identity(each): each
             for tape, logs in self._logs.items()
             for each in check_conversation(
@@ -496,7 +490,7 @@ class RunCheck:
             if blames_app(each)
         }
         for each in check_conversation(digests, self._settings):
-            yield surer.get(_identity(each), each)
+            yield with_logs.get(_identity(each), each)
 
     @cached_property
     def _of_endpoint(self) -> tuple[Finding, ...]:
@@ -510,12 +504,12 @@ class RunCheck:
 
     @property
     def accuses(self) -> bool:
-        """Check whether the tape blames the application for anything that a run can show."""
+        """Check whether the tape blames the app for anything that a run can show."""
         tape = self._tape
         return bool(tape.codes or tape.silences or self._of_endpoint)
 
     def _codes_of(self, position: int) -> tuple[str, ...]:
-        """Return the codes for which the tape blames the application after a reply."""
+        """Return the codes for which the tape blames the app after a reply."""
         silence = self._tape.silences.get(position)
         codes = {silence.code} if silence else set()
         for at in self._successors(position):
@@ -538,7 +532,7 @@ class RunCheck:
             for at, each in enumerate(self._tape.requests)
             if each.digest.tape == digest.tape
             and each.digest.exchange > digest.exchange
-            and (id(each.digest) in linked or _goes_on(digest, each.digest))
+            and (id(each.digest) in linked or _continues(digest, each.digest))
         ]
 
     # A request and a recorded one.
@@ -549,13 +543,13 @@ class RunCheck:
         """Check whether everything that the mistake did not touch is equal.
 
         Args:
-            reply: position of the exchange that both requests go on from.
+            reply: position of the exchange that both requests continue.
             recorded: position of the recorded request.
-            asked: what is requested now.
-            rest: of its body.
+            asked: the request of the run.
+            rest: its body without the conversation.
         """
         one = self._tape.requests[recorded]
-        if not agree(one.rest, rest) or not _begin_alike(one, asked):
+        if not agree(one.rest, rest) or not _begins_alike(one, asked):
             return False
         was = {message.call_id: message for message in one.request.history if message.call_id}
         free = self._wrong_ids(reply, one.digest)
@@ -565,18 +559,18 @@ class RunCheck:
             message.call_id not in was
             or message.call_id in free
             or _is_same(was[message.call_id], message)
-            or _is_error(one, was[message.call_id])
+            or _is_parser_error(one, was[message.call_id])
             for message in asked.history
             if message.call_id
         )
 
     def _wrong_ids(self, reply: int, later: Digest) -> frozenset[str]:
-        """Return ids of calls that the recorded application did not repeat as delivered.
+        """Return ids of calls that the recorded app did not repeat as delivered.
 
-        Those of replies before count, too: what was wrong once stands in all later requests.
+        Including those of earlier replies: a mistake is repeated in all later requests.
         """
-        said = [each.digest for each in self._tape.requests[: reply + 1]]
-        right = {
+        replies = [each.digest for each in self._tape.requests[: reply + 1]]
+        repeated_correctly = {
             each
             for link in self._tape.links
             if link.later.exchange <= later.exchange and link.later.tape == later.tape
@@ -584,14 +578,17 @@ class RunCheck:
             if first_difference(pair.delivered, pair.repetition) is None
             for each in pair.delivered.answers_to
         }
-        return frozenset(
-            each for digest in said for call in digest.calls for each in call.answers_to
-        ) - frozenset(right)
+        return (
+            frozenset(
+                each for digest in replies for call in digest.calls for each in call.answers_to
+            )
+            - repeated_correctly
+        )
 
     def _may_end_here(self, recorded: int, asked: RequestSummary, rest: object) -> bool:
         """Check whether a request asks for nothing beyond the recorded conversation."""
         one = self._tape.requests[recorded]
-        return agree(one.rest, rest) and _begin_alike(one, asked)
+        return agree(one.rest, rest) and _begins_alike(one, asked)
 
     def _asked(self, exchange: Exchange) -> RequestSummary:
         return analyse(exchange, self._settings.app).request
@@ -628,11 +625,7 @@ def _place(reply: int, finding: Finding) -> _Place:
     return reply, finding.code, finding.against.evidence
 
 
-def _tapes(digests: Iterable[Digest]) -> Iterator[str]:
-    return (each.tape for each in digests)
-
-
-def _goes_on(earlier: Digest, later: Digest) -> bool:
+def _continues(earlier: Digest, later: Digest) -> bool:
     """Check whether a request continues an earlier one's history, or names its reply."""
     if earlier.reply_id is not None and later.previous == earlier.reply_id:
         return True
@@ -640,15 +633,15 @@ def _goes_on(earlier: Digest, later: Digest) -> bool:
     return 0 < length < len(later.history) and later.prefixes[length] == earlier.prefixes[-1]
 
 
-def _begin_alike(recorded: _Recorded, asked: RequestSummary) -> bool:
+def _begins_alike(recorded: _Recorded, asked: RequestSummary) -> bool:
     """Check whether system and user messages equal the recorded ones, or their beginning.
 
-    What answers a call in text stands there as well: where that was an error of the application's
-    parser, it may be anything but one.
+    The results of calls in text are among them. A result that was an error of the app's parser on
+    the tape may be anything in the run.
     """
     then, now = list(_plain(recorded.request)), list(_plain(asked))
     return len(now) <= len(then) and all(
-        _is_same(one, other) or _is_error(recorded, one)
+        _is_same(one, other) or _is_parser_error(recorded, one)
         for one, other in zip(then, now, strict=False)
     )
 
@@ -666,23 +659,23 @@ def _is_same(recorded: Message, received: Message) -> bool:
     )
 
 
-def _is_error(recorded: _Recorded, message: Message) -> bool:
-    """Check whether a message is an error of the application's parser."""
+def _is_parser_error(recorded: _Recorded, message: Message) -> bool:
+    """Check whether a message is an error of the app's parser."""
     return any(
-        heard.error is not None and heard.content == message.text[: len(heard.content)]
-        for heard in recorded.digest.history
-        if heard.content
+        repeated.error is not None and repeated.content == message.text[: len(repeated.content)]
+        for repeated in recorded.digest.history
+        if repeated.content
     )
 
 
-def _without_answer(request: RunRequest, like: Exchange) -> Exchange:
-    return replace(like, request=replace(like.request, body=request.body, masked=()))
+def _with_body(exchange: Exchange, body: bytes) -> Exchange:
+    return replace(exchange, request=replace(exchange.request, body=body, masked=()))
 
 
 def _of_run(request: RunRequest, body: bytes) -> Exchange:
     """Return a request of the run and its answer as an exchange.
 
-    One that got an error of ours has a response that has not begun.
+    One that got an error of the player has no response yet.
     """
     came_ns = round(request.came_s * _NS)
     recorded = request.recorded
