@@ -298,7 +298,7 @@ def test_in_short_it_is_five_paragraphs_for_people(tmp_path: Path) -> None:
 
 def test_a_suspect_without_a_name_of_its_own_is_explained(tmp_path: Path) -> None:
     told = called("why", "key=one,emit=when-parses", folder=tmp_path).stdout.decode()
-    assert "puts the pieces of all calls into one and uses a call as soon as" in told
+    assert "puts the fragments of all calls into one and uses a call as soon as" in told
     result = called("why", "key=nobody", folder=tmp_path)
     assert result.returncode == 2
     assert b"key=nobody: no such mistake; key=single" in result.stderr

@@ -42,7 +42,7 @@ def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
         "t_ns": 0,
         "exchange": 1,
         "event": None,
-        "what": "asks the model for an answer: 0 messages",
+        "what": "requests an answer from the model: 0 messages",
         "source": "app",
     }
     assert len(document["findings"]) == 1

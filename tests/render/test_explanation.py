@@ -33,7 +33,7 @@ status 200, 6 events in 6 reads, 608 B, 600 ms
 from https://api.openai.com, tape begun 2026-11-21T20:36:01Z
 
 TIMELINE  seconds since the request, which came 0.000 s into the tape
-     0.000  app   o asks m for a stream: 1 message, 1 tool, tool choice auto
+     0.000  app   o requests a stream from m: 1 message, 1 tool, tool choice auto
      0.005  wire  | status 200 OK
      0.100  wire  | text: 1 event
      0.200  wire  | call 0 opens: get (c1)
@@ -42,7 +42,7 @@ TIMELINE  seconds since the request, which came 0.000 s into the tape
      0.600  wire  | [DONE]
      0.600        : the response ended as announced
     10.000  app   o #2 repeats call 0 differently: get (no arguments)  <- C002
-    10.000  app   o #2 brings the result of c1: Unexpected end of JSON input  <- C009
+    10.000  app   o #2 sends the result of c1: Unexpected end of JSON input  <- C009
 
 PROMISED  a stream to 1 message; tools: get; tool choice: auto
 ARRIVED   5 characters of text; finish reason: tool_calls; the response ended as announced
@@ -55,10 +55,10 @@ FINDINGS  2 errors
           elsewhere on this tape: C011 tools-removed-from-history on #2
 
 error C002 arguments-changed-by-app  app, proven  #2, line 200, at 10.000 s
-    what it says: see the verdict
+    message: see the verdict
     evidence: (no arguments)
-    the wire, #1, line 105, bytes 89 to 515
-    the app, #2, line 200, bytes 223 to 225
+    delivered in #1, line 105, bytes 89 to 515
+    sent by the app in #2, line 200, bytes 223 to 225
     excluded: old or long arguments were left out to save space: it is the latest call, and has 7
     characters
     excluded: somebody edited the arguments, or the framework validated them: an edit does not turn
@@ -72,16 +72,16 @@ error C009 app-error-in-history  app, proven  #2, line 200, at 10.000 s
 
 more: deltatape why CODE   (C002, C009)
 
-SUSPECT   arguments-of-first-piece-only  does just what the app did, by arguments=first-only
+SUSPECT   arguments-of-first-piece-only  reproduces exactly what the app did (arguments=first-only)
           or executes-on-name, fragment-parsed-alone, each-event-is-a-call, which would do the same:
           deltatape why NAME
 
 VERDICT   app, proven  (C002)
-          The stream was in order; the app was not: call 0 (get, c1) of #1 was delivered with
-          '{"a":1}', the app repeats '' (first difference at $.a): the app repeats the call without
-          arguments. Also found: C009. The app behaves like arguments-of-first-piece-only (or one of
-          3 that do the same): it keeps the arguments of the first piece only; it throws "Unexpected
-          end of JSON input".
+          The stream was correct; the mistake is in the app: call 0 (get, c1) of #1 was delivered
+          with '{"a":1}', the app repeats '' (first difference at $.a): the app repeats the call
+          without arguments. Also found: C009. The app behaves like arguments-of-first-piece-only
+          (or one of 3 that do the same): it keeps only the arguments of the first fragment; it
+          throws "Unexpected end of JSON input".
 
 FIX       Append the arguments of every piece.
 NEXT      write a failing test:

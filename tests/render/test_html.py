@@ -66,7 +66,8 @@ def test_suspects_and_clients_are_tables() -> None:
     clients = (tried("a"), replace(tried("b"), differs=False), tried("c", problem="no npm"))
     page = Page(explanation_html(accused(lost_arguments(), suspect(), tried=clients)))
     assert (
-        "single-current-calldoes just what the app did, by key=singleit keeps one call" in page.text
+        "single-current-callreproduces exactly what the app did (key=single)it keeps one call"
+        in page.text
     )
     assert "awrongno call" in page.text
     assert "brightno call" in page.text

@@ -33,7 +33,8 @@ def test_suspects_and_clients_are_tables() -> None:
     )
     told = explanation_markdown(explanation)
     row = (
-        "| `single-current-call` | does just what the app did, by key=single | keeps one call where"
+        "| `single-current-call` | reproduces exactly what the app did (key=single) |"
+        " keeps one call where"
     )
     assert row in told
     assert "| a@<!-- -->1 | **wrong** | `no call` |" in told

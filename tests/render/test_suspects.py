@@ -19,7 +19,7 @@ def test_nobody_is_suspected() -> None:
 
 def test_the_first_is_told_in_full_and_the_others_by_name() -> None:
     assert text(suspect(throws=THROWN), suspect("other", exact=False)) == (
-        "  single-current-call  does just what the app did, by key=single\n"
+        "  single-current-call  reproduces exactly what the app did (key=single)\n"
         "  it keeps one call where the stream has two\n"
         "  or other, which come near: deltatape why NAME\n"
     )
@@ -27,7 +27,7 @@ def test_the_first_is_told_in_full_and_the_others_by_name() -> None:
 
 def test_what_the_verdict_has_said_is_not_said_again() -> None:
     told = plain(suspect_lines([suspect()], 0, said=f"The app behaves so: it {suspect().says}."))
-    assert told == "single-current-call  does just what the app did, by key=single\n"
+    assert told == "single-current-call  reproduces exactly what the app did (key=single)\n"
 
 
 def test_of_many_others_five_are_named() -> None:
@@ -37,7 +37,7 @@ def test_of_many_others_five_are_named() -> None:
 
 def test_how_well_a_suspect_explains_it() -> None:
     two = replace(suspect(exact=False), mistakes=(SINGLE, LATE))
-    assert how(two) == "does something like it, by key=single, emit=late"
+    assert how(two) == "comes close to it (key=single, emit=late)"
 
 
 def test_what_a_client_makes_of_a_response() -> None:
@@ -64,9 +64,9 @@ def test_where_all_clients_are_wrong_none_is_right() -> None:
 
 def test_one_that_explains_missing_calls_alone_says_no_more() -> None:
     drop = replace(suspect(), drop=True)
-    assert how(drop) == "loses the same calls, by key=single"
+    assert how(drop) == "loses the same calls (key=single)"
 
 
 def test_a_line_that_is_too_long_is_two() -> None:
     lines = plain(suspect_lines([suspect("a-name-that-is-long")], 0, 60)).splitlines()
-    assert lines[:2] == ["a-name-that-is-long", "does just what the app did, by key=single"]
+    assert lines[:2] == ["a-name-that-is-long", "reproduces exactly what the app did (key=single)"]

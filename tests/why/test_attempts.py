@@ -185,7 +185,7 @@ def test_why_on_any_attempt_shows_all_of_them() -> None:
     told = [(each.exchange, each.what) for each in first.timeline if each.exchange == 2]
     assert told == [(2, "sent again after 9.8 s: answered")]
     earlier = [each.what for each in second.timeline if each.exchange == 1]
-    assert earlier == ["asks this for the first time: status 429"]
+    assert earlier == ["first attempt: status 429"]
 
 
 def test_six_attempts_and_the_exit_code_of_the_app() -> None:

@@ -22,11 +22,11 @@ def told(*chunks: object) -> list[str]:
     ("chunk", "phrase"),
     [
         (TEXT, "text: 1 event"),
-        (EMPTY, "nothing new: 1 event"),
+        (EMPTY, "1 event without content"),
         (choice({}, "stop"), "ends: stop"),
         ({"error": {"code": 1}}, "ends: error"),
         ("[DONE]", "[DONE]"),
-        ("[1]", "nothing new: 1 event"),
+        ("[1]", "1 event without content"),
         (choice({"reasoning": "Hm"}), "reasoning: 1 event"),
     ],
 )
@@ -45,10 +45,10 @@ def test_a_terminal_event_is_told_as_such_if_it_is_json() -> None:
 
 def test_neighbours_of_a_kind_are_told_together_and_empty_ones_go_with_them() -> None:
     assert told(EMPTY, TEXT, EMPTY, TEXT, FINISH, EMPTY) == [
-        "nothing new: 1 event",
+        "1 event without content",
         "text: 3 events",
         "ends: tool_calls",
-        "nothing new: 1 event",
+        "1 event without content",
     ]
 
 

@@ -52,7 +52,7 @@ def test_the_story_of_a_lost_call() -> None:
         "does not repeat call 0",
         "repeats call 1 differently: put (no arguments)",
         "repeats a call that was never delivered: other",
-        "brings the result of c2: Unexpected end of JSON input",
+        "sends the result of c2: Unexpected end of JSON input",
     ]
     assert [each.codes for each in heard] == [("C001",), ("C002",), (), ("C009",)]
     assert {each.source for each in heard} == {EventSource.APP}
@@ -142,7 +142,7 @@ def test_the_request_that_shows_the_mistake_tells_of_it_too() -> None:
     explanation = explain(tape, 2)
     assert explanation.verdict.blame is Blame.APP
     assert explanation.verdict.summary.startswith(
-        "The stream was in order; the app was not: call 1"
+        "The stream was correct; the mistake is in the app: call 1"
     )
     assert explanation.timeline[0].codes == ("C001", "C002", "C005", "C009")
 
@@ -216,7 +216,7 @@ def marked(explanation: Explanation) -> list[tuple[int, str, tuple[str, ...]]]:
 def test_an_error_text_in_a_message_of_its_own_is_a_line() -> None:
     tape = list(open_tape(INCIDENTS / "4-text-tool-calls" / "broken.tape"))
     assert marked(explain(tape, 1)) == [
-        (2, "brings an error text: invalid character '>' after top-level value", ("C009",))
+        (2, "sends an error text: invalid character '>' after top-level value", ("C009",))
     ]
 
 
@@ -231,7 +231,7 @@ def test_a_result_that_comes_twice_marks_the_result() -> None:
         conversation((asks(USER), [*call(), FINISH]), (twice, [TEXT, FINISH_TEXT])), 1
     )
     assert [(number, codes) for number, _, codes in marked(explanation)] == [(2, ("C004",))]
-    assert marked(explanation)[0][1].startswith("brings the result of c1")
+    assert marked(explanation)[0][1].startswith("sends the result of c1")
 
 
 def test_a_mark_about_a_result_stands_at_that_result() -> None:
@@ -240,7 +240,7 @@ def test_a_mark_about_a_result_stands_at_that_result() -> None:
     swapped = (result("c1", '{"city":"Porto","t":21}'), result("c2", '{"city":"Lisbon","t":9}'))
     explanation = explain(conversation((asks(USER), two), (asks(USER, said, *swapped), [])), 1)
     (marked,) = [each.what for each in explanation.timeline if "C015" in each.codes]
-    assert marked.startswith("brings the result of c1")
+    assert marked.startswith("sends the result of c1")
 
 
 (EXCHANGE,) = conversation((asks(USER), [TEXT]))

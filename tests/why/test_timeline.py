@@ -39,7 +39,7 @@ def test_a_healthy_exchange_is_a_few_lines_from_request_to_end() -> None:
     chunks = [(0.1 * (at + 1), each) for at, each in enumerate([TEXT, TEXT, *call(), FINISH])]
     exchange = timed(*chunks, (0.7, b"data: [DONE]\n\n"), request=request)
     assert told(exchange) == [
-        (0, "app", "asks m for a stream: 1 message, 1 tool"),
+        (0, "app", "requests a stream from m: 1 message, 1 tool"),
         (5, "wire", "status 200 OK"),
         (100, "wire", "text: 2 events over 0.10 s"),
         (300, "wire", "call 0 opens: get (c1)"),
@@ -167,7 +167,7 @@ def test_a_request_for_an_answer_names_its_tool_choice() -> None:
     request = {**asks(USER, USER), "stream": False, "tool_choice": "required", "model": None}
     request["tools"] = [{"type": "function", "function": {"name": name}} for name in ("a", "b")]
     assert told(timed((0.1, TEXT), request=request))[0][2] == (
-        "asks the model for an answer: 2 messages, 2 tools, tool choice required"
+        "requests an answer from the model: 2 messages, 2 tools, tool choice required"
     )
 
 

@@ -62,7 +62,9 @@ def test_a_healthy_wire_and_a_changed_call_convict_the_application() -> None:
     after = asks(USER, assistant(("c1", "get", "")), result("c1"))
     made = verdict(*conversation((asks(USER), ONE), (after, [TEXT, FINISH_TEXT])))
     assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.PROVEN, "C002")
-    assert made.summary.startswith("The stream was in order; the app was not: call 0 (get, c1)")
+    assert made.summary.startswith(
+        "The stream was correct; the mistake is in the app: call 0 (get, c1)"
+    )
     assert "append every fragment" in made.fix
 
 
@@ -148,7 +150,7 @@ def test_a_client_leaves_because_of_a_silence_and_a_reset_follows_one(
 def test_calls_that_nothing_answered_are_told_with_the_time_that_was_watched() -> None:
     made = verdict(*watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0))
     assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.LIKELY, "D003")
-    assert made.summary.startswith("The stream was in order: 1 call (get) was delivered")
+    assert made.summary.startswith("The stream was correct: 1 call (get) was delivered")
     assert "42.0 s; then the app exited with 0." in made.summary
     assert "a filter on id or name" in made.fix
 
@@ -334,7 +336,7 @@ def test_a_fact_accuses_nobody_and_is_noted() -> None:
     made = judged(about=(fact,))
     assert (made.kind, made.code) == (VerdictKind.UNPROVABLE, None)
     assert made.summary.endswith(" Noted: what C002 says.")
-    assert "the app was not" not in made.summary
+    assert "the mistake is in the app" not in made.summary
     of_app = claimed("C011", Blame.APP, PROVEN, Severity.INFO)
     assert "C011" not in judged(about=(of_app,)).summary
 
@@ -351,7 +353,7 @@ def test_a_conversation_that_accuses_nobody_does_not_speak_of_the_app() -> None:
     made = judged(about=(loop, blamed))
     assert (
         made.summary
-        == "The stream was in order; the app was not: what C010 says. Also found: C006."
+        == "The stream was correct; the mistake is in the app: what C010 says. Also found: C006."
     )
 
 

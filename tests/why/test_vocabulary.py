@@ -50,5 +50,5 @@ def test_every_verdict_on_a_recording_keeps_to_the_vocabulary(path: Path) -> Non
     assert verdict.confidence is not Confidence.POSSIBLE
     assert all(each.confidence is Confidence.POSSIBLE for each in verdict.possible)
     if verdict.blame is not Blame.APP:
-        assert "the app was not" not in verdict.summary
+        assert "the mistake is in the app" not in verdict.summary
         assert explanation.suspects == ()

@@ -68,10 +68,12 @@ def sides(finding: Finding) -> list[str]:
     other = finding.against
     if other is None or not other.evidence:
         return []
-    wire = _bytes(f"the wire, #{other.exchange}", other.line, other.span)
+    wire = _bytes(f"delivered in #{other.exchange}", other.line, other.span)
     told = [f"{wire}: {other.evidence}"]
     if other.request_span is not None:
-        told.append(_bytes(f"the app, #{finding.exchange}", finding.line, other.request_span))
+        told.append(
+            _bytes(f"sent by the app in #{finding.exchange}", finding.line, other.request_span)
+        )
     return told
 
 
@@ -159,7 +161,7 @@ def _place_of(side: str, finding: Finding) -> str:
 
 
 def _verdict_says(width: int) -> list[Line]:
-    return wrapped("what it says: see the verdict", 4, DIM, width)
+    return wrapped("message: see the verdict", 4, DIM, width)
 
 
 def possible(verdict: Verdict) -> list[str]:

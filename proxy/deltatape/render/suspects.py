@@ -56,9 +56,9 @@ def suspect_lines(
 def how(suspect: Suspect) -> str:
     """Describe how well a suspect explains the app, and by which mistakes."""
     mistakes = ", ".join(f"{each.axis}={each.value}" for each in suspect.mistakes)
-    fit = "does just what the app did" if suspect.exact else "does something like it"
+    fit = "reproduces exactly what the app did" if suspect.exact else "comes close to it"
     fit = "loses the same calls" if suspect.drop else fit
-    return f"{fit}, by {mistakes}"
+    return f"{fit} ({mistakes})"
 
 
 def _names(suspects: Sequence[Suspect]) -> str:

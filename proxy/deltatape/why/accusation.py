@@ -131,7 +131,7 @@ def _by_page(suspect: Suspect) -> Verdict:
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         summary=(
-            "The stream was in order, but the app sent its page something else: the timeline has"
+            "The stream was correct, but the app sent its page something else: the timeline has"
             f" both. It behaves like {suspect.name}: it {suspect.says}."
         ),
         fix=suspect.fix,
@@ -146,7 +146,7 @@ def _by_error(matter: AppHandling, suspect: Suspect, code: str | None) -> Verdic
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         summary=(
-            f"The stream was in order, and the app says '{error}'. It behaves like {suspect.name}:"
+            f"The stream was correct, and the app says '{error}'. It behaves like {suspect.name}:"
             f" it {suspect.says}."
         ),
         fix=suspect.fix,

@@ -95,6 +95,8 @@ class Kinds:
         if kind.detail:
             return kind.detail
         events = count(len(run), "event")
+        if kind == _NOTHING:
+            return f"{events} without content"
         if kind != _ARGUMENTS:
             return f"{kind.name}: {events}"
         things = (one for event in run for one in self._things.get(event.number, ()))

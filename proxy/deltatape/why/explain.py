@@ -269,14 +269,14 @@ def _heard(
     shown = [each for each in shown if not is_printed(each)]
     lines = [_repeats(each) for each in repetition.calls]
     lines += [f"repeats a call that was never delivered: {each.name}" for each in repetition.extra]
-    lines += [f"brings the result of {call_id}: {text}" for call_id, text in repetition.results]
+    lines += [f"sends the result of {call_id}: {text}" for call_id, text in repetition.results]
     lines = lines or ["repeats a reply without calls"]
     marks: dict[int, list[Finding]] = {}
     for finding in shown:
         place = _line_of(finding, link, repetition)
         if place is None:
             place = len(lines)
-            lines.append(f"brings an error text: {finding.evidence}")
+            lines.append(f"sends an error text: {finding.evidence}")
         marks.setdefault(place, []).append(finding)
     for place, line in enumerate(lines):
         yield _by_app(repetition.exchange, t_ns, line, marks.get(place, ()))
@@ -328,7 +328,7 @@ def _tried_again(row: Attempts | None, exchange: Exchange) -> Iterator[TimelineE
         return
     for place, each in enumerate(row.tries):
         if each.exchange != exchange.number:
-            first = f"asks this for the first time: {each.outcome}"
+            first = f"first attempt: {each.outcome}"
             what = again(each) if place else first
             yield _by_app(each.exchange, each.t_ns, what)
     watch, last = exchange.watch, row.tries[-1].exchange

@@ -179,7 +179,7 @@ def asks(asked: RequestSummary, exchange: Exchange) -> str:
         return f"{exchange.request.method} {exchange.request.path}"
     form = "a stream" if asked.stream else "an answer"
     parts = [
-        f"asks {asked.model or 'the model'} for {form}: {count(len(asked.history), 'message')}"
+        f"requests {form} from {asked.model or 'the model'}: {count(len(asked.history), 'message')}"
     ]
     if asked.tools:
         choice = f", tool choice {asked.tool_choice}" if asked.tool_choice else ""

@@ -198,7 +198,7 @@ def _by_findings(case: VerdictEvidence) -> Verdict | None:
     if silences:
         if odd:
             return _by_wire(_nearest(odd), f" What followed: {silences[0].message}.")
-        return _verdict(silences[0], f"The stream was in order: {silences[0].message}.")
+        return _verdict(silences[0], f"The stream was correct: {silences[0].message}.")
     if case.gone_on is not None and odd:
         return _by_wire(_nearest(odd), f" Request #{case.gone_on} goes on without this reply.")
     if case.gone_on is None and warnings:
@@ -207,7 +207,7 @@ def _by_findings(case: VerdictEvidence) -> Verdict | None:
     remarks.sort(key=lambda each: each.code != LOSS)
     if not remarks:
         return None
-    stop = " The stream was in order until then, and a user who presses stop looks the same."
+    stop = " The stream was correct until then, and a user who presses stop looks the same."
     return _by_wire(remarks[0], stop if is_leaving(remarks[0]) else "")
 
 
@@ -286,7 +286,7 @@ def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
     also = f" Also found: {', '.join(others)}." if others else ""
     told = f"{first.message}.{also}{then}"
     if first.blame is Blame.APP:
-        return _verdict(first, f"The stream was in order; the app was not: {told}")
+        return _verdict(first, f"The stream was correct; the mistake is in the app: {told}")
     return _verdict(first, told)
 
 
@@ -411,7 +411,7 @@ def going_on() -> Verdict:
 def of_endpoint() -> Verdict:
     """Return the verdict on an exchange with the app's endpoint without findings."""
     return _undecided(
-        "No transport defect in the app's own answer; what it says is the app's business.",
+        "No transport defect in the app's own answer; its content is up to the app.",
         "compare it with what the provider delivered meanwhile: the timeline names that exchange",
     )
 
