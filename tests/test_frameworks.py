@@ -14,8 +14,8 @@ from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence
 from deltatape.rules.settings import DEFAULTS
+from deltatape.store.audit import audit
 from deltatape.store.reader import open_tape
-from deltatape.store.rewrite import audit
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "recordings" / "frameworks"

@@ -8,7 +8,7 @@ from deltatape.match.masks import BLANK, agree, blanked, fits, may_be_filled, sh
 from deltatape.match.request import MatchLevel, MatchQuery, RecordedMatch, RequestMatcher
 from deltatape.model.exchange import Exchange
 from deltatape.redact.content import mask, vocabulary
-from deltatape.redact.escaped_text import apply
+from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.fillers import Fillers
 from deltatape.store.reader import open_tape
 
@@ -151,6 +151,6 @@ def test_a_tape_whose_content_was_redacted_answers_the_same_requests() -> None:
 
 
 def _filled(exchange: Exchange, fillers: Fillers) -> Exchange:
-    body = bytearray(exchange.request.body)
-    apply(body, mask(bytes(body), fillers))
-    return replace(exchange, request=replace(exchange.request, body=bytes(body)))
+    body = exchange.request.body
+    filled = overwrite(body, mask(body, fillers))
+    return replace(exchange, request=replace(exchange.request, body=filled))

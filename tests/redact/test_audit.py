@@ -15,7 +15,7 @@ def audited(content: bytes, *, recording: bool = False) -> AuditReport:
     lines = content.splitlines(keepends=True)
     auditor = Auditor(header=lines[0])
     for number, line in enumerate(lines[1:], 2):
-        auditor.take(number, line)
+        auditor.check(number, line)
     return auditor.report(recording=recording)
 
 
@@ -167,5 +167,5 @@ def test_further_problems_stand_in_the_order_of_their_lines() -> None:
     found = TapeProblem(
         kind=ProblemKind.PARSED, line=2, exchange=1, message="is not read as it was"
     )
-    assert [each.line for each in report.besides([found]).problems] == [2, 2, 3]
-    assert report.besides([]) == report
+    assert [each.line for each in report.with_problems([found]).problems] == [2, 2, 3]
+    assert report.with_problems([]) == report

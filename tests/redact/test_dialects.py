@@ -15,8 +15,9 @@ from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange, Read
 from deltatape.redact.content import mask
+from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.search import overwrite, secrets
+from deltatape.redact.search import secrets
 from deltatape.store.reader import open_tape
 from helpers.planted import without_secrets
 from helpers.splits import cut, random_cuts

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.redact.escaped_text import LayeredView, Overwrite, apply, joined, plain, unescaped
+from deltatape.redact.escaped_text import (
+    LayeredView,
+    Overwrite,
+    joined,
+    overwrite,
+    plain,
+    unescaped,
+)
 
 
 def whole(text: str) -> LayeredView:
@@ -12,9 +19,7 @@ def whole(text: str) -> LayeredView:
 
 
 def changed(text: str, edits: list[Overwrite]) -> str:
-    data = bytearray(text.encode("latin-1"))
-    apply(data, edits)
-    return data.decode("latin-1")
+    return overwrite(text.encode("latin-1"), edits).decode("latin-1")
 
 
 def test_escapes_are_undone_and_broken_ones_stay() -> None:

@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deltatape.redact.content import mask
-from deltatape.redact.escaped_text import Overwrite
-from deltatape.redact.eventstream import check, unfold
+from deltatape.redact.escaped_text import Overwrite, overwrite
+from deltatape.redact.eventstream import check_checksums, unfold
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.search import overwrite, secrets
+from deltatape.redact.search import secrets
 from deltatape.wire.aws_eventstream import EventStreamDecoder
 from helpers.eventstream import STRING, error, event, exception, frame, header, message
 from helpers.planted import KEY, STARS, without_secrets
@@ -186,7 +186,7 @@ def test_a_message_that_came_broken_stays_broken_and_tells_nothing() -> None:
     right = event("a", {"t": STARS})
     assert after[:-4] == right[:-4]
     assert bytes(a ^ b for a, b in zip(after[-4:], right[-4:], strict=True)) == b"\xff" * 4
-    assert check(after, [(40, 50)]) == ((), (0,))
+    assert check_checksums(after, [(40, 50)]) == ((), (0,))
     assert without_secrets(after) == after
 
 
@@ -195,14 +195,14 @@ def test_a_broken_checksum_is_mended_only_where_bytes_were_masked() -> None:
     at = first.index(KEY.encode())
     masked = first.replace(KEY.encode(), STARS.encode())
     body = masked + flipped(second, -1)
-    found = check(body, [(at, at + len(KEY))])
+    found = check_checksums(body, [(at, at + len(KEY))])
     assert found.wrong == (len(first),)
-    assert overwrite(body, found.mends).startswith(event("a", {"t": STARS}))
-    assert check(body, []) == ((), (0, len(first)))
-    assert check(body, [(0, 0)]) == ((), (0, len(first)))
-    assert check(first + second, [(at, at + 3)]) == ((), ())
-    assert check(first[:-4], [(at, at + 3)]) == ((), ())
-    assert check(masked[:-2], [(at, at + 3)]).mends == (
+    assert overwrite(body, found.repairs).startswith(event("a", {"t": STARS}))
+    assert check_checksums(body, []) == ((), (0, len(first)))
+    assert check_checksums(body, [(0, 0)]) == ((), (0, len(first)))
+    assert check_checksums(first + second, [(at, at + 3)]) == ((), ())
+    assert check_checksums(first[:-4], [(at, at + 3)]) == ((), ())
+    assert check_checksums(masked[:-2], [(at, at + 3)]).repairs == (
         Overwrite(len(first) - 4, event("a", {"t": STARS})[-4:-2].decode("latin-1")),
     )
 

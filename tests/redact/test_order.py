@@ -10,7 +10,7 @@ from helpers.readings import told
 def faults(lines: list[bytes]) -> list[tuple[int, str]]:
     order = ExchangeOrder()
     for line, one in numbered(lines):
-        order.take(line, one)
+        order.check(line, one)
     return [(fault.line, fault.message) for fault in order.faults]
 
 
@@ -93,7 +93,7 @@ def test_an_exchange_knows_whether_losses_are_told() -> None:
     end = json.loads(WHOLE[-1])
     order = ExchangeOrder()
     assert not order.lost
-    order.take(
+    order.check(
         7, numbered([record(1, 1, "end", {**end[3], "recorder": {"lost_records": 2}})])[0][1]
     )
     assert order.lost

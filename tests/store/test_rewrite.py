@@ -8,8 +8,9 @@ import pytest
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.redact.audit import ProblemKind
 from deltatape.store import rewrite
+from deltatape.store.audit import audit
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
-from deltatape.store.rewrite import SHARED, as_named, as_new, audit, draft, in_place_of, same_as
+from deltatape.store.rewrite import SHARED, as_named, as_new, draft, in_place_of, same_as
 from deltatape.tape.mask import Masker
 from helpers.planted import KEY, STARS, exchange, payloads, record, tape
 from helpers.tapes import MASKER, write_tape

@@ -17,8 +17,8 @@ from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Source
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.rules.progress import watched_until
+from deltatape.store.audit import audit
 from deltatape.store.reader import Tape, open_tape
-from deltatape.store.rewrite import audit
 from deltatape.store.splice import (
     SplicedTape,
     SpliceSource,

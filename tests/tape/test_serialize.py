@@ -14,8 +14,8 @@ from deltatape.model.exchange import (
     ResponseHead,
 )
 from deltatape.model.tape_summary import TapeSummary
+from deltatape.store.audit import audit
 from deltatape.store.reader import open_tape
-from deltatape.store.rewrite import audit
 from deltatape.tape.payload import Stop
 from deltatape.tape.serialize import tape_lines
 from deltatape.tape.tap import PIECE

@@ -7,8 +7,8 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.render.shrink import ShrinkKit
 from deltatape.shrink.failure import CommandResult, failure_of
+from deltatape.store.audit import audit
 from deltatape.store.reader import open_tape
-from deltatape.store.rewrite import audit
 from deltatape.trials.shrink_files import files_of, write_files
 from helpers.taped import taped
 

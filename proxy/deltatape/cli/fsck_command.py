@@ -21,11 +21,10 @@ from deltatape.record.recheck import RecheckOptions, ask_again
 from deltatape.render.as_json import audits_json
 from deltatape.render.audit import Audit, audit_lines
 from deltatape.settings.defaults import current_rules
+from deltatape.store.audit import audit, misreadings
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
-from deltatape.store.parsed import misreadings
 from deltatape.store.reader import Tape, open_tape
-from deltatape.store.rewrite import audit
 
 
 @click.command("fsck")
@@ -122,7 +121,7 @@ def _audit(text: str) -> Audit:
         report, tape = audit(place.path), open_tape(place.path)
         if place.exchange is not None:
             _refuse_absent(tape, place.exchange)
-        return Audit(path=name, report=report.besides(misreadings(tape, current_rules().app)))
+        return Audit(path=name, report=report.with_problems(misreadings(tape, current_rules().app)))
     except DeltatapeError as error:
         return _unreadable(name, error)
 

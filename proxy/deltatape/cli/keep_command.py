@@ -14,10 +14,11 @@ from deltatape.redact.audit import AuditReport, ProblemKind
 from deltatape.render.audit import problem_lines
 from deltatape.render.kept_tape import kept_stem
 from deltatape.settings.defaults import current_rules
+from deltatape.store.audit import audit
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, check_stem
 from deltatape.store.reader import Tape
-from deltatape.store.rewrite import SHARED, RedactedCopy, as_new, audit, draft, same_as
+from deltatape.store.rewrite import SHARED, RedactedCopy, as_new, draft, same_as
 from deltatape.tape.mask import Masker
 from deltatape.why.overview import overview
 

@@ -28,10 +28,11 @@ from deltatape.pytest_plugin.tape_paths import exchanges_at, shown
 from deltatape.redact.audit import ProblemKind
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes
 from deltatape.replay.playback import Playback
+from deltatape.store.audit import audit
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, prepare_folder
 from deltatape.store.reader import open_tape
-from deltatape.store.rewrite import SHARED, audit, draft
+from deltatape.store.rewrite import SHARED, draft
 from deltatape.tape.mask import Masker
 
 AUTO, RECORD = "auto", "record"

@@ -1,6 +1,8 @@
 """Find secrets on tapes and overwrite them.
 
-`patterns` knows what secrets look like, `layers` reads text through its escapes, `leaves` finds
-the strings of JSON, `search` puts these together for one body, `content` masks prose. `plan` says
-which records of a tape change, `rewrite` changes them, `audit` says what is wrong with a tape.
+`patterns` knows what secrets look like, `escaped_text` reads text through its escapes,
+`json_strings` finds the strings of JSON, `eventstream` unfolds binary messages, `search` puts these
+together for one body, `payload_strings` searches all other records, `content` finds prose, and
+`fillers` makes what replaces it. `plan` says which records of a tape change and rewrites its lines,
+`audit` says what is wrong with a tape.
 """

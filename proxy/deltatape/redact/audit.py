@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Framing, Source
 from deltatape.printable import count
+from deltatape.redact.payload_strings import redact_payload
 from deltatape.redact.plan import ChecksumErrors, LeakedSecret, RedactionPlan, RedactionPlanner
-from deltatape.redact.strings import clean
 from deltatape.tape.decode import decode_header, decode_record
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError
@@ -26,16 +26,12 @@ from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     EndRecord,
-    Informational,
     MaskedSpans,
     ParsedAs,
     RequestBodyPiece,
-    RequestEnd,
     RequestHeadRecord,
     ResponseStart,
-    SentUpstream,
     Stop,
-    Trailers,
 )
 from deltatape.tape.record import Header, Payload, Record, Unknown
 
@@ -69,7 +65,7 @@ class AuditReport:
     problems: tuple[TapeProblem, ...]
     facts: tuple[str, ...]
 
-    def besides(self, problems: Iterable[TapeProblem]) -> "AuditReport":
+    def with_problems(self, problems: Iterable[TapeProblem]) -> "AuditReport":
         """Return the same report with further problems."""
         every = sorted((*self.problems, *problems), key=lambda problem: problem.line)
         return AuditReport(problems=tuple(every), facts=self.facts)
@@ -114,7 +110,7 @@ class ExchangeOrder:
         """Whether the recorder reported that it lost records of this exchange."""
         return self.ending is not None and bool(self.ending.recorder)
 
-    def take(self, line: int, record: Record) -> None:
+    def check(self, line: int, record: Record) -> None:
         """Check the next record of the exchange."""
         payload = record.payload
         self.line = self.line or line
@@ -159,14 +155,7 @@ class ExchangeOrder:
                 yield from self._read(data)
             case EndRecord():
                 yield from self._end(payload)
-            case (
-                RequestHeadRecord()
-                | RequestEnd()
-                | SentUpstream()
-                | Informational()
-                | Trailers()
-                | _
-            ):
+            case _:
                 pass
 
     def _piece(self, size: int) -> Iterator[str]:
@@ -202,19 +191,6 @@ class ExchangeOrder:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Form:
-    """Lines that are not as recorders write them."""
-
-    first: int = 0
-    lines: int = 0
-
-    def look(self, number: int, line: bytes, expected: bytes) -> None:
-        if line != expected:
-            self.first = min(self.first or number, number)
-            self.lines += 1
-
-
-@dataclass(slots=True, kw_only=True)
 class Auditor:
     """Check the lines of a tape, in order, and make the report.
 
@@ -227,11 +203,12 @@ class Auditor:
     _exchanges: dict[int, ExchangeOrder] = field(default_factory=dict)
     _problems: list[TapeProblem] = field(default_factory=list)
     _facts: list[str] = field(default_factory=list)
-    _form: _Form = field(default_factory=_Form)
+    _noncanonical: list[int] = field(default_factory=list)
+    """Numbers of lines that are not as recorders write them."""
     _requested: int = 0
     _stopped: int = 0
 
-    def take(self, number: int, line: bytes) -> None:
+    def check(self, number: int, line: bytes) -> None:
         """Check line `number` (from 2), with its line feed unless it is truncated."""
         try:
             record = decode_record(line)
@@ -241,10 +218,10 @@ class Auditor:
             else:
                 self._facts.append(f"the last record is truncated: {len(line)} bytes, left out")
             return
-        expected = payload_record(record.t_ns, record.exchange, record.payload)
-        self._form.look(number, line, expected)
-        self._planner.take(number, record)
-        self._take(number, record)
+        if line != payload_record(record.t_ns, record.exchange, record.payload):
+            self._noncanonical.append(number)
+        self._planner.add(number, record)
+        self._check_order(number, record)
 
     def damaged(self, number: int, message: str) -> None:
         """Report that line `number` cannot be read at all."""
@@ -257,26 +234,27 @@ class Auditor:
             recording: whether a recorder is still writing the tape.
         """
         header = decode_header(self.header)
-        self._form.look(1, self.header, header_line(header))
-        for hit in clean(json.loads(self.header), Masker(b"")).hits:
+        if self.header != header_line(header):
+            self._noncanonical.insert(0, 1)
+        for hit in redact_payload(json.loads(self.header), Masker(b"")).hits:
             # No recorder writes a secret there, so no command removes it: a person has to look.
             message = f"the header's {hit.where} contains what looks like a secret: {hit.kind}"
             self._problem(ProblemKind.SECRET, 1, 0, message)
         for exchange, order in sorted(self._exchanges.items()):
-            self._judge(exchange, order, header)
+            self._report_faults(exchange, order, header)
         if recording:
             self._facts.append("the tape is still being recorded")
         elif not self._stopped:
             self._facts.append("no `stop`: the recorder was killed or crashed")
         plan = self._planner.finish()
-        self._problems += map(_leaked, plan.leaks)
-        self._problems += (_broken(sums) for sums in plan.sums if sums.masked)
-        self._facts += _opaque(plan)
-        self._facts += (_wrong(sums) for sums in plan.sums if sums.wrong)
-        if self._form.lines:
-            lines = count(self._form.lines, "line")
+        self._problems += map(_leak_problem, plan.leaks)
+        self._problems += (_checksum_problem(sums) for sums in plan.sums if sums.masked)
+        self._facts += _opaque_facts(plan)
+        self._facts += (_checksum_fact(sums) for sums in plan.sums if sums.wrong)
+        if self._noncanonical:
+            lines = count(len(self._noncanonical), "line")
             self._facts.append(
-                f"{lines} not in canonical form, the first is line {self._form.first}"
+                f"{lines} not in canonical form, the first is line {self._noncanonical[0]}"
             )
         problems = sorted(self._problems, key=lambda problem: problem.line)
         return AuditReport(problems=tuple(problems), facts=tuple(self._facts))
@@ -285,12 +263,12 @@ class Auditor:
         problem = TapeProblem(kind=kind, line=line, exchange=exchange, message=message)
         self._problems.append(problem)
 
-    def _take(self, number: int, record: Record) -> None:
+    def _check_order(self, number: int, record: Record) -> None:
         if self._stopped:
             message = f"`{record.payload.code}` after the `stop` in line {self._stopped}"
             self._problem(ProblemKind.ORDER, number, record.exchange, message)
         if record.exchange:
-            self._exchanges.setdefault(record.exchange, ExchangeOrder()).take(number, record)
+            self._exchanges.setdefault(record.exchange, ExchangeOrder()).check(number, record)
         elif isinstance(record.payload, Stop):
             self._stopped = self._stopped or number
         if isinstance(record.payload, RequestHeadRecord):
@@ -299,7 +277,7 @@ class Auditor:
                 self._problem(ProblemKind.ORDER, number, record.exchange, message)
             self._requested = max(self._requested, record.exchange)
 
-    def _judge(self, exchange: int, order: ExchangeOrder, header: Header) -> None:
+    def _report_faults(self, exchange: int, order: ExchangeOrder, header: Header) -> None:
         """Decide whether faults are defects or the trace of a loss that the recorder reported."""
         ending = order.ending
         if ending is None and header.source is not Source.IMPORT:
@@ -308,27 +286,28 @@ class Auditor:
             records = ending.recorder.get("lost_records", "some")
             error = ending.recorder.get("error", "unknown")
             self._facts.append(f"#{exchange} lost {records} records ({error})")
-            self._facts += (f"#{exchange}, line {at}: {said}" for at, said in order.faults)
+            self._facts += (
+                f"#{exchange}, line {line}: {message}" for line, message in order.faults
+            )
             return
         for line, message in order.faults:
             self._problem(ProblemKind.ORDER, line, exchange, message)
 
 
-def _leaked(leak: LeakedSecret) -> TapeProblem:
+def _leak_problem(leak: LeakedSecret) -> TapeProblem:
     article = "an" if leak.kind[0] in "AEIOu" else "a"
-    sure = article if leak.certain else f"what looks like {article}"
+    certainty = article if leak.certain else f"what looks like {article}"
     hidden = " (under its content-coding)" if leak.coded else ""
     return TapeProblem(
         kind=ProblemKind.SECRET,
         line=leak.line,
         exchange=leak.exchange,
-        message=f"{leak.where}{hidden} contains {sure} {leak.kind}",
+        message=f"{leak.where}{hidden} contains {certainty} {leak.kind}",
         span=leak.span,
     )
 
 
-def _broken(sums: ChecksumErrors) -> TapeProblem:
-    """Masking is normal, but a checksum of the unmasked bytes no longer matches the tape."""
+def _checksum_problem(sums: ChecksumErrors) -> TapeProblem:
     message = (
         f"{count(len(sums.masked), 'checksum')} in the response body from before bytes were masked;"
         " deltatape redact recomputes them"
@@ -338,15 +317,15 @@ def _broken(sums: ChecksumErrors) -> TapeProblem:
     )
 
 
-def _wrong(sums: ChecksumErrors) -> str:
-    """Return a wrong checksum that was received is not a defect of the tape."""
+def _checksum_fact(sums: ChecksumErrors) -> str:
+    """Report checksums that arrived wrong: a fact, since the tape itself is sound."""
     return (
         f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} in the response "
         f"body arrived with a wrong checksum, the first at byte {sums.wrong[0]}"
     )
 
 
-def _opaque(plan: RedactionPlan) -> Iterator[str]:
+def _opaque_facts(plan: RedactionPlan) -> Iterator[str]:
     for body in plan.opaque:
         yield (
             f"#{body.exchange}, line {body.line}: the {body.where} could not be searched "

@@ -13,11 +13,10 @@ import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltatape.redact.escaped_text import LayeredView, Overwrite, apply, plain, unescaped
+from deltatape.redact.escaped_text import LayeredView, Overwrite, overwrite, plain, unescaped
 from deltatape.redact.eventstream import DecodedEventStream, unfold
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.framing import FramedBody, framed
-from deltatape.redact.json_strings import Channel, Leaf, leaves
+from deltatape.redact.json_strings import Channel, FramedBody, Leaf, framed, leaves
 from deltatape.wire.json_value import parse
 
 _STRUCTURE = frozenset(
@@ -131,9 +130,7 @@ def _mask_messages(unfolded: DecodedEventStream, fillers: Fillers) -> tuple[Over
     edits = list(_mask(unfolded.framed(view), fillers))
     for span in unfolded.prose:
         edits += _filled(view.on(plain(view.text, [span])), fillers)
-    masked = bytearray(unfolded.plain)
-    apply(masked, edits)
-    return unfolded.edits(unfolded.folded(bytes(masked)))
+    return unfolded.edits(unfolded.folded(overwrite(unfolded.plain, edits)))
 
 
 def _mask(frame: FramedBody, fillers: Fillers) -> tuple[Overwrite, ...]:
@@ -165,12 +162,12 @@ def _words(value: object, key: str, depth: int) -> Iterator[str]:
     if isinstance(value, str) and key in _WORDS:
         yield value
     elif isinstance(value, list):
-        for each in value:
-            yield from _words(each, key, depth + 1)
+        for element in value:
+            yield from _words(element, key, depth + 1)
     elif isinstance(value, Mapping):
-        for name, each in value.items():
+        for name, member in value.items():
             yield name
-            yield from _words(each, name, depth + 1)
+            yield from _words(member, name, depth + 1)
 
 
 def _filled(view: LayeredView, fillers: Fillers) -> tuple[Overwrite, ...]:

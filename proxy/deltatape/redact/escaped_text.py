@@ -180,7 +180,9 @@ def joined(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def apply(data: bytearray, edits: Iterable[Overwrite]) -> None:
-    """Overwrite bytes."""
+def overwrite(data: bytes | bytearray, edits: Iterable[Overwrite]) -> bytes:
+    """Return `data` with changes applied."""
+    changed = bytearray(data)
     for edit in edits:
-        data[edit.start : edit.end] = edit.text.encode("latin-1")
+        changed[edit.start : edit.end] = edit.text.encode("latin-1")
+    return bytes(changed)

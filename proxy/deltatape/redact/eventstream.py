@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from deltatape.model.stream import AnomalyKind
 from deltatape.redact.escaped_text import LayeredView, Overwrite, joined
-from deltatape.redact.framing import FramedBody, framed
+from deltatape.redact.json_strings import FramedBody, framed
 from deltatape.wire.aws_eventstream import (
     CHECKSUM_SIZE,
     PRELUDE_SIZE,
@@ -99,7 +99,7 @@ class _Message(NamedTuple):
             return b"", 0
         return bytes(body[stop : self.end]), checksum(body[self.start : stop])
 
-    def sealed(self, body: bytearray, before: bytes) -> None:
+    def update_checksum(self, body: bytearray, before: bytes) -> None:
         """Update the message's checksum if the message changed since `before`."""
         known, right = self.checksum(before)
         stop = self.end - len(known)
@@ -136,7 +136,7 @@ class DecodedEventStream:
             text = plain[part.at : part.at + len(part.text)]
             body[part.start : part.start + len(part.raw)] = part.folded(text)
         for message in self._messages:
-            message.sealed(body, self.body)
+            message.update_checksum(body, self.body)
         return bytes(body)
 
     def spans(self, spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -172,7 +172,7 @@ def unfold(body: bytes) -> DecodedEventStream | None:
         return None
     layout = _Layout(body)
     for message in messages:
-        layout.take(message)
+        layout.add(message)
     return DecodedEventStream(
         body=body,
         plain=b"".join(layout.texts),
@@ -186,15 +186,15 @@ def unfold(body: bytes) -> DecodedEventStream | None:
 class ChecksummedBody(NamedTuple):
     """The checksums of a body."""
 
-    mends: tuple[Overwrite, ...]
+    repairs: tuple[Overwrite, ...]
     """Recomputed checksums of messages in which bytes were masked."""
     wrong: tuple[int, ...]
-    """Where messages begin whose checksum is wrong otherwise: they came so."""
+    """Where messages begin that arrived with a wrong checksum."""
 
 
-def check(body: bytes, masked: Iterable[Span]) -> ChecksummedBody:
+def check_checksums(body: bytes, masked: Iterable[Span]) -> ChecksummedBody:
     """Check the checksums of a body; `masked` are ascending spans that were overwritten."""
-    mends: list[Overwrite] = []
+    repairs: list[Overwrite] = []
     wrong: list[int] = []
     spans = sorted(masked)
     for message in _messages(body):
@@ -205,10 +205,10 @@ def check(body: bytes, masked: Iterable[Span]) -> ChecksummedBody:
         is_masked = place > 0 and spans[place - 1][1] > message.start
         if is_masked and not (right ^ _COMPLEMENT).to_bytes(4).startswith(known):
             text = right.to_bytes(4)[: len(known)].decode("latin-1")
-            mends.append(Overwrite(message.end - len(known), text))
+            repairs.append(Overwrite(message.end - len(known), text))
         else:
             wrong.append(message.start)
-    return ChecksummedBody(tuple(mends), tuple(wrong))
+    return ChecksummedBody(tuple(repairs), tuple(wrong))
 
 
 def _messages(body: bytes) -> tuple[_Message, ...]:
@@ -239,7 +239,7 @@ class _Layout:
         self._body = body
         self._at = 0
 
-    def take(self, message: _Message) -> None:
+    def add(self, message: _Message) -> None:
         """Add the next message."""
         start, end, size = message
         if not size:
@@ -257,16 +257,13 @@ class _Layout:
             self._end()
             at = min(stop, end)
             if kind in STRING_KINDS:
-                self._value(self._body[first:last], start, at)
+                if self._body[first:last] in _STRUCTURE:
+                    self._part(start, at)
+                    self._end()
+                else:
+                    self._prose(start, at)
         if at < end:
             self._prose(at, end)
-
-    def _value(self, name: bytes, start: int, end: int) -> None:
-        if name in _STRUCTURE:
-            self._part(start, end)
-            self._end()
-        else:
-            self._prose(start, end)
 
     def _payload(self, start: int, end: int) -> None:
         """Add each value of the payload, then the payload without them."""
@@ -309,10 +306,10 @@ def _decoded(raw: bytes) -> bytes:
     """Decode base64, also truncated or without padding; leave other data unchanged."""
     exact = _BASE64.fullmatch(raw)
     chars = exact[1] if exact else _FOREIGN.sub(b"", raw.translate(_URL_SAFE))
-    return _whole(chars)[: len(chars) * _BITS // 8]
+    return _decode_padded(chars)[: len(chars) * _BITS // 8]
 
 
-def _whole(chars: bytes) -> bytes:
+def _decode_padded(chars: bytes) -> bytes:
     """Decode base64 without padding; missing bits of a last byte are 0."""
     return b64decode(chars + b"A" * (-len(chars) % 4))
 
@@ -320,4 +317,4 @@ def _whole(chars: bytes) -> bytes:
 def _encoded(text: bytes, raw: bytes) -> bytes:
     """Encode a text as base64 of the same length as `raw`, keeping the unused bits."""
     chars = raw.rstrip(b"=")
-    return b64encode(text + _whole(chars)[len(text) :])[: len(chars)] + raw[len(chars) :]
+    return b64encode(text + _decode_padded(chars)[len(text) :])[: len(chars)] + raw[len(chars) :]

@@ -10,7 +10,7 @@ last letters: so two calls do not become the same call. Masking what is masked c
 Kept: whitespace, punctuation, escapes, `true`, `false`, `null`, and quoted words of a vocabulary
 (the names and the fixed values that the tools of a request define).
 
-Text is as in `layers`: bytes as Latin-1.
+Text is as in `escaped_text`: bytes as Latin-1.
 """
 
 import hashlib

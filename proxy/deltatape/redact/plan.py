@@ -19,15 +19,15 @@ from typing import NamedTuple
 from deltatape.model.exchange import Headers, MaskedSpan, header
 from deltatape.printable import count
 from deltatape.redact.content import mask, vocabulary
-from deltatape.redact.escaped_text import LayeredView, Overwrite, apply
-from deltatape.redact.eventstream import ChecksummedBody, check, unfold
+from deltatape.redact.escaped_text import LayeredView, Overwrite, overwrite
+from deltatape.redact.eventstream import ChecksummedBody, check_checksums, unfold
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.framing import framed
-from deltatape.redact.search import Secret, overwrite, secrets
-from deltatape.redact.strings import clean, filled
+from deltatape.redact.json_strings import framed
+from deltatape.redact.payload_strings import fill_payload, redact_payload
+from deltatape.redact.search import Secret, secrets
 from deltatape.tape.assemble import Numbered
 from deltatape.tape.decode import CODES
-from deltatape.tape.encode import json_bytes, json_text
+from deltatape.tape.encode import json_bytes, payload_record
 from deltatape.tape.fields import bytes_from_json
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
@@ -37,15 +37,13 @@ from deltatape.tape.payload import (
     LogLine,
     MaskedSpans,
     ParsedAs,
+    RemarkRecord,
     RequestBodyPiece,
     RequestHeadRecord,
     ResponseStart,
 )
-from deltatape.tape.record import Record
+from deltatape.tape.record import Record, Unknown
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
-
-SpanOf = tuple[int, int, str]
-"""`[start, end)` in a record, and the hash of the credential that stood there."""
 
 
 class BodySide(enum.StrEnum):
@@ -102,7 +100,7 @@ class RedactionPlan:
     """The changes of a tape, by line number."""
 
     edits: dict[int, list[Overwrite]] = field(default_factory=dict)
-    spans: dict[int, list[SpanOf]] = field(default_factory=dict)
+    spans: dict[int, list[MaskedSpan]] = field(default_factory=dict)
     """To be listed in a `masked` record: by the line before which it stands, or that is one."""
     remarks: dict[int, str] = field(default_factory=dict)
     """Notes to be put before a line."""
@@ -208,23 +206,23 @@ class RedactionPlanner:
         self._masked: dict[int, tuple[MaskedSpan, ...]] = {}
         self._anchor: dict[int, int] = {}
 
-    def take(self, line: int, record: Record) -> None:
+    def add(self, line: int, record: Record) -> None:
         """Read the next record."""
         exchange, payload = record.exchange, record.payload
         match payload:
             case RequestBodyPiece(data=data):
-                self._piece(self._body(exchange, BodySide.REQUEST), line, data)
+                self._add_piece(self._body(exchange, BodySide.REQUEST), line, data)
             case BodyRead(data=data):
-                self._piece(self._body(exchange, BodySide.RESPONSE), line, data)
+                self._add_piece(self._body(exchange, BodySide.RESPONSE), line, data)
             case LogLine(line=data):
-                self._piece(self._body(exchange, BodySide(payload.stream.value)), line, data)
+                self._add_piece(self._body(exchange, BodySide(payload.stream.value)), line, data)
             case MaskedSpans(spans=spans):
                 self._before[exchange] = line
                 self._masked[exchange] = spans
             case Boundaries():  # stay with their read
                 self._before.setdefault(exchange, line)
             case _:
-                self._head(line, record)
+                self._add_other(line, record)
 
     def finish(self) -> RedactionPlan:
         """Return the plan after the last record."""
@@ -235,13 +233,13 @@ class RedactionPlanner:
     def _body(self, exchange: int, side: BodySide) -> RecordedBody:
         return self._bodies.setdefault((exchange, side), RecordedBody(exchange=exchange, side=side))
 
-    def _piece(self, body: RecordedBody, line: int, data: bytes) -> None:
+    def _add_piece(self, body: RecordedBody, line: int, data: bytes) -> None:
         self._anchor[line] = self._before.pop(body.exchange, line)
         body.add(line, data, self._masked.pop(body.exchange, ()))
 
-    def _head(self, line: int, record: Record) -> None:
+    def _add_other(self, line: int, record: Record) -> None:
         exchange, payload = record.exchange, record.payload
-        for hit in clean(payload.to_json(), self._masker).hits:
+        for hit in redact_payload(payload.to_json(), self._masker).hits:
             leak = LeakedSecret(
                 kind=hit.kind,
                 certain=hit.certain,
@@ -267,22 +265,22 @@ class RedactionPlanner:
         body = self._bodies.pop(key, None)
         if body is None or not body.pieces:
             return
-        sums = mend(body)
-        self._change(body, sums.mends)
-        self._tell_sums(body, sums)
-        found = look(body)
-        self._tell(body, found)
+        sums = repair_checksums(body)
+        self._change(body, sums.repairs)
+        self._report_checksums(body, sums)
+        found = search_body(body)
+        self._report_secrets(body, found)
         if found.coded is ContentCoding.NO:
             edits = tuple(edit for secret in found.secrets for edit in secret.edits)
             self._mark(body, found.secrets)
-            edits += self._content(body, overwrite(bytes(body.data), edits))
+            edits += self._content(body, overwrite(body.data, edits))
         else:
-            edits = self._blank(body) if found.secrets or self._fillers else ()
+            edits = self._overwrite_whole(body) if found.secrets or self._fillers else ()
         self._change(body, edits)
         for piece in body.pieces:
             self._anchor.pop(piece.line)
 
-    def _tell(self, body: RecordedBody, found: BodySearchResult) -> None:
+    def _report_secrets(self, body: RecordedBody, found: BodySearchResult) -> None:
         coded = found.coded is ContentCoding.READ
         for secret in found.secrets:
             start = secret.spans[0][0]
@@ -306,23 +304,22 @@ class RedactionPlanner:
                 )
             )
 
-    def _tell_sums(self, body: RecordedBody, sums: ChecksummedBody) -> None:
-        masked = tuple(edit.start for edit in sums.mends)
+    def _report_checksums(self, body: RecordedBody, sums: ChecksummedBody) -> None:
+        masked = tuple(edit.start for edit in sums.repairs)
         if masked or sums.wrong:
             line = body.at(min((*masked, *sums.wrong))).line
-            told = ChecksumErrors(
-                exchange=body.exchange, line=line, masked=masked, wrong=sums.wrong
+            self._plan.sums.append(
+                ChecksumErrors(exchange=body.exchange, line=line, masked=masked, wrong=sums.wrong)
             )
-            self._plan.sums.append(told)
         if masked:
             self._plan.remarks[self._anchor[body.pieces[0].line]] = (
                 f"{count(len(masked), 'checksum')} in the {body.side} recomputed, for messages with"
                 " masked bytes"
             )
 
-    def _blank(self, body: RecordedBody) -> tuple[Overwrite, ...]:
-        edits = blanked(body)
-        if overwrite(bytes(body.data), edits) == body.data:
+    def _overwrite_whole(self, body: RecordedBody) -> tuple[Overwrite, ...]:
+        edits = (Overwrite(0, "*" * len(body.data)),)
+        if overwrite(body.data, edits) == body.data:
             return ()
         name = ", ".join(body.codings)
         self._plan.remarks[self._anchor[body.pieces[0].line]] = (
@@ -377,16 +374,16 @@ def codings_of(headers: Headers) -> tuple[str, ...]:
     return parse_codings(header(headers, "content-encoding"))
 
 
-def mend(body: RecordedBody) -> ChecksummedBody:
-    """Return the checksums of a body, after correcting those that masking had broken."""
+def repair_checksums(body: RecordedBody) -> ChecksummedBody:
+    """Correct the checksums of a body that masking had broken; return what was wrong."""
     if body.side is not BodySide.RESPONSE or body.codings:
         return ChecksummedBody((), ())
-    found = check(bytes(body.data), body.masked)
-    apply(body.data, found.mends)
+    found = check_checksums(bytes(body.data), body.masked)
+    body.data[:] = overwrite(body.data, found.repairs)
     return found
 
 
-def look(body: RecordedBody) -> BodySearchResult:
+def search_body(body: RecordedBody) -> BodySearchResult:
     """Search a body, decoded if it is coded."""
     data = bytes(body.data)
     if not body.codings:
@@ -401,11 +398,6 @@ def look(body: RecordedBody) -> BodySearchResult:
         # What was imported from a file has lost its coding while the head still names it.
         return BodySearchResult(ContentCoding.NO, secrets(data))
     return BodySearchResult(ContentCoding.UNREADABLE, (), fault.detail)
-
-
-def blanked(body: RecordedBody) -> tuple[Overwrite, ...]:
-    """Return the change that overwrites a whole body."""
-    return (Overwrite(0, "*" * len(body.data)),)
 
 
 def by_line(body: RecordedBody, edits: Iterable[Overwrite]) -> Iterator[tuple[int, Overwrite]]:
@@ -430,14 +422,6 @@ CONTENT = "content was replaced by fillers of the same length"
 _BODIES = frozenset(("request-body", "read"))
 
 
-class _Hashes:
-    """Hashes of a response before and after the changes."""
-
-    def __init__(self) -> None:
-        self.old = hashlib.sha256()
-        self.new = hashlib.sha256()
-
-
 class TapeRewriter:
     """Rewrites the lines of a tape, in order.
 
@@ -451,30 +435,35 @@ class TapeRewriter:
         self._plan = plan
         self._masker = masker
         self._fillers = fillers
-        self._hashes = {exchange: _Hashes() for exchange in plan.changed}
+        self._hashes = {exchange: (hashlib.sha256(), hashlib.sha256()) for exchange in plan.changed}
+        """Of each changed response as it was, and as it is now."""
         self._edited = set(plan.changed)
 
     def lines(self, number: int, line: bytes) -> Iterator[bytes]:
         """Yield the replacement of line `number`, a record with its line feed."""
         if number == 2 and self._fillers is not None:  # noqa: PLR2004 - the first record
-            note = _record(0, 0, "note", {"text": CONTENT})
+            note = payload_record(0, 0, RemarkRecord(text=CONTENT))
             if line != note:
                 yield note
         t_ns, exchange, code, value = json.loads(line)
         if number in self._plan.edits:
             self._edited.add(exchange)
         if code == ParsedAs.code and exchange in self._edited:
-            return  # what was read is not on the tape any more
+            return  # it describes bytes that are no longer on the tape
         if number in self._plan.remarks:
-            yield _record(t_ns, exchange, "note", {"text": self._plan.remarks[number]})
+            remark = RemarkRecord(text=self._plan.remarks[number])
+            yield payload_record(t_ns, exchange, remark)
         spans = self._plan.spans.get(number, [])
         if code == "masked" and spans:
-            yield _record(t_ns, exchange, code, {**value, "spans": _merged(value["spans"], spans)})
+            merged = {**value, "spans": _merged(value["spans"], spans)}
+            yield payload_record(t_ns, exchange, Unknown(code=code, value=merged))
             return
         if spans:
-            yield _record(t_ns, exchange, "masked", {"spans": _merged([], spans)})
+            yield payload_record(t_ns, exchange, MaskedSpans(spans=tuple(_merged([], spans))))
         changed = self._changed(number, exchange, code, value)
-        yield line if changed == value else _record(t_ns, exchange, code, changed)
+        if changed != value:
+            line = payload_record(t_ns, exchange, Unknown(code=code, value=changed))
+        yield line
 
     def _changed(self, number: int, exchange: int, code: str, value: object) -> object:
         edits = self._plan.edits.get(number, [])
@@ -485,9 +474,9 @@ class TapeRewriter:
             return {**value, "line": json.loads(json_bytes(line))} if edits else value
         if code in ("masked", "boundaries"):
             return value
-        cleaned = clean(value, self._masker).value
+        cleaned = redact_payload(value, self._masker).value
         if code not in CODES and self._fillers is not None:
-            return filled(cleaned, self._fillers)
+            return fill_payload(cleaned, self._fillers)
         return self._ended(exchange, cleaned) if code == "end" else cleaned
 
     def _body(self, exchange: int, code: str, value: object, edits: Sequence[Overwrite]) -> object:
@@ -497,23 +486,19 @@ class TapeRewriter:
         old = bytes_from_json(value)
         new = overwrite(old, edits)
         if hashes is not None and code == "read":
-            hashes.old.update(old)
-            hashes.new.update(new)
+            hashes[0].update(old)
+            hashes[1].update(new)
         return value if new == old else json.loads(json_bytes(new))
 
     def _ended(self, exchange: int, value: object) -> object:
         hashes = self._hashes.pop(exchange, None)
         if hashes is None or not isinstance(value, dict):
             return value
-        if value["sha256"] != hashes.old.hexdigest() and not value.get("recorder"):
+        if value["sha256"] != hashes[0].hexdigest() and not value.get("recorder"):
             return value
-        return {**value, "sha256": hashes.new.hexdigest()}
+        return {**value, "sha256": hashes[1].hexdigest()}
 
 
-def _record(t_ns: int, exchange: int, code: str, value: object) -> bytes:
-    return f"[{t_ns},{exchange},{json_text(code)},{json_text(value)}]\n".encode()
-
-
-def _merged(known: Iterable[Sequence[object]], spans: Sequence[SpanOf]) -> list[SpanOf]:
+def _merged(known: Iterable[Sequence[object]], spans: Sequence[MaskedSpan]) -> list[MaskedSpan]:
     """Return the spans of a `masked` record and further ones, in order."""
     return sorted({*((int(str(a)), int(str(b)), str(name)) for a, b, name in known), *spans})

@@ -16,10 +16,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from deltatape.redact.escaped_text import Layer, LayeredView, Overwrite, apply, joined, unescaped
+from deltatape.redact.escaped_text import (
+    Layer,
+    LayeredView,
+    Overwrite,
+    joined,
+    overwrite,
+    unescaped,
+)
 from deltatape.redact.eventstream import DecodedEventStream, unfold
-from deltatape.redact.framing import FramedBody, framed
-from deltatape.redact.json_strings import Channel, Leaf, leaves
+from deltatape.redact.json_strings import Channel, FramedBody, Leaf, framed, leaves
 from deltatape.redact.patterns import SecretMatch, find
 
 _LEVELS = 16
@@ -80,13 +86,6 @@ def _search(body: LayeredView, frame: FramedBody, known: "_Known") -> None:
     if frame.is_stream:
         # By keys alone, strings of several texts may come together: only where nothing is known.
         known.add(_in_channels(frame, by_keys), extend=False)
-
-
-def overwrite(data: bytes, edits: Iterable[Overwrite]) -> bytes:
-    """Return `data` with changes applied."""
-    changed = bytearray(data)
-    apply(changed, edits)
-    return bytes(changed)
 
 
 def _in_view(view: LayeredView) -> Iterator[Secret]:

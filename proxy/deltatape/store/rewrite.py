@@ -1,4 +1,4 @@
-"""Makes redacted copies of tapes, and audits tapes line by line.
+"""Makes redacted copies of tapes.
 
 Strategy: two passes over the file, one that plans and one that writes, so that memory holds no
 tape; with content to be masked, one more before them, for the words of the tools. The copy is
@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.errors import TapeFormatError, UsageError
-from deltatape.redact.audit import Auditor, AuditReport
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import RedactionPlan, RedactionPlanner, TapeRewriter, words_of
 from deltatape.store.names import SUFFIX, open_new
-from deltatape.store.reader import MAX_LINE, Tape, open_tape
+from deltatape.store.reader import MAX_LINE, Tape
 from deltatape.tape.mask import Masker
 
 PRIVATE = 0o600
@@ -62,7 +61,7 @@ def draft(
     fillers = Fillers(words_of(tape.records())) if content else None
     planner = RedactionPlanner(masker, fillers)
     for line, record in tape.records():
-        planner.take(line, record)
+        planner.add(line, record)
     plan = planner.finish()
     path = folder / f".{Path(tape.path).name}.{os.urandom(4).hex()}.part"
     done = RedactedCopy(path=path, plan=plan, torn=tape.torn)
@@ -133,33 +132,15 @@ def in_place_of(done: RedactedCopy, path: Path) -> None:
     done.path.replace(path)
 
 
-def audit(path: Path) -> AuditReport:
-    """Check the tape at `path` as a file.
-
-    Raises:
-        UsageError: there is no such file, or it cannot be read.
-        TapeFormatError: it is no tape, or of a version that this deltatape does not read.
-    """
-    tape = open_tape(path)
-    lines = lines_of(tape)
-    auditor = Auditor(header=next(lines)[1])
-    try:
-        for number, line in lines:
-            auditor.take(number, line)
-    except TapeFormatError as error:
-        auditor.damaged(error.line, error.problem)
-    return auditor.report(recording=tape.recording)
-
-
 def _rewritten(tape: Tape, rewriter: TapeRewriter) -> Iterator[bytes]:
-    for number, line in lines_of(tape):
+    for number, line in tape_lines(tape):
         if number == 1:
             yield line
         elif line.endswith(b"\n") or not tape.torn:
             yield from rewriter.lines(number, line)
 
 
-def lines_of(tape: Tape) -> Iterator[tuple[int, bytes]]:
+def tape_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
     """Every line with its number, from the header on."""
     with Path(tape.path).open("rb") as file:
         number = 0

@@ -36,7 +36,7 @@ from deltatape.model.exchange import Source
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.store.names import ulid
 from deltatape.store.reader import Tape
-from deltatape.store.rewrite import PRIVATE, as_named, lines_of, stamp, write_new
+from deltatape.store.rewrite import PRIVATE, as_named, stamp, tape_lines, write_new
 from deltatape.tape.decode import decode_record
 from deltatape.tape.encode import header_line, json_text, payload_record
 from deltatape.tape.fields import MAX_INT, MalformedError
@@ -262,7 +262,7 @@ def _name(exchange: SplicedExchange) -> str:
 
 def _complete_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of all complete records, with their numbers."""
-    for number, line in lines_of(tape):
+    for number, line in tape_lines(tape):
         if number > 1 and (line.endswith(b"\n") or not tape.torn):
             yield number, line
 
@@ -417,7 +417,7 @@ class _Merger:
         note = self._end_note(place)
         if note:
             t_ns = one.last_ns + moved
-            parts = SplitLine(t_ns, 0, _rest(RemarkRecord(text=note)))
+            parts = split_line(payload_record(t_ns, 0, RemarkRecord(text=note)))
             yield place, _LineGroup(t_ns, ((t_ns, parts),))
 
     def _renumbered(self, place: int, parts: SplitLine, t_ns: int) -> bytes:
@@ -500,9 +500,3 @@ def _kept_together(lines: Iterable[SplitLine]) -> Iterator[tuple[SplitLine, ...]
             waiting = ()
     if waiting:
         yield waiting
-
-
-def _rest(remark: RemarkRecord) -> bytes:
-    """Return the line of a note after time and number."""
-    line = payload_record(0, 0, remark)
-    return line.removeprefix(b"[0,0,")

@@ -3,7 +3,7 @@
 A masked value leaves its length in bytes and eight hex digits of HMAC-SHA256 under a key of the
 user's own: enough to tell "the same key as before?", not enough to guess it. Masking goes by
 name, since a value that looks harmless may still be a credential; and a credential that was seen
-under such a name is masked wherever else it comes up, see `literals`.
+under such a name is masked wherever else it comes up, see `seen_credentials`.
 
 Only what is written is masked, never what is forwarded. Source: `HEADERS` and `QUERY` follow what
 providers, gateways and clouds document as credentials.
@@ -203,7 +203,7 @@ class Masker:
         ]
         for url in urls:
             found += _in_url(url)
-        self.literals.see(each for each in found if not credentials.is_word(each))
+        self.literals.see(credential for credential in found if not credentials.is_word(credential))
 
     def value(self, value: bytes) -> MaskedCredential:
         """Return `value` masked."""

@@ -17,9 +17,10 @@ from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.redact.audit import ProblemKind
 from deltatape.render.shrink import ShrinkKit, pytest_text, shell_text
+from deltatape.store.audit import audit
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape
-from deltatape.store.rewrite import PRIVATE, as_named, audit, draft, write_new
+from deltatape.store.rewrite import PRIVATE, as_named, draft, write_new
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import Stop
 from deltatape.tape.record import Header

@@ -7,7 +7,7 @@ import pytest
 
 from deltatape.model.app_names import CONTRACT
 from deltatape.redact.audit import ProblemKind, TapeProblem
-from deltatape.store.parsed import misreadings
+from deltatape.store.audit import misreadings
 from deltatape.store.reader import open_tape
 from helpers.planted import exchange, record, tape
 from helpers.readings import BODY, TOOL, told
@@ -15,7 +15,7 @@ from helpers.tapes import write_tape
 
 
 def found(folder: Path, *lines: bytes) -> tuple[TapeProblem, ...]:
-    return misreadings(open_tape(write_tape(folder, tape(*lines))), CONTRACT)
+    return tuple(misreadings(open_tape(write_tape(folder, tape(*lines))), CONTRACT))
 
 
 def test_a_tape_that_is_read_as_it_was_has_no_problem(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
 import json
 
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.strings import clean, filled
+from deltatape.redact.payload_strings import fill_payload, redact_payload
 from helpers.planted import KEY, STARS
 from helpers.tapes import MASKER
 
 
 def cleaned(value: object) -> tuple[object, list[tuple[str, str]]]:
-    done = clean(value, MASKER)
-    assert clean(done.value, MASKER).value == done.value
+    done = redact_payload(value, MASKER)
+    assert redact_payload(done.value, MASKER).value == done.value
     return done.value, [(hit.kind, hit.where) for hit in done.hits]
 
 
@@ -79,8 +79,12 @@ def test_what_is_nested_too_deep_goes_as_a_whole_if_it_holds_a_secret() -> None:
 
 def test_the_strings_of_unknown_codes_can_be_filled() -> None:
     value = {"side": "client", "data": "Hello", "n": [1, None, "Ann"]}
-    assert filled(value, Fillers()) == {"side": "client", "data": "xxxxx", "n": [1, None, "xxx"]}
+    assert fill_payload(value, Fillers()) == {
+        "side": "client",
+        "data": "xxxxx",
+        "n": [1, None, "xxx"],
+    }
     deep: object = {"a": "b"}
     for _ in range(200):
         deep = [deep]
-    assert json.dumps(filled(deep, Fillers())).strip("[]") == '"*"'
+    assert json.dumps(fill_payload(deep, Fillers())).strip("[]") == '"*"'

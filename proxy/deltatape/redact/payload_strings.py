@@ -1,6 +1,6 @@
 """Find secrets in records that are no bodies: heads, notes, details, and unknown codes.
 
-Such a record has its secrets in the strings of its payload, each for itself. Credentials that the
+Each string of a payload is searched on its own. Credentials that the
 format masks by their name are masked as a recorder would have done; all else is overwritten.
 
 Works on the JSON of a payload, so that keys that this version does not know are kept.
@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltatape.model.exchange import MaskedCredential
+from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.search import Secret, overwrite, secrets
+from deltatape.redact.search import Secret, secrets
 from deltatape.tape.encode import json_text
 from deltatape.tape.fields import (
     MalformedError,
@@ -45,13 +46,13 @@ class RedactedPayload(NamedTuple):
     hits: tuple[PlainSecret, ...]
 
 
-def clean(value: object, masker: Masker) -> RedactedPayload:
-    """Return the payload of any record that is no body without its secrets."""
+def redact_payload(value: object, masker: Masker) -> RedactedPayload:
+    """Return the payload of a record that is no body, with its secrets overwritten."""
     hits: list[PlainSecret] = []
     if isinstance(value, dict):
-        value = {key: _member(key, each, masker, hits) for key, each in value.items()}
+        value = {key: _member(key, member, masker, hits) for key, member in value.items()}
     else:
-        value = _cleaned(value, "", hits)
+        value = _redact(value, "", hits)
     return RedactedPayload(value, tuple(hits))
 
 
@@ -60,13 +61,13 @@ def _member(key: str, value: object, masker: Masker, hits: list[PlainSecret]) ->
         return [_header(pair, masker, hits) for pair in value]
     if key == "target":
         return _target(value, masker, hits)
-    return _cleaned(value, key, hits)
+    return _redact(value, key, hits)
 
 
 def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
     """Return `[name, value]`, masked by its name, else searched."""
     if not isinstance(pair, list) or len(pair) != _PAIR:
-        return _cleaned(pair, "headers", hits)
+        return _redact(pair, "headers", hits)
     try:
         name, value = bytes_from_json(pair[0]), bytes_from_json(pair[1])
     except MalformedError:  # masked already
@@ -76,14 +77,14 @@ def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
     if isinstance(masked, MaskedCredential):
         hits.append(PlainSecret("unmasked credential", certain=True, where=shown))
         return [pair[0], value_to_json(masked)]
-    return [pair[0], _cleaned(pair[1], shown, hits)]
+    return [pair[0], _redact(pair[1], shown, hits)]
 
 
 def _target(value: object, masker: Masker, hits: list[PlainSecret]) -> object:
     """Return a masked request target, or its parts."""
     parts = value if isinstance(value, list) else [value]
     done = [part for one in parts for part in _parts(one, masker, hits)]
-    done = [_cleaned(part, "target", hits) for part in done]
+    done = [_redact(part, "target", hits) for part in done]
     return done if isinstance(value, list) or len(done) > 1 else done[0]
 
 
@@ -100,7 +101,7 @@ def _parts(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object
     return masked if isinstance(masked, list) else [masked]
 
 
-def _cleaned(value: object, where: str, hits: list[PlainSecret], depth: int = 0) -> object:
+def _redact(value: object, where: str, hits: list[PlainSecret], depth: int = 0) -> object:
     """Return `value` with the secrets in its strings overwritten."""
     if depth > _DEPTH_LIMIT:
         found = secrets(json_text(value).encode())
@@ -112,28 +113,28 @@ def _cleaned(value: object, where: str, hits: list[PlainSecret], depth: int = 0)
         case {"b64": str(text), **rest} if not rest:
             return _encoded(value, text, where, hits)
         case list():
-            return [_cleaned(each, where, hits, depth + 1) for each in value]
+            return [_redact(element, where, hits, depth + 1) for element in value]
         case dict():
             return {
-                _text(key, where, hits): _cleaned(each, where, hits, depth + 1)
-                for key, each in value.items()
+                _text(key, where, hits): _redact(member, where, hits, depth + 1)
+                for key, member in value.items()
             }
         case _:
             return value
 
 
-def filled(value: object, fillers: Fillers, depth: int = 0) -> object:
+def fill_payload(value: object, fillers: Fillers, depth: int = 0) -> object:
     """Return the payload of an unknown code with fillers for all its strings."""
     match value:
         case str():
             data = value.encode("utf-8", "replace").decode("latin-1")
             return fillers.masked(data).encode("latin-1").decode()
         case list() if depth < _DEPTH_LIMIT:
-            return [filled(each, fillers, depth + 1) for each in value]
+            return [fill_payload(element, fillers, depth + 1) for element in value]
         case dict() if depth < _DEPTH_LIMIT:
             return {
-                key: each if key in _KEPT else filled(each, fillers, depth + 1)
-                for key, each in value.items()
+                key: member if key in _KEPT else fill_payload(member, fillers, depth + 1)
+                for key, member in value.items()
             }
         case list() | dict():
             return "*"

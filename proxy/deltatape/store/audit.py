@@ -1,0 +1,74 @@
+"""Audits tapes as files, and checks whether they are still parsed as when they were recorded.
+
+The second check takes two passes: one for what the recorder noted (`parsed` records), one that
+parses each exchange again; memory holds one exchange and a few numbers for each. A tape without
+such notes costs a look at its lines, none of which is decoded. An exchange of which the recorder
+lost records is not compared, since the recorder had parsed more than is on the tape.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from deltatape.diagnose.parsed_record import misread, parsed_as
+from deltatape.diagnose.rebuild import analyse
+from deltatape.errors import TapeFormatError
+from deltatape.model.app_names import AppNames
+from deltatape.redact.audit import Auditor, AuditReport, ProblemKind, TapeProblem
+from deltatape.store.reader import Tape, open_tape
+from deltatape.store.rewrite import tape_lines
+from deltatape.tape.decode import decode_record
+from deltatape.tape.fields import MalformedError
+from deltatape.tape.payload import ParsedAs
+
+_CODE = f',"{ParsedAs.code}",'.encode()
+"""How the code stands in a line as recorders write it."""
+
+
+def audit(path: Path) -> AuditReport:
+    """Check the tape at `path` as a file.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be read.
+        TapeFormatError: it is no tape, or of a version that this deltatape does not read.
+    """
+    tape = open_tape(path)
+    lines = tape_lines(tape)
+    auditor = Auditor(header=next(lines)[1])
+    try:
+        for number, line in lines:
+            auditor.check(number, line)
+    except TapeFormatError as error:
+        auditor.damaged(error.line, error.problem)
+    return auditor.report(recording=tape.recording)
+
+
+def misreadings(tape: Tape, app: AppNames) -> Iterator[TapeProblem]:
+    """Yield what is parsed differently now, up to the first damage.
+
+    Args:
+        tape: any.
+        app: what the application calls the events of its own endpoint.
+    """
+    # The audit reports damage.
+    with contextlib.suppress(TapeFormatError):
+        recorded = dict(_recorded(tape))
+        for exchange in tape if recorded else ():
+            if exchange.number not in recorded or exchange.end is None or exchange.end.recorder:
+                continue
+            line, parsed = recorded[exchange.number]
+            difference = misread(parsed, parsed_as(analyse(exchange, app), parsed.tool))
+            if difference:
+                message = f"is not read as when {parsed.tool} taped it: {difference}"
+                yield TapeProblem(
+                    kind=ProblemKind.PARSED, line=line, exchange=exchange.number, message=message
+                )
+
+
+def _recorded(tape: Tape) -> Iterator[tuple[int, tuple[int, ParsedAs]]]:
+    """Yield exchanges with the line of their `parsed` record, and that, up to the first damage."""
+    with contextlib.suppress(TapeFormatError, MalformedError):
+        for number, line in tape_lines(tape):
+            record = decode_record(line) if _CODE in line else None
+            if record is not None and isinstance(record.payload, ParsedAs):
+                yield record.exchange, (number, record.payload)
