@@ -438,7 +438,7 @@ def test_a_tape_that_is_not_there_is_made(tmp_path: Path) -> None:
     folder = beside.make()
     assert (folder.parent, folder.stat().st_mode & 0o777) == (tape.parent, 0o700)
     write(folder, answered(200), answered(429))
-    done = beside.take(folder, CLOCK)
+    done = beside.splice(folder, CLOCK)
     assert [(e.tape, e.number) for e in done.kept] == [(str(tape), 1), (str(tape), 2)]
     assert done.left_out == ()
     assert names(tape.parent) == ["x.tape"]
@@ -452,7 +452,7 @@ def test_a_tape_grows_and_keeps_its_mode(tmp_path: Path) -> None:
     beside = StagingTape(tape)
     folder = beside.make()
     write(folder, answered(201))
-    (kept,) = beside.take(folder, CLOCK).kept
+    (kept,) = beside.splice(folder, CLOCK).kept
     assert kept.number == 2
     assert [e.response.status for e in open_tape(tape) if e.response] == [200, 201]
     assert tape.stat().st_mode & 0o777 == 0o644
@@ -466,7 +466,7 @@ def test_what_would_fail_a_test_for_ever_is_left_out(tmp_path: Path) -> None:
     folder = beside.make()
     stopped = answered(200, EndReason.STOPPED)
     write(folder, refused, answered(200), answered(401), stopped, lost, silent, unfinished)
-    done = beside.take(folder, CLOCK)
+    done = beside.splice(folder, CLOCK)
     assert [e.number for e in done.kept] == [1]
     assert [e.request.body for e in done.kept] == [b'{"a":2}']
     assert sorted(why for _, why in done.left_out) == [
@@ -483,7 +483,7 @@ def test_where_nothing_is_worth_it_the_tape_stays_as_it_is(tmp_path: Path) -> No
     beside = StagingTape(tmp_path / "x.tape")
     folder = beside.make()
     write(folder, refused)
-    assert beside.take(folder, CLOCK).kept == ()
+    assert beside.splice(folder, CLOCK).kept == ()
     assert names(tmp_path) == []
 
 
@@ -495,7 +495,7 @@ def test_what_cannot_be_put_onto_the_tape_is_not_lost(tmp_path: Path) -> None:
     write(folder, answered(200))
     write(folder, answered(200), source=Source.IMPORT)
     with pytest.raises(UsageError, match=f"what was recorded is in {folder}"):
-        beside.take(folder, CLOCK)
+        beside.splice(folder, CLOCK)
     assert tape.read_bytes() == before
     assert len(names(folder)) == 2
 
@@ -521,7 +521,7 @@ def test_what_others_do_to_the_tape_at_the_same_time_is_not_undone(tmp_path: Pat
     folder = beside.make()
     write(folder, answered(200))
     with pytest.raises(UsageError, match=r"changed .*; what was recorded is in "):
-        beside.take(folder, Intruder(tape))
+        beside.splice(folder, Intruder(tape))
     assert tape.read_bytes().endswith(b'"idle",{}]\n')
     assert "new.tape" in names(folder)
 
@@ -547,7 +547,7 @@ def test_what_the_application_left_once_it_was_being_ended_stays_away(tmp_path: 
         beside = StagingTape(tmp_path / f"{until}.tape")
         folder = beside.make()
         tape = write(folder, answered(200, EndReason.CLIENT_CLOSED))
-        recorded = beside.take(folder, CLOCK, {tape.name: until})
+        recorded = beside.splice(folder, CLOCK, {tape.name: until})
         assert len(recorded.kept) == kept
         assert len(recorded.left_out) == 1 - kept
 
@@ -564,7 +564,7 @@ def test_only_folders_whose_process_is_gone_are_left_over(tmp_path: Path) -> Non
     assert ours.is_dir()
     assert not empty.exists()
     assert other.exists()
-    beside.take(ours, CLOCK)
+    beside.splice(ours, CLOCK)
     assert not ours.exists()
 
 
@@ -575,7 +575,7 @@ def test_runs_that_end_on_one_tape_at_the_same_time_are_all_on_it(tmp_path: Path
     for folder in folders:
         write(folder, *(answered(200) for _ in range(20)))
     with ThreadPoolExecutor(len(several)) as threads:
-        done = threads.map(lambda beside, folder: beside.take(folder, CLOCK), several, folders)
+        done = threads.map(lambda beside, folder: beside.splice(folder, CLOCK), several, folders)
         assert [len(one.kept) for one in done] == [20] * len(several)
     assert len(list(open_tape(tape).exchanges())) == 20 * len(several)
     assert names(tmp_path) == ["x.tape"]
@@ -593,7 +593,7 @@ def test_a_link_to_a_tape_stays_one(tmp_path: Path, *, is_there: bool) -> None:
     beside = StagingTape(link)
     folder = beside.make()
     write(folder, answered(200))
-    beside.take(folder, CLOCK)
+    beside.splice(folder, CLOCK)
     assert link.is_symlink()
     assert len(list(open_tape(link).exchanges())) == 1 + is_there
     assert (names(link.parent), names(real.parent)) == (["y.tape"], ["x.tape"])

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from deltatape import __version__
 from deltatape.clock import Clock, SystemClock, file_stamp
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
@@ -79,7 +78,6 @@ class MitmRun:
             folder,
             file_stamp(self._clock.wall_ns()),
             clock=self._clock,
-            tool=f"deltatape {__version__}",
             source=Source.MITM,
             alarm=self.alarm,
         )

@@ -72,14 +72,17 @@ class PlayContext(Protocol):
 class PlayHandler:
     """Serves one request; see `http1.server.Handler`."""
 
-    def __init__(self, shelf: PlayContext, client: ServerConnection) -> None:
+    def __init__(
+        self, shelf: PlayContext, client: ServerConnection, exchange: Exchange | None = None
+    ) -> None:
+        """Args: exchange: what to play, where that is known before the request is complete."""
         self._shelf = shelf
         self._client = client
         self._loop = asyncio.get_running_loop()
         self._request: ParsedRequestHead | None = None
         self._continued = False
         self._body: bytes | bytearray = b""
-        self._exchange: Exchange | None = None
+        self._exchange = exchange
         self._rendition: Rendition | None = None
         self._next = 0
         self._origin_s = 0.0
@@ -114,7 +117,7 @@ class PlayHandler:
         request = self._request
         assert request is not None
         asking = self._asking()
-        found = self._shelf.find(asking, self)
+        found = self._exchange or self._shelf.find(asking, self)
         if isinstance(found, NoMatch):
             self._miss(found)
             return

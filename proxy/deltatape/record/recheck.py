@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from deltatape import __version__
 from deltatape.clock import Clock
 from deltatape.compare.recheck import Recheck, compare_today
 from deltatape.diagnose.rebuild import analyse
@@ -33,7 +32,7 @@ from deltatape.gateway.routes import Refusal, Routes, Upstream
 from deltatape.gateway.tapes import TapeBook
 from deltatape.http1.head import end_to_end, field, write_request
 from deltatape.http1.listener import Address
-from deltatape.model.exchange import EndReason, Exchange, MaskedCredential, Request, Source, Tap
+from deltatape.model.exchange import EndReason, Exchange, MaskedCredential, Request, Tap
 from deltatape.model.reply import Reply
 from deltatape.printable import count
 from deltatape.providers import KEY_FIELDS, PROVIDERS, Provider, provider_of_host
@@ -331,7 +330,12 @@ class _Asker:
         masker = Masker(asking.mask_key)
         for secret in asking.secrets:
             masker.learn(secret)
-        recorder = Recorder(TapeBook(self._create, masker), masker, asking.clock, self._observer)
+
+        def create(name: str | None) -> TapeWriter:
+            stem = name or self.path.stem
+            return TapeWriter.create(self._folder, stem, clock=asking.clock, alarm=self._tell)
+
+        recorder = Recorder(TapeBook(create, masker), masker, asking.clock, self._observer)
         dialler = Connector(asking.outbound, asking.clock)
         gateway = Gateway(recorder, Routes((asking.upstream,)), dialler.dial)
         recorder.start()
@@ -355,16 +359,6 @@ class _Asker:
             return
         _keep(self.path, output)
         self._tell(f"stopped; {answers} of today kept: {output}")
-
-    def _create(self, name: str | None) -> TapeWriter:
-        return TapeWriter.create(
-            self._folder,
-            name or self.path.stem,
-            clock=self._asking.clock,
-            tool=f"deltatape {__version__}",
-            source=Source.GATEWAY,
-            alarm=self._observer.alarm,
-        )
 
     async def _ask(self, recorded: Exchange, recorder: Recorder, port: int) -> _Answer:
         asking = self._asking

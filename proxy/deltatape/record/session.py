@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deltatape import __version__
 from deltatape.child.child import run_child
 from deltatape.child.ready import ReadyFile
 from deltatape.child.signals import Signals
@@ -30,7 +29,7 @@ from deltatape.gateway.routes import Routes, Upstream, parse_upstream
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from deltatape.http1.listener import Address
-from deltatape.model.exchange import Source, Tap
+from deltatape.model.exchange import Tap
 from deltatape.model.finding import Severity
 from deltatape.model.tape_summary import CHILD_EXIT, ROTATED
 from deltatape.printable import count
@@ -144,8 +143,6 @@ class Session:
             self._options.to,
             self._ring.stem(stem) if self._ring else stem,
             clock=self._around.clock,
-            tool=f"deltatape {__version__}",
-            source=Source.GATEWAY,
             alarm=self._reporter.alarm,
         )
 

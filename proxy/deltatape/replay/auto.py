@@ -18,9 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Protocol
 
-from deltatape import __version__
 from deltatape.clock import Clock
 from deltatape.environment.application import plan
 from deltatape.environment.dotenv import read_dotenv
@@ -43,7 +41,7 @@ from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.player.play import PlayHandler, joined
 from deltatape.player.play_options import MissedRequest, PlayOptions, PlayReport, Told
-from deltatape.player.player import Player
+from deltatape.player.player import NO_RETRY, Player
 from deltatape.replay.environment import PLACEHOLDER, placeholders
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape
@@ -55,7 +53,7 @@ REASON = "replayed"
 """Why the recording ended, for its tape."""
 _SHORTLY_NS = 1_000_000_000
 """When a connection ends may be known before why."""
-_NO_RETRY = ((b"x-should-retry", b"false"),)
+_CONTINUE = write_response(100, b"Continue", ())
 _NO_KEY = (
     "not on the tape, and there is no API key to send it to the provider; set the provider's"
     " variable, such as OPENAI_API_KEY"
@@ -113,7 +111,7 @@ class AutoPlayer:
         """The result of recording; set after the stop."""
         self.forwarded = 0
         """How many requests went to the provider so far."""
-        self._beside = StagingTape(tape)
+        self._staging = StagingTape(tape)
         self._dotenv = read_dotenv(ways.folder, ways.environment)
         self._secrets = known_secrets(ways.environment, self._dotenv)
         self._player = Player(exchanges, tell, replace(playing, secrets=self._secrets))
@@ -121,7 +119,8 @@ class AutoPlayer:
         self._tell = tell
         self._ways = ways
         self._missed: list[MissedRequest] = []
-        self._asking = MatchQuery(method="", target=b"", body=b"")
+        self._forwarding: ParsedRequestHead | None = None
+        """The last request that went to the gateway, which refuses it at once or not at all."""
         self._folder: Path | None = None
         self._recorder: Recorder | None = None
         self._gateway: Gateway | None = None
@@ -137,42 +136,35 @@ class AutoPlayer:
         """
         await self.listener.open(address, lambda: ServerConnection(self))
         try:
-            self._set_up()
+            self._open_gateway()
         except UsageError:
             await self.stop()
             raise
 
-    def _set_up(self) -> None:
+    def _open_gateway(self) -> None:
+        """Create what records: a gateway that takes its clients from our listener."""
         ways = self._ways
         masker = Masker(ways.mask_key)
         for secret in self._secrets:
             masker.learn(secret)
         planned = plan(self.listener.url, ways.environment, self._dotenv, ways.upstreams)
         routes = Routes((*ways.upstreams, *map(parse_upstream, planned.upstreams)))
-        for left in self._beside.leftovers():
+        for left in self._staging.leftovers():
             ways.say(
                 f"note: {left}: recordings of a killed run that are not on the tape yet;"
                 f" deltatape splice {left}/*.tape -o NEW.tape keeps them, rm -r {left} deletes them"
             )
-        self._folder = self._beside.make()
-        self._recorder = Recorder(TapeBook(self._create, masker), masker, ways.clock, self)
+        folder = self._folder = self._staging.make()
+
+        def create(name: str | None) -> TapeWriter:
+            return TapeWriter.create(folder, name or "new", clock=ways.clock, alarm=self.alarm)
+
+        self._recorder = Recorder(TapeBook(create, masker), masker, ways.clock, self)
         self._recorder.start()
         self._gateway = Gateway(self._recorder, routes, Connector(ways.outbound, ways.clock).dial)
-        # It is this listener that its clients come through.
         self._gateway.listener.address = self.listener.address
         self._player.listener.address = self.listener.address
         self._gateway.refuse_loops(self.listener.address)
-
-    def _create(self, name: str | None) -> TapeWriter:
-        assert self._folder is not None
-        return TapeWriter.create(
-            self._folder,
-            name or "new",
-            clock=self._ways.clock,
-            tool=f"deltatape {__version__}",
-            source=Source.GATEWAY,
-            alarm=self.alarm,
-        )
 
     async def stop(self, *, grace_s: float = 0.0) -> None:
         """Stop listening, let open answers end for `grace_s`, then finish the tape.
@@ -189,8 +181,15 @@ class AutoPlayer:
         taps = () if self._gateway is None else (self._gateway,)
         await recorder.stop(taps, REASON, None, grace_s=grace_s)
         if self._folder is not None:
-            self.recorded = self._beside.take(self._folder, self._ways.clock, self._cut_ns)
-            self._conclude()
+            self.recorded = self._staging.splice(self._folder, self._ways.clock, self._cut_ns)
+        for exchange in self.recorded.kept:
+            status = exchange.response.status if exchange.response else 0
+            where = f"{exchange.tape}#{exchange.number}"
+            request = exchange.request
+            self._ways.say(f"recorded {where} {request.method} {request.path} ({status})")
+        for exchange, why in self.recorded.left_out:
+            request = exchange.request
+            self._miss(request.method, request.target_bytes, f"not added to the tape: {why}")
 
     def ending(self) -> None:
         """Note that the application is being ended, which cuts its answers from now on."""
@@ -199,17 +198,6 @@ class AutoPlayer:
                 Path(tape.path).name: tape.writer.now_ns() - _SHORTLY_NS
                 for tape in self._recorder.book.written()
             }
-
-    def _conclude(self) -> None:
-        for exchange in self.recorded.kept:
-            status = exchange.response.status if exchange.response else 0
-            where = f"{exchange.tape}#{exchange.number}"
-            request = exchange.request
-            self._ways.say(f"recorded {where} {request.method} {request.path} ({status})")
-        for exchange, why in self.recorded.left_out:
-            request = exchange.request
-            asking = MatchQuery(method=request.method, target=request.target_bytes, body=b"")
-            self._miss(asking, f"not added to the tape: {why}")
 
     @property
     def report(self) -> PlayReport:
@@ -254,26 +242,25 @@ class AutoPlayer:
     def choose(
         self, head: ParsedRequestHead, body: bytes, client: ServerConnection
     ) -> Handler | bytes:
+        """Return the handler or the answer; a body of more than `longest` is its beginning."""
         assert self._gateway is not None
-        asking = MatchQuery(method=head.method, target=head.target, body=body)
-        found = self._player.find(asking)
-        asking = replace(asking, body=b"")  # the report does without
+        found = self._player.find(MatchQuery(method=head.method, target=head.target, body=body))
         if isinstance(found, Exchange):
-            return PlayHandler(_Found(self._player, found), client)
+            return PlayHandler(self._player, client, found)
         if _brings_placeholder(head):
-            self._miss(asking, _NO_KEY)
-            return error_answer(403, "no_key", _NO_KEY, fields=_NO_RETRY)
-        self._asking = asking
+            self._miss(head.method, head.target, _NO_KEY)
+            return error_answer(403, "no_key", _NO_KEY, fields=NO_RETRY)
         target = shown(head.target, hide=self._player.hide)
         self._ways.say(f"forwarding to the provider: {head.method} {target}: {_why(found)}")
         self.forwarded += 1
+        self._forwarding = head
         return ExchangeForwarder(self._gateway, client)
 
-    def _miss(self, asking: MatchQuery, problem: str) -> None:
+    def _miss(self, method: str, target: bytes, problem: str) -> None:
         miss = NoMatch(nearest=None, problem=problem, differences=())
         hide = self._player.hide
         problem = hide(problem)
-        asking = replace(asking, target=shown(asking.target, hide=hide).encode())
+        asking = MatchQuery(method=method, target=shown(target, hide=hide).encode(), body=b"")
         missed = MissedRequest(asking=asking, miss=miss, nearest=None, message=problem)
         self._missed.append(missed)
         self._tell(missed)
@@ -287,29 +274,11 @@ class AutoPlayer:
         """Ignore silence at the end: the tape continues with the next run."""
 
     def refused(self, refusal: Refusal) -> None:
-        self._miss(self._asking, refusal.message)
+        assert self._forwarding is not None
+        self._miss(self._forwarding.method, self._forwarding.target, refusal.message)
 
     def alarm(self, problem: str) -> None:
         self._ways.say(f"TAPING IN TROUBLE: {problem}")
-
-
-class _Found:
-    """A `play.PlayContext` for a request whose exchange is known already."""
-
-    def __init__(self, player: Player, exchange: Exchange) -> None:
-        self.hold_s = player.hold_s
-        self.renditions = player.renditions
-        self.unread = player.unread
-        self.longest = player.longest
-        self.refused = player.refused
-        self.begun = player.begun
-        self.ended = player.ended
-        self.missed = player.missed
-        self.continues = player.continues
-        self._exchange = exchange
-
-    def find(self, asking: MatchQuery, play: PlayHandler) -> Exchange | NoMatch:  # noqa: ARG002 - asked before
-        return self._exchange
 
 
 def _brings_placeholder(head: ParsedRequestHead) -> bool:
@@ -326,43 +295,23 @@ def _why(miss: NoMatch) -> str:
     return f"{miss.problem}; {first.path}: recorded {first.recorded}, received {first.received}"
 
 
-# Collects a request until it is known who answers it.
-#
-# That is when it is complete, or when it is longer than any on the tape: then it goes on as it
-# comes. A client that waits for `100 Continue` gets it from here, so that its field `Expect` is not
-# on the tape of what is recorded.
-
-_CONTINUE = write_response(100, b"Continue", ())
-
-
-class ResponderSelector(Protocol):
-    """Chooses who answers a request."""
-
-    @property
-    def longest(self) -> int:
-        """Return the size in bytes up to which a body must be complete before the choice."""
-
-    def refused_answer(self, head: ParsedRequestHead) -> bytes | None:
-        """Return the answer to a request that must not be served; None if it may be."""
-
-    def choose(
-        self, head: ParsedRequestHead, body: bytes, client: ServerConnection
-    ) -> Handler | bytes:
-        """Return the handler or the answer; a body of more than `longest` is its beginning."""
-
-
 class AutoHandler:
-    """One request; see `http1.server.Handler`."""
+    """Collects a request until it is known who answers it; see `http1.server.Handler`.
 
-    def __init__(self, owner: ResponderSelector, client: ServerConnection) -> None:
-        self._owner = owner
+    That is when it is complete, or when it is longer than any on the tape: then it goes on as it
+    comes. A client that waits for `100 Continue` gets it from here, so that its field `Expect` is
+    not on the tape of what is recorded.
+    """
+
+    def __init__(self, player: AutoPlayer, client: ServerConnection) -> None:
+        self._player = player
         self._client = client
         self._head: ParsedRequestHead | None = None
         self._body: bytes | bytearray = b""
         self._answerer: Handler | None = None
 
     def on_request(self, head: ParsedRequestHead) -> None:
-        refusal = self._owner.refused_answer(head)
+        refusal = self._player.refused_answer(head)
         if refusal is not None:
             self._end(refusal)
             return
@@ -376,7 +325,7 @@ class AutoHandler:
             self._answerer.on_body(data)
             return
         self._body = joined(self._body, data)
-        if len(self._body) > self._owner.longest:
+        if len(self._body) > self._player.longest:
             self._choose()
 
     def on_request_end(self, trailers: Fields) -> None:
@@ -388,7 +337,7 @@ class AutoHandler:
         """Choose a handler and pass on what has arrived; None if the request is answered."""
         assert self._head is not None
         body, self._body = bytes(self._body), b""
-        chosen = self._owner.choose(self._head, body, self._client)
+        chosen = self._player.choose(self._head, body, self._client)
         if isinstance(chosen, bytes):
             self._end(chosen)
             return None
@@ -411,15 +360,6 @@ class AutoHandler:
             self._answerer.on_client_lost(was_reset=was_reset)
 
 
-# Puts what was recorded while a tape was played onto that tape, whole or not at all.
-#
-# Strategy: recorded into a hidden folder beside the tape, spliced with it into another hidden file,
-# which then takes the tape's place. Whatever is killed or fails, the tape is there as it was, and
-# what was recorded in the folder. Runs that end on one tape at the same time do so in turn.
-#
-# What would make a test fail for ever stays away from the tape: requests that the provider never
-# answered, that were cut because the run was over, or whose key was refused.
-
 _NEW = ".new"
 _TRIES, _PAUSE_S = 500, 0.02
 _KEY_REFUSED = frozenset(
@@ -441,7 +381,16 @@ class RecordingResult:
 
 
 class StagingTape:
-    """The folder beside `tape` for recordings that are to be added to it."""
+    """Adds what was recorded while a tape was played to that tape, whole or not at all.
+
+    Strategy: recorded into a hidden folder beside the tape, spliced with it into another hidden
+    file, which then takes the tape's place. Whatever is killed or fails, the tape is there as it
+    was, and what was recorded in the folder. Runs that end on one tape at the same time do so in
+    turn.
+
+    What would make a test fail for ever stays away from the tape: requests that the provider never
+    answered, that were cut because the run was over, or whose key was refused.
+    """
 
     def __init__(self, tape: Path) -> None:
         """Check whether the tape can be extended.
@@ -496,7 +445,7 @@ class StagingTape:
                 shutil.rmtree(folder, ignore_errors=True)
         return tuple(found)
 
-    def take(
+    def splice(
         self, folder: Path, clock: Clock, cut_ns: Mapping[str, int] | None = None
     ) -> RecordingResult:
         """Add the recordings in `folder` to the tape, and remove the folder.
@@ -509,57 +458,48 @@ class StagingTape:
         Raises:
             UsageError: it could not be done; the message names the folder, which stays.
         """
-        tapes = [open_tape(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-        given: list[SpliceSource] = []
-        kept: set[str] = set()
+        sources: list[SpliceSource] = []
+        ids: set[str] = set()
         left_out: list[tuple[Exchange, str]] = []
-        for tape in tapes:
-            until = (cut_ns or {}).get(Path(tape.path).name)
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
+            tape, until = open_tape(path), (cut_ns or {}).get(path.name)
             bad = [(each, why) for each in tape.exchanges() if (why := _problem(each, until))]
-            worse = {each.number for each, _ in bad}
-            good = [each for each in tape.exchanges() if each.number not in worse]
+            bad_numbers = {each.number for each, _ in bad}
+            good = [each for each in tape.exchanges() if each.number not in bad_numbers]
             left_out += bad
-            kept |= {exchange.id for exchange in good}
+            ids |= {exchange.id for exchange in good}
             if good:
                 numbers = frozenset(exchange.number for exchange in good) if bad else None
-                given.append(SpliceSource(tape=tape, numbers=numbers))
+                sources.append(SpliceSource(tape=tape, numbers=numbers))
+        kept: list[Exchange] = []
         try:
             with _in_turn(self._tape.parent):
-                self._put(given, folder, clock)
-                now = self._again(kept)
+                if sources:
+                    self._put(sources, folder, clock)
+                    kept += (each for each in open_tape(self._tape).exchanges() if each.id in ids)
         except UsageError as error:
             raise UsageError(f"{error}; what was recorded is in {folder}") from None
         finally:
-            self._unlock()
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
         shutil.rmtree(folder, ignore_errors=True)
-        return RecordingResult(kept=now, left_out=tuple(left_out))
+        kept.sort(key=lambda exchange: exchange.number)
+        return RecordingResult(kept=tuple(kept), left_out=tuple(left_out))
 
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-    def _put(self, given: list[SpliceSource], folder: Path, clock: Clock) -> None:
+    def _put(self, sources: list[SpliceSource], folder: Path, clock: Clock) -> None:
         tape = self._tape
-        if not given:
-            return
         if not tape.exists():
-            splice(given, tape, clock)
+            splice(sources, tape, clock)
             return
         output = folder / f"{tape.name}.spliced"
-        splice([SpliceSource(tape=open_tape(tape)), *given], output, clock)
+        splice([SpliceSource(tape=open_tape(tape)), *sources], output, clock)
         try:
             output.chmod(tape.stat().st_mode & 0o777)
             os.utime(output)  # it is the latest tape now
             output.replace(tape)
         except OSError as error:
             raise UsageError(f"{tape}: {error.strerror or error}") from None
-
-    def _again(self, idents: set[str]) -> tuple[Exchange, ...]:
-        if not idents:
-            return ()
-        found = (each for each in open_tape(self._tape).exchanges() if each.id in idents)
-        return tuple(sorted(found, key=lambda exchange: exchange.number))
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from deltatape import __version__
 from deltatape.clock import Clock, rfc3339
 from deltatape.model.exchange import Source
 from deltatape.store.names import check_stem, open_new, prepare_folder, ulid
@@ -24,6 +25,7 @@ from deltatape.tape.record import Header
 _SLOW_NS = 100_000_000
 _HANGING_NS = 1_000_000_000
 
+TOOL = f"deltatape {__version__}"
 _NO_TAPE = "there is no tape"
 
 
@@ -59,8 +61,8 @@ class TapeWriter:
         stem: str,
         *,
         clock: Clock,
-        tool: str,
-        source: Source,
+        tool: str = TOOL,
+        source: Source = Source.GATEWAY,
         alarm: Callable[[str], None],
     ) -> Self:
         """Create a tape `FOLDER/STEM.tape` (or `STEM-2.tape`, ...) with its header.
@@ -69,7 +71,7 @@ class TapeWriter:
             folder: made if missing, for its owner only.
             stem: see `names.check_stem`.
             clock: times on the tape count from now.
-            tool: who writes: `deltatape 0.1.0`.
+            tool: what writes the tape.
             source: what kind of recorder feeds it.
             alarm: gets one line per kind of trouble; may be called from another thread.
 
