@@ -49,28 +49,28 @@ Choice = TypeVar("Choice", bound=Named)
 def main() -> int:
     """Run the program; the exit code."""
     parser = _parser()
-    given = parser.parse_args()
-    _check(parser, given)
+    options = parser.parse_args()
+    _check(parser, options)
     signal.signal(signal.SIGTERM, _interrupted)
     try:
-        told = _measured(parser, given)
+        report = _measured(parser, options)
     except BenchError as error:
-        _tell(str(error))
+        _log(str(error))
         return FAILED
-    sys.stdout.write("\n".join(told.sections))
-    if given.json:
-        given.json.write_text(json.dumps({"version": 1, **told.samples}, indent=1) + "\n")
-    for fault in told.faults:
-        _tell(fault)
-    if told.faults:
+    sys.stdout.write("\n".join(report.sections))
+    if options.json:
+        options.json.write_text(json.dumps({"version": 1, **report.samples}, indent=1) + "\n")
+    for fault in report.faults:
+        _log(fault)
+    if report.faults:
         return FAILED
-    if given.write:
-        PAGE.write_text("\n".join([*told.head, *told.sections]))
+    if options.write:
+        PAGE.write_text("\n".join([*report.head, *report.sections]))
     return 0
 
 
 @dataclasses.dataclass(slots=True)
-class Told:
+class Report:
     """What there is to tell after the run."""
 
     head: list[str] = dataclasses.field(default_factory=list)
@@ -80,75 +80,75 @@ class Told:
     faults: list[str] = dataclasses.field(default_factory=list)
 
 
-def _measured(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Told:
-    told = Told()
-    if PROXIES_PART in given.only:
-        _measure_proxies(parser, given, told)
-    if PLAYING in given.only:
-        _measure_playing(given, told)
-    if ACCUMULATORS in given.only:
-        _measure_accumulators(given, told)
-    if SIZES in given.only:
-        _measure_sizes(given, told)
-    if CHECK in given.only:
-        _measure_check(given, told)
-    if CONVERSATIONS in given.only:
-        _measure_conversations(given, told)
-    return told
+def _measured(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Report:
+    report = Report()
+    if PROXIES_PART in options.only:
+        _measure_proxies(parser, options, report)
+    if PLAYING in options.only:
+        _measure_playing(options, report)
+    if ACCUMULATORS in options.only:
+        _measure_accumulators(options, report)
+    if SIZES in options.only:
+        _measure_sizes(options, report)
+    if CHECK in options.only:
+        _measure_check(options, report)
+    if CONVERSATIONS in options.only:
+        _measure_conversations(options, report)
+    return report
 
 
 def _measure_proxies(
-    parser: argparse.ArgumentParser, given: argparse.Namespace, told: Told
+    parser: argparse.ArgumentParser, options: argparse.Namespace, report: Report
 ) -> None:
-    proxies = _chosen(parser, PROXIES, given.proxies)
-    scenarios = _chosen(parser, SCENARIOS, given.scenarios)
-    if given.quick:
+    proxies = _chosen(parser, PROXIES, options.proxies)
+    scenarios = _chosen(parser, SCENARIOS, options.scenarios)
+    if options.quick:
         scenarios = tuple(scenario.quick() for scenario in scenarios)
     _set_up(each.target for each in proxies if each.program() is None)
-    outcome = Run(_tell).run(proxies, scenarios, _rounds(given))
-    told.head += head(outcome, proxies, sys.argv[1:])
-    told.sections += tables(outcome, proxies, scenarios)
-    told.samples |= dataclasses.asdict(outcome)
-    told.faults += outcome.faults
+    outcome = Run(_log).run(proxies, scenarios, _rounds(options))
+    report.head += head(outcome, proxies, sys.argv[1:])
+    report.sections += tables(outcome, proxies, scenarios)
+    report.samples |= dataclasses.asdict(outcome)
+    report.faults += outcome.faults
 
 
-def _measure_playing(given: argparse.Namespace, told: Told) -> None:
-    outcome = run_playing(_rounds(given), _tell, quick=given.quick)
-    told.sections.append(playing_section(outcome))
-    told.samples[PLAYING] = dataclasses.asdict(outcome)
-    told.faults += outcome.faults
+def _measure_playing(options: argparse.Namespace, report: Report) -> None:
+    outcome = run_playing(_rounds(options), _log, quick=options.quick)
+    report.sections.append(playing_section(outcome))
+    report.samples[PLAYING] = dataclasses.asdict(outcome)
+    report.faults += outcome.faults
 
 
-def _measure_accumulators(given: argparse.Namespace, told: Told) -> None:
+def _measure_accumulators(options: argparse.Namespace, report: Report) -> None:
     _set_up([] if CLIENTS.exists() else ["clients"])
-    outcome = run_accumulators(_rounds(given), _tell, quick=given.quick)
-    told.sections.append(accumulators_section(outcome))
-    told.samples[ACCUMULATORS] = dataclasses.asdict(outcome)
-    told.faults += outcome.faults
+    outcome = run_accumulators(_rounds(options), _log, quick=options.quick)
+    report.sections.append(accumulators_section(outcome))
+    report.samples[ACCUMULATORS] = dataclasses.asdict(outcome)
+    report.faults += outcome.faults
 
 
-def _measure_sizes(given: argparse.Namespace, told: Told) -> None:
-    found = run_sizes(QUICK if given.quick else given.sizes, _tell)
-    told.sections.append(sizes_section(found))
-    told.samples[SIZES] = [dataclasses.asdict(one) for one in found]
+def _measure_sizes(options: argparse.Namespace, report: Report) -> None:
+    found = run_sizes(QUICK if options.quick else options.sizes, _log)
+    report.sections.append(sizes_section(found))
+    report.samples[SIZES] = [dataclasses.asdict(one) for one in found]
 
 
-def _measure_check(given: argparse.Namespace, told: Told) -> None:
-    found = run_checking(FEW if given.quick else EXCHANGES, _tell)
-    told.sections.append(checking_section(found))
-    told.samples[CHECK] = [{**dataclasses.asdict(one), "speed": one.speed} for one in found]
+def _measure_check(options: argparse.Namespace, report: Report) -> None:
+    found = run_checking(FEW if options.quick else EXCHANGES, _log)
+    report.sections.append(checking_section(found))
+    report.samples[CHECK] = [{**dataclasses.asdict(one), "speed": one.speed} for one in found]
 
 
-def _measure_conversations(given: argparse.Namespace, told: Told) -> None:
-    found = run_conversing(SHORT if given.quick else TURNS, _tell)
-    told.sections.append(conversing_section(found))
+def _measure_conversations(options: argparse.Namespace, report: Report) -> None:
+    found = run_conversing(SHORT if options.quick else TURNS, _log)
+    report.sections.append(conversing_section(found))
     samples = [{**dataclasses.asdict(one), "speed": one.speed} for one in found]
-    told.samples[CONVERSATIONS] = samples
+    report.samples[CONVERSATIONS] = samples
 
 
-def _rounds(given: argparse.Namespace) -> int:
-    rounds: int = given.rounds
-    return 1 if given.quick else rounds
+def _rounds(options: argparse.Namespace) -> int:
+    rounds: int = options.rounds
+    return 1 if options.quick else rounds
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -170,13 +170,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if platform.system() != "Linux":
         parser.error("needs Linux: it reads CPU time and memory from /proc, and waits with epoll")
-    if given.write and given.quick:
+    if options.write and options.quick:
         parser.error("--write tells what was measured, and --quick measures nothing of worth")
 
-    if given.write and given.only != PARTS:
+    if options.write and options.only != PARTS:
         parser.error("--write writes all of the page, and needs all parts")
 
 
@@ -219,7 +219,7 @@ def _set_up(targets: Iterable[str]) -> None:
         subprocess.run([str(ROOT / "scripts" / "setup"), target], timeout=SETUP_S, check=False)
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 

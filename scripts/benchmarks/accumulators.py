@@ -1,7 +1,7 @@
 """Bytes to reply, beside the accumulators of the official SDKs: same bodies, interleaved.
 
-Two programs stay open for the run, `rebuilding` and `accumulating`, and are asked in turn, round by
-round and body by body. Both have to come to the same text and the same arguments.
+Two programs run throughout, `measure_rebuild` and `measure_sdk`. Each body is sent to both in turn,
+round by round. Both must return the same text and the same arguments.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
 from benchmarks.processes import outside
 from benchmarks.proxies import ROOT
-from benchmarks.speech import LONG, SHORT, speech
+from benchmarks.sample_reply import LONG, SHORT, sample_reply
 
 CLIENTS = ROOT / ".venv-clients" / "bin" / "python"
 _DELTAS = 2000
@@ -65,7 +65,7 @@ class Accumulated:
     faults: Sequence[str]
 
 
-def run_accumulators(rounds: int, tell: Callable[[str], None], *, quick: bool) -> Accumulated:
+def run_accumulators(rounds: int, log: Callable[[str], None], *, quick: bool) -> Accumulated:
     """Measure.
 
     Raises:
@@ -76,14 +76,14 @@ def run_accumulators(rounds: int, tell: Callable[[str], None], *, quick: bool) -
     with tempfile.TemporaryDirectory(prefix="deltatape-bench-") as folder:
         bodies = list(_bodies(Path(folder), _QUICK_DELTAS if quick else _DELTAS))
         try:
-            with _program("rebuilding", sys.executable) as ours, _sdks() as sdk:
+            with _program("measure_rebuild", sys.executable) as ours, _sdks() as sdk:
                 versions = sdk.versions
                 for number in range(rounds + 1):  # 0 only warms up: caches, imports, schemas
                     for body in bodies:
                         answers = ours.ask(body), sdk.ask(body)
                         if number:
                             timings.append(_timing(number, body, *answers))
-                            tell(_shown(timings[-1]))
+                            log(_shown(timings[-1]))
                             faults += _differences(body, *answers)
         except _AbsentError as why:
             return Accumulated(timings=(), versions={}, absent=str(why), faults=())
@@ -101,10 +101,10 @@ class _Body:
 def _bodies(folder: Path, deltas: int) -> Iterator[_Body]:
     for language in _LANGUAGES:
         for name, lengths in _LENGTHS.items():
-            said = speech(deltas, lengths)
+            reply = sample_reply(deltas, lengths)
             file = folder / f"{language.name}-{name}"
-            file.write_bytes(language.body(said))
-            events = len(said.text) + len(said.arguments)
+            file.write_bytes(language.body(reply))
+            events = len(reply.text) + len(reply.arguments)
             yield _Body(language=language.name, deltas=name, events=events, file=file)
 
 
@@ -157,7 +157,7 @@ def _program(name: str, python: str | Path) -> Iterator[_Program]:
 def _sdks() -> Iterator[_Program]:
     if not CLIENTS.exists():
         raise _AbsentError("the official SDKs are not installed; scripts/setup clients does that")
-    with _program("accumulating", CLIENTS) as program:
+    with _program("measure_sdk", CLIENTS) as program:
         if not program.versions:
             raise _AbsentError(f"{CLIENTS} lacks an SDK; scripts/setup clients installs them")
         yield program

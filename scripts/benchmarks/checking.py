@@ -16,9 +16,9 @@ from pathlib import Path
 
 from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
+from benchmarks.measure_rebuild import cpu_s
 from benchmarks.processes import outside
 from benchmarks.proxies import ROOT
-from benchmarks.rebuilding import cpu_s
 from deltatape.cli.tapes import material
 from deltatape.diagnose.decode import decode
 from deltatape.errors import DeltatapeError
@@ -69,7 +69,7 @@ class Checked:
         return self.loads_us / self.check_us
 
 
-def run_checking(exchanges: int, tell: Callable[[str], None]) -> Sequence[Checked]:
+def run_checking(exchanges: int, log: Callable[[str], None]) -> Sequence[Checked]:
     """Measure; nothing where there is no corpus, which is told.
 
     Raises:
@@ -77,13 +77,13 @@ def run_checking(exchanges: int, tell: Callable[[str], None]) -> Sequence[Checke
     """
     cases = list(_cases())
     if not cases:
-        tell(f"check is left out: no corpus at {CORPUS}; set DELTATAPE_CORPUS to its folder")
+        log(f"check is left out: no corpus at {CORPUS}; set DELTATAPE_CORPUS to its folder")
         return ()
     found = []
     for read in (BY_EVENT, BY_BODY):
         for share in _SHARES:
             one = _measured(cases, read, int(exchanges * share))
-            tell(
+            log(
                 f"check, {one.exchanges} exchanges, a read is {one.read}: {one.check_us:.6g} us"
                 f" an event, {one.speed:.3g} of json.loads, {one.memory_mb:.4g} MB"
             )
@@ -129,27 +129,27 @@ def _measured(cases: Sequence[_Case], read: str, exchanges: int) -> Checked:
         exchanges=exchanges,
         events=events,
         loads_us=min(loads_s for _, loads_s in rounds) / events * 1e6,
-        check_us=min(told["seconds"] for told, _ in rounds) / events * 1e6,
-        memory_mb=max(told["kib"] for told, _ in rounds) * 1024 / 1e6,
+        check_us=min(figures["seconds"] for figures, _ in rounds) / events * 1e6,
+        memory_mb=max(figures["kib"] for figures, _ in rounds) * 1024 / 1e6,
     )
 
 
 def _run(folder: str) -> dict[str, float]:
     try:
         result = subprocess.run(
-            [sys.executable, "-m", "benchmarks.checked", folder],
+            [sys.executable, "-m", "benchmarks.measure_check", folder],
             env={**outside(), "PYTHONPATH": str(SCRIPTS)},
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
             check=True,
         )
-        told: dict[str, float] = json.loads(result.stdout)
+        figures: dict[str, float] = json.loads(result.stdout)
     except (subprocess.SubprocessError, ValueError) as error:
         raise BenchError(f"deltatape check: {error}") from error
-    if told["code"] not in (0, 1):
+    if figures["code"] not in (0, 1):
         raise BenchError(f"deltatape check could not read a tape: {result.stderr}")
-    return told
+    return figures
 
 
 def _loads_s(cases: Sequence[_Case], chosen: Sequence[_Case]) -> float:

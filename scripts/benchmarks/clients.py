@@ -110,7 +110,7 @@ class Load:
         began = _now_ns()
         self._deadline = began + int(self._seconds * _NS)
         limit = began + int((LIMIT_S + self._seconds) * _NS)
-        told = not self.plan.hold
+        announced = not self.plan.hold
         left = connections
         while (left or self._open) and _now_ns() < limit:
             opened = min(left, _AT_ONCE)
@@ -118,8 +118,8 @@ class Load:
             for _ in range(opened):
                 self._connect()
             self._look(0 if left else 0.1)
-            if not told and not left and all(each.seen for each in self._open.values()):
-                told = True
+            if not announced and not left and all(each.seen for each in self._open.values()):
+                announced = True
                 self._wait_and_release()
         self._errors += len(self._open) + left
         return self._told(_now_ns() - began)
@@ -212,13 +212,13 @@ def main() -> None:
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--hold", action="store_true")
     parser.add_argument("--seconds", type=float, required=True)
-    given = parser.parse_args()
-    plan = Plan(deltas=given.deltas, rate=given.rate, hold=given.hold)
-    load = Load(given.port, given.provider, plan, given.seconds)
+    options = parser.parse_args()
+    plan = Plan(deltas=options.deltas, rate=options.rate, hold=options.hold)
+    load = Load(options.port, options.provider, plan, options.seconds)
     gc.collect()
     gc.freeze()
     gc.disable()
-    print(json.dumps(load.run(given.connections)), flush=True)
+    print(json.dumps(load.run(options.connections)), flush=True)
 
 
 if __name__ == "__main__":

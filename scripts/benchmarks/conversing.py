@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
+from benchmarks.measure_rebuild import cpu_s
 from benchmarks.processes import outside
-from benchmarks.rebuilding import cpu_s
 from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker
@@ -86,7 +86,7 @@ class _Language:
     """The events of an answer with a call, by its id and arguments."""
 
 
-def run_conversing(turns: Sequence[int], tell: Callable[[str], None]) -> Sequence[Conversed]:
+def run_conversing(turns: Sequence[int], log: Callable[[str], None]) -> Sequence[Conversed]:
     """Measure conversations of so many turns.
 
     Raises:
@@ -96,7 +96,7 @@ def run_conversing(turns: Sequence[int], tell: Callable[[str], None]) -> Sequenc
     for language in _LANGUAGES:
         for count in turns:
             one = _measured(language, count)
-            tell(
+            log(
                 f"check, {one.language}, {one.turns} turns, {one.mb:.4g} MB: {one.check_s:.3g} s,"
                 f" {one.speed:.3g} of json.loads, {one.memory_mb:.4g} MB of memory"
             )
@@ -112,16 +112,16 @@ def _measured(language: _Language, turns: int) -> Conversed:
                 file.write(lines)
                 sizes += len(body)
                 loads_s += min(_loads_s(body) for _ in range(_ROUNDS)) if body else 0
-        told = _run(name)
-    if told["code"] != 0:
+        figures = _run(name)
+    if figures["code"] != 0:
         raise BenchError(f"deltatape check: an error on the tape of a healthy {language.name}")
     return Conversed(
         language=language.name,
         turns=turns,
         mb=sizes / 1e6,
         loads_s=loads_s,
-        check_s=told["seconds"],
-        memory_mb=told["kib"] * 1024 / 1e6,
+        check_s=figures["seconds"],
+        memory_mb=figures["kib"] * 1024 / 1e6,
     )
 
 
@@ -134,17 +134,17 @@ def _loads_s(body: bytes) -> float:
 def _run(folder: str) -> dict[str, float]:
     try:
         result = subprocess.run(
-            [sys.executable, "-m", "benchmarks.checked", folder],
+            [sys.executable, "-m", "benchmarks.measure_check", folder],
             env={**outside(), "PYTHONPATH": str(SCRIPTS)},
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
             check=True,
         )
-        told: dict[str, float] = json.loads(result.stdout)
+        figures: dict[str, float] = json.loads(result.stdout)
     except (subprocess.SubprocessError, ValueError) as error:
         raise BenchError(f"deltatape check: {error}") from error
-    return told
+    return figures
 
 
 def _tape(language: _Language, turns: int) -> Iterator[tuple[bytes, bytes]]:

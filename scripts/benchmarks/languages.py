@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
-from benchmarks.speech import Speech
+from benchmarks.sample_reply import SampleReply
 from deltatape.wire.aws_eventstream import encode_headers, encode_message
 
 Event: TypeAlias = tuple[str, dict[str, object]]
@@ -34,12 +34,12 @@ class Language:
     name: str
     url: str
     content_type: str
-    events: Callable[[Speech], Iterator[Event]]
+    events: Callable[[SampleReply], Iterator[Event]]
     frame: Callable[[Iterable[Event]], bytes]
 
-    def body(self, speech: Speech) -> bytes:
+    def body(self, reply: SampleReply) -> bytes:
         """The whole body in which `speech` is said."""
-        return self.frame(self.events(speech))
+        return self.frame(self.events(reply))
 
 
 def _json(value: object) -> bytes:
@@ -82,7 +82,7 @@ def _message(kind: str, payload: bytes) -> bytes:
     return encode_message(encode_headers(names), payload)
 
 
-def _chat(speech: Speech) -> Iterator[Event]:
+def _chat(reply: SampleReply) -> Iterator[Event]:
     def chunk(delta: dict[str, object], finish: str | None = None) -> Event:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return "", {**_CHAT, "choices": [choice], "obfuscation": _NOISE}
@@ -91,10 +91,10 @@ def _chat(speech: Speech) -> Iterator[Event]:
         return chunk({"tool_calls": [{"index": 0, **entry}]})
 
     yield chunk({"role": "assistant", "content": "", "refusal": None})
-    for text in speech.text:
+    for text in reply.text:
         yield chunk({"content": text})
     yield entry(id=_CALL, type="function", function={"name": _TOOL, "arguments": ""})
-    for piece in speech.arguments:
+    for piece in reply.arguments:
         yield entry(function={"arguments": piece})
     yield chunk({}, "tool_calls")
 
@@ -109,15 +109,15 @@ _CHAT = {
 }
 
 
-def _chat_whole(speech: Speech) -> Iterator[Event]:
-    function = {"name": _TOOL, "arguments": "".join(speech.arguments)}
+def _chat_whole(reply: SampleReply) -> Iterator[Event]:
+    function = {"name": _TOOL, "arguments": "".join(reply.arguments)}
     call = {"id": _CALL, "type": "function", "function": function}
-    message = {"role": "assistant", "content": "".join(speech.text), "tool_calls": [call]}
+    message = {"role": "assistant", "content": "".join(reply.text), "tool_calls": [call]}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     yield "", {**_CHAT, "object": "chat.completion", "choices": [choice]}
 
 
-def _responses(speech: Speech) -> Iterator[Event]:
+def _responses(reply: SampleReply) -> Iterator[Event]:
     numbers = count()
 
     def event(kind: str, **data: object) -> Event:
@@ -131,11 +131,11 @@ def _responses(speech: Speech) -> Iterator[Event]:
     item: dict[str, object] = {**message, "status": "in_progress", "content": []}
     yield event("output_item.added", output_index=0, item=item)
     yield event("content_part.added", **at, part=part)
-    for text in speech.text:
+    for text in reply.text:
         yield event("output_text.delta", **at, delta=text, logprobs=[], obfuscation=_NOISE)
-    said = "".join(speech.text)
-    part = {**part, "text": said}
-    yield event("output_text.done", **at, text=said, logprobs=[])
+    text = "".join(reply.text)
+    part = {**part, "text": text}
+    yield event("output_text.done", **at, text=text, logprobs=[])
     yield event("content_part.done", **at, part=part)
     item = {**message, "status": "completed", "content": [part]}
     yield event("output_item.done", output_index=0, item=item)
@@ -143,9 +143,9 @@ def _responses(speech: Speech) -> Iterator[Event]:
     call = {"id": at["item_id"], "type": "function_call", "call_id": _CALL, "name": _TOOL}
     opened = {**call, "status": "in_progress", "arguments": ""}
     yield event("output_item.added", output_index=1, item=opened)
-    for piece in speech.arguments:
+    for piece in reply.arguments:
         yield event("function_call_arguments.delta", **at, delta=piece, obfuscation=_NOISE)
-    arguments = "".join(speech.arguments)
+    arguments = "".join(reply.arguments)
     yield event("function_call_arguments.done", **at, arguments=arguments)
     call = {**call, "status": "completed", "arguments": arguments}
     yield event("output_item.done", output_index=1, item=call)
@@ -173,7 +173,7 @@ _RESPONSE: dict[str, object] = {
 }
 
 
-def _anthropic(speech: Speech) -> Iterator[Event]:
+def _anthropic(reply: SampleReply) -> Iterator[Event]:
     def delta(index: int, **delta: object) -> Event:
         return "content_block_delta", {"index": index, "delta": delta}
 
@@ -191,12 +191,12 @@ def _anthropic(speech: Speech) -> Iterator[Event]:
     block: dict[str, object] = {"type": "text", "text": ""}
     yield "content_block_start", {"index": 0, "content_block": block}
     yield "ping", {}
-    for text in speech.text:
+    for text in reply.text:
         yield delta(0, type="text_delta", text=text)
     yield "content_block_stop", {"index": 0}
     block = {"type": "tool_use", "id": "toolu_0123456789abcdef", "name": _TOOL, "input": {}}
     yield "content_block_start", {"index": 1, "content_block": block}
-    for piece in ("", *speech.arguments):
+    for piece in ("", *reply.arguments):
         yield delta(1, type="input_json_delta", partial_json=piece)
     yield "content_block_stop", {"index": 1}
     ending = {"stop_reason": "tool_use", "stop_sequence": None}
@@ -204,7 +204,7 @@ def _anthropic(speech: Speech) -> Iterator[Event]:
     yield "message_stop", {}
 
 
-def _gemini(speech: Speech) -> Iterator[Event]:
+def _gemini(reply: SampleReply) -> Iterator[Event]:
     """The arguments are one long string, sent piece by piece under its JSONPath."""
 
     def chunk(part: dict[str, object], **candidate: object) -> Event:
@@ -212,10 +212,10 @@ def _gemini(speech: Speech) -> Iterator[Event]:
         candidate = {"content": content, "index": 0, **candidate}
         return "", {"candidates": [candidate], **_GEMINI}
 
-    for text in speech.text:
+    for text in reply.text:
         yield chunk({"text": text})
     yield chunk({"functionCall": {"name": _TOOL, "willContinue": True}})
-    for piece in speech.arguments:
+    for piece in reply.arguments:
         partial = {"jsonPath": "$.edits", "stringValue": piece, "willContinue": True}
         yield chunk({"functionCall": {"partialArgs": [partial], "willContinue": True}})
     partial = {"jsonPath": "$.edits", "stringValue": ""}
@@ -230,35 +230,35 @@ _GEMINI = {
 }
 
 
-def _ollama(speech: Speech) -> Iterator[Event]:
-    """Calls come whole: what the others send as arguments is said as thinking."""
+def _ollama(reply: SampleReply) -> Iterator[Event]:
+    """Ollama sends each call complete, so what others send as arguments is sent as thinking."""
 
     def line(*, done: bool = False, **message: object) -> Event:
         data = {"model": "qwen3:8b", "created_at": "2026-11-22T04:05:06.789012345Z"}
-        said = {"role": "assistant", "content": "", **message}
-        return "", {**data, "message": said, "done": done}
+        message_body = {"role": "assistant", "content": "", **message}
+        return "", {**data, "message": message_body, "done": done}
 
-    for piece in speech.arguments:
+    for piece in reply.arguments:
         yield line(thinking=piece)
-    for text in speech.text:
+    for text in reply.text:
         yield line(content=text)
     function = {"name": _TOOL, "arguments": {"path": "src/cities.py", "edits": []}}
     yield line(tool_calls=[{"function": function}])
     yield line(done=True)
 
 
-def _converse(speech: Speech) -> Iterator[Event]:
+def _converse(reply: SampleReply) -> Iterator[Event]:
     def delta(index: int, **delta: object) -> Event:
         data = {"contentBlockIndex": index, "delta": delta, "p": _NOISE}
         return "contentBlockDelta", data
 
     yield "messageStart", {"role": "assistant", "p": _NOISE}
-    for text in speech.text:
+    for text in reply.text:
         yield delta(0, text=text)
     yield "contentBlockStop", {"contentBlockIndex": 0}
     use = {"toolUseId": "tooluse_0123456789abcdef", "name": _TOOL}
     yield "contentBlockStart", {"contentBlockIndex": 1, "start": {"toolUse": use}}
-    for piece in speech.arguments:
+    for piece in reply.arguments:
         yield delta(1, toolUse={"input": piece})
     yield "contentBlockStop", {"contentBlockIndex": 1}
     yield "messageStop", {"stopReason": "tool_use"}
@@ -267,7 +267,7 @@ def _converse(speech: Speech) -> Iterator[Event]:
 def _language(
     name: str,
     url: str,
-    events: Callable[[Speech], Iterator[Event]],
+    events: Callable[[SampleReply], Iterator[Event]],
     frame: Callable[[Iterable[Event]], bytes],
     content_type: str = _SSE,
 ) -> Language:

@@ -182,8 +182,8 @@ def measure(target: Target, scenario: Scenario) -> Sample:
         if scenario.plan.hold and load.stdout.readline() == "open\n":
             target.wait_until_quiet()
             held = target.memory_kib() - memory
-        told, _ = load.communicate("\n", timeout=_LOAD_S)
-        result = json.loads(told)
+        output, _ = load.communicate("\n", timeout=_LOAD_S)
+        result = json.loads(output)
     except (subprocess.TimeoutExpired, ValueError) as error:
         raise BenchError(f"the clients of {target.proxy.name} gave no result: {error}") from error
     finally:

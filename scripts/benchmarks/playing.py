@@ -18,7 +18,7 @@ from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
 from benchmarks.played import stream_answer, write_tape
 from benchmarks.processes import free_port, is_alive, outside, serving, started
-from benchmarks.steady import schedule_ns
+from benchmarks.stream_listeners import schedule_ns
 
 STREAMS, RATE, READS = 50, 50.0, 400
 QUICK_STREAMS, QUICK_READS = 10, 10
@@ -61,7 +61,7 @@ class Played:
     faults: Sequence[str]
 
 
-def run_playing(rounds: int, tell: Callable[[str], None], *, quick: bool) -> Played:
+def run_playing(rounds: int, log: Callable[[str], None], *, quick: bool) -> Played:
     """Measure; bounded in time.
 
     Raises:
@@ -77,7 +77,7 @@ def run_playing(rounds: int, tell: Callable[[str], None], *, quick: bool) -> Pla
         for number in range(1, rounds + 1):
             for sender, port in ((BARE, bare), (PLAYER, player)):
                 runs.append(_measured(sender, number, port, streams, reads))
-                tell(f"round {number}, {sender}: p99 {runs[-1].p99_us:.0f} us")
+                log(f"round {number}, {sender}: p99 {runs[-1].p99_us:.0f} us")
     expected = streams * reads
     faults = tuple(
         f"round {run.round}: {run.reads} of {expected} reads came from {run.sender}"
@@ -89,7 +89,7 @@ def run_playing(rounds: int, tell: Callable[[str], None], *, quick: bool) -> Pla
 
 def _measured(sender: str, number: int, port: int, streams: int, reads: int) -> Punctuality:
     command = [
-        *(sys.executable, "-m", "benchmarks.steady", "--port", str(port)),
+        *(sys.executable, "-m", "benchmarks.stream_listeners", "--port", str(port)),
         *("--streams", str(streams), "--rate", str(RATE), "--reads", str(reads)),
     ]
     try:
@@ -109,7 +109,15 @@ def _measured(sender: str, number: int, port: int, streams: int, reads: int) -> 
 @contextmanager
 def _bare(folder: Path, reads: int) -> Iterator[int]:
     """The bare sender; its port."""
-    command = [sys.executable, "-m", "benchmarks.bare", "--rate", str(RATE), "--reads", str(reads)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.baseline_sender",
+        "--rate",
+        str(RATE),
+        "--reads",
+        str(reads),
+    ]
     with serving(command, _environment(), folder) as port:
         yield port
 

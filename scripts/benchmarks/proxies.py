@@ -115,7 +115,7 @@ def _nginx(place: Place) -> list[str | Path]:
 
 
 def _nginx_version() -> str:
-    return f"nginx {_told(find_nginx(), '-v').rpartition('/')[2]}"
+    return f"nginx {_output_of(find_nginx(), '-v').rpartition('/')[2]}"
 
 
 def _record(place: Place) -> list[str | Path]:
@@ -156,11 +156,11 @@ def _mitm(place: Place) -> list[str | Path]:
 
 
 def _mitmdump_version() -> str:
-    told = _told(find_mitmdump(), "--version").splitlines()
-    return "mitmproxy " + ", ".join(line.partition(":")[2].strip() for line in told[:1])
+    output = _output_of(find_mitmdump(), "--version").splitlines()
+    return "mitmproxy " + ", ".join(line.partition(":")[2].strip() for line in output[:1])
 
 
-def _told(program: Path | None, option: str) -> str:
+def _output_of(program: Path | None, option: str) -> str:
     if program is None:
         return ""
     result = subprocess.run(

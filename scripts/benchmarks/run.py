@@ -61,8 +61,8 @@ class Run:
         tell: takes a line about how far it is.
     """
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
         self._results: list[Result] = []
         self._absent: dict[str, str] = {}
         self._faults: list[str] = []
@@ -111,7 +111,7 @@ class Run:
             except BenchError as error:
                 self._absent[proxy.name] = str(error)
         for name, why in self._absent.items():
-            self._tell(f"{name} is left out: {why}")
+            self._log(f"{name} is left out: {why}")
 
     @contextlib.contextmanager
     def _running(self, proxy: Proxy, port: int, root: Path) -> Iterator[Target]:
@@ -156,7 +156,7 @@ class Run:
                 " failed or lacked something"
             )
         shown = ", ".join(f"{key} {value:.6g}" for key, value in sample.values.items())
-        self._tell(f"round {number}, {scenario.name}, {proxy.name}: {shown}")
+        self._log(f"round {number}, {scenario.name}, {proxy.name}: {shown}")
 
 
 def _allow_descriptors() -> None:

@@ -1,7 +1,7 @@
 """Time by size: bodies of every framing and the main dialects, each larger than the one before.
 
-Every body is measured in a process of its own (`growing`). Where time is linear in size, time per
-MB is the same in a row, but for what small bodies have from warm caches.
+Each body is measured in its own process (`measure_size`). Where time is linear in size, the time
+per MB is equal along a row; small bodies gain a little from warm caches.
 """
 
 import json
@@ -16,7 +16,7 @@ from benchmarks.languages import LANGUAGES, Language
 from benchmarks.markdown import markdown
 from benchmarks.measure import SCRIPTS, BenchError
 from benchmarks.processes import outside
-from benchmarks.speech import SINGLE, speech
+from benchmarks.sample_reply import SINGLE, sample_reply
 
 DEFAULT = "1,10,100"
 QUICK = (0.05, 0.1)
@@ -50,7 +50,7 @@ class Size:
     memory: float
 
 
-def run_sizes(sizes: Sequence[float], tell: Callable[[str], None]) -> Sequence[Size]:
+def run_sizes(sizes: Sequence[float], log: Callable[[str], None]) -> Sequence[Size]:
     """Measure bodies of so many MB.
 
     Raises:
@@ -63,7 +63,7 @@ def run_sizes(sizes: Sequence[float], tell: Callable[[str], None]) -> Sequence[S
         runs += [(BYTEWISE, mb * _BYTEWISE_SHARE) for mb in sizes]
         for way, mb in runs:
             one = _measured(language, mb, way)
-            tell(
+            log(
                 f"{one.language}, {one.mb:.6g} MB {way}:"
                 f" {one.ms_per_mb:.6g} ms/MB, {one.memory:.3g} MB of memory per MB"
             )
@@ -72,7 +72,7 @@ def run_sizes(sizes: Sequence[float], tell: Callable[[str], None]) -> Sequence[S
 
 
 def _measured(language: Language, mb: float, way: str) -> Size:
-    command = [sys.executable, "-m", "benchmarks.growing", language.name]
+    command = [sys.executable, "-m", "benchmarks.measure_size", language.name]
     with tempfile.NamedTemporaryFile(prefix="deltatape-bench-") as file:
         Path(file.name).write_bytes(_body(language, int(mb * _MB)))
         try:
@@ -84,26 +84,26 @@ def _measured(language: Language, mb: float, way: str) -> Size:
                 timeout=_LIMIT_S,
                 check=True,
             )
-            told = json.loads(result.stdout)
+            figures = json.loads(result.stdout)
         except (subprocess.SubprocessError, ValueError) as error:
             raise BenchError(f"a body of {mb:g} MB, {language.name}: {error}") from error
-    if told["calls"] != 1:
+    if figures["calls"] != 1:
         raise BenchError(
-            f"a body of {mb:g} MB, {language.name}: {told['calls']} calls instead of one"
+            f"a body of {mb:g} MB, {language.name}: {figures['calls']} calls instead of one"
         )
     return Size(
         language=language.name,
         way=way,
         mb=mb,
-        ms_per_mb=told["seconds"] * 1000 / (told["bytes"] / _MB),
-        memory=told["kib"] * 1024 / told["bytes"],
+        ms_per_mb=figures["seconds"] * 1000 / (figures["bytes"] / _MB),
+        memory=figures["kib"] * 1024 / figures["bytes"],
     )
 
 
 def _body(language: Language, size: int) -> bytes:
     """A body of about `size` bytes, in deltas of one character."""
-    sample = len(language.body(speech(_SAMPLE, SINGLE)))
-    return language.body(speech(_SAMPLE * size // sample, SINGLE))
+    sample = len(language.body(sample_reply(_SAMPLE, SINGLE)))
+    return language.body(sample_reply(_SAMPLE * size // sample, SINGLE))
 
 
 def sizes_section(found: Sequence[Size]) -> str:

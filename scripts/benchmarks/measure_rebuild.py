@@ -1,6 +1,6 @@
 """A program: what deltatape makes of bodies, and how long it takes.
 
-As `accumulating` for the SDKs: each line of stdin names a language and a file with a body, each
+As `measure_sdk` for the SDKs: each line of stdin names a language and a file with a body, each
 line of stdout is a JSON object. Framing and JSON are timed once more by themselves, for their
 share. What is told is CPU time of this process.
 """
@@ -11,8 +11,8 @@ import resource
 import sys
 from pathlib import Path
 
-from benchmarks.accumulating import digest
 from benchmarks.languages import LANGUAGES, Language
+from benchmarks.measure_sdk import digest
 from deltatape import __version__
 from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
@@ -27,7 +27,7 @@ def measured(language: Language, body: bytes) -> dict[str, object]:
     reply = rebuild(exchange_of(language, body))
     took = cpu_s() - began
     (call,) = reply.tool_calls
-    said = {"text": digest(reply.text), "arguments": digest(json.loads(call.arguments))}
+    digests = {"text": digest(reply.text), "arguments": digest(json.loads(call.arguments))}
     del reply, call
     exchange = exchange_of(language, body)
     gc.collect()
@@ -39,7 +39,7 @@ def measured(language: Language, body: bytes) -> dict[str, object]:
     for text in texts:
         read_object(text)
     parsing = cpu_s() - began
-    return {"seconds": took, "framing": framing, "json": parsing, **said}
+    return {"seconds": took, "framing": framing, "json": parsing, **digests}
 
 
 def exchange_of(language: Language, body: bytes) -> Exchange:

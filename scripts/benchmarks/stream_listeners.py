@@ -111,17 +111,17 @@ def listen(port: int, streams: int, due_ns: Sequence[int]) -> dict[str, object]:
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="steady")
+    parser = argparse.ArgumentParser(prog="stream_listeners")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--streams", type=int, required=True)
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--reads", type=int, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     gc.collect()
     gc.freeze()
     gc.disable()
-    due_ns = schedule_ns(given.rate, given.reads)
-    sys.stdout.write(json.dumps(listen(given.port, given.streams, due_ns)) + "\n")
+    due_ns = schedule_ns(options.rate, options.reads)
+    sys.stdout.write(json.dumps(listen(options.port, options.streams, due_ns)) + "\n")
 
 
 if __name__ == "__main__":

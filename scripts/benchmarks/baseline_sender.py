@@ -9,7 +9,7 @@ import asyncio
 import sys
 
 from benchmarks.played import HEAD_FIELDS, PIECE
-from benchmarks.steady import schedule_ns
+from benchmarks.stream_listeners import schedule_ns
 from deltatape.http1.body import write_chunk
 from deltatape.http1.head import write_response
 
@@ -58,11 +58,11 @@ async def _serve(due_s: list[float]) -> None:
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="bare")
+    parser = argparse.ArgumentParser(prog="baseline_sender")
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--reads", type=int, required=True)
-    given = parser.parse_args()
-    asyncio.run(_serve([due / 1e9 for due in schedule_ns(given.rate, given.reads)]))
+    options = parser.parse_args()
+    asyncio.run(_serve([due / 1e9 for due in schedule_ns(options.rate, options.reads)]))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from benchmarks.rebuilding import cpu_s
+from benchmarks.measure_rebuild import cpu_s
 from deltatape.cli import deltatape
 
 _STATUS = Path("/proc/self/status")
@@ -20,10 +20,10 @@ _STATUS = Path("/proc/self/status")
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="checked")
+    parser = argparse.ArgumentParser(prog="measure_check")
     parser.add_argument("folder", help="of tapes")
-    given = parser.parse_args()
-    command = ["check", "--jobs", "1", "--format", "json", given.folder]
+    options = parser.parse_args()
+    command = ["check", "--jobs", "1", "--format", "json", options.folder]
     began = cpu_s()
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
         code: object = deltatape.main(command, prog_name="deltatape", standalone_mode=False)

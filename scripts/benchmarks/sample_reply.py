@@ -25,21 +25,21 @@ _BEFORE, _BETWEEN, _AFTER = '{"path": "src/cities.py", "edits": [', ", ", "]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speech:
+class SampleReply:
     """Text, and the arguments of one call, each in the pieces in which they are sent."""
 
     text: Sequence[str]
     arguments: Sequence[str]
 
 
-def speech(deltas: int, lengths: Sequence[int]) -> Speech:
+def sample_reply(deltas: int, lengths: Sequence[int]) -> SampleReply:
     """About `deltas` pieces, half of them text; their lengths go round in `lengths`."""
     half = max(1, deltas // 2)
     size = half * sum(lengths) // len(lengths)
     prose = (_PROSE * (size // len(_PROSE) + 1))[:size]
     edits = [_EDIT] * max(1, size // (len(_EDIT) + len(_BETWEEN)))
     arguments = f"{_BEFORE}{_BETWEEN.join(edits)}{_AFTER}"
-    return Speech(text=tuple(_cut(prose, lengths)), arguments=tuple(_cut(arguments, lengths)))
+    return SampleReply(text=tuple(_cut(prose, lengths)), arguments=tuple(_cut(arguments, lengths)))
 
 
 def _cut(text: str, lengths: Sequence[int]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.languages import LANGUAGES
-from benchmarks.rebuilding import cpu_s, exchange_of
+from benchmarks.measure_rebuild import cpu_s, exchange_of
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange, Read
 
@@ -36,27 +36,27 @@ def _memory_kib(field: str) -> int:
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="growing")
+    parser = argparse.ArgumentParser(prog="measure_size")
     parser.add_argument("language", choices=[language.name for language in LANGUAGES])
     parser.add_argument("file", type=Path, help="the body")
     parser.add_argument("--bytewise", action="store_true", help="a byte a read")
     parser.add_argument("--uncollected", action="store_true", help="no garbage collection")
-    given = parser.parse_args()
-    (language,) = (each for each in LANGUAGES if each.name == given.language)
-    exchange = exchange_of(language, given.file.read_bytes())
+    options = parser.parse_args()
+    (language,) = (each for each in LANGUAGES if each.name == options.language)
+    exchange = exchange_of(language, options.file.read_bytes())
     size = len(exchange.body)
-    if given.bytewise:
+    if options.bytewise:
         exchange = bytewise(exchange)
     gc.collect()
-    if given.uncollected:
+    if options.uncollected:
         gc.disable()
     Path("/proc/self/clear_refs").write_text(_RESET_PEAK)
     memory, began = _memory_kib("VmRSS"), cpu_s()
     reply = rebuild(exchange)
     took = cpu_s() - began
     grown = _memory_kib("VmHWM") - memory
-    told = {"seconds": took, "bytes": size, "kib": grown, "calls": len(reply.tool_calls)}
-    print(json.dumps(told), flush=True)
+    figures = {"seconds": took, "bytes": size, "kib": grown, "calls": len(reply.tool_calls)}
+    print(json.dumps(figures), flush=True)
 
 
 if __name__ == "__main__":
