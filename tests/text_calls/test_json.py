@@ -1,5 +1,5 @@
 from deltatape.text_calls import WrittenCall, find_calls
-from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer, read_arguments
+from deltatape.text_calls._json import find_closer, read_arguments
 from deltatape.text_calls._notation import TextSource
 
 
@@ -109,9 +109,8 @@ def test_a_body_that_is_no_object_has_no_arguments() -> None:
 
 
 def test_a_closing_tag_that_is_cut_off_takes_the_rest_of_the_text() -> None:
-    extent = JsonExtent(end=2, state=JsonEnd.WHOLE)
-    assert find_closer(TextSource("{} </to", {}), extent, "</tool>", "") == (7, False)
-    assert find_closer(TextSource("{} x </tool>", {}), extent, "</tool>", "") == (12, True)
+    assert find_closer(TextSource("{} </to", {}), 2, "</tool>", "") == (7, False)
+    assert find_closer(TextSource("{} x </tool>", {}), 2, "</tool>", "") == (12, True)
 
 
 def test_a_large_value_is_scanned_in_growing_windows() -> None:

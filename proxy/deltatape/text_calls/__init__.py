@@ -15,16 +15,11 @@ number of characters. Nothing raises on any text.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from deltatape.text_calls._code import CodeTracker
-from deltatape.text_calls._notation import (
-    CallBlock,
-    NotationFamily,
-    Offered,
-    TextSource,
-    WrittenCall,
-)
+from deltatape.text_calls._notation import NotationFamily, Offered, TextSource, WrittenCall
 from deltatape.text_calls.argument_tags import GLM, HUNYUAN
 from deltatape.text_calls.call_tokens import DEEPSEEK, KIMI_K2
 from deltatape.text_calls.function_tags import QWEN3_CODER
@@ -85,46 +80,32 @@ def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...
         return ()
     source = TextSource(text, offered)
     whole = read_whole(source)
-    if whole is not None:
-        return tuple(_calls(LLAMA, whole, 0))
+    if whole:
+        return tuple(_place(LLAMA, whole, 0))
     found: list[WrittenCall] = []
     code = CodeTracker(text)
     end = 0
     while opener is not None:
         at = opener.end()
-        read = None if code.inside(opener.start()) else _read(source, opener)
-        if read is not None:
-            family, block = read
-            start = opener.start() if block.start is None else block.start
-            found += _calls(family, block, max(start, end))
-            at = end = max(at, block.end)
-            code.skip(end)
+        for family in () if code.inside(opener.start()) else _BY_OPENER[opener[0]]:
+            calls = family.read(source, opener.start())
+            if calls:
+                start = opener.start() if calls[0].start < 0 else calls[0].start
+                found += _place(family, calls, max(start, end))
+                at = end = max(at, calls[-1].end)
+                code.skip(end)
+                break
         opener = _OPENERS.search(text, at)
     return tuple(found)
 
 
-def _read(source: TextSource, opener: re.Match[str]) -> tuple[NotationFamily, CallBlock] | None:
-    """Return what the first family finds after its opener."""
-    for family in _BY_OPENER[opener[0]]:
-        block = family.read(source, opener.start())
-        if block is not None:
-            return family, block
-    return None
-
-
-def _calls(family: NotationFamily, block: CallBlock, start: int) -> Iterator[WrittenCall]:
-    for item in block.items:
-        yield WrittenCall(
-            family=family.name,
-            name=item.name,
-            arguments=item.arguments,
-            id=item.id,
-            start=start,
-            end=item.end,
-            closed=item.closed,
-            junk=item.junk,
-        )
-        start = item.end
+def _place(
+    family: NotationFamily, calls: Sequence[WrittenCall], start: int
+) -> Iterator[WrittenCall]:
+    """Yield `calls`, which begin at `start`, with their places and the name of their family."""
+    for call in calls:
+        yield replace(call, family=family.name, start=start)
+        start = call.end
 
 
 __all__ = ["FAMILIES", "NotationFamily", "Offered", "WrittenCall", "find_calls"]

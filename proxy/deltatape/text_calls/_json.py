@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from deltatape.text_calls._notation import CallBlock, FoundCall, TextSource
+from deltatape.text_calls._notation import TextSource, WrittenCall, cut_call, extend_last
 from deltatape.wire.json_scan import JsonScanner
 
 _NAME_KEYS = ("name", "tool_name", "function")
@@ -57,16 +57,6 @@ class JsonExtent:
     state: JsonEnd
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Written:
-    """A call object."""
-
-    name: str
-    arguments: str
-    id: str | None
-    extent: JsonExtent
-
-
 def read_arguments(source: TextSource, at: int, closer: str | None) -> JsonExtent | None:
     """Return the extent of the arguments object at `at`; None if no JSON object begins there."""
     if not _BEGINNING.match(source.text, at):
@@ -76,8 +66,8 @@ def read_arguments(source: TextSource, at: int, closer: str | None) -> JsonExten
 
 def read_calls(
     source: TextSource, at: int, closer: str | None, opener: str = ""
-) -> CallBlock | None:
-    """Return the call objects at `at`: one, several, or an array of them, with the closing tag.
+) -> list[WrittenCall]:
+    """Return the call objects at `at`, alone, in a row or in an array, with the closing tag.
 
     Args:
         source: the text.
@@ -88,38 +78,31 @@ def read_calls(
     fence = _FENCE.match(source.text, at) if closer else None
     at = source.blanks(fence.end() if fence else at)
     array = source.starts("[", at)
-    written: list[_Written] = []
+    calls: list[WrittenCall] = []
     end = at = source.blanks(at + 1) if array else at
-    while source.starts("{", at) and (one := _read_object(source, at, closer)) is not None:
-        written.append(one)
-        end = one.extent.end
-        if one.extent.state is not JsonEnd.WHOLE:
+    while source.starts("{", at) and (call := _read_object(source, at, closer)) is not None:
+        calls.append(call)
+        end = call.end
+        if not call.closed:
             break
         separator = _SEPARATOR.match(source.text, end)
         at = separator.end() if separator else end
-    if not written:
-        return None
+    if not calls:
+        return []
     if array and source.starts("]", at):
         end = at + 1
-    items = [
-        FoundCall(
-            name=one.name,
-            arguments=one.arguments,
-            id=one.id,
-            end=one.extent.end,
-            closed=one.extent.state is JsonEnd.WHOLE,
-        )
-        for one in written
-    ]
-    last = written[-1].extent.state
-    return _close(source, items, JsonExtent(end=end, state=last), closer, opener)
+    if closer is None:
+        return extend_last(calls, end)
+    json_end = end
+    end, closed = find_closer(source, json_end, closer, opener)
+    junk = source.text[json_end : end - len(closer)] if closed else ""
+    calls[-1] = replace(calls[-1], end=end, junk=junk.strip(_HARMLESS))
+    return [replace(call, closed=closed) for call in calls]
 
 
-def find_closer(
-    source: TextSource, extent: JsonExtent, closer: str, opener: str
-) -> tuple[int, bool]:
-    """Return where a call ends whose JSON has this extent, and whether by its closing tag."""
-    at = source.blanks(extent.end)
+def find_closer(source: TextSource, end: int, closer: str, opener: str) -> tuple[int, bool]:
+    """Return where a call ends whose arguments end at `end`, and whether by its closing tag."""
+    at = source.blanks(end)
     if source.starts(closer, at):
         return at + len(closer), True
     if source.cut(closer, at):
@@ -128,20 +111,7 @@ def find_closer(
     near = found < source.end and found - at <= _LONGEST_JUNK
     if near and (not opener or found < source.find(opener, at)):
         return found + len(closer), True
-    return extent.end, False
-
-
-def _close(
-    source: TextSource, items: list[FoundCall], extent: JsonExtent, closer: str | None, opener: str
-) -> CallBlock:
-    """Return the block of `items`; the closing tag closes all of them."""
-    if closer is None:
-        items[-1] = replace(items[-1], end=extent.end)
-        return CallBlock(items=tuple(items), end=extent.end)
-    end, closed = find_closer(source, extent, closer, opener)
-    junk = source.text[extent.end : end - len(closer)] if closed else ""
-    items[-1] = replace(items[-1], end=end, junk=junk.strip(_HARMLESS))
-    return CallBlock(items=tuple(replace(item, closed=closed) for item in items), end=end)
+    return end, False
 
 
 def _scan(source: TextSource, at: int) -> JsonExtent:
@@ -164,19 +134,16 @@ def _settle(source: TextSource, at: int, scanned: JsonExtent, closer: str | None
         return scanned
     stop = source.end if closer is None else source.find(closer, at)
     if scanned.state is JsonEnd.CUT:
-        if stop < source.end and _is_balanced(source.text, at, stop):
-            return JsonExtent(end=stop, state=JsonEnd.BROKEN)
-        return scanned
+        if stop == source.end:
+            return scanned
+        opened, closed = (source.text.count(brace, at, stop) for brace in "{}")
+        return JsonExtent(end=stop, state=JsonEnd.BROKEN) if opened == closed else scanned
     if stop == source.end:
         stop, _ = _skip(source.text, at, source.end)
     return JsonExtent(end=stop, state=JsonEnd.BROKEN)
 
 
-def _is_balanced(text: str, at: int, stop: int) -> bool:
-    return text.count("{", at, stop) == text.count("}", at, stop)
-
-
-def _read_object(source: TextSource, at: int, closer: str | None) -> _Written | None:
+def _read_object(source: TextSource, at: int, closer: str | None) -> WrittenCall | None:
     """Return the call object at `at`; None if it names no tool."""
     if not _BEGINNING.match(source.text, at):
         return _read_loosely(source, at, closer)
@@ -185,22 +152,23 @@ def _read_object(source: TextSource, at: int, closer: str | None) -> _Written | 
     name = _name_of(source, head)
     if name is None:
         waiting = scanned.state is JsonEnd.CUT and (head is None or not head[2])
-        return _Written(name="", arguments="", id=None, extent=scanned) if waiting else None
+        return cut_call(source) if waiting else None
     extent = _settle(source, at, scanned, closer)
     arguments = _arguments_of(source.text, at, extent)
     if not arguments and head is not None and source.starts("{", head[0]):
         arguments = _arguments_of(source.text, head[0], JsonExtent(end=head[1], state=extent.state))
     identity = _member_named(source.text, at, extent.end, _ID_KEYS)
-    return _Written(
+    return WrittenCall(
         name=name,
         arguments=arguments,
         id=_string(source.text, identity),
-        extent=extent,
+        end=extent.end,
+        closed=extent.state is JsonEnd.WHOLE,
     )
 
 
-def _read_loosely(source: TextSource, at: int, closer: str | None) -> _Written | None:
-    """A call object that is not JSON (Python's quotes, bare keys) but has a name and a closer."""
+def _read_loosely(source: TextSource, at: int, closer: str | None) -> WrittenCall | None:
+    """Return a call object that is not JSON (Python's quotes, bare keys): it needs a closer."""
     if closer is None:
         return None
     stop = source.find(closer, at)
@@ -212,12 +180,8 @@ def _read_loosely(source: TextSource, at: int, closer: str | None) -> _Written |
     arguments = _LOOSE_ARGUMENTS.search(source.text, name.start(), stop)
     start = arguments.end() if arguments else stop
     end, _ = _skip(source.text, start, stop)
-    return _Written(
-        name=name[1],
-        arguments=source.text[start:end].rstrip(),
-        id=None,
-        extent=JsonExtent(end=stop, state=JsonEnd.BROKEN),
-    )
+    arguments_text = source.text[start:end].rstrip()
+    return WrittenCall(name=name[1], arguments=arguments_text, end=stop, closed=False)
 
 
 _Member = tuple[int, int, bool]

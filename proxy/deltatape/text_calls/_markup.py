@@ -7,8 +7,8 @@ end of the call. A closing tag of the call inside a value that has its own closi
 import re
 from dataclasses import dataclass
 
-from deltatape.text_calls._json import JsonEnd, find_closer, read_arguments
-from deltatape.text_calls._notation import FoundCall, TextSource
+from deltatape.text_calls._json import find_closer, read_arguments
+from deltatape.text_calls._notation import TextSource, WrittenCall
 from deltatape.text_calls._values import ObjectText, as_json, is_string, opened, quoted, typed
 
 
@@ -31,14 +31,7 @@ class CallTags:
     """Whether a line end on either side of a value belongs to the tags."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Value:
-    text: str
-    end: int
-    whole: bool
-
-
-def read_call(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCall:
+def read_call(source: TextSource, name: str, at: int, tags: CallTags) -> WrittenCall:
     """Return the call of the tool `name` whose parameters begin at `at`, behind its opening tag."""
     body = source.blanks(at)
     if source.starts("{", body):
@@ -48,74 +41,76 @@ def read_call(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCa
     return _read_parameters(source, name, at, tags)
 
 
-def is_known(source: TextSource, item: FoundCall) -> bool:
+def is_known(source: TextSource, item: WrittenCall) -> bool:
     """Return whether a call without anything around it is of a tool that can have been offered."""
     cut = not item.closed and not item.arguments and item.end == source.end
     return source.may_be_tool(item.name, whole=not cut)
 
 
-def _read_json(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCall | None:
+def _read_json(source: TextSource, name: str, at: int, tags: CallTags) -> WrittenCall | None:
     """Return a body that is the arguments object itself."""
     extent = read_arguments(source, at, tags.end[0])
     if extent is None:
         return None
-    end, closed = extent.end, False
-    if extent.state is not JsonEnd.CUT:
-        closer = min(tags.end, key=lambda each: source.find(each, extent.end))
-        end, closed = find_closer(source, extent, closer, tags.begin)
+    closer = min(tags.end, key=lambda each: source.find(each, extent.end))
+    end, closed = find_closer(source, extent.end, closer, tags.begin)
     arguments = source.text[at : extent.end].rstrip()
-    return FoundCall(name=name, arguments=arguments, end=end, closed=closed)
+    return WrittenCall(name=name, arguments=arguments, end=end, closed=closed)
 
 
-def _read_parameters(source: TextSource, name: str, at: int, tags: CallTags) -> FoundCall:
+def _read_parameters(source: TextSource, name: str, at: int, tags: CallTags) -> WrittenCall:
     written = ObjectText()
     while True:
         place = source.blanks(at)
         tag = tags.parameter.match(source.text, place)
         if tag is None:
             return _finish(source, name, at, tags, written)
-        value = _read_value(source, tag.end(), tags)
-        at = value.end
-        if value.whole:
-            written.add(tag["key"].strip(), _json_of(source, name, tag, value.text))
-        elif _is_text(source, name, tag):
-            written.add(tag["key"].strip(), opened(value.text))
+        key, is_string_tag = tag["key"].strip(), tag.groupdict().get("string")
+        text, at, complete = _read_value(source, tag.end(), tags)
+        if not complete:
+            is_text = is_string_tag == "true" if is_string_tag else is_string(source, name, key)
+            value = opened(text) if is_text else text
+        elif is_string_tag == "true":
+            value = quoted(text)
+        elif is_string_tag == "false":
+            value = as_json(text) or quoted(text)
         else:
-            written.add(tag["key"].strip(), value.text)
+            value = typed(source, name, key, text)
+        written.add(key, value)
 
 
 def _finish(
     source: TextSource, name: str, at: int, tags: CallTags, written: ObjectText
-) -> FoundCall:
+) -> WrittenCall:
     """Return the call, where no further parameter begins: it is closed, cut off, or just stops."""
     place = source.blanks(at)
     closer = next((each for each in tags.end if source.starts(each, place)), None)
     if closer is not None:
         end = place + len(closer)
-        return FoundCall(name=name, arguments=written.text(whole=True), end=end, closed=True)
+        return WrittenCall(name=name, arguments=written.text(whole=True), end=end, closed=True)
     in_tag = source.starts(tags.begin, place) and source.find(tags.complete, place) == source.end
     cut = in_tag or any(source.cut(each, place) for each in (tags.begin, *tags.end))
     end = source.end if cut else at
-    return FoundCall(name=name, arguments=written.text(whole=False), end=end, closed=False)
+    return WrittenCall(name=name, arguments=written.text(whole=False), end=end, closed=False)
 
 
-def _read_value(source: TextSource, at: int, tags: CallTags) -> _Value:
+def _read_value(source: TextSource, at: int, tags: CallTags) -> tuple[str, int, bool]:
+    """Return the text of the value at `at`, where it ends, and whether it is complete."""
     following = source.find(tags.begin, at)
     close, after = _find_close(source, at, following, tags)
     if close < min(following, source.end):
-        return _Value(text=_trim(source.text[at:close], tags), end=after, whole=True)
+        return _trim(source.text[at:close], tags), after, True
     stop = min(following, source.first(tags.end, at)[0])
     text = source.text[at:stop]
     if stop == source.end:
-        begun = text.removeprefix("\n") if tags.newlines else text
-        return _Value(text=begun, end=stop, whole=False)
-    return _Value(text=_trim(text, tags), end=stop, whole=True)
+        return text.removeprefix("\n") if tags.newlines else text, stop, False
+    return _trim(text, tags), stop, True
 
 
 def _find_close(source: TextSource, at: int, following: int, tags: CallTags) -> tuple[int, int]:
-    """The closing tag of the value at `at`: the first one behind which the call goes on or ends.
+    """Return the value's closing tag: the first one behind which the call goes on or ends.
 
-    Values hold such tags as well. If none is like that, it is the first one.
+    Values contain such tags, too. If none is like that, it is the first one.
     """
     first = close, after = source.first(tags.close, at)
     while close < min(following, source.end):
@@ -128,19 +123,3 @@ def _find_close(source: TextSource, at: int, following: int, tags: CallTags) -> 
 
 def _trim(text: str, tags: CallTags) -> str:
     return text.removeprefix("\n").removesuffix("\n") if tags.newlines else text
-
-
-def _json_of(source: TextSource, name: str, tag: re.Match[str], text: str) -> str:
-    match tag.groupdict().get("string"):
-        case "true":
-            return quoted(text)
-        case "false":
-            value = as_json(text)
-            return quoted(text) if value is None else value
-        case _:
-            return typed(source, name, tag["key"].strip(), text)
-
-
-def _is_text(source: TextSource, name: str, tag: re.Match[str]) -> bool:
-    told = tag.groupdict().get("string")
-    return told == "true" if told else is_string(source, name, tag["key"].strip())

@@ -6,8 +6,8 @@ for good. So all searches for one literal together cost one pass over the text.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 _BLANKS = re.compile(r"\s*+")
 _NAME = re.compile(r"\w[\w.:/$-]{0,199}")
@@ -76,49 +76,29 @@ class TextSource:
 class WrittenCall:
     """A tool call in a model's text, by its place there; `TextCall` has its place on the wire."""
 
-    family: str
-    """Whose notation it is: `hermes`, `kimi-k2`."""
     name: str
     """The tool; "" where the text ends before its name does."""
     arguments: str
     """As written where the notation has JSON; else an object made of the written parameters. Only
     as far as they came if the call is not complete; "" if there are none."""
-    id: str | None
-    """Where the notation has one."""
-    start: int
     end: int
-    """The characters of the call, its tags included; of a shared wrapper, the adjacent part."""
+    """Behind its last character, its tags included; of a shared wrapper, the adjacent part."""
     closed: bool
     """Whether its closing tag came or, in a notation without one, the end of its arguments."""
+    id: str | None = None
+    """Where the notation has one."""
     junk: str = ""
     """What stands between its whole JSON and its closing tag and belongs to neither."""
+    start: int = -1
+    """Its first character. Readers set it only where that is before the opener; `find_calls` fills
+    it in: a call starts where its opener stands, or where the call before it ends."""
+    family: str = ""
+    """Whose notation it is: `hermes`, `kimi-k2`. Set by `find_calls`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundCall:
-    """A call as the reader of one notation returns it: it knows neither start nor family."""
-
-    name: str
-    arguments: str
-    end: int
-    closed: bool
-    id: str | None = None
-    junk: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallBlock:
-    """Calls that follow each other, with all that is around them."""
-
-    items: tuple[FoundCall, ...]
-    """>= 1, in order; each starts where the one before it ends."""
-    end: int
-    start: int | None = None
-    """Where it starts, if that is before the opener."""
-
-
-Reader = Callable[[TextSource, int], CallBlock | None]
-"""Takes a source and where an opener stands; None if what follows is not a call."""
+Reader = Callable[[TextSource, int], Sequence[WrittenCall]]
+"""Takes a source and where an opener stands. Returns the calls that follow each other from there;
+none if what follows is not a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +109,35 @@ class NotationFamily:
     openers: tuple[str, ...]
     """Literal beginnings, one of which stands in every call of the family."""
     read: Reader
+
+
+def cut_call(source: TextSource, name: str = "") -> WrittenCall:
+    """Return a call of the tool `name` before whose arguments the text ends."""
+    return WrittenCall(name=name, arguments="", end=source.end, closed=False)
+
+
+def consecutive_calls(
+    source: TextSource, at: int, read_call: Callable[[TextSource, int], WrittenCall | None]
+) -> list[WrittenCall]:
+    """Return the calls that follow each other from `at`, with nothing but blanks between them."""
+    calls: list[WrittenCall] = []
+    while (call := read_call(source, source.blanks(at))) is not None:
+        calls.append(call)
+        at = call.end
+    return calls
+
+
+def extend_last(calls: Sequence[WrittenCall], end: int) -> list[WrittenCall]:
+    """Return `calls`, the last of which reaches to `end`."""
+    return [*calls[:-1], replace(calls[-1], end=end)]
+
+
+def close_wrapper(
+    source: TextSource, calls: Sequence[WrittenCall], closer: str
+) -> Sequence[WrittenCall]:
+    """Return `calls`, the last of which includes the wrapper's closing tag if that follows."""
+    at = source.blanks(calls[-1].end) if calls else source.end
+    return extend_last(calls, at + len(closer)) if source.starts(closer, at) else calls
 
 
 # Reads the text between an opener and a call's arguments.

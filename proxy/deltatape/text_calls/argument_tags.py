@@ -13,16 +13,17 @@ the tools. Source: the chat templates of these models.
 
 import functools
 import re
-from dataclasses import replace
+from collections.abc import Sequence
 
 from deltatape.text_calls._markup import CallTags, read_call
 from deltatape.text_calls._notation import (
-    CallBlock,
     CallHead,
-    FoundCall,
     NotationFamily,
     TextSource,
+    WrittenCall,
     before,
+    close_wrapper,
+    cut_call,
     literal,
     read_head,
     word,
@@ -50,51 +51,44 @@ def _tags(suffix: str) -> CallTags:
     )
 
 
-def _read_glm(source: TextSource, start: int) -> CallBlock | None:
+def _read_glm(source: TextSource, start: int) -> Sequence[WrittenCall]:
     place = source.blanks(start + len(_OPENER))
     head = read_head(source, place, _GLM_HEAD)
     if head is None:
-        return None
+        return ()
     name = head.word("name")
     if head.cut:
-        item = FoundCall(name=name, arguments="", end=source.end, closed=False)
-        return CallBlock(items=(item,), end=source.end) if _is_begun(source, place, head) else None
+        return (cut_call(source, name),) if _is_begun(source, place, head) else ()
     alone = source.starts(_CLOSER, source.blanks(head.end))
     if not source.is_name(name) or (alone and source.offered and name not in source.offered):
-        return None
-    item = read_call(source, name, head.end, _tags(""))
-    return CallBlock(items=(item,), end=item.end)
+        return ()
+    return (read_call(source, name, head.end, _tags("")),)
 
 
 def _is_begun(source: TextSource, place: int, head: CallHead) -> bool:
-    """Whether a head that is cut off begins a call: a tag has begun, or an offered tool's name."""
+    """Return whether a cut head begins a call: a tag has begun, or an offered tool's name."""
     name = head.word("name")
     if source.text.find("<", place) >= 0:
         return source.is_name(name)
     return any(name == each or each.startswith(head.partial or "<") for each in source.offered)
 
 
-def _read_hunyuan(source: TextSource, start: int) -> CallBlock | None:
+def _read_hunyuan(source: TextSource, start: int) -> Sequence[WrittenCall]:
     wrapper = _WRAPPER.match(source.text, start)
     at = wrapper.end() if wrapper else start
-    items: list[FoundCall] = []
+    calls: list[WrittenCall] = []
     suffix = ""
     while opened := _CALL.match(source.text, at):
         suffix = opened[1] or ""
-        item = _read_one(source, opened.end(), suffix, wrapped=wrapper is not None)
-        if item is None:
+        call = _read_one(source, opened.end(), suffix, wrapped=wrapper is not None)
+        if call is None:
             break
-        items.append(item)
-        at = source.blanks(item.end)
-    if not items:
-        return None
-    closer = f"</tool_calls{suffix}>"
-    if wrapper and source.starts(closer, at):
-        items[-1] = replace(items[-1], end=at + len(closer))
-    return CallBlock(items=tuple(items), end=items[-1].end)
+        calls.append(call)
+        at = source.blanks(call.end)
+    return close_wrapper(source, calls, f"</tool_calls{suffix}>") if wrapper else calls
 
 
-def _read_one(source: TextSource, at: int, suffix: str, *, wrapped: bool) -> FoundCall | None:
+def _read_one(source: TextSource, at: int, suffix: str, *, wrapped: bool) -> WrittenCall | None:
     """Return a call of Hunyuan; without a wrapper or the beginning of `<tool_sep>`, GLM's."""
     head = read_head(source, at, (_NAME, literal(f"<tool_sep{suffix}>")))
     name = head.word("name") if head else ""
@@ -102,7 +96,7 @@ def _read_one(source: TextSource, at: int, suffix: str, *, wrapped: bool) -> Fou
         return None
     if head.cut:
         begun = wrapped or source.starts("<t", source.blanks(at + len(name)))
-        return FoundCall(name=name, arguments="", end=source.end, closed=False) if begun else None
+        return cut_call(source, name) if begun else None
     return read_call(source, name, head.end, _tags(suffix))
 
 

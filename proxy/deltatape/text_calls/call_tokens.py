@@ -14,16 +14,20 @@ Source: the chat templates of these models.
 """  # noqa: RUF002 - a notation is shown as it is written
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from deltatape.text_calls._json import JsonEnd, find_closer, read_arguments
+from deltatape.text_calls._json import find_closer, read_arguments
 from deltatape.text_calls._notation import (
-    CallBlock,
     CallHead,
-    FoundCall,
     NotationFamily,
     Steps,
     TextSource,
+    WrittenCall,
+    consecutive_calls,
+    cut_call,
+    extend_last,
     literal,
     maybe,
     read_head,
@@ -71,25 +75,19 @@ _KIMI = _Tokens(
 _KIMI_ID = re.compile(r"(?:functions\.)?(?:(.*?):)?(\d{1,9})")
 
 
-def _read(source: TextSource, start: int, tokens: _Tokens) -> CallBlock | None:
+def _read(source: TextSource, start: int, tokens: _Tokens) -> Sequence[WrittenCall]:
     wrapper = tokens.wrapper.match(source.text, start)
     at = wrapper.end() if wrapper else start
-    items: list[FoundCall] = []
-    while begin := tokens.begin.match(source.text, at):
-        item = _read_one(source, begin.end(), tokens)
-        if item is None:
-            break
-        items.append(item)
-        at = source.blanks(item.end)
-    if not items:
+    calls = consecutive_calls(source, at, partial(_read_one, tokens=tokens))
+    end = tokens.wrapper_end.match(source.text, calls[-1].end) if calls else None
+    return extend_last(calls, end.end()) if end else calls
+
+
+def _read_one(source: TextSource, at: int, tokens: _Tokens) -> WrittenCall | None:
+    begin = tokens.begin.match(source.text, at)
+    if begin is None:
         return None
-    end = tokens.wrapper_end.match(source.text, items[-1].end)
-    if end is not None:
-        items[-1] = replace(items[-1], end=end.end())
-    return CallBlock(items=tuple(items), end=items[-1].end)
-
-
-def _read_one(source: TextSource, at: int, tokens: _Tokens) -> FoundCall | None:
+    at = begin.end()
     head = next((found for steps in tokens.heads if (found := read_head(source, at, steps))), None)
     if head is None:
         return None
@@ -98,28 +96,19 @@ def _read_one(source: TextSource, at: int, tokens: _Tokens) -> FoundCall | None:
         return None
     at = source.blanks(head.end)
     if head.cut or at == source.end:
-        return FoundCall(name=name, arguments="", id=identity, end=source.end, closed=False)
+        return replace(cut_call(source, name), id=identity)
     extent = read_arguments(source, at, tokens.closer)
     if extent is None:
-        return _without_arguments(source, at, tokens, name, identity)
-    end, closed = extent.end, False
-    if extent.state is not JsonEnd.CUT:
-        usual = tokens.end.match(source.text, end)
-        end, closed = (
-            (usual.end(), True) if usual else find_closer(source, extent, tokens.closer, "")
-        )
+        usual = tokens.end.match(source.text, at)
+        if usual is None:
+            return None
+        return WrittenCall(name=name, arguments="", id=identity, end=usual.end(), closed=True)
+    usual = tokens.end.match(source.text, extent.end)
+    end, closed = (
+        (usual.end(), True) if usual else find_closer(source, extent.end, tokens.closer, "")
+    )
     arguments = source.text[at : extent.end].rstrip()
-    return FoundCall(name=name, arguments=arguments, id=identity, end=end, closed=closed)
-
-
-def _without_arguments(
-    source: TextSource, at: int, tokens: _Tokens, name: str, identity: str | None
-) -> FoundCall | None:
-    """Return a call that ends behind its head."""
-    end = tokens.end.match(source.text, at)
-    if end is None:
-        return None
-    return FoundCall(name=name, arguments="", id=identity, end=end.end(), closed=True)
+    return WrittenCall(name=name, arguments=arguments, id=identity, end=end, closed=closed)
 
 
 def _identity(head: CallHead) -> tuple[str, str | None]:
@@ -133,14 +122,6 @@ def _identity(head: CallHead) -> tuple[str, str | None]:
     return numbered[1] or "", identity
 
 
-def _read_deepseek(source: TextSource, start: int) -> CallBlock | None:
-    return _read(source, start, _DEEPSEEK)
-
-
-def _read_kimi(source: TextSource, start: int) -> CallBlock | None:
-    return _read(source, start, _KIMI)
-
-
 DEEPSEEK = NotationFamily(
     name="deepseek",
     openers=tuple(
@@ -149,7 +130,7 @@ DEEPSEEK = NotationFamily(
         for gap in "▁_"
         for what in ("calls", "call")
     ),
-    read=_read_deepseek,
+    read=partial(_read, tokens=_DEEPSEEK),
 )
 KIMI_K2 = NotationFamily(
     name="kimi-k2",
@@ -158,5 +139,5 @@ KIMI_K2 = NotationFamily(
         "<|tool_call_section_begin|>",
         "<|tool_call_begin|>",
     ),
-    read=_read_kimi,
+    read=partial(_read, tokens=_KIMI),
 )

@@ -10,15 +10,16 @@ have no types: the tool's schema decides. Source: the chat templates of these mo
 """
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
 
 from deltatape.text_calls._markup import CallTags, is_known, read_call
 from deltatape.text_calls._notation import (
-    CallBlock,
-    FoundCall,
     NotationFamily,
     TextSource,
+    WrittenCall,
     before,
+    close_wrapper,
+    cut_call,
     literal,
     read_head,
     word,
@@ -43,35 +44,30 @@ _TAGS = CallTags(
 )
 
 
-def _read(source: TextSource, start: int) -> CallBlock | None:
+def _read(source: TextSource, start: int) -> Sequence[WrittenCall]:
     at = start
     wrapped = source.starts(_WRAPPER, at)
     if wrapped:
         at = source.blanks(at + len(_WRAPPER))
-    items: list[FoundCall] = []
-    while (item := _read_one(source, at)) is not None:
-        items.append(item)
-        at = source.blanks(item.end)
-        if not item.closed:
+    calls: list[WrittenCall] = []
+    while (call := _read_one(source, at)) is not None:
+        calls.append(call)
+        at = source.blanks(call.end)
+        if not call.closed:
             break
-    if not items or not (wrapped or is_known(source, items[0])):
-        return None
-    end = items[-1].end
-    if source.starts(_WRAPPER_END, at):
-        end = at + len(_WRAPPER_END)
-        items[-1] = replace(items[-1], end=end)
-    return CallBlock(items=tuple(items), end=end)
+    if not calls or not (wrapped or is_known(source, calls[0])):
+        return ()
+    return close_wrapper(source, calls, _WRAPPER_END)
 
 
-def _read_one(source: TextSource, at: int) -> FoundCall | None:
+def _read_one(source: TextSource, at: int) -> WrittenCall | None:
     head = read_head(source, at, _HEAD) if source.starts(_OPENER, at) else None
     if head is None:
         return None
     name = head.word("name").strip().strip("\"'")
     if head.cut:
         begun = name or (head.partial and source.starts(head.partial, at + len(_OPENER)))
-        cut = FoundCall(name=name, arguments="", end=source.end, closed=False)
-        return cut if begun else None
+        return cut_call(source, name) if begun else None
     return read_call(source, name, head.end, _TAGS) if source.is_name(name) else None
 
 

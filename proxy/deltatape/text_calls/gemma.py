@@ -7,15 +7,16 @@ Translated to JSON token by token. Source: the chat templates of these models.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer
+from deltatape.text_calls._json import JsonEnd, find_closer
 from deltatape.text_calls._notation import (
-    CallBlock,
-    FoundCall,
     NotationFamily,
     TextSource,
+    WrittenCall,
     before,
+    cut_call,
     literal,
     read_head,
     word,
@@ -40,27 +41,22 @@ _SPELLINGS = (
 )
 
 
-def _read(source: TextSource, start: int) -> CallBlock | None:
+def _read(source: TextSource, start: int) -> Sequence[WrittenCall]:
     spelling = next(each for each in _SPELLINGS if source.starts(each.opener, start))
     head = read_head(source, start + len(spelling.opener), _HEAD)
     if head is None or not source.is_name(head.word("name") or "_"):
-        return None
+        return ()
     name, at = head.word("name"), source.blanks(head.end)
     if head.cut:
-        item = FoundCall(name=name, arguments="", end=source.end, closed=False)
-        return CallBlock(items=(item,), end=source.end)
+        return (cut_call(source, name),)
     arguments, end, state = _translate(source, at, spelling.quote)
     if state is JsonEnd.BROKEN:
         stop = source.find(spelling.closer, end)
         if stop == source.end:
-            return None
+            return ()
         arguments, end = source.text[at:stop], stop
-    closed = False
-    if state is not JsonEnd.CUT:
-        extent = JsonExtent(end=end, state=state)
-        end, closed = find_closer(source, extent, spelling.closer, spelling.opener)
-    item = FoundCall(name=name, arguments=arguments, end=end, closed=closed)
-    return CallBlock(items=(item,), end=end)
+    end, closed = find_closer(source, end, spelling.closer, spelling.opener)
+    return (WrittenCall(name=name, arguments=arguments, end=end, closed=closed),)
 
 
 def _translate(source: TextSource, at: int, quote: str) -> tuple[str, int, JsonEnd]:

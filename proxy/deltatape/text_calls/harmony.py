@@ -10,14 +10,16 @@ response format, https://github.com/openai/harmony.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from deltatape.text_calls._json import JsonEnd, read_arguments
 from deltatape.text_calls._notation import (
-    CallBlock,
-    FoundCall,
     NotationFamily,
     TextSource,
+    WrittenCall,
     before,
+    cut_call,
     maybe,
     read_head,
 )
@@ -35,31 +37,29 @@ _HEAD = (_CHANNEL, maybe("<|constrain|>"), maybe("json", "code"), maybe("<|messa
 _END = "<|call|>"
 
 
-def _read(source: TextSource, start: int) -> CallBlock | None:
+def _read(source: TextSource, start: int) -> Sequence[WrittenCall]:
     named = _NAME.match(source.text, start + len(_OPENER))
     if named is None:
-        return None
+        return ()
     if not named[0].startswith(_FUNCTIONS) and source.text[start - 1 : start] != " ":
-        return None
+        return ()
     floor = max(0, start - _LOOK_BACK)
     before = _BEFORE.search(source.text, floor, start)
     header = source.text[before.start() : start] if before else ""
     name = named[0].removeprefix(_FUNCTIONS)
     if name == named[0] and not any(channel in header for channel in _CHANNELS):
-        return None
-    item = _read_message(source, name, named.end())
-    if item is None:
-        return None
-    return CallBlock(items=(item,), end=item.end, start=start - len(header.lstrip()))
+        return ()
+    call = _read_message(source, name, named.end())
+    return (replace(call, start=start - len(header.lstrip())),) if call else ()
 
 
-def _read_message(source: TextSource, name: str, at: int) -> FoundCall | None:
+def _read_message(source: TextSource, name: str, at: int) -> WrittenCall | None:
     if at == source.end:
-        return FoundCall(name="", arguments="", end=at, closed=False)
+        return cut_call(source)
     head = read_head(source, source.blanks(at), _HEAD)
     if head is None or head.cut:
-        cut = FoundCall(name=name, arguments="", end=source.end, closed=False)
-        return cut if head or source.blanks(at) == source.end else None
+        begun = head or source.blanks(at) == source.end
+        return cut_call(source, name) if begun else None
     place = source.blanks(head.end)
     extent = read_arguments(source, place, _END)
     if extent is None:
@@ -67,7 +67,9 @@ def _read_message(source: TextSource, name: str, at: int) -> FoundCall | None:
     arguments = source.text[place : extent.end].rstrip()
     end = source.blanks(extent.end)
     end = end + len(_END) if source.starts(_END, end) else extent.end
-    return FoundCall(name=name, arguments=arguments, end=end, closed=extent.state is JsonEnd.WHOLE)
+    return WrittenCall(
+        name=name, arguments=arguments, end=end, closed=extent.state is JsonEnd.WHOLE
+    )
 
 
 HARMONY = NotationFamily(name="harmony", openers=(_OPENER,), read=_read)

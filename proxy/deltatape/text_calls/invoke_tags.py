@@ -16,17 +16,20 @@ The body can be the arguments object instead. Source: the chat templates of thes
 
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.text_calls._markup import CallTags, is_known, read_call
 from deltatape.text_calls._notation import (
     INVOKE,
-    CallBlock,
-    FoundCall,
     NotationFamily,
     Steps,
     TextSource,
+    WrittenCall,
     before,
+    close_wrapper,
+    consecutive_calls,
+    cut_call,
     literal,
     read_head,
 )
@@ -69,19 +72,10 @@ def _spelling(prefix: str) -> _Spelling:
     )
 
 
-def _read_all(source: TextSource, at: int, spelling: _Spelling) -> list[FoundCall]:
-    """Return the calls that follow each other from `at`."""
-    items: list[FoundCall] = []
-    while (item := _read_one(source, source.blanks(at), spelling)) is not None:
-        items.append(item)
-        at = item.end
-    return items
-
-
 def _read_one(
     source: TextSource, at: int, spelling: _Spelling, *, sure: bool = False
-) -> FoundCall | None:
-    """The call at `at`; where the text ends before its name begins, only if that is `sure`."""
+) -> WrittenCall | None:
+    """Return the call at `at`; where the text ends before its name, only if that is `sure`."""
     if not source.starts("<", at):
         return None
     head = read_head(source, at, spelling.head)
@@ -89,66 +83,47 @@ def _read_one(
         return None
     if head.cut:
         begun = sure or head.words or head.partial
-        cut = FoundCall(name=head.word("name"), arguments="", end=source.end, closed=False)
-        return cut if begun else None
+        return cut_call(source, head.word("name")) if begun else None
     item = read_call(source, head.word("name"), head.end, spelling.tags)
     is_bare = not item.closed and not item.arguments and item.end < source.end
     return None if is_bare and item.name not in source.offered else item
 
 
-def _wrapped(source: TextSource, items: list[FoundCall], closer: str | None) -> CallBlock | None:
-    """Return the block of `items`, with the wrapper's closing tag if that follows."""
-    if not items:
-        return None
-    at = source.blanks(items[-1].end)
-    if closer is not None and source.starts(closer, at):
-        items[-1] = replace(items[-1], end=at + len(closer))
-    return CallBlock(items=tuple(items), end=items[-1].end)
+def _read_decorated(
+    source: TextSource, start: int, opener: re.Pattern[str]
+) -> Sequence[WrittenCall]:
+    """Return calls in, or without, a wrapper.
 
-
-def _read_decorated(source: TextSource, opened: re.Match[str] | None) -> CallBlock | None:
-    """Calls in, or without, a wrapper: group 1 is the decoration, group 2 the wrapper's name."""
+    Of `opener`, group 1 is the decoration, group 2 the name of the wrapper.
+    """
+    opened = opener.match(source.text, start)
     if opened is None:
-        return None
+        return ()
     prefix, wrapper = opened[1] or "", opened[2]
     at = opened.end() if wrapper else opened.start()
-    items = _read_all(source, at, _spelling(prefix))
-    if not wrapper and items and not is_known(source, items[0]):
-        return None
-    return _wrapped(source, items, f"</{prefix}{wrapper}>" if wrapper else None)
+    calls = consecutive_calls(source, at, functools.partial(_read_one, spelling=_spelling(prefix)))
+    if wrapper:
+        return close_wrapper(source, calls, f"</{prefix}{wrapper}>")
+    return calls if calls and is_known(source, calls[0]) else ()
 
 
-def _read_dsml(source: TextSource, start: int) -> CallBlock | None:
-    return _read_decorated(source, _DSML.match(source.text, start))
+def _read_m2(source: TextSource, start: int) -> Sequence[WrittenCall]:
+    read_call = functools.partial(_read_one, spelling=_spelling(""))
+    calls = consecutive_calls(source, start + len(_M2), read_call)
+    return close_wrapper(source, calls, "</minimax:tool_call>")
 
 
-def _read_plain(source: TextSource, start: int) -> CallBlock | None:
-    return _read_decorated(source, _PLAIN.match(source.text, start))
-
-
-def _read_m2(source: TextSource, start: int) -> CallBlock | None:
-    items = _read_all(source, start + len(_M2), _spelling(""))
-    return _wrapped(source, items, "</minimax:tool_call>")
-
-
-def _read_step(source: TextSource, start: int) -> CallBlock | None:
+def _read_step(source: TextSource, start: int) -> Sequence[WrittenCall]:
     wrapper = _STEP_WRAPPER.match(source.text, start)
-    at = wrapper.end() if wrapper else start
-    items: list[FoundCall] = []
-    while source.starts(_STEP_BEGIN, at):
-        item = _read_step_call(source, at + len(_STEP_BEGIN))
-        if item is None:
-            break
-        items.append(item)
-        at = source.blanks(item.end)
-    return _wrapped(source, items, None)
+    return consecutive_calls(source, wrapper.end() if wrapper else start, _read_step_call)
 
 
-def _read_step_call(source: TextSource, at: int) -> FoundCall | None:
-    head = read_head(source, at, _STEP_HEAD)
+def _read_step_call(source: TextSource, at: int) -> WrittenCall | None:
+    if not source.starts(_STEP_BEGIN, at):
+        return None
+    head = read_head(source, at + len(_STEP_BEGIN), _STEP_HEAD)
     if head is None or head.cut:
-        cut = FoundCall(name="", arguments="", end=source.end, closed=False)
-        return cut if head else None
+        return cut_call(source) if head else None
     item = _read_one(source, source.blanks(head.end), _spelling("steptml:"), sure=True)
     end = _STEP_END.match(source.text, item.end) if item else None
     return replace(item, end=end.end()) if item and end else item
@@ -157,7 +132,7 @@ def _read_step_call(source: TextSource, at: int) -> FoundCall | None:
 DSML = NotationFamily(
     name="deepseek-dsml",
     openers=("<｜DSML", "<｜｜DSML", "<‖DSML", "<‖‖DSML", "<|DSML", "<||DSML"),  # noqa: RUF001
-    read=_read_dsml,
+    read=functools.partial(_read_decorated, opener=_DSML),
 )
 MINIMAX_M2 = NotationFamily(name="minimax-m2", openers=(_M2,), read=_read_m2)
 STEP3 = NotationFamily(
@@ -173,5 +148,5 @@ FUNCTION_CALLS = NotationFamily(
         "<invoke ",
         f"<{_ANTHROPIC}invoke ",
     ),
-    read=_read_plain,
+    read=functools.partial(_read_decorated, opener=_PLAIN),
 )

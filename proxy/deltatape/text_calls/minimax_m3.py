@@ -8,14 +8,16 @@ template of the model.
 """
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
 
 from deltatape.text_calls._notation import (
     INVOKE,
-    CallBlock,
-    FoundCall,
     NotationFamily,
     TextSource,
+    WrittenCall,
+    close_wrapper,
+    consecutive_calls,
+    cut_call,
     literal,
     read_head,
 )
@@ -30,30 +32,20 @@ _PARAMETER = re.compile(re.escape(_TOKEN) + r"\s*+<([^/<>\s][^<>\n]{0,199})>")
 _PARTIAL_PARAMETER = re.compile(re.escape(_TOKEN) + r"\s*+<[^/<>\s]?[^<>\n]{0,199}+\Z")
 
 
-def _read(source: TextSource, start: int) -> CallBlock | None:
+def _read(source: TextSource, start: int) -> Sequence[WrittenCall]:
     at = start + len(_WRAPPER) if source.starts(_WRAPPER, start) else start
     if source.cut(_WRAPPER, start) or source.blanks(at) == source.end:
-        cut = FoundCall(name="", arguments="", end=source.end, closed=False)
-        return CallBlock(items=(cut,), end=source.end)
-    items: list[FoundCall] = []
-    while (item := _read_one(source, source.blanks(at))) is not None:
-        items.append(item)
-        at = item.end
-    if not items:
-        return None
-    at = source.blanks(at)
-    if source.starts(_WRAPPER_END, at):
-        items[-1] = replace(items[-1], end=at + len(_WRAPPER_END))
-    return CallBlock(items=tuple(items), end=items[-1].end)
+        return (cut_call(source),)
+    return close_wrapper(source, consecutive_calls(source, at, _read_one), _WRAPPER_END)
 
 
-def _read_one(source: TextSource, at: int) -> FoundCall | None:
+def _read_one(source: TextSource, at: int) -> WrittenCall | None:
     head = read_head(source, at, _HEAD)
     if head is None or not source.is_name(head.word("name") or "_"):
         return None
     name, at = head.word("name"), head.end
     if head.cut:
-        return FoundCall(name=name, arguments="", end=source.end, closed=False)
+        return cut_call(source, name)
     written = ObjectText()
     while tag := _PARAMETER.match(source.text, place := source.blanks(at)):
         closer = f"{_TOKEN}</{tag[1]}>"
@@ -61,15 +53,17 @@ def _read_one(source: TextSource, at: int) -> FoundCall | None:
         value = source.text[tag.end() : stop]
         if stop == source.end:
             written.add(tag[1], opened(value))
-            return FoundCall(name=name, arguments=written.text(whole=False), end=stop, closed=False)
+            return WrittenCall(
+                name=name, arguments=written.text(whole=False), end=stop, closed=False
+            )
         written.add(tag[1], typed(source, name, tag[1], value))
         at = stop + len(closer) if source.starts(closer, stop) else stop
     if source.starts(_CALL_END, place):
         end = place + len(_CALL_END)
-        return FoundCall(name=name, arguments=written.text(whole=True), end=end, closed=True)
+        return WrittenCall(name=name, arguments=written.text(whole=True), end=end, closed=True)
     cut = _PARTIAL_PARAMETER.match(source.text, place) or source.cut(_CALL_END, place)
     end = source.end if cut else at
-    return FoundCall(name=name, arguments=written.text(whole=False), end=end, closed=False)
+    return WrittenCall(name=name, arguments=written.text(whole=False), end=end, closed=False)
 
 
 MINIMAX_M3 = NotationFamily(name="minimax-m3", openers=(_TOKEN,), read=_read)

@@ -6,14 +6,16 @@
 There is no closing tag: a call ends with its JSON. Source: mistral-common's instruct tokenizers.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from deltatape.text_calls._json import JsonEnd, read_arguments, read_calls
 from deltatape.text_calls._notation import (
-    CallBlock,
-    CallHead,
-    FoundCall,
     NotationFamily,
     TextSource,
+    WrittenCall,
     before,
+    cut_call,
     literal,
     maybe,
     read_head,
@@ -26,33 +28,23 @@ _WITH_ID = (_NAME, literal("[CALL_ID]"), word("id", r"[^\s\[\]{}]{1,200}+"), lit
 _WITHOUT_ID = (_NAME, maybe("[ARGS]"), before("{"))
 
 
-def _read(source: TextSource, start: int) -> CallBlock | None:
+def _read(source: TextSource, start: int) -> Sequence[WrittenCall]:
     at = start + len(_OPENER)
-    block = read_calls(source, at, None)
-    if block is not None:
-        return block
+    calls = read_calls(source, at, None)
+    if calls:
+        return calls
     head = read_head(source, at, _WITH_ID) or read_head(source, at, _WITHOUT_ID)
     if head is None or not source.is_name(head.word("name") or head.partial):
-        return None
-    if head.cut:
-        return _block(head, "", source.end, closed=False)
+        return ()
+    cut = replace(cut_call(source, head.word("name")), id=head.word("id") or None)
     place = source.blanks(head.end)
+    if head.cut or place == source.end:
+        return (cut,)
     extent = read_arguments(source, place, None)
     if extent is None:
-        return _block(head, "", source.end, closed=False) if place == source.end else None
-    arguments = source.text[place : extent.end]
-    return _block(head, arguments, extent.end, closed=extent.state is JsonEnd.WHOLE)
-
-
-def _block(head: CallHead, arguments: str, end: int, *, closed: bool) -> CallBlock:
-    item = FoundCall(
-        name=head.word("name"),
-        arguments=arguments,
-        id=head.word("id") or None,
-        end=end,
-        closed=closed,
-    )
-    return CallBlock(items=(item,), end=end)
+        return ()
+    arguments, closed = source.text[place : extent.end], extent.state is JsonEnd.WHOLE
+    return (replace(cut, arguments=arguments, end=extent.end, closed=closed),)
 
 
 MISTRAL = NotationFamily(name="mistral", openers=(_OPENER,), read=_read)

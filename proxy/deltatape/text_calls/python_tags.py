@@ -12,10 +12,16 @@ templates of these models.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
-from deltatape.text_calls._json import JsonEnd, JsonExtent, find_closer, read_calls
-from deltatape.text_calls._notation import CallBlock, FoundCall, NotationFamily, TextSource
+from deltatape.text_calls._json import JsonEnd, find_closer, read_calls
+from deltatape.text_calls._notation import (
+    NotationFamily,
+    TextSource,
+    WrittenCall,
+    extend_last,
+)
 from deltatape.text_calls._values import ObjectText, opened, quoted
 from deltatape.wire.json_value import parse
 
@@ -32,56 +38,46 @@ _REST = re.compile(
 )
 
 
-def read_whole(source: TextSource) -> CallBlock | None:
+def read_whole(source: TextSource) -> Sequence[WrittenCall]:
     """Return the calls that the whole text consists of, in Llama's notation without its token."""
     start = _START.match(source.text)
     if not source.offered or start is None:
-        return None
+        return ()
     at = start.end()
     head = source.text[at : at + _HEAD]
     if not all(any(word in head for word in words) for words in (source.offered, _ARGUMENTS)):
-        return None
-    block = _read_calls(source, at)
-    rest = _REST.match(source.text, block.end) if block else None
-    if block is None or rest is None or rest.end() < source.end:
-        return None
-    offered = all(item.name in source.offered for item in block.items)
-    return block if offered and all(item.arguments for item in block.items) else None
+        return ()
+    calls = _read_calls(source, at)
+    rest = _REST.match(source.text, calls[-1].end) if calls else None
+    if rest is None or rest.end() < source.end:
+        return ()
+    return calls if all(call.name in source.offered and call.arguments for call in calls) else ()
 
 
-def _read_llama(source: TextSource, start: int) -> CallBlock | None:
+def _read_llama(source: TextSource, start: int) -> Sequence[WrittenCall]:
     return _read_calls(source, source.blanks(start + len(_LLAMA_OPENER)))
 
 
-def _read_calls(source: TextSource, at: int) -> CallBlock | None:
-    block = read_calls(source, at, None)
-    if block is not None:
-        return block
-    read = read_python_calls(source, at)
+def _read_calls(source: TextSource, at: int) -> Sequence[WrittenCall]:
+    calls = read_calls(source, at, None)
+    read = None if calls else read_python_calls(source, at)
     if read is None:
-        return None
-    items, end, _ = read
-    items[-1] = replace(items[-1], end=end)
-    bare = tuple(replace(item, name=item.name.removesuffix(_BUILT_IN)) for item in items)
-    return CallBlock(items=bare, end=end)
+        return calls
+    calls = extend_last(read[0], read[1])
+    return [replace(call, name=call.name.removesuffix(_BUILT_IN)) for call in calls]
 
 
-def _read_lfm2(source: TextSource, start: int) -> CallBlock | None:
+def _read_lfm2(source: TextSource, start: int) -> Sequence[WrittenCall]:
     at = source.blanks(start + len(_LFM2_OPENER))
-    block = read_calls(source, at, _LFM2_CLOSER, _LFM2_OPENER)
-    if block is not None:
-        return block
-    read = read_python_calls(source, at)
+    calls = read_calls(source, at, _LFM2_CLOSER, _LFM2_OPENER)
+    read = None if calls else read_python_calls(source, at)
     if read is None:
-        return None
-    items, end, state = read
+        return calls
+    calls, end, state = read
     closed = False
     if state is not JsonEnd.CUT:
-        extent = JsonExtent(end=end, state=state)
-        end, closed = find_closer(source, extent, _LFM2_CLOSER, _LFM2_OPENER)
-    items = [replace(item, closed=closed) for item in items]
-    items[-1] = replace(items[-1], end=end)
-    return CallBlock(items=tuple(items), end=end)
+        end, closed = find_closer(source, end, _LFM2_CLOSER, _LFM2_OPENER)
+    return [replace(call, closed=closed) for call in extend_last(calls, end)]
 
 
 LLAMA = NotationFamily(name="llama", openers=(_LLAMA_OPENER,), read=_read_llama)
@@ -118,11 +114,11 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": ""}
 
 
-def read_python_calls(source: TextSource, at: int) -> tuple[list[FoundCall], int, JsonEnd] | None:
+def read_python_calls(source: TextSource, at: int) -> tuple[list[WrittenCall], int, JsonEnd] | None:
     """Return the calls in the list at `at`, or the one call there, with the end and how it ends."""
     array = source.starts("[", at)
     at = source.blanks(at + 1) if array else at
-    items: list[FoundCall] = []
+    items: list[WrittenCall] = []
     while (read := _read_call(source, at)) is not None:
         item, state = read
         items.append(item)
@@ -138,7 +134,7 @@ def read_python_calls(source: TextSource, at: int) -> tuple[list[FoundCall], int
     return (items, items[-1].end, JsonEnd.BROKEN) if items else None
 
 
-def _read_call(source: TextSource, at: int) -> tuple[FoundCall, JsonEnd] | None:
+def _read_call(source: TextSource, at: int) -> tuple[WrittenCall, JsonEnd] | None:
     head = _CALL_HEAD.match(source.text, at)
     if head is None:
         return _ended("", "", source.end, JsonEnd.CUT) if _is_partial(source, at) else None
@@ -147,7 +143,9 @@ def _read_call(source: TextSource, at: int) -> tuple[FoundCall, JsonEnd] | None:
     while at < source.end and not source.starts(")", at):
         key = _KEY.match(source.text, at)
         if key is None:
-            return _unfinished(source, at, head[1], written)
+            if not _PARTIAL_HEAD.match(source.text, at):
+                return None
+            return _ended(head[1], written.text(whole=False), source.end, JsonEnd.CUT)
         value = _read_value(source, key.end())
         if value is None:
             return None
@@ -167,16 +165,8 @@ def _is_partial(source: TextSource, at: int) -> bool:
     return not source.text[at - 1].isspace() and bool(_PARTIAL_HEAD.match(source.text, at))
 
 
-def _unfinished(
-    source: TextSource, at: int, name: str, written: ObjectText
-) -> tuple[FoundCall, JsonEnd] | None:
-    """Return the call, if the text ends within a key at `at`."""
-    key = _PARTIAL_HEAD.match(source.text, at)
-    return _ended(name, written.text(whole=False), source.end, JsonEnd.CUT) if key else None
-
-
-def _ended(name: str, arguments: str, end: int, state: JsonEnd) -> tuple[FoundCall, JsonEnd]:
-    item = FoundCall(name=name, arguments=arguments, end=end, closed=state is JsonEnd.WHOLE)
+def _ended(name: str, arguments: str, end: int, state: JsonEnd) -> tuple[WrittenCall, JsonEnd]:
+    item = WrittenCall(name=name, arguments=arguments, end=end, closed=state is JsonEnd.WHOLE)
     return item, state
 
 

@@ -10,34 +10,29 @@ prompts.
 """  # noqa: E501 - a notation is shown on one line
 
 import re
+from collections.abc import Sequence
 
 from deltatape.text_calls._json import read_calls
-from deltatape.text_calls._notation import CallBlock, NotationFamily, TextSource
+from deltatape.text_calls._notation import NotationFamily, TextSource, WrittenCall
 
 _PLUGIN = re.compile(r"<\|action_start\|>\s*+<\|(?:plugin|interpreter)\|>")
 
 
-def _read_generic(source: TextSource, start: int) -> CallBlock | None:
-    return read_calls(source, start + len("<tool>"), "</tool>", "<tool>")
+def _family(name: str, opener: str, closer: str) -> NotationFamily:
+    def read(source: TextSource, start: int) -> Sequence[WrittenCall]:
+        return read_calls(source, start + len(opener), closer, opener)
+
+    return NotationFamily(name=name, openers=(opener,), read=read)
 
 
-def _read_hermes(source: TextSource, start: int) -> CallBlock | None:
-    return read_calls(source, start + len("<tool_call>"), "</tool_call>", "<tool_call>")
-
-
-def _read_cohere(source: TextSource, start: int) -> CallBlock | None:
-    opener = "<|START_ACTION|>"
-    return read_calls(source, start + len(opener), "<|END_ACTION|>", opener)
-
-
-def _read_internlm(source: TextSource, start: int) -> CallBlock | None:
+def _read_internlm(source: TextSource, start: int) -> Sequence[WrittenCall]:
     opened = _PLUGIN.match(source.text, start)
     if opened is None:
-        return None
+        return ()
     return read_calls(source, opened.end(), "<|action_end|>", "<|action_start|>")
 
 
-GENERIC = NotationFamily(name="tool", openers=("<tool>",), read=_read_generic)
-HERMES = NotationFamily(name="hermes", openers=("<tool_call>",), read=_read_hermes)
-COHERE = NotationFamily(name="cohere", openers=("<|START_ACTION|>",), read=_read_cohere)
+GENERIC = _family("tool", "<tool>", "</tool>")
+HERMES = _family("hermes", "<tool_call>", "</tool_call>")
+COHERE = _family("cohere", "<|START_ACTION|>", "<|END_ACTION|>")
 INTERNLM = NotationFamily(name="internlm", openers=("<|action_start|>",), read=_read_internlm)
