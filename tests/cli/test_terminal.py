@@ -16,7 +16,7 @@ from deltatape.cli import terminal
 from deltatape.render.lines import BOLD, StyledText, line
 from helpers.console import called, on_terminal
 from helpers.hostile import FILE_NAME, assert_harmless, bad, hostile_tape
-from helpers.incidents import BROKEN, CUT, recorded
+from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, recorded
 from helpers.program import deltatape, environment
 
 STYLE = re.compile(rb"\x1b\[[0-9;]*m")
@@ -250,7 +250,7 @@ def test_what_is_said_aside_comes_in_order(capsys: pytest.CaptureFixture[str]) -
 def test_a_stuck_terminal_holds_nobody_up_and_its_lines_are_counted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "_MAX_UNSAID", 1)
+    monkeypatch.setattr(terminal, "_MAX_WAITING", 1)
     gate = threading.Event()
     write = terminal._write_line
     monkeypatch.setattr(terminal, "_write_line", lambda line: (gate.wait(20), write(line)))
@@ -259,4 +259,28 @@ def test_a_stuck_terminal_holds_nobody_up_and_its_lines_are_counted(
         voice.put(f"line {number}")
     gate.set()
     voice.close()
-    assert "lines were left out: nobody took them" in capsys.readouterr().err
+    assert "lines left out: the terminal was blocked" in capsys.readouterr().err
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is_and_results_stay_whole(tmp_path: Path) -> None:
+    shown = on_terminal("check", CUT, EMPTY, FIXED, folder=tmp_path).stdout.decode()
+    assert "tapes" in shown
+    assert "0/3" in shown
+    for part in ("W006", "T001", "5 errors"):
+        assert part in shown
+
+
+def test_elsewhere_and_for_a_single_tape_there_is_none(tmp_path: Path) -> None:
+    assert b"tapes" not in called("check", CUT, EMPTY, folder=tmp_path).stderr
+    alone = on_terminal("check", FIXED, folder=tmp_path)
+    assert b"tapes" not in alone.stdout
+    assert_harmless(alone.stdout)
+
+
+def test_without_a_terminal_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.Bar("tapes", 2) as bar:
+        bar.step()
+        with bar.aside():
+            pass
+        bar.step()
+    assert capsys.readouterr() == ("", "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.trials.torture_plan import CaseFilerProtocol
+from deltatape.trials.torture_plan import CaseFiler
 from deltatape.vary.variation import VARIATIONS
 from helpers.console import called, on_terminal
 from helpers.reports import valid_junit
@@ -15,7 +15,7 @@ from helpers.tortured import answers, app
 
 
 def tape(folder: Path) -> str:
-    CaseFilerProtocol(tapes=(), options=(), command=(), folder=folder).keep("x", answers())
+    CaseFiler(tapes=(), options=(), command=(), folder=folder).keep("x", answers())
     return "x.tape"
 
 

@@ -12,7 +12,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureResult
 from deltatape.player.play_options import MissedRequest, PlayedRequest, PlayReport
 from deltatape.trials.torture import TortureSetup, torture
-from deltatape.trials.torture_plan import CaseFilerProtocol
+from deltatape.trials.torture_plan import CaseFiler
 from deltatape.trials.trial import TrialResult
 from deltatape.vary.variation import VARIATIONS, Variation
 from helpers.chat import choice, sse
@@ -116,7 +116,7 @@ def named(*names: str) -> tuple[Variation, ...]:
 def rig(folder: Path, *how: str, only: Sequence[str], **settings: object) -> TortureSetup:
     """A rig with the application and these variations."""
     command = app(folder, *how)
-    filing = CaseFilerProtocol(tapes=("x.tape",), options=(), command=command)
+    filing = CaseFiler(tapes=("x.tape",), options=(), command=command)
     made = TortureSetup(
         command=command,
         exchanges=answers()[: 1 if "once" in how else 2],

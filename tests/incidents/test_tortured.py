@@ -20,7 +20,7 @@ from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.torture import TortureResult
 from deltatape.store.reader import open_tape
 from deltatape.trials.torture import TortureSetup, torture
-from deltatape.trials.torture_plan import CaseFilerProtocol
+from deltatape.trials.torture_plan import CaseFiler
 from helpers import responses
 from helpers.healthy import APPS, Story, called, command, healthy, said
 from helpers.tortured import named
@@ -215,7 +215,7 @@ def rig(
         variations=named(variation),
         environ=os.environ,
         folder=folder,
-        filing=CaseFilerProtocol(tapes=("healthy.tape",), options=(), command=argv),
+        filing=CaseFiler(tapes=("healthy.tape",), options=(), command=argv),
         seeds=(1,),
         deadline_s=10.0,
         jobs=2,

@@ -153,7 +153,7 @@ def test_what_fails_only_with_all_exchanges_at_once_has_a_column_of_its_own(
 
 def test_the_tape_of_a_failure_is_kept_and_plays_the_same(tmp_path: Path) -> None:
     careful = rig(tmp_path, "deaf", "once", only=("cut-in-text",))
-    filing = replace(careful.filing, folder=tmp_path / "kept")  # type: ignore[type-var]
+    filing = replace(careful.filing, folder=tmp_path / "kept")
     (cell,) = torture(replace(careful, filing=filing)).cells
     assert cell.kept == str(tmp_path / "kept" / "cut-in-text-1-1.tape")
     (kept,) = open_tape(Path(cell.kept)).exchanges()

@@ -8,7 +8,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange, Source
 from deltatape.store.reader import open_tape
-from deltatape.trials.torture_plan import CaseFilerProtocol, VariationTask, alone, tasks
+from deltatape.trials.torture_plan import CaseFiler, VariationTask, alone, tasks
 from helpers.tortured import answers, named
 
 
@@ -61,7 +61,7 @@ def test_recorded_waits_are_left_out_and_those_of_a_variation_stay() -> None:
     assert pauses
 
 
-FILING = CaseFilerProtocol(
+FILING = CaseFiler(
     tapes=("x.tape",), options=("--deadline", "2s"), command=("sh", "-c", "echo it's")
 )
 

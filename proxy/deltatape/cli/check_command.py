@@ -8,9 +8,8 @@ import click
 
 from deltatape.cli.options import FILE, codes, option
 from deltatape.cli.parallel_check import check_all
-from deltatape.cli.progress import Bar
 from deltatape.cli.tapes import all_of, latest
-from deltatape.cli.terminal import say, show, width, write
+from deltatape.cli.terminal import Bar, say, show, width, write
 from deltatape.diagnose.baseline import Accepted, accepted, baseline_text, read_baseline
 from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
 from deltatape.errors import DeltatapeError, UsageError

@@ -1,15 +1,21 @@
 """Checks many tapes on all cores; reports in the order of the arguments.
 
 Strategy: a tape is the unit of work, and no process is started that does not pay: a few small tapes
-are checked here.
+are checked here. Each worker is a process of its own (`spawn`: nothing of ours is inherited) and
+follows us, however we end: a pipe that nobody writes to any more would keep it waiting for ever.
+Only a few tapes per worker are under way, so that reports do not pile up behind a large one.
 """
 
 import contextlib
 import gc
 import os
-from collections.abc import Iterator, Sequence
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
@@ -19,9 +25,14 @@ from deltatape.rules.settings import Settings
 from deltatape.store.listing import locate
 from deltatape.store.reader import Tape, open_tape
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 STDIN = "-"
 _WORTH_BYTES = 8_000_000
 """Tapes of fewer bytes are checked before another process would have begun."""
+_AHEAD = 4
+"""Tapes under way for each worker."""
 _SELDOM = (400_000, 20, 100)
 """Thresholds of Python's garbage collector."""
 
@@ -55,7 +66,9 @@ def _checked(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
     )
     if place.exchange is not None and not report.exchanges:
         tape[place.exchange]  # says which there are
-    return report.noted(_torn(tape.path, tape.torn)) if tape.torn and not tape.recording else report
+    if tape.torn and not tape.recording:
+        return report.noted(f"{tape.path}: left out a truncated last record of {tape.torn} bytes")
+    return report
 
 
 def _logs(tape: Tape) -> Iterator[LogEntry]:
@@ -66,10 +79,6 @@ def _logs(tape: Tape) -> Iterator[LogEntry]:
 def _imported(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
     source = named(name)
     return check_exchanges(source.name, source.exchanges, settings, excerpts=excerpts)
-
-
-def _torn(path: str, size: int) -> str:
-    return f"{path}: left out a truncated last record of {size} bytes"
 
 
 def check_all(
@@ -84,23 +93,21 @@ def check_all(
     Args:
         names: what to check, and reports that there are already.
         settings: of the rules.
-        jobs: how many processes; None: as many as pay.
+        jobs: how many processes; None: as many as are worth starting.
         excerpts: whether the report shows the wire.
     """
     check = partial(check_one, settings=settings, excerpts=excerpts)
-    wanted = [name for name in names if isinstance(name, str) and name != STDIN]
-    processes = min(jobs or _paying(wanted), len(wanted))
+    files = [name for name in names if isinstance(name, str) and name != STDIN]
+    processes = min(jobs or _worthwhile(files), len(files))
     if processes > 1:
-        from deltatape.cli.workers import by_workers  # noqa: PLC0415 - few checks need it
-
-        yield from by_workers(names, check, processes)
+        yield from _by_workers(names, check, processes)
         return
     with _collecting_seldom():
         for name in names:
             yield name if isinstance(name, TapeReport) else check(name)
 
 
-def collect_seldom() -> None:
+def _collect_seldom() -> None:
     """Run the garbage collector rarely: exchanges leave no cycles behind."""
     gc.freeze()
     gc.set_threshold(*_SELDOM)
@@ -109,7 +116,7 @@ def collect_seldom() -> None:
 @contextlib.contextmanager
 def _collecting_seldom() -> Iterator[None]:
     before = gc.get_threshold()
-    collect_seldom()
+    _collect_seldom()
     try:
         yield
     finally:
@@ -117,7 +124,7 @@ def _collecting_seldom() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _paying(names: Sequence[str]) -> int:
+def _worthwhile(names: Sequence[str]) -> int:
     """Return how many processes are worth starting."""
     return min(_cores(), sum(map(_size, names)) // _WORTH_BYTES)
 
@@ -134,3 +141,74 @@ def _size(name: str) -> int:
         return Path(name).stat().st_size
     except (OSError, ValueError):
         return 0
+
+
+def _by_workers(
+    names: Sequence[str | TapeReport], check: Callable[[str], TapeReport], processes: int
+) -> Iterator[TapeReport]:
+    """Yield the reports for names, and reports that exist already, in order.
+
+    Args:
+        names: what to check; what comes from stdin is checked here.
+        check: makes the report of a name; called in a worker.
+        processes: how many workers.
+    """
+    # Few checks need these.
+    import multiprocessing  # noqa: PLC0415
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+
+    executor = ProcessPoolExecutor(
+        processes, multiprocessing.get_context("spawn"), initializer=_follow
+    )
+    waiting: deque[tuple[str | TapeReport, Future[TapeReport] | None]] = deque()
+    try:
+        for name in names:
+            if isinstance(name, TapeReport) or name == STDIN:
+                waiting.append((name, None))
+            else:
+                waiting.append((name, executor.submit(check, name)))
+            if len(waiting) > processes * _AHEAD:
+                yield _result(*waiting.popleft(), check)
+        while waiting:
+            yield _result(*waiting.popleft(), check)
+    except BrokenProcessPool:
+        raise DeltatapeError("a process that checks tapes was ended; try --jobs 1") from None
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _result(
+    name: str | TapeReport,
+    future: "Future[TapeReport] | None",
+    check: Callable[[str], TapeReport],
+) -> TapeReport:
+    if future is not None:
+        return future.result()
+    return name if isinstance(name, TapeReport) else check(name)
+
+
+def _follow() -> None:
+    """End with the parent process, silently on Ctrl-C, and at once on SIGTERM.
+
+    A handler that something else installed, such as coverage's, may wait for a lock that the
+    interrupted code holds: then the worker never ends, nor does the program that waits for it.
+    """
+    _collect_seldom()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    import multiprocessing  # noqa: PLC0415 - few checks need it
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        with contextlib.suppress(OSError):
+            parent.join()
+        os._exit(1)

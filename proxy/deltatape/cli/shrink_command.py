@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.text import Text
 
 from deltatape.cli.options import FORMAT, VOLATILE, WrapperCommand, option, seconds
-from deltatape.cli.tapes import exchanges_of
+from deltatape.cli.tapes import provider_exchanges
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.match.schedule import ReplayTempo, parse_speed
-from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.exchange import Exchange
 from deltatape.printable import count
 from deltatape.render.shrink import ShrinkKit, ShrinkReport, amount_of, shrink_json, shrink_lines
 from deltatape.replay.guard import NetworkGuard
@@ -37,7 +37,7 @@ from deltatape.trials.shrink import (
 )
 from deltatape.trials.shrink_files import files_of, write_files
 from deltatape.trials.shrink_trials import TrialSetup
-from deltatape.trials.torture_judge import Oracle
+from deltatape.trials.torture_judge import oracle_of
 
 _MEMORY = "shrink"
 """The folder of answers, in that of tapes."""
@@ -151,15 +151,8 @@ def _kit(
 
 
 def _exchanges(tapes: tuple[str, ...]) -> Sequence[Exchange]:
-    """Return the provider's exchanges on a tape, or the chosen ones."""
-    found = [
-        exchange
-        for tape in tapes
-        for exchange in exchanges_of(tape)
-        if exchange.tap is Tap.PROVIDER
-    ]
-    if not found:
-        raise UsageError(f"{', '.join(tapes)}: no provider response to play")
+    """Return the provider's exchanges on one tape, or the chosen ones of it."""
+    found = provider_exchanges(tapes)
     if len({exchange.tape for exchange in found}) > 1:
         raise UsageError(
             f"{', '.join(tapes)}: shrink takes exchanges of one tape; use deltatape splice first"
@@ -172,11 +165,6 @@ def _setting(
 ) -> TrialSetup:
     """Return how to run the command."""
     folder = Path.cwd()
-    oracle = None
-    if arguments.oracle is not None:
-        oracle = Oracle(
-            command=arguments.oracle, environ=os.environ, folder=folder, limit_s=arguments.deadline
-        )
     return TrialSetup(
         command=argv,
         environ=os.environ,
@@ -184,7 +172,7 @@ def _setting(
         deadline_s=arguments.deadline,
         volatile=arguments.volatile,
         error=arguments.error,
-        oracle=oracle,
+        oracle=oracle_of(arguments.oracle, os.environ, folder, arguments.deadline),
         mask_key=mask_key,
         network_guard=network_guard,
     )

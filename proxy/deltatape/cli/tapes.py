@@ -1,6 +1,7 @@
 """Resolves `TAPE`, `TAPE#N`, `FILE`, `FOLDER` and `-` on the command line."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from deltatape.errors import UsageError
 from deltatape.importers import import_exchange
 from deltatape.importers.parts import ImportSource
 from deltatape.importers.raw import BODY, FILES
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.explanation import ALONE, TapeContext
 from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import SUFFIX
@@ -60,6 +61,19 @@ def read_tape(text: str) -> tuple[Tape, tuple[Exchange, ...]]:
 def exchanges_of(text: str) -> tuple[Exchange, ...]:
     """Return the same without the tape."""
     return read_tape(text)[1]
+
+
+def provider_exchanges(tapes: Sequence[str]) -> tuple[Exchange, ...]:
+    """Return the exchanges of the provider's side; see `read_tape`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = (each for tape in tapes for each in exchanges_of(tape) if each.tap is Tap.PROVIDER)
+    exchanges = tuple(found)
+    if not exchanges:
+        raise UsageError(f"{', '.join(tapes)}: no provider response to play")
+    return exchanges
 
 
 def named(text: str) -> NamedExchanges:

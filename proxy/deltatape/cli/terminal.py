@@ -7,17 +7,21 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from deltatape.errors import UsageError
 from deltatape.printable import escape
 from deltatape.render.lines import WIDTH, Line, emphasised, hanging, plain, styled
 
-_MAX_UNSAID = 1000
-_LAST_WORDS_S = 2.0
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_MAX_WAITING = 1000
+"""Lines that wait for the terminal."""
+_CLOSE_S = 2.0
 _NARROWEST, _WIDEST = 60, 140
 """Columns of a page: text in fewer cannot be read, text in more is not read."""
-_UNBROKEN = 10_000
+_UNLIMITED = 10_000
 _HANGING = 4
 """Columns by which the rest of a line that is too long is indented."""
 
@@ -26,9 +30,9 @@ class TerminalWriter:
     """Prints lines from a thread, so that a stopped terminal (Ctrl-S) stops no stream."""
 
     def __init__(self) -> None:
-        self._lines: queue.Queue[str | None] = queue.Queue(_MAX_UNSAID)
-        self._unsaid = 0
-        self._thread = threading.Thread(target=self._speak, daemon=True)
+        self._lines: queue.Queue[str | None] = queue.Queue(_MAX_WAITING)
+        self._dropped = 0
+        self._thread = threading.Thread(target=self._write_all, daemon=True)
         self._thread.start()
 
     def put(self, line: str) -> None:
@@ -36,44 +40,44 @@ class TerminalWriter:
         try:
             self._lines.put_nowait(line)
         except queue.Full:
-            self._unsaid += 1
+            self._dropped += 1
 
     def close(self) -> None:
         """Print what is left, if that takes only a moment."""
         with contextlib.suppress(queue.Full):
             self._lines.put_nowait(None)
-        self._thread.join(_LAST_WORDS_S)
+        self._thread.join(_CLOSE_S)
 
-    def _speak(self) -> None:
+    def _write_all(self) -> None:
         while (line := self._lines.get()) is not None:
             _write_line(line)
-            if self._unsaid and self._lines.empty():
-                _write_line(f"({self._unsaid} lines were left out: nobody took them)")
-                self._unsaid = 0
+            if self._dropped and self._lines.empty():
+                _write_line(f"({self._dropped} lines left out: the terminal was blocked)")
+                self._dropped = 0
 
 
-_ASIDE: list[TerminalWriter] = []
+_WRITERS: list[TerminalWriter] = []
 
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
     """Make `say` return at once, whatever the terminal does."""
-    voice = TerminalWriter()
-    _ASIDE.append(voice)
+    writer = TerminalWriter()
+    _WRITERS.append(writer)
     try:
         yield
     finally:
-        _ASIDE.remove(voice)
-        voice.close()
+        _WRITERS.remove(writer)
+        writer.close()
 
 
 def say(line: str) -> None:
     """Print one line on stderr, control characters escaped.
 
-    A terminal that is gone takes nothing with it: streams go on, results come out.
+    A terminal that is gone is ignored: streams and results continue.
     """
-    if _ASIDE:
-        _ASIDE[-1].put(line)
+    if _WRITERS:
+        _WRITERS[-1].put(line)
     else:
         _write_line(line)
 
@@ -91,8 +95,8 @@ def _write_wrapped(line: str) -> None:
     """Wrap `line` for the terminal at blanks, and colour it."""
     indent = len(line) - len(line.lstrip()) + _HANGING
     lines = [
-        emphasised("".join(segment.text for segment in each))
-        for each in hanging(line, width(sys.stderr), indent)
+        emphasised("".join(segment.text for segment in segments))
+        for segments in hanging(line, width(sys.stderr), indent)
     ]
     if os.environ.get("NO_COLOR"):
         sys.stderr.write(plain(lines))
@@ -118,7 +122,7 @@ def width(stream: TextIO | None = None) -> int:
 
 def list_width() -> int:
     """Return the width for one-line lists; a pipe takes whole lines unless COLUMNS is set."""
-    return width() if sys.stdout.isatty() or os.environ.get("COLUMNS") else _UNBROKEN
+    return width() if sys.stdout.isatty() or os.environ.get("COLUMNS") else _UNLIMITED
 
 
 def show(lines: Sequence[Line]) -> None:
@@ -157,3 +161,61 @@ def _results() -> Iterator[TextIO]:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise UsageError(f"standard output: {error.strerror}") from None
+
+
+class Bar:
+    """A progress bar on stderr, removed at the end; silent without a terminal or for a single step.
+
+    It shares the terminal with other output: `aside` takes it away and brings it back.
+
+    Args:
+        what: is counted, such as "tapes".
+        total: how many steps there are.
+    """
+
+    def __init__(self, what: str, total: int) -> None:
+        self._progress = _progress(what) if total > 1 and sys.stderr.isatty() else None
+        if self._progress is not None:
+            self._task = self._progress.add_task(what, total=total)
+
+    def __enter__(self) -> Self:
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def step(self) -> None:
+        if self._progress is not None:
+            self._progress.advance(self._task)
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Hide the bar while others print."""
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self.__enter__()
+
+
+def _progress(what: str) -> "Progress":
+    # Where there is no terminal, loading these would take a moment for nothing.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    return Progress(*columns, console=Console(file=sys.stderr), transient=True)

@@ -11,12 +11,11 @@ from typing import Any
 import click
 
 from deltatape.cli.options import FILE, FORMAT, VOLATILE, WrapperCommand, option, seconds
-from deltatape.cli.progress import Bar
-from deltatape.cli.tapes import exchanges_of
-from deltatape.cli.terminal import say, show, width, write
+from deltatape.cli.tapes import provider_exchanges
+from deltatape.cli.terminal import Bar, say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
-from deltatape.model.exchange import Exchange, Tap
+from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, TortureResult
 from deltatape.printable import count
 from deltatape.render.torture import (
@@ -30,8 +29,8 @@ from deltatape.render.torture import (
 from deltatape.replay.guard import NetworkGuard
 from deltatape.store.report_file import check_folder, check_report, write_report
 from deltatape.trials.torture import TortureSetup, torture
-from deltatape.trials.torture_judge import Oracle, OutputRules
-from deltatape.trials.torture_plan import CaseFilerProtocol
+from deltatape.trials.torture_judge import OutputRules, oracle_of
+from deltatape.trials.torture_plan import CaseFiler
 from deltatape.vary.variation import VARIATIONS, Variation
 
 _GROUPS = ("harmless", "hostile")
@@ -262,29 +261,15 @@ def rig_of(
     Raises:
         UsageError: there is no such tape or exchange, or nothing to vary.
     """
-    exchanges = tuple(
-        exchange
-        for tape in arguments.tapes
-        for exchange in exchanges_of(tape)
-        if exchange.tap is Tap.PROVIDER
-    )
-    if not exchanges:
-        raise UsageError(f"{', '.join(arguments.tapes)}: no provider response to play")
+    exchanges = provider_exchanges(arguments.tapes)
     environ, folder = os.environ, Path.cwd()
-    oracle = None
-    if arguments.oracle is not None:
-        oracle = Oracle(
-            command=arguments.oracle, environ=environ, folder=folder, limit_s=arguments.deadline
-        )
     return TortureSetup(
         command=argv,
         exchanges=exchanges,
         variations=chosen(arguments.only, arguments.spared),
         environ=environ,
         folder=folder,
-        filing=CaseFilerProtocol(
-            tapes=arguments.tapes, options=again, command=argv, folder=arguments.keep
-        ),
+        filing=CaseFiler(tapes=arguments.tapes, options=again, command=argv, folder=arguments.keep),
         only=frozenset(_positions(arguments.exchange, exchanges)),
         seeds=tuple(range(arguments.seed, arguments.seed + arguments.seeds)),
         deadline_s=arguments.deadline,
@@ -293,7 +278,7 @@ def rig_of(
         output_rules=OutputRules(
             ignore=arguments.ignore, visible=arguments.visible or OutputRules().visible
         ),
-        oracle=oracle,
+        oracle=oracle_of(arguments.oracle, environ, folder, arguments.deadline),
     )
 
 

@@ -78,6 +78,8 @@ class ReplayTempo:
 
 RECORDED = ReplayTempo()
 """As time passed on the tape."""
+INSTANT = ReplayTempo(factor=0.0)
+"""Without waiting."""
 
 
 def parse_speed(text: str) -> float:

@@ -13,12 +13,11 @@ from typing import TypeVar
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.match.schedule import ReplayTempo, parse_speed
+from deltatape.match.schedule import INSTANT, ReplayTempo, parse_speed
 from deltatape.pytest_plugin.tape_paths import TapeLocation, named_place, own_place
 
 T = TypeVar("T")
 _CODE = re.compile("[A-Z][0-9]{0,3}")
-INSTANT = ReplayTempo(factor=0.0)
 AS_READ = "recorded"
 DEADLINE_S = 10.0
 HOLD_S = 30.0

@@ -19,12 +19,13 @@ from deltatape.match.schedule import RECORDED
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.play_options import PlayOptions, RunReadBack
 from deltatape.pytest_plugin.fixture import TapeFixture
-from deltatape.pytest_plugin.marker_options import AS_READ, Marked, MarkerOptions
+from deltatape.pytest_plugin.marker_options import AS_READ, Marked, MarkerOptions, parsed
 from deltatape.pytest_plugin.tape_paths import Taped, every_at, shown
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.playback import Playback
 
 if TYPE_CHECKING:
+    from deltatape.player.playback_changes import ExchangeStaging
     from deltatape.pytest_plugin.torture import VariationCase, VariedPlay
 
 NO_END_S = 3600.0
@@ -93,10 +94,26 @@ def as_recorded(marked: Marked) -> PlayOptions:
     )
     if not marked.faults and marked.reads == AS_READ:
         return playing
-    from deltatape.pytest_plugin.faults import staged  # noqa: PLC0415 - see the module
-
     stage = staged(marked)
     return replace(playing, tempo=RECORDED, stage=stage, unused_faults=stage.unused_faults)
+
+
+def staged(marked: Marked) -> "ExchangeStaging":
+    """Return a stage that applies the marker's `fault=`, `reads=` and `speed=`.
+
+    Raises:
+        UsageError: a fault or a way to cut reads is not known.
+    """
+    from deltatape.player.playback_changes import ExchangeStaging  # noqa: PLC0415 - see the module
+    from deltatape.vary.fault import parse_fault  # noqa: PLC0415
+    from deltatape.vary.reads import parse_reads  # noqa: PLC0415
+
+    return ExchangeStaging(
+        faults=tuple(parsed("fault", text, parse_fault) for text in marked.faults),
+        cutting=parsed("reads", marked.reads, parse_reads),
+        seed=marked.seed,
+        tempo=marked.tempo,
+    )
 
 
 def _varied(

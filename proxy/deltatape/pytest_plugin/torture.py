@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.match.schedule import ReplayTempo
+from deltatape.match.schedule import INSTANT
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import Stage, StagedExchange
 from deltatape.pytest_plugin.marker_options import MarkerOptions, wish_of
@@ -22,7 +22,6 @@ from deltatape.vary.playback_time import at_tempo
 from deltatape.vary.variation import VARIATIONS, Variation
 
 AS_RECORDED = "as-recorded"
-_AT_ONCE = ReplayTempo(factor=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +107,7 @@ def varied(cell: VariationCase, wish: MarkerOptions, exchanges: Sequence[Exchang
     task = next(one for one in plan if one.positions == cell.positions)
     (attempt,) = task.tries
     played = tuple(
-        attempt.varied.get(position) or at_tempo(exchange, _AT_ONCE)
+        attempt.varied.get(position) or at_tempo(exchange, INSTANT)
         for position, exchange in enumerate(exchanges)
     )
     return VariedPlay(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from deltatape import __version__
 from deltatape.errors import UsageError
-from deltatape.match.schedule import RECORDED, ReplayTempo
+from deltatape.match.schedule import INSTANT, RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayReport
 from deltatape.printable import count
@@ -43,7 +43,7 @@ class TempoSetting(NamedTuple):
 
 
 FASTEST_FIRST = (
-    TempoSetting(ReplayTempo(factor=0.0), ("--speed", "instant")),
+    TempoSetting(INSTANT, ("--speed", "instant")),
     TempoSetting(ReplayTempo(idle_cap_ns=20 * _MS), ("--idle-cap", "20ms")),
     TempoSetting(RECORDED, ()),
 )

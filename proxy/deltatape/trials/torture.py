@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError
-from deltatape.match.schedule import ReplayTempo
+from deltatape.match.schedule import INSTANT
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureResult
 from deltatape.player.play_options import PlayOptions, RunReadBack, Stage, StagedExchange
@@ -29,7 +28,7 @@ from deltatape.trials.torture_judge import (
     standing_problem,
     unended,
 )
-from deltatape.trials.torture_plan import ALL, TrialAttempt, VariationTask, alone, tasks
+from deltatape.trials.torture_plan import ALL, CaseFiler, TrialAttempt, VariationTask, alone, tasks
 from deltatape.trials.trial import ALONE, SharedRunOptions, TrialResult, attempt
 from deltatape.vary.playback_time import at_tempo
 from deltatape.vary.variation import Variation
@@ -41,8 +40,6 @@ _PRINTED = 1500
 
 # What torture needs to run a command once: the command, the tapes, and how both are treated.
 
-AT_ONCE = ReplayTempo(factor=0.0)
-"""Nothing waits but what a variation makes wait."""
 STANDARD_S = 60.0
 """How long a run with the tapes as they are may take."""
 _READ_S = 0.0002
@@ -51,16 +48,6 @@ _PATIENCE = 3.0
 """How many times as long a run gets that should have ended."""
 _SLOWER = 2.0
 """By how much a run may be slower because others run beside it."""
-
-
-class CaseFiler(Protocol):
-    """Makes failed cells reproducible."""
-
-    def line(self, variation: str, exchange: str, seed: int | None) -> str:
-        """Return the command line that runs one cell alone; `exchange` is its column."""
-
-    def keep(self, name: str, exchanges: Sequence[Exchange]) -> str:
-        """Write what was played as a tape; return its path, "" if none is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +96,7 @@ class TortureRunner:
 
     def __init__(self, rig: TortureSetup) -> None:
         self._rig = rig
-        self._plain = tuple(at_tempo(exchange, AT_ONCE) for exchange in rig.exchanges)
+        self._plain = tuple(at_tempo(exchange, INSTANT) for exchange in rig.exchanges)
         self.runs = 0
 
     def played(self, varied: Mapping[int, Exchange]) -> tuple[Exchange, ...]:

@@ -404,6 +404,15 @@ class Oracle:
             return code, printed.read(_MOST).decode("utf-8", "replace")
 
 
+def oracle_of(
+    command: str | None, environ: Mapping[str, str], folder: Path, limit_s: float
+) -> Oracle | None:
+    """Return the judge that `--oracle` names; None if it is not given."""
+    if command is None:
+        return None
+    return Oracle(command=command, environ=environ, folder=folder, limit_s=limit_s)
+
+
 def _outcome(outcome: TrialResult) -> dict[str, object]:
     """Return a run as JSON."""
     return {

@@ -12,7 +12,7 @@ from pathlib import Path
 from deltatape import __version__
 from deltatape.clock import SystemClock, rfc3339
 from deltatape.errors import UsageError
-from deltatape.match.schedule import ReplayTempo
+from deltatape.match.schedule import INSTANT
 from deltatape.model.exchange import Exchange, Source
 from deltatape.mutate import SeededChoices
 from deltatape.store.names import SUFFIX, ulid
@@ -25,7 +25,6 @@ from deltatape.vary.variation import Variation
 
 ALL = "all"
 """The column of what is only seen with all exchanges varied at once."""
-_AT_ONCE = ReplayTempo(factor=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ def _tries(
         chances = {position: _Chance(seed, position) for position in positions}
         varied: dict[int, Exchange] = {}
         for position, chance in chances.items():
-            found = variation.make(at_tempo(exchanges[position], _AT_ONCE), chance)
+            found = variation.make(at_tempo(exchanges[position], INSTANT), chance)
             if found is not None:
                 varied[position] = found
         chosen = any(chance.asked for chance in chances.values())
@@ -122,8 +121,8 @@ class _Chance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseFilerProtocol:
-    """Makes failed cells reproducible; see `CaseFiler`.
+class CaseFiler:
+    """Makes failed cells reproducible.
 
     Attributes:
         tapes: as the user named them.
@@ -138,6 +137,7 @@ class CaseFilerProtocol:
     folder: Path | None = None
 
     def line(self, variation: str, exchange: str, seed: int | None) -> str:
+        """Return the command line that runs one cell alone; `exchange` is its column."""
         words = ["deltatape", "torture", *self.tapes, "--only", variation]
         if exchange != ALL:
             words += ["--exchange", exchange.removeprefix("#")]
@@ -146,6 +146,7 @@ class CaseFilerProtocol:
         return shlex.join([*words, *self.options, "--", *self.command])
 
     def keep(self, name: str, exchanges: Sequence[Exchange]) -> str:
+        """Write what was played as a tape; return its path, "" without a folder."""
         if self.folder is None:
             return ""
         path = self.folder / f"{name}{SUFFIX}"
