@@ -35,8 +35,7 @@ from deltatape.conversation import check_conversation, findings_of, read_backs
 from deltatape.diagnose.check import check
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.match.body import NOT_JSON, json_value, reduce
-from deltatape.match.masks import agree, blanked
+from deltatape.match.body import NOT_JSON, agree, blanked, json_value, reduce
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import End, EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity

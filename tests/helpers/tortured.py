@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from deltatape.match.request import MatchLevel as MatchRung
-from deltatape.match.request import MatchQuery, NoMatch
+from deltatape.match.request import MatchLevel, MatchQuery, NoMatch
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureResult
 from deltatape.player.play_options import MissedRequest, PlayedRequest, PlayReport
@@ -162,7 +161,7 @@ def outcome(
         seconds=0.25,
         timed_out=timed_out,
         report=PlayReport(
-            played=(PlayedRequest(asking=asked, exchange=first, rung=MatchRung.EXACT),),
+            played=(PlayedRequest(asking=asked, exchange=first, level=MatchLevel.EXACT),),
             missed=(_missed(),) * missed,
             unplayed=(second,) * unplayed,
         ),

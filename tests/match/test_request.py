@@ -21,78 +21,78 @@ def ask(body: bytes, target: bytes = b"/v1/chat/completions", method: str = "POS
 
 
 def test_equal_bytes_match_exactly() -> None:
-    ladder = RequestMatcher([taped(body=b'{"a": 1}')])
-    assert ladder.match(ask(b'{"a": 1}')) == RecordedMatch(position=0, rung=MatchLevel.EXACT)
+    matcher = RequestMatcher([taped(body=b'{"a": 1}')])
+    assert matcher.match(ask(b'{"a": 1}')) == RecordedMatch(position=0, level=MatchLevel.EXACT)
 
 
 def test_key_order_and_spacing_do_not_matter() -> None:
-    ladder = RequestMatcher([taped(body=b'{"a": 1, "b": [2]}')])
-    assert ladder.match(ask(b'{"b":[2],"a":1}')) == RecordedMatch(
-        position=0, rung=MatchLevel.CANONICAL
+    matcher = RequestMatcher([taped(body=b'{"a": 1, "b": [2]}')])
+    assert matcher.match(ask(b'{"b":[2],"a":1}')) == RecordedMatch(
+        position=0, level=MatchLevel.CANONICAL
     )
 
 
 def test_an_exact_match_beats_an_earlier_canonical_one() -> None:
-    ladder = RequestMatcher([taped(body=b'{"a": 1}'), taped(body=b'{"a":1}', number=2)])
-    assert ladder.match(ask(b'{"a":1}')) == RecordedMatch(position=1, rung=MatchLevel.EXACT)
+    matcher = RequestMatcher([taped(body=b'{"a": 1}'), taped(body=b'{"a":1}', number=2)])
+    assert matcher.match(ask(b'{"a":1}')) == RecordedMatch(position=1, level=MatchLevel.EXACT)
 
 
-def found(ladder: RequestMatcher, asking: MatchQuery) -> int:
+def found(matcher: RequestMatcher, asking: MatchQuery) -> int:
     """Where the exchange is that answers; it is spent by that."""
-    match = ladder.match(asking)
+    match = matcher.match(asking)
     assert isinstance(match, RecordedMatch), match
-    ladder.play(match.position, spent=True)
+    matcher.play(match.position, spent=True)
     return match.position
 
 
-def spent(ladder: RequestMatcher, position: int) -> RequestMatcher:
-    """`ladder` with one exchange spent."""
-    ladder.play(position, spent=True)
-    return ladder
+def spent(matcher: RequestMatcher, position: int) -> RequestMatcher:
+    """`matcher` with one exchange spent."""
+    matcher.play(position, spent=True)
+    return matcher
 
 
 def test_equal_requests_play_in_order() -> None:
-    ladder = RequestMatcher([taped(body=b"{}"), taped(body=b"{}", number=2)])
-    assert [found(ladder, ask(b"{}")) for _ in range(2)] == [0, 1]
+    matcher = RequestMatcher([taped(body=b"{}"), taped(body=b"{}", number=2)])
+    assert [found(matcher, ask(b"{}")) for _ in range(2)] == [0, 1]
 
 
 def test_equal_requests_play_in_order_however_they_are_spelled() -> None:
     bodies = (b'{"a":1}', b'{"a": 1}', b'{"a":1.0}', b'{"a":1}')
-    ladder = RequestMatcher([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
-    assert [found(ladder, ask(b'{"a":1}')) for _ in range(4)] == [0, 3, 1, 2]
+    matcher = RequestMatcher([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
+    assert [found(matcher, ask(b'{"a":1}')) for _ in range(4)] == [0, 3, 1, 2]
 
 
 def test_what_is_spent_answers_again_in_turn_if_that_is_wanted() -> None:
     exchanges = [taped(body=b"{}"), taped(body=b"[]", number=2), taped(body=b"{}", number=3)]
-    ladder = RequestMatcher(exchanges, repeat=True)
-    assert [found(ladder, ask(b"{}")) for _ in range(5)] == [0, 2, 0, 2, 0]
-    assert found(ladder, ask(b"[]")) == 1
+    matcher = RequestMatcher(exchanges, repeat=True)
+    assert [found(matcher, ask(b"{}")) for _ in range(5)] == [0, 2, 0, 2, 0]
+    assert found(matcher, ask(b"[]")) == 1
 
 
 def test_a_fault_that_ends_an_answer_leaves_its_exchange_for_the_next_request() -> None:
-    ladder = RequestMatcher([taped(body=b"{}"), taped(body=b"{}", number=2)])
-    ladder.play(0, spent=False)
-    assert [found(ladder, ask(b"{}")) for _ in range(2)] == [0, 1]
+    matcher = RequestMatcher([taped(body=b"{}"), taped(body=b"{}", number=2)])
+    matcher.play(0, spent=False)
+    assert [found(matcher, ask(b"{}")) for _ in range(2)] == [0, 1]
 
 
 def test_branches_of_a_conversation_part_where_their_requests_do() -> None:
     same, one, other = b'["hi"]', b'["hi","yes","go"]', b'["hi","no","stop"]'
     bodies = (same, one, same, other)
-    ladder = RequestMatcher([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
-    assert [found(ladder, ask(body)) for body in (same, same, other, one)] == [0, 2, 3, 1]
+    matcher = RequestMatcher([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
+    assert [found(matcher, ask(body)) for body in (same, same, other, one)] == [0, 2, 3, 1]
 
 
 def test_numbers_are_equal_however_they_are_written() -> None:
-    ladder = RequestMatcher([taped(body=b'{"t": 1.0, "x": 1e400, "p": 0.5}')])
-    assert isinstance(ladder.match(ask(b'{"t":1,"p":5e-1,"x":2e400}')), RecordedMatch)
-    assert isinstance(ladder.match(ask(b'{"t":2,"p":0.5,"x":1e400}')), NoMatch)
+    matcher = RequestMatcher([taped(body=b'{"t": 1.0, "x": 1e400, "p": 0.5}')])
+    assert isinstance(matcher.match(ask(b'{"t":1,"p":5e-1,"x":2e400}')), RecordedMatch)
+    assert isinstance(matcher.match(ask(b'{"t":2,"p":0.5,"x":1e400}')), NoMatch)
 
 
 def test_volatile_fields_are_left_out_on_the_third_rung() -> None:
     recorded = b'{"user": "a", "messages": [{"id": 1, "text": "x"}], "n": 1}'
     asked = b'{"user": "b", "messages": [{"id": 2, "text": "x"}], "n": 1}'
-    ladder = RequestMatcher([taped(body=recorded)], ("user", "messages.*.id", "absent.x", "n.x"))
-    assert ladder.match(ask(asked)) == RecordedMatch(position=0, rung=MatchLevel.WITHOUT_VOLATILE)
+    matcher = RequestMatcher([taped(body=recorded)], ("user", "messages.*.id", "absent.x", "n.x"))
+    assert matcher.match(ask(asked)) == RecordedMatch(position=0, level=MatchLevel.WITHOUT_VOLATILE)
     assert isinstance(RequestMatcher([taped(body=recorded)]).match(ask(asked)), NoMatch)
 
 
@@ -100,15 +100,15 @@ def test_volatile_fields_are_left_out_on_the_third_rung() -> None:
     "path", ["messages.*.id", "messages[*].id", "$.messages[0].id", "messages.0.id"]
 )
 def test_volatile_paths_are_written_as_misses_print_them(path: str) -> None:
-    ladder = RequestMatcher([taped(body={"messages": [{"id": 1}]})], (path,))
-    found = ladder.match(ask(b'{"messages": [{"id": 2}]}'))
-    assert found == RecordedMatch(position=0, rung=MatchLevel.WITHOUT_VOLATILE)
+    matcher = RequestMatcher([taped(body={"messages": [{"id": 1}]})], (path,))
+    found = matcher.match(ask(b'{"messages": [{"id": 2}]}'))
+    assert found == RecordedMatch(position=0, level=MatchLevel.WITHOUT_VOLATILE)
 
 
 @pytest.mark.parametrize("path", ["messages[9].id", "messages.x.id", "messages[1]"])
 def test_volatile_paths_that_lead_nowhere_leave_out_nothing(path: str) -> None:
-    ladder = RequestMatcher([taped(body={"messages": [{"id": 1}]})], (path,))
-    assert isinstance(ladder.match(ask(b'{"messages": [{"id": 2}]}')), NoMatch)
+    matcher = RequestMatcher([taped(body={"messages": [{"id": 1}]})], (path,))
+    assert isinstance(matcher.match(ask(b'{"messages": [{"id": 2}]}')), NoMatch)
 
 
 @pytest.mark.parametrize("path", ["", "$", "a..", "a.", "$."])
@@ -118,14 +118,14 @@ def test_what_is_no_path_is_told(path: str) -> None:
 
 
 def test_a_volatile_path_may_name_whole_elements() -> None:
-    ladder = RequestMatcher([taped(body=b'[{"x": 1}, 2]')], ("[0]",))
-    assert isinstance(ladder.match(ask(b'[{"x": 2}, 2]')), RecordedMatch)
-    assert isinstance(ladder.match(ask(b"[2]")), NoMatch)
+    matcher = RequestMatcher([taped(body=b'[{"x": 1}, 2]')], ("[0]",))
+    assert isinstance(matcher.match(ask(b'[{"x": 2}, 2]')), RecordedMatch)
+    assert isinstance(matcher.match(ask(b"[2]")), NoMatch)
 
 
 def test_targets_match_bare_and_below_a_prefix() -> None:
     upstream = "https://openrouter.ai/api/v1"
-    ladder = RequestMatcher(
+    matcher = RequestMatcher(
         [taped(body=b"{}", target=b"/api/v1/chat/completions", upstream=upstream)]
     )
     for target in (
@@ -134,45 +134,45 @@ def test_targets_match_bare_and_below_a_prefix() -> None:
         b"/mine/chat/completions",
         b"/chat/completions",
     ):
-        assert isinstance(ladder.match(ask(b"{}", target)), RecordedMatch), target
+        assert isinstance(matcher.match(ask(b"{}", target)), RecordedMatch), target
     for target in (b"/v1/responses", b"/", b"/x/", b"/x/ons"):
-        assert isinstance(ladder.match(ask(b"{}", target)), NoMatch), target
+        assert isinstance(matcher.match(ask(b"{}", target)), NoMatch), target
 
 
 def test_anthropics_two_base_urls_match() -> None:
-    ladder = RequestMatcher([taped(body=b"{}", target=b"/v1/messages")])
+    matcher = RequestMatcher([taped(body=b"{}", target=b"/v1/messages")])
     for target in (b"/anthropic/messages", b"/anthropic/v1/messages"):
-        assert isinstance(ladder.match(ask(b"{}", target)), RecordedMatch), target
-    assert isinstance(ladder.match(ask(b"{}", b"/other/messages")), NoMatch)
+        assert isinstance(matcher.match(ask(b"{}", target)), RecordedMatch), target
+    assert isinstance(matcher.match(ask(b"{}", b"/other/messages")), NoMatch)
 
 
 def test_a_path_that_ends_alike_is_another_path() -> None:
-    ladder = RequestMatcher([taped(body=b"{}", target=b"/v1/threads/T1/messages")])
-    assert isinstance(ladder.match(ask(b"{}", b"/v1/messages")), NoMatch)
+    matcher = RequestMatcher([taped(body=b"{}", target=b"/v1/threads/T1/messages")])
+    assert isinstance(matcher.match(ask(b"{}", b"/v1/messages")), NoMatch)
 
 
 def test_credentials_in_the_query_do_not_take_part() -> None:
-    ladder = RequestMatcher([taped(body=b"{}", target=b"/x?key=***&alt=sse")])
-    assert isinstance(ladder.match(ask(b"{}", b"/x?key=sk-fake&alt=sse")), RecordedMatch)
-    assert isinstance(ladder.match(ask(b"{}", b"/x?key=sk-fake&alt=json")), NoMatch)
+    matcher = RequestMatcher([taped(body=b"{}", target=b"/x?key=***&alt=sse")])
+    assert isinstance(matcher.match(ask(b"{}", b"/x?key=sk-fake&alt=sse")), RecordedMatch)
+    assert isinstance(matcher.match(ask(b"{}", b"/x?key=sk-fake&alt=json")), NoMatch)
 
 
 def test_a_miss_names_the_nearest_request_and_where_it_differs() -> None:
-    ladder = RequestMatcher(
+    matcher = RequestMatcher(
         [
             taped(body={"model": "a", "messages": [1, 2, 3]}),
             taped(body={"model": "b", "messages": [1, 2, 4]}, number=2),
         ]
     )
-    miss = ladder.match(ask(b'{"model": "b", "messages": [1, 2, 5]}'))
+    miss = matcher.match(ask(b'{"model": "b", "messages": [1, 2, 5]}'))
     assert isinstance(miss, NoMatch)
     assert miss.nearest == 1
     assert [d.path for d in miss.differences] == ["$.messages[2]"]
 
 
 def test_a_miss_is_compared_with_what_is_left_to_play() -> None:
-    ladder = RequestMatcher([taped(body={"m": [1]}), taped(body={"m": [1, 2, 3, 4]}, number=2)])
-    miss = spent(ladder, 0).match(ask(b'{"m": [1, 9]}'))
+    matcher = RequestMatcher([taped(body={"m": [1]}), taped(body={"m": [1, 2, 3, 4]}, number=2)])
+    miss = spent(matcher, 0).match(ask(b'{"m": [1, 9]}'))
     assert isinstance(miss, NoMatch)
     assert miss.nearest == 1
 
@@ -195,16 +195,16 @@ def test_a_miss_of_the_path_lists_what_is_recorded() -> None:
 
 
 def test_bodies_that_are_no_json_match_only_by_their_bytes() -> None:
-    ladder = RequestMatcher([taped(body=b"\xff\x00")])
-    assert isinstance(ladder.match(ask(b"\xff\x00")), RecordedMatch)
-    miss = ladder.match(ask(b"\xff"))
+    matcher = RequestMatcher([taped(body=b"\xff\x00")])
+    assert isinstance(matcher.match(ask(b"\xff\x00")), RecordedMatch)
+    miss = matcher.match(ask(b"\xff"))
     assert isinstance(miss, NoMatch)
     assert miss.differences[0].recorded == "2 bytes, not JSON"
     assert miss.differences[0].received == "1 bytes, not JSON"
-    mixed = ladder.match(ask(b"{}"))
+    mixed = matcher.match(ask(b"{}"))
     assert isinstance(mixed, NoMatch)
     assert mixed.differences[0].received == "JSON"
-    played = spent(ladder, 0).match(ask(b"\xff\x00"))
+    played = spent(matcher, 0).match(ask(b"\xff\x00"))
     assert isinstance(played, NoMatch)
     assert played.differences == ()
     other = RequestMatcher([taped(body=b"{}")]).match(ask(b"\xff"))
@@ -214,9 +214,9 @@ def test_bodies_that_are_no_json_match_only_by_their_bytes() -> None:
 
 def test_hostile_nesting_is_just_not_json() -> None:
     for deep in (b"[" * 100_000, b"[" * 900 + b"]" * 900):
-        ladder = RequestMatcher([taped(body=deep)])
-        assert isinstance(ladder.match(ask(deep)), RecordedMatch)
-        assert isinstance(ladder.match(ask(b"[" + deep + b"]")), NoMatch)
+        matcher = RequestMatcher([taped(body=deep)])
+        assert isinstance(matcher.match(ask(deep)), RecordedMatch)
+        assert isinstance(matcher.match(ask(b"[" + deep + b"]")), NoMatch)
 
 
 def masked(body: bytes, *spans: tuple[int, int], number: int = 1) -> Exchange:
@@ -228,73 +228,73 @@ def masked(body: bytes, *spans: tuple[int, int], number: int = 1) -> Exchange:
 
 def test_masked_credentials_fit_any_other() -> None:
     recorded = b'{"key":"***********","n":1}'
-    ladder = RequestMatcher([masked(recorded, (8, 19))])
-    assert ladder.match(ask(b'{"n":1,"key":"sk-fake"}')) == RecordedMatch(
-        position=0, rung=MatchLevel.MASKED
+    matcher = RequestMatcher([masked(recorded, (8, 19))])
+    assert matcher.match(ask(b'{"n":1,"key":"sk-fake"}')) == RecordedMatch(
+        position=0, level=MatchLevel.MASKED
     )
-    assert isinstance(ladder.match(ask(b'{"n":2,"key":"sk-fake"}')), NoMatch)
-    assert isinstance(ladder.match(ask(b'{"n":1,"key":7}')), NoMatch)
+    assert isinstance(matcher.match(ask(b'{"n":2,"key":"sk-fake"}')), NoMatch)
+    assert isinstance(matcher.match(ask(b'{"n":1,"key":7}')), NoMatch)
 
 
 def test_asterisks_that_mask_nothing_are_asterisks() -> None:
-    ladder = RequestMatcher([taped(body=b'{"key":"***********"}')])
-    assert isinstance(ladder.match(ask(b'{"key":"sk-fake-000"}')), NoMatch)
+    matcher = RequestMatcher([taped(body=b'{"key":"***********"}')])
+    assert isinstance(matcher.match(ask(b'{"key":"sk-fake-000"}')), NoMatch)
 
 
 def test_masked_bodies_that_are_no_json_fit_by_what_is_around() -> None:
-    ladder = RequestMatcher([masked(b"key=****&n=1", (4, 8))])
-    assert ladder.match(ask(b"key=sk-fake-000&n=1")) == RecordedMatch(
-        position=0, rung=MatchLevel.MASKED
+    matcher = RequestMatcher([masked(b"key=****&n=1", (4, 8))])
+    assert matcher.match(ask(b"key=sk-fake-000&n=1")) == RecordedMatch(
+        position=0, level=MatchLevel.MASKED
     )
-    assert isinstance(ladder.match(ask(b"key=sk-fake-000&n=2")), NoMatch)
-    assert isinstance(ladder.match(ask(b'{"n":1}')), NoMatch)
+    assert isinstance(matcher.match(ask(b"key=sk-fake-000&n=2")), NoMatch)
+    assert isinstance(matcher.match(ask(b'{"n":1}')), NoMatch)
 
 
 def test_a_better_rung_goes_before_a_masked_one_and_masked_ones_play_in_order() -> None:
     recorded = b'{"key":"****"}'
     exchanges = [masked(recorded, (8, 12)), masked(recorded, (8, 12), number=2)]
     exchanges.append(taped(body=b'{"key":"fake"}', number=3))
-    ladder = RequestMatcher(exchanges, repeat=True)
-    assert [found(ladder, ask(b'{"key":"fake"}')) for _ in range(3)] == [2, 0, 1]
-    assert [found(ladder, ask(b'{"key":"sk-fake"}')) for _ in range(3)] == [0, 1, 0]
+    matcher = RequestMatcher(exchanges, repeat=True)
+    assert [found(matcher, ask(b'{"key":"fake"}')) for _ in range(3)] == [2, 0, 1]
+    assert [found(matcher, ask(b'{"key":"sk-fake"}')) for _ in range(3)] == [0, 1, 0]
 
 
 def test_volatile_fields_do_not_count_beside_masked_ones() -> None:
-    ladder = RequestMatcher([masked(b'{"key":"****","id":1}', (8, 12))], ("id",))
-    match = ladder.match(ask(b'{"key":"fake","id":2}'))
-    assert match == RecordedMatch(position=0, rung=MatchLevel.MASKED)
+    matcher = RequestMatcher([masked(b'{"key":"****","id":1}', (8, 12))], ("id",))
+    match = matcher.match(ask(b'{"key":"fake","id":2}'))
+    assert match == RecordedMatch(position=0, level=MatchLevel.MASKED)
 
 
 def test_content_that_was_overwritten_fits_what_has_its_shape() -> None:
     recorded = b'{"model":"gpt","messages":["xxxx xx xxx-11","xx","yes"]}'
-    ladder = RequestMatcher([taped(body=recorded)])
+    matcher = RequestMatcher([taped(body=recorded)])
     sent = b'{"model":"gpt","messages":["What is new-42","ok","yes"]}'
-    assert ladder.match(ask(sent)) == RecordedMatch(position=0, rung=MatchLevel.MASKED)
-    assert isinstance(ladder.match(ask(sent.replace(b'"gpt"', b'"llm"'))), NoMatch)
-    assert isinstance(ladder.match(ask(sent.replace(b"new-42", b"new: 42"))), NoMatch)
+    assert matcher.match(ask(sent)) == RecordedMatch(position=0, level=MatchLevel.MASKED)
+    assert isinstance(matcher.match(ask(sent.replace(b'"gpt"', b'"llm"'))), NoMatch)
+    assert isinstance(matcher.match(ask(sent.replace(b"new-42", b"new: 42"))), NoMatch)
 
 
 def test_a_masked_path_fits_any_credential() -> None:
     exchange = taped(body=b"{}")
     parts = (b"/bot", MaskedCredential(length=3, hash="ab12cd34"), b"/send?x=1")
-    ladder = RequestMatcher([replace(exchange, request=replace(exchange.request, target=parts))])
-    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/send?x=1")), RecordedMatch)
-    assert isinstance(ladder.match(ask(b"{}", b"/prefix/bot123456/send?x=1")), RecordedMatch)
-    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/get?x=1")), NoMatch)
-    assert isinstance(ladder.match(ask(b"{}", b"/bot123456/send")), NoMatch)
+    matcher = RequestMatcher([replace(exchange, request=replace(exchange.request, target=parts))])
+    assert isinstance(matcher.match(ask(b"{}", b"/bot123456/send?x=1")), RecordedMatch)
+    assert isinstance(matcher.match(ask(b"{}", b"/prefix/bot123456/send?x=1")), RecordedMatch)
+    assert isinstance(matcher.match(ask(b"{}", b"/bot123456/get?x=1")), NoMatch)
+    assert isinstance(matcher.match(ask(b"{}", b"/bot123456/send")), NoMatch)
 
 
 def test_what_goes_to_the_same_place_is_known_whatever_its_body() -> None:
     exchanges = [taped(body=b"{}"), taped(body=b"[]", number=2), taped(target=b"/x", number=3)]
-    ladder = RequestMatcher(exchanges)
-    assert ladder.here("POST", b"/openai/v1/chat/completions") == (0, 1)
-    assert ladder.here("GET", b"/x") == ()
+    matcher = RequestMatcher(exchanges)
+    assert matcher.positions_at("POST", b"/openai/v1/chat/completions") == (0, 1)
+    assert matcher.positions_at("GET", b"/x") == ()
 
 
 def test_a_miss_does_not_name_what_is_volatile_or_masked() -> None:
     recorded = b'{"key":"a****b","id":1,"n":1}'
-    ladder = RequestMatcher([masked(recorded, (9, 13))], ("id",))
-    miss = ladder.match(ask(b'{"key":"a-fake-b","id":2,"n":2}'))
+    matcher = RequestMatcher([masked(recorded, (9, 13))], ("id",))
+    miss = matcher.match(ask(b'{"key":"a-fake-b","id":2,"n":2}'))
     assert isinstance(miss, NoMatch)
     assert [each.path for each in miss.differences] == ["$.n"]
 
@@ -321,13 +321,13 @@ def test_the_nearest_request_to_another_path_is_the_one_that_is_spelled_alike() 
 
 
 def test_every_rung_has_words() -> None:
-    assert len({rung.words for rung in MatchLevel}) == len(MatchLevel)
+    assert len({level.words for level in MatchLevel}) == len(MatchLevel)
 
 
 def test_a_tape_of_four_thousand_exchanges_plays_in_no_time() -> None:
     exchanges = [taped(body={"n": n // 2}, number=n + 1) for n in range(4_000)]
-    ladder = RequestMatcher(exchanges)
-    played = [found(ladder, ask(b'{"n": %d}' % (n // 2))) for n in range(4_000)]
+    matcher = RequestMatcher(exchanges)
+    played = [found(matcher, ask(b'{"n": %d}' % (n // 2))) for n in range(4_000)]
     assert played == list(range(4_000))
 
 

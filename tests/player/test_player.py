@@ -36,7 +36,7 @@ def test_an_exchange_plays_with_its_head_chunks_and_end() -> None:
             assert await client.until(b"0\r\n\r\n") == HEAD + CHUNKS + b"0\r\n\r\n"
             assert stage.player.report.unplayed == ()
             assert isinstance(stage.told[0], PlayedRequest)
-            assert stage.told[0].rung is MatchLevel.EXACT
+            assert stage.told[0].level is MatchLevel.EXACT
 
     run(scenario())
 

@@ -40,7 +40,7 @@ def test_a_right_request_gets_the_answer_to_the_wrong_one() -> None:
     assert b"Hello" in answers[1][1]
     assert report.whole
     last = report.played[-1]
-    assert last.rung is MatchLevel.CORRECTED
+    assert last.level is MatchLevel.CORRECTED
     assert last.matched == "differs from the recorded request only where that was wrong (C002)"
 
 

@@ -18,7 +18,7 @@ ASKING = MatchQuery(method="POST", target=b"/openai/v1/chat/completions", body=b
 
 def played(exchange: Exchange) -> PlayedRequest:
     """A request that was answered."""
-    return PlayedRequest(asking=ASKING, exchange=exchange, rung=MatchLevel.EXACT)
+    return PlayedRequest(asking=ASKING, exchange=exchange, level=MatchLevel.EXACT)
 
 
 def missed() -> MissedRequest:

@@ -31,7 +31,7 @@ def missed(*recorded: Exchange) -> MissedRequest:
 
 
 def played(note: str = "") -> PlayedRequest:
-    return PlayedRequest(asking=ASKING, exchange=ONE, rung=MatchLevel.CANONICAL, note=note)
+    return PlayedRequest(asking=ASKING, exchange=ONE, level=MatchLevel.CANONICAL, note=note)
 
 
 def test_a_request_is_a_line_without_its_key() -> None:
@@ -97,7 +97,7 @@ def mistake(*, fails: bool = True, silent: bool = False) -> RunMistake:
 
 def test_an_answer_to_a_corrected_request_says_what_was_wrong() -> None:
     one = PlayedRequest(
-        asking=ASKING, exchange=ONE, rung=MatchLevel.CORRECTED, codes=("C001", "C002")
+        asking=ASKING, exchange=ONE, level=MatchLevel.CORRECTED, codes=("C001", "C002")
     )
     (line,) = told(one)
     assert line.endswith(

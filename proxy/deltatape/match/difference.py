@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from deltatape.match.masks import shown, stands_for
+from deltatape.match.body import stands_for, with_asterisks
 from deltatape.tape.mask import is_credential_parameter
 
 MAX_DIFFERENCES = 20
@@ -28,25 +28,21 @@ class JsonDifference:
     received: str
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
 def compare(
-    recorded: object, received: object, hide: Callable[[str], str] = _as_it_is
+    recorded: object, received: object, hide: Callable[[str], str] = str
 ) -> tuple[JsonDifference, ...]:
     """Return the first differences, at most `MAX_DIFFERENCES`, in document order; () when equal.
 
-    What was overwritten in the recorded value, see `masks`, does not count. Strings whose member is
+    What was overwritten in the recorded value, see `body`, does not count. Strings whose member is
     named like a credential are not shown.
 
     Args:
-        recorded: see `masks.blanked`.
+        recorded: see `body.blanked`.
         received: as the application sent it.
         hide: overwrites in text what must not be shown, each character by one.
     """
     found = islice(_walk(recorded, received, "$"), MAX_DIFFERENCES)
-    return tuple(_told(each, hide) for each in found)
+    return tuple(_shorten(each, hide) for each in found)
 
 
 class _Missing:
@@ -57,24 +53,26 @@ _MISSING: Final = _Missing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Values:
+    """Two values that differ, and their path."""
+
     path: str
     recorded: object
     received: object
 
 
-def _told(found: _Found, hide: Callable[[str], str]) -> JsonDifference:
-    named = _NAME.search(found.path)
+def _shorten(values: _Values, hide: Callable[[str], str]) -> JsonDifference:
+    named = _NAME.search(values.path)
     is_secret = named is not None and is_credential_parameter(named[1].encode(errors="replace"))
-    start = _common(found.recorded, found.received)
+    start = _common(values.recorded, values.received)
     recorded, received = (
         _HIDDEN if is_secret and isinstance(each, str) else _short(each, start, hide)
-        for each in (found.recorded, found.received)
+        for each in (values.recorded, values.received)
     )
-    return JsonDifference(path=hide(found.path), recorded=recorded, received=received)
+    return JsonDifference(path=hide(values.path), recorded=recorded, received=received)
 
 
-def _walk(recorded: object, received: object, path: str) -> Iterator[_Found]:
+def _walk(recorded: object, received: object, path: str) -> Iterator[_Values]:
     if isinstance(recorded, dict) and isinstance(received, dict):
         for key in (*recorded, *(key for key in received if key not in recorded)):
             yield from _member(recorded, received, key, f"{path}{_step(key)}")
@@ -82,9 +80,11 @@ def _walk(recorded: object, received: object, path: str) -> Iterator[_Found]:
         for index, (one, other) in enumerate(zip(recorded, received, strict=False)):
             yield from _walk(one, other, f"{path}[{index}]")
         if len(recorded) != len(received):
-            yield _Found(path=f"{path}.length", recorded=len(recorded), received=len(received))
-    elif not _is_same(recorded, received):
-        yield _Found(path=path, recorded=recorded, received=received)
+            yield _Values(path=f"{path}.length", recorded=len(recorded), received=len(received))
+    elif not (type(recorded) is type(received) and recorded == received) and not stands_for(
+        recorded, received
+    ):
+        yield _Values(path=path, recorded=recorded, received=received)
 
 
 def _step(key: str) -> str:
@@ -94,19 +94,13 @@ def _step(key: str) -> str:
     return f".{key}" if _PLAIN.fullmatch(key) else f"[{json.dumps(key)}]"
 
 
-def _is_same(recorded: object, received: object) -> bool:
-    if type(recorded) is type(received) and recorded == received:
-        return True
-    return stands_for(recorded, received)
-
-
 def _member(
     recorded: dict[str, object], received: dict[str, object], key: str, path: str
-) -> Iterator[_Found]:
+) -> Iterator[_Values]:
     if key not in received:
-        yield _Found(path=path, recorded=recorded[key], received=_MISSING)
+        yield _Values(path=path, recorded=recorded[key], received=_MISSING)
     elif key not in recorded:
-        yield _Found(path=path, recorded=_MISSING, received=received[key])
+        yield _Values(path=path, recorded=_MISSING, received=received[key])
     else:
         yield from _walk(recorded[key], received[key], path)
 
@@ -129,9 +123,9 @@ def _short(value: object, start: int, hide: Callable[[str], str]) -> str:
         # Hidden before it is cut: half a credential would not be known for one.
         value = hide(value)
         value = f"...{value[start:]}" if start else value
-        text = json.dumps(shown(value), ensure_ascii=True)
+        text = json.dumps(with_asterisks(value), ensure_ascii=True)
     else:
-        text = hide(json.dumps(shown(value), ensure_ascii=True))
+        text = hide(json.dumps(with_asterisks(value), ensure_ascii=True))
     if len(text) <= MAX_VALUE_CHARACTERS:
         return text
     return text[: MAX_VALUE_CHARACTERS - 3] + "..."

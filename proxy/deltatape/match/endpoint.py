@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
-from deltatape.match.masks import fits
+from deltatape.match.body import fits
 from deltatape.model.exchange import Request
 from deltatape.printable import excerpt
 from deltatape.providers import PROVIDERS
@@ -39,11 +39,7 @@ _OPTIONAL = {
 """By prefix, what the gateway puts before a path that lacks it."""
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
-def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = _as_it_is) -> str:
+def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = str) -> str:
     """Return a request target without credentials, shortened to `most` characters.
 
     Args:

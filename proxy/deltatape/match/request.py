@@ -19,7 +19,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from deltatape.match.body import NOT_JSON, BodyForms, exact_form, forms_of, json_value, reduce
+from deltatape.match.body import (
+    NOT_JSON,
+    BodyForms,
+    agree,
+    blanked,
+    exact_form,
+    fits,
+    forms_of,
+    json_value,
+    may_be_filled,
+    pieces,
+    reduce,
+)
 from deltatape.match.difference import JsonDifference, compare
 from deltatape.match.endpoint import (
     Place,
@@ -29,7 +41,6 @@ from deltatape.match.endpoint import (
     recorded_places,
     shown,
 )
-from deltatape.match.masks import agree, blanked, fits, may_be_filled, pieces
 from deltatape.model.exchange import Exchange
 from deltatape.wire.json_path import parse_path
 
@@ -77,7 +88,7 @@ class RecordedMatch:
     """The recorded exchange that answers; `position` is its place in the list."""
 
     position: int
-    rung: MatchLevel
+    level: MatchLevel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +104,7 @@ class NoMatch:
     differences: tuple[JsonDifference, ...]
 
 
-class _Equals:
+class _EqualRequests:
     """Positions of equal requests, ascending."""
 
     __slots__ = ("_next", "positions")
@@ -110,10 +121,6 @@ class _Equals:
         return positions[self._next] if self._next < len(positions) else None
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
 class RequestMatcher:
     """The recorded requests of one or more tapes, and which of them are spent."""
 
@@ -123,13 +130,13 @@ class RequestMatcher:
         volatile: Sequence[str] = (),
         *,
         repeat: bool = False,
-        hide: Callable[[str], str] = _as_it_is,
+        hide: Callable[[str], str] = str,
     ) -> None:
         """Index the exchanges; none is spent.
 
         Args:
             exchanges: the tapes'.
-            volatile: JSON paths that are left out on the third rung; see `parse_path`.
+            volatile: JSON paths that are left out at the third level; see `parse_path`.
             repeat: whether what is spent answers again when nothing else does, in turn.
             hide: overwrites secrets in the report of a miss.
 
@@ -156,7 +163,7 @@ class RequestMatcher:
 
     def match(self, asking: MatchQuery) -> RecordedMatch | NoMatch:
         """Return the best recorded exchange that is not spent, the first of equals."""
-        places = self._asked(asking)
+        places = self._asked(asking.method, asking.target)
         found = None
         if len(self._spent) < len(self._requests):
             found = self._find(places, asking.body, again=False)
@@ -175,20 +182,20 @@ class RequestMatcher:
         """Return the positions of exchanges that answer no more."""
         return frozenset(self._spent)
 
-    def here(self, method: str, target: bytes) -> tuple[int, ...]:
+    def positions_at(self, method: str, target: bytes) -> tuple[int, ...]:
         """Return the positions of all requests to this endpoint, whatever their bodies."""
-        return self._here(self._asked(MatchQuery(method=method, target=target, body=b"")))
+        return self._positions(self._asked(method, target))
 
-    # The rungs.
+    # The levels.
 
     def _find(self, places: Sequence[Place], body: bytes, *, again: bool) -> RecordedMatch | None:
-        for rung, key in self._keys(body):
-            found = self._first(self._rung(rung), places, key, again=again)
+        for level, key in self._keys(body):
+            found = self._first(self._at(level), places, key, again=again)
             if found is not None:
-                return RecordedMatch(position=found, rung=rung)
+                return RecordedMatch(position=found, level=level)
         fitting = self._fitting(places, body, again=again)
         found = min(fitting, key=self._turn, default=None) if again else next(fitting, None)
-        return None if found is None else RecordedMatch(position=found, rung=MatchLevel.MASKED)
+        return None if found is None else RecordedMatch(position=found, level=MatchLevel.MASKED)
 
     def _keys(self, body: bytes) -> Iterator[tuple[MatchLevel, bytes]]:
         yield MatchLevel.EXACT, exact_form(body)
@@ -206,7 +213,7 @@ class RequestMatcher:
 
     def _first(
         self,
-        index: dict[tuple[Place, bytes], _Equals],
+        index: dict[tuple[Place, bytes], _EqualRequests],
         places: Sequence[Place],
         key: bytes,
         *,
@@ -224,39 +231,39 @@ class RequestMatcher:
         """Order repeated exchanges: the one played least comes first."""
         return self._plays[position], position
 
-    def _rung(self, rung: MatchLevel) -> dict[tuple[Place, bytes], _Equals]:
-        if rung not in self._index:
+    def _at(self, level: MatchLevel) -> dict[tuple[Place, bytes], _EqualRequests]:
+        if level not in self._index:
             for request in self._requests:
                 if request.body not in self._forms:
                     self._forms[request.body] = forms_of(request.body, self._volatile)
             self._index[MatchLevel.CANONICAL] = self._indexed(MatchLevel.CANONICAL)
             self._index[MatchLevel.WITHOUT_VOLATILE] = self._indexed(MatchLevel.WITHOUT_VOLATILE)
-        return self._index[rung]
+        return self._index[level]
 
-    def _indexed(self, rung: MatchLevel) -> dict[tuple[Place, bytes], _Equals]:
-        found: dict[tuple[Place, bytes], _Equals] = {}
+    def _indexed(self, level: MatchLevel) -> dict[tuple[Place, bytes], _EqualRequests]:
+        found: dict[tuple[Place, bytes], _EqualRequests] = {}
         for position, (request, places) in enumerate(
             zip(self._requests, self._places, strict=True)
         ):
-            key = self._key(request.body, rung)
+            key = self._key(request.body, level)
             if key is not None:
                 for place in places:
-                    found.setdefault((place, key), _Equals()).positions.append(position)
+                    found.setdefault((place, key), _EqualRequests()).positions.append(position)
         return found
 
-    def _key(self, body: bytes, rung: MatchLevel) -> bytes | None:
+    def _key(self, body: bytes, level: MatchLevel) -> bytes | None:
         """Return the key of a recorded body at a level; None if it has none."""
-        if rung is MatchLevel.EXACT:
+        if level is MatchLevel.EXACT:
             return exact_form(body)
         forms = self._forms[body]
         if forms is None:
             return None
-        return forms.canonical if rung is MatchLevel.CANONICAL else forms.reduced
+        return forms.canonical if level is MatchLevel.CANONICAL else forms.reduced
 
     # What was overwritten on the tape.
 
-    def _asked(self, asking: MatchQuery) -> tuple[Place, ...]:
-        places = asked_places(asking.method, asking.target)
+    def _asked(self, method: str, target: bytes) -> tuple[Place, ...]:
+        places = asked_places(method, target)
         for position, parts in self._masked_paths:
             if fits_masked(places, self._requests[position], parts):
                 places = (*places, *self._places[position])
@@ -307,10 +314,10 @@ class RequestMatcher:
                 ),
                 differences=(),
             )
-        here = self._here(places)
-        if not here:
-            return self._elsewhere(asking)
-        left = [at for at in here if at not in self._spent] or here
+        positions = self._positions(places)
+        if not positions:
+            return self._miss_of_endpoint(asking)
+        left = [at for at in positions if at not in self._spent] or positions
         near = likely(asking.body, [(at, self._requests[at].body) for at in left])
         found = [(at, self._differences(asking.body, at)) for at in near]
         nearest, differences = min(found, key=lambda pair: len(pair[1]))
@@ -320,19 +327,19 @@ class RequestMatcher:
             differences=differences,
         )
 
-    def _here(self, places: Sequence[Place]) -> tuple[int, ...]:
+    def _positions(self, places: Sequence[Place]) -> tuple[int, ...]:
         known = set(places)
         return tuple(at for at, each in enumerate(self._places) if not known.isdisjoint(each))
 
-    def _elsewhere(self, asking: MatchQuery) -> NoMatch:
-        wanted = f"{asking.method} {shown(asking.target, _SHOWN, self._hide)}"
+    def _miss_of_endpoint(self, asking: MatchQuery) -> NoMatch:
+        requested = f"{asking.method} {shown(asking.target, _SHOWN, self._hide)}"
         known: dict[str, int] = {}
         for at, each in enumerate(self._requests):
             known.setdefault(f"{each.method} {shown(each.target_bytes, _SHOWN, self._hide)}", at)
         listed = ", ".join(sorted(known)[:_LISTED]) or "no request"
         return NoMatch(
-            nearest=known[closest(wanted, tuple(known))] if known else None,
-            problem=f"the tape has no {wanted}; it has {listed}",
+            nearest=known[closest(requested, tuple(known))] if known else None,
+            problem=f"the tape has no {requested}; it has {listed}",
             differences=(),
         )
 
@@ -357,8 +364,8 @@ def _kind(body: bytes, value: object) -> str:
 
 # The recorded request that a request comes nearest to, so that a miss can say what is different.
 #
-# Strategy: how much two bodies have in common from the front and from the back is told cheaply,
-# also of thousands of long ones; those with the most are compared value by value, with the first of
+# Strategy: how much two bodies have in common from the front and from the back is found cheaply,
+# also in thousands of long ones; those with the most are compared value by value, with the first of
 # all, which is the one that was expected next.
 
 _COMPARED = 8
@@ -375,9 +382,9 @@ def likely(body: bytes, others: Sequence[tuple[int, bytes]]) -> tuple[int, ...]:
     return tuple(sorted({others[0][0], *(position for position, _ in best)}))
 
 
-def closest(wanted: str, known: Sequence[str]) -> str:
+def closest(text: str, known: Sequence[str]) -> str:
     """Return the one of `known`, >= 1, that is spelled most alike, the first of equals."""
-    matcher = SequenceMatcher(b=wanted, autojunk=False)
+    matcher = SequenceMatcher(b=text, autojunk=False)
 
     def alike(other: str) -> float:
         matcher.set_seq1(other)

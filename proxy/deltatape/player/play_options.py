@@ -91,7 +91,7 @@ class PlayedRequest:
     """Its body is left empty but for `PlayOptions.bodies`."""
     exchange: Exchange
     """The recorded one."""
-    rung: MatchLevel
+    level: MatchLevel
     note: str = ""
     codes: tuple[str, ...] = ()
     """What is wrong with the recorded request, where this one is not on the tape."""
@@ -100,7 +100,7 @@ class PlayedRequest:
     def matched(self) -> str:
         """Describe in words how it was matched."""
         codes = f" ({', '.join(self.codes)})" if self.codes else ""
-        return f"{self.rung.words}{codes}"
+        return f"{self.level.words}{codes}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

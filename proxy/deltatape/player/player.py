@@ -63,7 +63,7 @@ class Player:
         self._exchanges = tuple(exchanges)
         self.hide = hider(playing.secrets)
         """Overwrites secrets of a request in texts."""
-        self._ladder = RequestMatcher(
+        self._matcher = RequestMatcher(
             self._exchanges, playing.volatile, repeat=playing.repeat, hide=self.hide
         )
         self._tell = tell
@@ -186,7 +186,7 @@ class Player:
         """Send 100 Continue as the provider did, if it was ever asked here."""
         waited = [
             exchange
-            for position in self._ladder.here(head.method, head.target)
+            for position in self._matcher.positions_at(head.method, head.target)
             if header((exchange := self._exchanges[position]).request.headers, "expect") is not None
         ]
         return not waited or any(
@@ -194,7 +194,7 @@ class Player:
         )
 
     def find(self, asking: MatchQuery, play: PlayHandler | None = None) -> Exchange | NoMatch:
-        found = self._ladder.match(asking)
+        found = self._matcher.match(asking)
         if isinstance(found, RecordedMatch):
             return self._played(asking, found, play)
         return self._corrected(asking, found, play)
@@ -203,17 +203,17 @@ class Player:
         self, asking: MatchQuery, miss: NoMatch, play: PlayHandler | None
     ) -> Exchange | NoMatch:
         """Look for a correct request where the tape's is wrong."""
-        check, here = self._run_check, self._ladder.here(asking.method, asking.target)
+        check, here = self._run_check, self._matcher.positions_at(asking.method, asking.target)
         if check is None or not here:
             return miss
         now_s = asyncio.get_running_loop().time()
-        found = check.corrected(asking.body, now_s, here, self._ladder.spent)
+        found = check.corrected(asking.body, now_s, here, self._matcher.spent)
         if found is not None and found.position is not None and not found.ended:
-            match = RecordedMatch(position=found.position, rung=MatchLevel.CORRECTED)
+            match = RecordedMatch(position=found.position, level=MatchLevel.CORRECTED)
             return self._played(asking, match, play, found)
         if found is not None and found.position is not None:
             self._asked_for.add(found.position)
-            self._ladder.play(found.position, spent=True)
+            self._matcher.play(found.position, spent=True)
         near = miss.nearest if miss.nearest in here else here[0]
         check.enter(asking.body, now_s, self._exchanges[near], correction=found)
         return miss if found is None else _EndOfTape.of(found, self._exchanges)
@@ -230,7 +230,7 @@ class Player:
         if self._stage is not None:
             staged = self._stage(found.position, recorded)
         self._asked_for.add(found.position)
-        self._ladder.play(found.position, spent=staged.spent)
+        self._matcher.play(found.position, spent=staged.spent)
         if self._run_check is not None:
             self._run_check.enter(
                 asking.body,
@@ -245,7 +245,7 @@ class Player:
             PlayedRequest(
                 asking=self._kept(asking, recorded.request.body),
                 exchange=recorded,
-                rung=found.rung,
+                level=found.level,
                 note=staged.note,
                 codes=() if correction is None else correction.codes,
             )

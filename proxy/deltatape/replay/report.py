@@ -120,7 +120,7 @@ def json_report(
         played=[
             {
                 **_exchange(one.exchange),
-                "matched": one.rung.name.lower(),
+                "matched": one.level.name.lower(),
                 "note": one.note,
                 "codes": one.codes,
             }

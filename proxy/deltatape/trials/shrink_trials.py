@@ -14,8 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltatape.match.body import NOT_JSON, forms_of, json_value, reduce
-from deltatape.match.masks import agree, blanked, fits, pieces
+from deltatape.match.body import (
+    NOT_JSON,
+    agree,
+    blanked,
+    fits,
+    forms_of,
+    json_value,
+    pieces,
+    reduce,
+)
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange, Request
 from deltatape.model.torture import RunVerdict
