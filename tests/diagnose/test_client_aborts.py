@@ -64,7 +64,7 @@ def test_a_timeout_that_the_app_prints_is_likely_the_apps_and_named() -> None:
 
 
 def test_why_tells_the_same() -> None:
-    explanation = explain([gave_up()], beside=TapeContext(logs=(printed(5_200, OPENAI),)))
+    explanation = explain([gave_up()], context=TapeContext(logs=(printed(5_200, OPENAI),)))
     assert (explanation.verdict.code, explanation.verdict.blame) == ("W006", Blame.APP)
     assert OPENAI in explanation.verdict.summary
 

@@ -151,7 +151,7 @@ def test_a_timeline_that_fills_the_screen_is_shown_from_both_ends() -> None:
 def test_the_log_has_its_place_on_the_axis_and_nothing_of_it_acts() -> None:
     tape = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
     line = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=b"\x1b[2Jlost: \xe2\x80\xae")
-    lines = text(explain(tape, beside=TapeContext(logs=(line,)))).splitlines()
+    lines = text(explain(tape, context=TapeContext(logs=(line,)))).splitlines()
     shown = "     0.600  log   > stderr: \\x1b[2Jlost: \\u202e"
     assert shown in lines
     silence = "     0.500        : watched for 42.0 s: no request of this conversation  <- D003"
@@ -305,7 +305,7 @@ def test_the_next_command_fits_the_verdict() -> None:
     }
     assert short(explain([pasted(half, FINISH)]))[4] == "NEXT      deltatape why T003"
     line = LogEntry(t_ns=0, stream=LogStream.STDOUT, line=b"asking")
-    printed = explain(broken_app()[:1], beside=TapeContext(logs=(line,)))
+    printed = explain(broken_app()[:1], context=TapeContext(logs=(line,)))
     assert next_step(printed)[1] == "deltatape show x.tape#1 --calls"  # that is on the tape already
     spaced = [replace(each, tape="my tapes/x.tape") for each in broken_app()]
     assert short(explain(spaced))[4] == "NEXT      deltatape why 'my tapes/x.tape'#1"

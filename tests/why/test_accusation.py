@@ -1,4 +1,4 @@
-"""Verdicts with a suspect, through `tell`, which gives them."""
+"""Verdicts with a suspect."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +14,9 @@ from deltatape.rules.settings import DEFAULTS
 from deltatape.why import explain
 from deltatape.why.accusation import (
     AppHandling,
+    app_handling,
     is_drop,
     is_open_to_suspicion,
-    matter_of,
     with_suspects,
     worth_naming,
 )
@@ -45,13 +45,13 @@ THROWN = "Unexpected end of JSON input"
 ANSWER = [TEXT, FINISH_TEXT]
 
 
-def told(tape: Sequence[Exchange], *errors: str) -> Explanation:
+def explained(tape: Sequence[Exchange], *errors: str) -> Explanation:
     return explain(tape, 1, errors=errors)
 
 
 def test_a_verdict_on_the_app_names_its_mistake() -> None:
-    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
-    explanation = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    later = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    explanation = explained(conversation((asks(USER), TWO), (later, ANSWER)))
     assert explanation.suspects
     first = explanation.suspects[0]
     assert first.exact
@@ -61,14 +61,14 @@ def test_a_verdict_on_the_app_names_its_mistake() -> None:
 
 
 def test_nobody_is_suspected_where_calls_may_have_been_dropped_on_purpose() -> None:
-    explanation = told(conversation((asks(USER), TWO), (asks(USER, USER), ANSWER)))
+    explanation = explained(conversation((asks(USER), TWO), (asks(USER, USER), ANSWER)))
     assert explanation.verdict.blame is None
     assert explanation.suspects == ()
 
 
 def test_for_missing_calls_alone_a_suspect_is_one_way_to_lose_them() -> None:
     kept = asks(USER, LAST, result("c2"))
-    explanation = told(conversation((asks(USER), ALIKE), (kept, ANSWER)))
+    explanation = explained(conversation((asks(USER), ALIKE), (kept, ANSWER)))
     assert (explanation.verdict.blame, explanation.verdict.code) == ("app", "C001")
     assert explanation.suspects
     assert all(each.drop for each in explanation.suspects)
@@ -80,7 +80,7 @@ def test_for_missing_calls_alone_a_suspect_is_one_way_to_lose_them() -> None:
 
 def test_an_error_that_the_wire_does_not_explain_makes_the_app_likely() -> None:
     (exchange,) = conversation((asks(USER), [*call("get"), *call("put", '{"b":2}', 1), FINISH]))
-    explanation = told([exchange], THROWN)
+    explanation = explained([exchange], THROWN)
     assert (explanation.verdict.blame, explanation.verdict.confidence) == ("app", "likely")
     assert f"the app says '{THROWN}'. It behaves like {explanation.suspects[0].name}" in (
         explanation.verdict.summary
@@ -89,8 +89,8 @@ def test_an_error_that_the_wire_does_not_explain_makes_the_app_likely() -> None:
 
 def test_an_error_that_no_client_would_throw_changes_nothing() -> None:
     (exchange,) = conversation((asks(USER), [*call(), FINISH]))
-    explanation = told([exchange], "the disk is full")
-    assert explanation.verdict == told([exchange]).verdict
+    explanation = explained([exchange], "the disk is full")
+    assert explanation.verdict == explained([exchange]).verdict
     assert not any(each.exact for each in explanation.suspects)
 
 
@@ -111,8 +111,10 @@ def test_every_known_client_is_tried_where_that_is_asked_for() -> None:
 
 
 def test_what_the_app_says_is_quoted_where_nothing_else_tells_it() -> None:
-    heard = asks(USER, LAST, result("c2"))
-    explanation = told(conversation((asks(USER), ALIKE), (heard, ANSWER)), "the first call is gone")
+    later = asks(USER, LAST, result("c2"))
+    explanation = explained(
+        conversation((asks(USER), ALIKE), (later, ANSWER)), "the first call is gone"
+    )
     assert explanation.suspects
     assert "It says 'the first call is gone'." in explanation.verdict.summary
 
@@ -121,28 +123,28 @@ def test_the_providers_side_of_what_a_page_was_told_wrongly_convicts_the_app() -
     (upstream,) = conversation((asks(USER), [*call("get", '{"a":1}'), FINISH]))
     page = replace(app.told(app.call("get", {}), app.done()), tap=Tap.APP, number=9)
     page = replace(page, request=replace(page.request, t_ns=0), end=upstream.end)
-    explanation = told([upstream, page])
+    explanation = explained([upstream, page])
     assert (explanation.verdict.blame, explanation.verdict.confidence) == ("app", "likely")
     assert "the app sent its page something else" in explanation.verdict.summary
 
 
 def test_a_verdict_on_somebody_else_stays_as_it_is() -> None:
-    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
-    explanation = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    later = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    explanation = explained(conversation((asks(USER), TWO), (later, ANSWER)))
     upstream = replace(explanation.verdict, blame=Blame.UPSTREAM)
-    matter = AppHandling(
+    handling = AppHandling(
         analysis=analyse(pasted(TEXT)), symptom=Symptom(errors=(THROWN,)), across=False
     )
-    assert with_suspects(upstream, matter, explanation.suspects) == upstream
-    assert with_suspects(upstream, matter, ()) == upstream
+    assert with_suspects(upstream, handling, explanation.suspects) == upstream
+    assert with_suspects(upstream, handling, ()) == upstream
 
 
 def test_of_an_exchange_that_the_tape_lacks_part_of_nobody_is_suspected() -> None:
-    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
-    tape = conversation((asks(USER), TWO), (heard, ANSWER))
+    later = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    tape = conversation((asks(USER), TWO), (later, ANSWER))
     seen = survey(tape, DEFAULTS)
     case = case_of(seen, analyse(tape[0]))
-    verdict = told(tape).verdict
+    verdict = explained(tape).verdict
     assert is_open_to_suspicion(case, verdict)
     lost = replace(seen.about_reply(1)[0], code=LOSS)
     assert not is_open_to_suspicion(replace(case, findings=(lost,)), verdict)
@@ -164,14 +166,14 @@ def test_what_is_left_of_a_reply_is_a_drop_only_if_it_is_as_delivered() -> None:
 
 
 def test_a_suspect_that_only_comes_near_is_named_where_the_app_changed_something() -> None:
-    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
-    explanation = told(conversation((asks(USER), TWO), (heard, ANSWER)))
+    later = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    explanation = explained(conversation((asks(USER), TWO), (later, ANSWER)))
     near = replace(explanation.suspects[0], exact=False)
     symptom = Symptom(calls=(RepeatedCall(id="c2", name="put", arguments=""),))
-    matter = AppHandling(analysis=analyse(pasted(*TWO)), symptom=symptom, across=False)
-    assert worth_naming(explanation.verdict, matter, (near,)) == (near,)
+    handling = AppHandling(analysis=analyse(pasted(*TWO)), symptom=symptom, across=False)
+    assert worth_naming(explanation.verdict, handling, (near,)) == (near,)
     nobody = replace(explanation.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
-    assert worth_naming(nobody, matter, explanation.suspects) == ()
+    assert worth_naming(nobody, handling, explanation.suspects) == ()
 
 
 def test_a_suspect_that_would_lose_what_the_app_keeps_elsewhere_is_not_named() -> None:
@@ -197,20 +199,20 @@ def test_a_suspect_that_would_lose_what_the_app_keeps_elsewhere_is_not_named() -
 REPORTED = f"failed to parse tool arguments: {THROWN}"
 
 
-def matter(
+def handling_of(
     tape: Sequence[Exchange], number: int = 1, logs: Sequence[LogEntry] = (), *errors: str
 ) -> AppHandling | None:
     """What is known about an exchange of a tape."""
     seen = survey(tape, DEFAULTS, logs)
     analysis = analyse(next(each for each in tape if each.number == number))
-    return matter_of(case_of(seen, analysis), analysis, tape, errors, DEFAULTS)
+    return app_handling(case_of(seen, analysis), analysis, tape, errors, DEFAULTS)
 
 
 def symptom(
     tape: Sequence[Exchange], number: int = 1, logs: Sequence[LogEntry] = (), *errors: str
 ) -> Symptom | None:
     """The symptom alone."""
-    found = matter(tape, number, logs, *errors)
+    found = handling_of(tape, number, logs, *errors)
     return found.symptom if found else None
 
 
@@ -219,8 +221,8 @@ def printed(line: bytes, at_s: float) -> LogEntry:
 
 
 def test_the_calls_that_a_request_repeats_wrongly_are_the_symptom() -> None:
-    heard = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
-    found = symptom(conversation((asks(USER), TWO), (heard, ANSWER)))
+    later = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
+    found = symptom(conversation((asks(USER), TWO), (later, ANSWER)))
     assert found
     assert found.calls
     assert [(each.id, each.name, each.arguments) for each in found.calls] == [("c2", "put", "")]
@@ -228,14 +230,14 @@ def test_the_calls_that_a_request_repeats_wrongly_are_the_symptom() -> None:
 
 
 def test_a_call_that_is_repeated_as_delivered_is_no_symptom() -> None:
-    heard = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
-    assert symptom(conversation((asks(USER), [*call(), FINISH]), (heard, ANSWER))) is None
+    later = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+    assert symptom(conversation((asks(USER), [*call(), FINISH]), (later, ANSWER))) is None
 
 
 def test_an_error_in_its_result_is_one_if_it_speaks_of_the_call() -> None:
     for text, errors in ((REPORTED, (THROWN,)), (THROWN, None)):
-        heard = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1", text))
-        found = symptom(conversation((asks(USER), [*call(), FINISH]), (heard, ANSWER)))
+        later = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1", text))
+        found = symptom(conversation((asks(USER), [*call(), FINISH]), (later, ANSWER)))
         assert found == (Symptom(errors=errors) if errors else None)
 
 
@@ -276,7 +278,7 @@ def test_the_calls_that_the_page_is_told_of_are_the_symptom_on_both_sides() -> N
     (upstream,) = conversation((asks(USER), [*call(), FINISH]))
     tape = [upstream, page(upstream, *BROKEN_PAGE)]
     for number in (1, 9):
-        found = matter(tape, number)
+        found = handling_of(tape, number)
         assert found
         assert found.across
         assert found.analysis.exchange.number == 1
@@ -302,7 +304,7 @@ def test_of_several_replies_behind_a_page_the_one_it_was_told_wrongly_is_meant()
         (asks(USER), [*call("put", '{"b":2}'), FINISH]), (asks(USER, USER), [*call(), FINISH])
     )
     both = replace(page(one, app.call("put", {"b": 2}), *BROKEN_PAGE), end=two.end)
-    found = matter([one, two, both], 9)
+    found = handling_of([one, two, both], 9)
     assert found
     assert found.analysis.exchange.number == 2
     assert found.symptom.calls

@@ -39,23 +39,23 @@ def test_the_story_of_a_lost_call() -> None:
     assert (explanation.tape, explanation.exchange, explanation.timed) == ("x.tape", 1, True)
     assert explanation.verdict.blame is Blame.APP
     assert {finding.code for finding in explanation.findings} == {"C001", "C002", "C009"}
-    told = explanation.repetition
-    assert told
-    assert [(each.index, each.repetition is None, each.differs) for each in told.calls] == [
+    repetition = explanation.repetition
+    assert repetition
+    assert [(each.index, each.repetition is None, each.differs) for each in repetition.calls] == [
         (0, True, True),
         (1, False, True),
     ]
-    assert [call.name for call in told.extra] == ["other"]
-    assert told.results == (("c2", "Unexpected end of JSON input"),)
-    heard = [each for each in explanation.timeline if each.exchange == 2]
-    assert [each.what for each in heard] == [
+    assert [call.name for call in repetition.extra] == ["other"]
+    assert repetition.results == (("c2", "Unexpected end of JSON input"),)
+    later = [each for each in explanation.timeline if each.exchange == 2]
+    assert [each.what for each in later] == [
         "does not repeat call 0",
         "repeats call 1 differently: put (no arguments)",
         "repeats a call that was never delivered: other",
         "sends the result of c2: Unexpected end of JSON input",
     ]
-    assert [each.codes for each in heard] == [("C001",), ("C002",), (), ("C009",)]
-    assert {each.source for each in heard} == {EventSource.APP}
+    assert [each.codes for each in later] == [("C001",), ("C002",), (), ("C009",)]
+    assert {each.source for each in later} == {EventSource.APP}
 
 
 def test_what_was_promised_and_what_arrived() -> None:
@@ -167,7 +167,7 @@ def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
     tape = watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0)
     line = b"Filtering out malformed tool call (missing id or name)"
     printed = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=line)
-    explanation = explain(tape, beside=TapeContext(logs=(printed,)))
+    explanation = explain(tape, context=TapeContext(logs=(printed,)))
     assert [(each.source.value, each.what, each.codes) for each in explanation.timeline][-4:] == [
         ("recorder", "the response ended as announced", ()),
         ("recorder", "watched for 42.0 s: no request of this conversation", ("D003",)),

@@ -16,7 +16,7 @@ from deltatape.render.audit import Audit, today_object
 from deltatape.render.findings_json import finding_object
 from deltatape.render.json_document import document
 from deltatape.render.listing import TapeRow
-from deltatape.why.event_kinds import news
+from deltatape.why.timeline import news
 
 
 def explanation_json(explanation: Explanation) -> str:

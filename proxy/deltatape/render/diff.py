@@ -23,7 +23,7 @@ from deltatape.model.reply import ToolCall
 from deltatape.printable import count, excerpt
 from deltatape.render.json_document import VERSION, inert_json
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
-from deltatape.why.event_kinds import identity, label, news
+from deltatape.why.timeline import identity, label, news
 
 CONTEXT = 2
 """Equal events that are shown before and after what differs."""

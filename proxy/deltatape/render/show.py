@@ -25,7 +25,7 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.numbers import NO_TIMES, seconds, since_request
-from deltatape.why.event_kinds import news
+from deltatape.why.timeline import news
 
 _BROKEN = "red"
 _FINE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})

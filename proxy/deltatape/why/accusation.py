@@ -7,6 +7,7 @@ dropped, also one that was dropped on purpose. Hence it is named for calls that 
 nothing else, only where the app is to blame for that already, and then as one way to lose them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,9 +28,8 @@ from deltatape.wire.json_value import canonical
 
 _SHOWN = 80
 _ENOUGH = 20
-"""Characters by which a text is known again."""
+"""Characters by which a text is recognised."""
 _MOST_ERRORS = 4
-"""Errors that are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class AppHandling:
     """Of the provider's side."""
     symptom: Symptom
     across: bool
-    """Whether the symptom is what the application told its own page."""
+    """Whether the symptom is what the application sent to its own page."""
     one_off: bool = False
     """Whether it repeats all of several calls elsewhere, or printed why it lost one: what it lost
     is no habit of its reader."""
@@ -60,36 +60,31 @@ def is_open_to_suspicion(case: Case, verdict: Verdict) -> bool:
 
 
 def worth_naming(
-    verdict: Verdict, matter: AppHandling, suspects: Sequence[Suspect]
+    verdict: Verdict, handling: AppHandling, suspects: Sequence[Suspect]
 ) -> tuple[Suspect, ...]:
     """Return the suspects that explain a finding against the app."""
-    if is_drop(matter):
+    if is_drop(handling):
         exact = tuple(replace(each, drop=True) for each in suspects if each.exact)
-        return exact if verdict.blame is Blame.APP and not matter.one_off else ()
+        return exact if verdict.blame is Blame.APP and not handling.one_off else ()
     blamed = verdict.blame is Blame.APP
-    supported = blamed or matter.across or bool(matter.symptom.errors)
+    supported = blamed or handling.across or bool(handling.symptom.errors)
     return tuple(each for each in suspects if supported and (each.exact or blamed))
 
 
-def is_drop(matter: AppHandling) -> bool:
+def is_drop(handling: AppHandling) -> bool:
     """Check whether calls are missing and the rest is repeated as delivered."""
-    heard, delivered = matter.symptom.calls, matter.analysis.reply.tool_calls
-    if heard is None or matter.symptom.errors or len(heard) >= len(delivered):
+    repeated, delivered = handling.symptom.calls, handling.analysis.reply.tool_calls
+    if repeated is None or handling.symptom.errors or len(repeated) >= len(delivered):
         return False
-    rest = [_key(call) for call in delivered]
-    for call in heard:
-        key = (call.id, call.name, canonical(call.arguments) or call.arguments)
-        if key not in rest:
-            return False
-        rest.remove(key)
-    return True
+    altered = Counter(_key(call) for call in repeated) - Counter(_key(call) for call in delivered)
+    return not altered
 
 
-def _key(call: ToolCall) -> tuple[str | None, str | None, str]:
+def _key(call: ToolCall | RepeatedCall) -> tuple[str | None, str | None, str]:
     return call.id, call.name, canonical(call.arguments) or call.arguments
 
 
-def with_suspects(verdict: Verdict, matter: AppHandling, suspects: Sequence[Suspect]) -> Verdict:
+def with_suspects(verdict: Verdict, handling: AppHandling, suspects: Sequence[Suspect]) -> Verdict:
     """Add the first exact suspect to `verdict`; return it unchanged if there is none."""
     if not suspects or not suspects[0].exact:
         return verdict
@@ -100,14 +95,28 @@ def with_suspects(verdict: Verdict, matter: AppHandling, suspects: Sequence[Susp
         fix = f"look whether the app {does}. If so: {mend}. If not: {verdict.fix}"
         return replace(verdict, summary=f"{verdict.summary} A client like {like}", fix=fix)
     if verdict.blame is Blame.APP:
-        said = _quoted(verdict.summary + first.says, matter)
+        quoted = _quoted(verdict.summary + first.says, handling)
         like = f"The app behaves like {first.name}{_or_others(suspects)}: it {first.says}."
-        return replace(verdict, summary=f"{verdict.summary}{said} {like}", fix=first.fix)
-    if verdict.blame is None and matter.across:
-        return _by_page(first)
-    if verdict.blame is None and matter.symptom.errors:
-        return _by_error(matter, first, verdict.code)
+        return replace(verdict, summary=f"{verdict.summary}{quoted} {like}", fix=first.fix)
+    if verdict.blame is None and handling.across:
+        what = "but the app sent its page something else: the timeline has both."
+        return _on_app(f"The stream was correct, {what}", first, None)
+    if verdict.blame is None and handling.symptom.errors:
+        error = excerpt(handling.symptom.errors[0], _SHOWN)
+        return _on_app(f"The stream was correct, and the app says '{error}'.", first, verdict.code)
     return verdict
+
+
+def _on_app(facts: str, suspect: Suspect, code: str | None) -> Verdict:
+    """Return the verdict that `suspect` turns `facts` into, which alone blame nobody."""
+    return Verdict(
+        kind=VerdictKind.BLAMED,
+        blame=Blame.APP,
+        confidence=Confidence.LIKELY,
+        summary=f"{facts} It behaves like {suspect.name}: it {suspect.says}.",
+        fix=suspect.fix,
+        code=code,
+    )
 
 
 def _or_others(suspects: Sequence[Suspect]) -> str:
@@ -116,53 +125,22 @@ def _or_others(suspects: Sequence[Suspect]) -> str:
     return f" (or one of {others} that do the same)" if others > 1 else ""
 
 
-def _quoted(told: str, matter: AppHandling) -> str:
+def _quoted(shown: str, handling: AppHandling) -> str:
     """Quote the application's own output if the verdict does not quote it yet."""
-    errors = [excerpt(error, _SHOWN) for error in matter.symptom.errors]
-    if not errors or any(error[:_ENOUGH] in told for error in errors):
+    errors = [excerpt(error, _SHOWN) for error in handling.symptom.errors]
+    if not errors or any(error[:_ENOUGH] in shown for error in errors):
         return ""
     return f" It says '{errors[0]}'."
 
 
-def _by_page(suspect: Suspect) -> Verdict:
-    """Return the verdict on the provider's side, where the app's own page shows the mistake."""
-    return Verdict(
-        kind=VerdictKind.BLAMED,
-        blame=Blame.APP,
-        confidence=Confidence.LIKELY,
-        summary=(
-            "The stream was correct, but the app sent its page something else: the timeline has"
-            f" both. It behaves like {suspect.name}: it {suspect.says}."
-        ),
-        fix=suspect.fix,
-        code=None,
-    )
-
-
-def _by_error(matter: AppHandling, suspect: Suspect, code: str | None) -> Verdict:
-    error = excerpt(matter.symptom.errors[0], _SHOWN)
-    return Verdict(
-        kind=VerdictKind.BLAMED,
-        blame=Blame.APP,
-        confidence=Confidence.LIKELY,
-        summary=(
-            f"The stream was correct, and the app says '{error}'. It behaves like {suspect.name}:"
-            f" it {suspect.says}."
-        ),
-        fix=suspect.fix,
-        code=code,
-    )
-
-
-# What is known of what an application made of a reply: the symptom that suspects are held against.
+# What an application made of a reply: the symptom that suspects are compared with.
 #
-# Sources, the surest first: what its next request repeats; on the other side of the application,
-# the calls that it told its page of; that it went on without any call, or not at all; and the
-# errors of its parsers: in the results it sends back, in its log, or in what the user says that it
-# threw.
+# Sources, the surest first: what its next request repeats; on its other side, the calls that it
+# sent to its page; that it went on without any call, or not at all; and the errors of its parsers:
+# in the results it sends back, in its log, or as the user reports them.
 
 
-def matter_of(
+def app_handling(
     case: Case,
     analysis: Analysis,
     others: Sequence[Exchange],
@@ -180,16 +158,16 @@ def matter_of(
     """
     across = _across(analysis, others, settings)
     if across is not None:
-        upstream, told = across
-        symptom = Symptom(calls=told, errors=tuple(errors))
+        upstream, shown = across
+        symptom = Symptom(calls=shown, errors=tuple(errors))
         return AppHandling(analysis=upstream, symptom=symptom, across=True)
     if analysis.exchange.tap is Tap.APP:
         return None
-    calls_of, link = _calls(case), case.read_back
+    calls, link = _calls(case), case.read_back
     found = tuple(errors) or _errors(case)
-    if calls_of is None and not found:
+    if calls is None and not found:
         return None
-    symptom = Symptom(calls=calls_of, errors=found)
+    symptom = Symptom(calls=calls, errors=found)
     one_off = link is not None and (link.habits.keeps_several or bool(link.reported_lost))
     return AppHandling(analysis=analysis, symptom=symptom, across=False, one_off=one_off)
 
@@ -219,57 +197,53 @@ def _across(
     """Return the provider's side and what the app sent to its page, where they differ."""
     page = _page(analysis, others, settings)
     if page is None or not page.reply.tool_calls:
-        return None  # many applications tell their page nothing of tools
-    behind = [analyse(each, settings.app) for each in others if _is_behind(page, each)]
+        return None  # many applications do not show tools to their page
+    behind = [
+        analyse(each, settings.app)
+        for each in others
+        if each.tap is Tap.PROVIDER and are_linked(page.exchange, each)
+    ]
     upstreams = [each for each in behind if each.reply.tool_calls]
-    told = [_call_key(call) for call in page.reply.tool_calls]
-    wrong = [each for each in upstreams if not _is_told(each, told)]
+    shown = [_call_key(call) for call in page.reply.tool_calls]
+    wrong = [
+        each
+        for each in upstreams
+        if any(_call_key(call) not in shown for call in each.reply.tool_calls)
+    ]
     number = analysis.exchange.number
     chosen = next((each for each in wrong if each.exchange.number == number), None)
     upstream = chosen or (wrong[0] if wrong and page.exchange.number == number else None)
-    if upstream is None or not _is_sure(upstream, others):
-        return None
+    if upstream is None or len(_pages_of(upstream.exchange, others)) != 1:
+        return None  # with two users at once it is unclear which page belongs to the reply
     right = [_call_key(call) for each in upstreams for call in each.reply.tool_calls]
-    spoilt = tuple(_spoilt(page, upstream, right))
-    return (upstream, spoilt) if spoilt else None
+    damaged = tuple(_damaged(page, upstream, right))
+    return (upstream, damaged) if damaged else None
 
 
-def _is_sure(upstream: Analysis, others: Sequence[Exchange]) -> bool:
-    """Check that only one page can belong to the reply: with two users at once it is unclear."""
-    pages = [each for each in others if each.tap is Tap.APP and are_linked(upstream.exchange, each)]
-    return len(pages) == 1
+def _pages_of(exchange: Exchange, others: Sequence[Exchange]) -> list[Exchange]:
+    """Return the exchanges with the application's own page during `exchange`."""
+    return [each for each in others if each.tap is Tap.APP and are_linked(exchange, each)]
 
 
 def _page(analysis: Analysis, others: Sequence[Exchange], settings: Settings) -> Analysis | None:
     """Return the exchange with the application's own page that `analysis` belongs to."""
     if analysis.exchange.tap is Tap.APP:
         return analysis if analysis.reply.from_app else None
-    linked = (
-        each for each in others if each.tap is Tap.APP and are_linked(analysis.exchange, each)
-    )
-    pages = (analyse(each, settings.app) for each in linked)
+    pages = (analyse(each, settings.app) for each in _pages_of(analysis.exchange, others))
     return next((page for page in pages if page.reply.from_app), None)
-
-
-def _is_behind(page: Analysis, exchange: Exchange) -> bool:
-    return exchange.tap is Tap.PROVIDER and are_linked(page.exchange, exchange)
 
 
 def _call_key(call: ToolCall) -> tuple[str | None, str]:
     return call.name, canonical(call.arguments) or call.arguments
 
 
-def _is_told(upstream: Analysis, told: Sequence[tuple[str | None, str]]) -> bool:
-    return all(_call_key(call) in told for call in upstream.reply.tool_calls)
-
-
-def _spoilt(
+def _damaged(
     page: Analysis, upstream: Analysis, right: Sequence[tuple[str | None, str]]
 ) -> Iterable[RepeatedCall]:
     """Return calls sent to the page that are damaged calls of `upstream`.
 
-    An application may hide calls from its page and name tools as it likes; but it tells of none
-    without a name, nor of one of the same name with other arguments. Ids there are its own.
+    An application may hide calls from its page and rename tools; but it shows none without a name,
+    nor one of the same name with other arguments. The ids there are its own.
     """
     names = {call.name for call in upstream.reply.tool_calls}
     return (

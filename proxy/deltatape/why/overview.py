@@ -1,7 +1,7 @@
-"""Summarises a tape: who asked, which models, and the worst finding.
+"""Summarises a tape: which apps, which models, and the worst finding.
 
-Pure, and in one pass: of each exchange only its digest and its findings are kept. The worst is what
-decides the verdict of `why`, so that the two never disagree.
+In one pass that keeps only the digest and the findings of each exchange. The worst finding is the
+one on which `why` rests its verdict, so that the two never disagree.
 """
 
 import re
@@ -19,7 +19,7 @@ from deltatape.why.verdict import VerdictEvidence, deciding
 
 _COMMENT = re.compile(r"\([^()]*\)")
 _BROWSERS = ("Edg/", "OPR/", "Firefox/", "Chrome/", "Safari/")
-"""In the order in which they are told: a browser names those that it resembles, too."""
+"""The first match counts: a browser also names those that it resembles."""
 _MAX_APP = 40
 
 
@@ -44,34 +44,34 @@ def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Ta
     """
     apps: dict[str, None] = {}
     models: dict[str, None] = {}
-    seen = []
+    rows = []
     for exchange in exchanges:
         analysis = analyse(exchange, settings.app)
         own = check_analysis(analysis, settings)
-        seen.append((exchange.number, digest_analysis(analysis, settings), own))
+        rows.append((exchange.number, digest_analysis(analysis, settings), own))
         model = analysis.request.model or analysis.reply.model
         models |= {model: None} if model else {}
         app = app_of(header(exchange.request.headers, "user-agent") or b"")
         apps |= {app: None} if app else {}
-    seen.sort(key=lambda each: each[0])
-    whole = survey_of([each[1] for each in seen], [each[2] for each in seen], settings)
+    rows.sort(key=lambda each: each[0])
+    surveyed = survey_of([each[1] for each in rows], [each[2] for each in rows], settings)
     return TapeOverview(
-        exchanges=len(seen),
+        exchanges=len(rows),
         apps=tuple(apps),
         models=tuple(models),
-        findings=whole.count(),
-        worst=_worst(whole) if seen else None,
+        findings=surveyed.count(),
+        worst=_worst(surveyed) if rows else None,
     )
 
 
-def _worst(seen: ExchangeSurvey) -> Finding | None:
-    number = seen.worst()
+def _worst(surveyed: ExchangeSurvey) -> Finding | None:
+    number = surveyed.worst()
     return deciding(
         VerdictEvidence(
-            findings=seen.own(number),
-            about_reply=seen.about_reply(number),
-            about_request=seen.about_request(number),
-            gone_on=seen.gone_on(number),
+            findings=surveyed.own(number),
+            about_reply=surveyed.about_reply(number),
+            about_request=surveyed.about_request(number),
+            gone_on=surveyed.gone_on(number),
         )
     )
 

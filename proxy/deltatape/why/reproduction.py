@@ -11,23 +11,23 @@ from deltatape.why.tape_context import are_linked
 _ON_TAPE = frozenset({"D003", "D004", "C006", "C008", "C009"} | {"C018", "C019", "C020", "C021"})
 """Codes that need more of a tape than two exchanges: its log, its end, a row of turns."""
 
-_NEVER_MENDED = frozenset({"S005", "W006"})
-"""Codes that a mended app cannot get rid of against the tape: it has no answer to a right request,
-and nothing of an answer behind the place where the app left it."""
+_UNTESTABLE = frozenset({"S005", "W006"})
+"""Codes that even a correct app keeps against the tape, which has no answer to a corrected request,
+and nothing behind the place where the app left."""
 
 
 def mistakes(explanation: Explanation) -> tuple[str, ...]:
     """Return the codes of the app's mistakes that a test with this tape detects."""
     found = (each for each in explanation.findings if each.blame is Blame.APP)
     codes = {each.code for each in found if each.severity is not Severity.INFO}
-    return tuple(sorted(codes - _NEVER_MENDED))
+    return tuple(sorted(codes - _UNTESTABLE))
 
 
 def needed(explanation: Explanation, exchanges: Sequence[Exchange]) -> frozenset[int] | None:
     """Return the exchanges that reproduce `explanation`; None: the whole tape.
 
     That is the exchange itself, those that its conversation began with, the one that repeats its
-    reply, and what the app told its page meanwhile.
+    reply, and what the app sent to its page meanwhile.
     """
     if explanation.repetition is None or {each.code for each in explanation.findings} & _ON_TAPE:
         return None

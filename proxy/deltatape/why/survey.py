@@ -28,10 +28,10 @@ from deltatape.rules.settings import Settings
 from deltatape.why.verdict import decides, is_leaving
 
 _OF_REQUESTS = frozenset({"C006", "C008", "C011", "C018", "C020"})
-"""Codes about a row of requests, of which the reply that it began with has done nothing wrong."""
+"""Codes about a row of requests: the reply before the first of them is not at fault."""
 
 _LOOKED_AT = 3
-"""Other replies that a suspect is held against."""
+"""Other replies with which a suspect is checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,6 @@ class ExchangeSurvey:
         """Return the attempts that this exchange belongs to."""
         return row_of(self.attempts, number)
 
-    @property
-    def settled(self) -> frozenset[int]:
-        """The failed exchanges that a later attempt answered."""
-        return settled(self.attempts)
-
     def read_back(self, number: int) -> ReadBack | None:
         """Return how a later request repeats this reply; the worst of several."""
         links = [each for each in self.read_backs if each.reply.exchange == number]
@@ -66,17 +61,17 @@ class ExchangeSurvey:
     def about_reply(self, number: int) -> tuple[Finding, ...]:
         """Return findings about what the app did with this exchange's reply."""
         link = self.read_back(number)
-        told = findings_of(link) if link else self._silences_at(number)
-        return (*told, *(each for each in self.of_turns if _reply_of(each) == number))
+        if link:
+            found = findings_of(link)
+        else:
+            found = tuple(each for each in self.silences if each.exchange == number)
+        return (*found, *(each for each in self.of_turns if _reply_of(each) == number))
 
     def about_request(self, number: int) -> tuple[Finding, ...]:
         """Return findings about this exchange's request."""
         links = [each for each in self.read_backs if each.later.exchange == number]
-        told = (finding for link in links for finding in findings_of(link))
-        return (*told, *(each for each in self.of_turns if each.exchange == number))
-
-    def _silences_at(self, number: int) -> tuple[Finding, ...]:
-        return tuple(each for each in self.silences if each.exchange == number)
+        found = (finding for link in links for finding in findings_of(link))
+        return (*found, *(each for each in self.of_turns if each.exchange == number))
 
     def gone_on(self, number: int) -> int | None:
         """Return the later request that continues without this exchange's calls."""
@@ -104,9 +99,11 @@ class ExchangeSurvey:
     @property
     def is_clean(self) -> bool:
         """Whether no finding decides a verdict, except on attempts that were answered later."""
-        done = self.settled
+        answered_later = settled(self.attempts)
         pairs = self._with_findings()
-        found = [each for digest, own in pairs if digest.exchange not in done for each in own]
+        found = [
+            each for digest, own in pairs if digest.exchange not in answered_later for each in own
+        ]
         found += (each for each, _ in self._between())
         return not any(decides(each) or is_leaving(each) for each in found)
 
@@ -153,9 +150,9 @@ class ExchangeSurvey:
         return self.replies > 0 and all(id(each) in repeated for each in calling)
 
     def _from_providers(self) -> Iterator[Digest]:
-        done = self.settled
+        answered_later = settled(self.attempts)
         found = (each for each in self.digests if each.tap is Tap.PROVIDER)
-        return (each for each in found if each.exchange not in done)
+        return (each for each in found if each.exchange not in answered_later)
 
     def worst(self) -> int:
         """Return the first exchange with the gravest finding.
@@ -166,11 +163,11 @@ class ExchangeSurvey:
         about: dict[int, list[Finding]] = {}
         for finding, reply in self._between():
             about.setdefault(finding.exchange if reply is None else reply, []).append(finding)
-        done = self.settled
+        answered_later = settled(self.attempts)
         gravity = [
             _gravity(
                 (
-                    *(own if digest.exchange not in done else ()),
+                    *(own if digest.exchange not in answered_later else ()),
                     *about.get(digest.exchange, ()),
                 )
             )
@@ -246,11 +243,11 @@ def survey(
         digests.append(digest_analysis(analysis, settings))
         findings.append(check_analysis(analysis, settings))
     logs = tuple(logs)
-    told = [
+    with_reasons = [
         tuple([explained(one, digests, logs) if is_departure(one) else one for one in own])
         for own in findings
     ]
-    return survey_of(digests, told, settings, logs)
+    return survey_of(digests, with_reasons, settings, logs)
 
 
 def survey_of(
@@ -279,8 +276,6 @@ def survey_of(
 
 
 def _gravity(findings: Iterable[Finding]) -> int:
-    return min(map(_rank, findings), default=len(Severity))
-
-
-def _rank(finding: Finding) -> int:
-    return finding.severity.rank if decides(finding) else Severity.INFO.rank
+    """Return the lowest rank of `findings`; one that decides no verdict ranks as a remark."""
+    ranks = [each.severity.rank if decides(each) else Severity.INFO.rank for each in findings]
+    return min(ranks, default=len(Severity))

@@ -1,9 +1,9 @@
 """What happened around an exchange: log, connections, the app's other side, later silence.
 
-An application's log, the hanging up of its clients and the end of the watching are no part of an
-exchange; on the same axis they say what it did with a reply. They are taken from a window: from a
-second before the request to the next sign of the application, or to the end of the watching. A log
-is told by the lines nearest to the end of the response, since what goes wrong goes wrong there.
+The app's log, closed client connections and the end of the recording are no part of an exchange,
+but on the same axis they show what the app did with a reply. They are taken from a window: from a
+second before the request to the next sign of the app, or to the end of the recording. Of a long log
+the lines nearest to the end of the response are shown, since what goes wrong goes wrong there.
 """
 
 import re
@@ -16,7 +16,7 @@ from deltatape.model.explanation import EventSource, TapeContext, TimelineEntry
 from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
 from deltatape.printable import count
 from deltatape.rules.progress import watched_until
-from deltatape.why.timeline import ENDINGS, SILENCE_NS
+from deltatape.why.timeline import ENDINGS, SILENCE_NS, timeline_entry
 
 MOST = 20
 """Entries of one kind; the others are counted."""
@@ -52,14 +52,14 @@ class _Window:
 
 
 def around(
-    exchange: Exchange, others: Sequence[Exchange], beside: TapeContext, *, silent: bool
+    exchange: Exchange, others: Sequence[Exchange], context: TapeContext, *, silent: bool
 ) -> Iterator[TimelineEntry]:
     """Yield what happened around `exchange`, unsorted.
 
     Args:
-        exchange: the one that is told of.
+        exchange: the one that is explained.
         others: all exchanges of its tape.
-        beside: what else the tape tells.
+        context: what else is on the tape.
         silent: whether no later request answers its calls, whatever other requests came.
     """
     if not exchange.timed:
@@ -71,8 +71,8 @@ def around(
     window = _Window(exchange.request.t_ns - _BEFORE_NS, end_ns, until_ns)
     number = exchange.number
     late = replace(window, end_ns=window.end_ns + LATE_NS) if after else window
-    yield from _log(number, late, beside.logs)
-    yield from _clients(number, window, beside)
+    yield from _log(number, late, context.logs)
+    yield from _clients(number, window, context)
     for other in others:
         if other.tap is not exchange.tap and are_linked(exchange, other):
             yield from _other_side(other)
@@ -142,26 +142,26 @@ def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[Ti
     near, left = _nearest(window, _folded(lines), lambda line: line.entry.t_ns)
     for line in near:
         stack = f" ... {count(line.frames, 'line')} of the stack" if line.frames else ""
-        told = f"{line.entry.stream}: {line.text}{stack}"
-        yield _entry(number, line.entry.t_ns, EventSource.LOG, told)
+        what = f"{line.entry.stream}: {line.text}{stack}"
+        yield timeline_entry(number, line.entry.t_ns, EventSource.LOG, what)
     if left:
         more = f"... {count(len(left), 'more line')} of the log around this exchange"
-        yield _entry(number, left[0].entry.t_ns, EventSource.LOG, more)
+        yield timeline_entry(number, left[0].entry.t_ns, EventSource.LOG, more)
 
 
-def _clients(number: int, window: _Window, beside: TapeContext) -> Iterator[TimelineEntry]:
+def _clients(number: int, window: _Window, context: TapeContext) -> Iterator[TimelineEntry]:
     """Yield client connections that were open during the exchange and closed."""
     late = {
-        each.connection for each in beside.clients if each.opened and each.t_ns > window.centre_ns
+        each.connection for each in context.clients if each.opened and each.t_ns > window.centre_ns
     }
-    closed = (each for each in beside.clients if not each.opened and each.connection not in late)
+    closed = (each for each in context.clients if not each.opened and each.connection not in late)
     near, left = _nearest(window, closed, lambda change: change.t_ns)
     for change in near:
         what = f"client connection {change.connection} is closed"
-        yield _entry(number, change.t_ns, EventSource.RECORDER, what)
+        yield timeline_entry(number, change.t_ns, EventSource.RECORDER, what)
     if left:
         more = f"... {count(len(left), 'more client connection')} closed around this exchange"
-        yield _entry(number, left[0].t_ns, EventSource.RECORDER, more)
+        yield timeline_entry(number, left[0].t_ns, EventSource.RECORDER, more)
 
 
 def are_linked(one: Exchange, other: Exchange) -> bool:
@@ -184,14 +184,14 @@ def _other_side(other: Exchange) -> Iterator[TimelineEntry]:
     """Describe an exchange on the app's other side: its request and its answer."""
     side = "app endpoint" if other.tap is Tap.APP else "provider"
     request = other.request
-    yield _entry(
+    yield timeline_entry(
         other.number, request.t_ns, EventSource.APP, f"{side}: {request.method} {request.path}"
     )
     size = count(sum(len(read.data) for read in other.reads), "byte")
     came = f"answered: status {other.response.status}, {size}" if other.response else "is silent"
     how = f", {ENDINGS[other.end.reason]}" if other.end else ""
     what = f"{side} {came}{how}"
-    yield _entry(other.number, watched_until(other), EventSource.APP, what)
+    yield timeline_entry(other.number, watched_until(other), EventSource.APP, what)
 
 
 def _silence(
@@ -201,16 +201,10 @@ def _silence(
     watched_ns = window.end_ns - window.centre_ns
     if watched_ns >= SILENCE_NS or silent:
         request = "request of this conversation" if silent else "further request"
-        yield TimelineEntry(
-            t_ns=window.centre_ns,
-            exchange=number,
-            event=None,
-            what=f"watched for {watched_ns / _NS:.1f} s: no {request}",
-            source=EventSource.RECORDER,
-            codes=_OF_WATCH,
-        )
+        what = f"watched for {watched_ns / _NS:.1f} s: no {request}"
+        yield timeline_entry(number, window.centre_ns, EventSource.RECORDER, what, codes=_OF_WATCH)
     if watch.stop is not None:
-        yield _entry(number, window.end_ns, EventSource.RECORDER, stop_of(watch))
+        yield timeline_entry(number, window.end_ns, EventSource.RECORDER, stop_of(watch))
 
 
 def stop_of(watch: TapeSummary) -> str:
@@ -218,7 +212,3 @@ def stop_of(watch: TapeSummary) -> str:
     if watch.stop == CHILD_EXIT and watch.exit_code is not None:
         return f"the app exited with {watch.exit_code}; the recorder stopped"
     return f"the recorder stopped: {watch.stop}"
-
-
-def _entry(number: int, t_ns: int, source: EventSource, what: str) -> TimelineEntry:
-    return TimelineEntry(t_ns=t_ns, exchange=number, event=None, what=what, source=source)

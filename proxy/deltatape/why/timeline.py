@@ -4,19 +4,22 @@ Neighbouring events of the same kind are one entry, so that a stream of a thousa
 a silence of a second or more is an entry of its own.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis
+from deltatape.dialects import UNKNOWN
 from deltatape.model.exchange import EndReason, Exchange, RequestSent, Tap
 from deltatape.model.explanation import EventSource, TimelineEntry
 from deltatape.model.finding import Finding
+from deltatape.model.reply import NOT_OURS, ToolCall
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.printable import count
+from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
 from deltatape.rules.progress import lags, watched_until
-from deltatape.why.event_kinds import Kinds
 
 SILENCE_NS = 1_000_000_000
 """A gap that is worth a line."""
@@ -28,7 +31,7 @@ _PRINTED = ("C009",)
 _WITHOUT_END = ("S001",)
 _OF_WIRE = frozenset({EventSource.WIRE, EventSource.RECORDER})
 _KNOWN = 20
-"""Characters by which a printed line is known again."""
+"""Characters by which a printed line is recognised."""
 _OF_ENDING = ("W006",)
 """Codes of findings whose place is an entry of that kind: `_home` takes them off again."""
 
@@ -56,17 +59,17 @@ def ending_of(exchange: Exchange) -> str:
 
 
 def timeline(
-    analysis: Analysis, findings: Sequence[Finding], beside: Iterable[TimelineEntry] = ()
+    analysis: Analysis, findings: Sequence[Finding], context: Iterable[TimelineEntry] = ()
 ) -> tuple[TimelineEntry, ...]:
     """Return what happened, in order, with the codes of `findings`.
 
     Args:
         analysis: of the exchange.
         findings: on it.
-        beside: what happened around it; its `codes` are those of findings that have their place
+        context: what happened around it; its `codes` are those of findings that have their place
             there, if they are found.
     """
-    entries = sorted([*_entries(analysis), *beside], key=lambda entry: entry.t_ns or 0)
+    entries = sorted([*_entries(analysis), *context], key=lambda entry: entry.t_ns or 0)
     marks: dict[int, list[str]] = {}
     for finding in findings:
         home = _home(finding, entries)
@@ -97,8 +100,8 @@ def _home(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
     if is_printed(finding):
         then = (at for at, entry in enumerate(entries) if entry.t_ns == finding.t_ns)
         logged = [at for at in then if entries[at].source is EventSource.LOG]
-        said = finding.evidence[:_KNOWN]
-        return next((at for at in logged if said in entries[at].what), next(iter(logged), None))
+        start = finding.evidence[:_KNOWN]
+        return next((at for at in logged if start in entries[at].what), next(iter(logged), None))
     if finding.event is None:
         return _by_time(finding, entries)
     places = [
@@ -114,40 +117,57 @@ def _by_time(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
 
     Where an end is missing in a stream without events: how the transport ended.
     """
-    then = (
-        place
-        for place, entry in enumerate(entries)
-        if entry.exchange == finding.exchange and entry.t_ns == finding.t_ns
-    )
-    told = [place for place in then if entries[place].source in _OF_WIRE]
     if finding.code in _WITHOUT_END:
-        told = [place for place, entry in enumerate(entries) if entry.codes == _OF_ENDING]
-    return told[-1] if told else None
+        places = [place for place, entry in enumerate(entries) if entry.codes == _OF_ENDING]
+    else:
+        places = [
+            place
+            for place, entry in enumerate(entries)
+            if entry.exchange == finding.exchange
+            and entry.t_ns == finding.t_ns
+            and entry.source in _OF_WIRE
+        ]
+    return places[-1] if places else None
 
 
 def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
     exchange = analysis.exchange
     number, head, sent = exchange.number, exchange.response, exchange.sent
     start_ns = exchange.request.t_ns
-    yield _entry(number, start_ns, EventSource.APP, asks(analysis.request, exchange))
+    yield timeline_entry(
+        number, start_ns, EventSource.APP, _request_line(analysis.request, exchange)
+    )
     if sent and sent.t_ns - start_ns >= _SLOW_NS:
-        yield _entry(number, sent.t_ns, EventSource.RECORDER, _way(sent, start_ns))
+        yield timeline_entry(number, sent.t_ns, EventSource.RECORDER, _way(sent, start_ns))
     if head:
         reason = f" {head.reason.decode('latin-1')}" if head.reason else ""
-        yield _entry(number, head.t_ns, EventSource.WIRE, f"status {head.status}{reason}")
+        yield timeline_entry(number, head.t_ns, EventSource.WIRE, f"status {head.status}{reason}")
     yield from _events(analysis, sent.t_ns if sent else start_ns)
     yield from _lag(exchange)
     for note in exchange.notes:
-        yield _entry(number, note.t_ns, EventSource.RECORDER, note.text)
+        yield timeline_entry(number, note.t_ns, EventSource.RECORDER, note.text)
     if exchange.timed:
-        ended = _entry(number, watched_until(exchange), EventSource.RECORDER, ending_of(exchange))
-        yield replace(ended, codes=_OF_ENDING)
+        yield timeline_entry(
+            number,
+            watched_until(exchange),
+            EventSource.RECORDER,
+            ending_of(exchange),
+            codes=_OF_ENDING,
+        )
 
 
-def _entry(
-    number: int, t_ns: int, source: EventSource, what: str, event: int | None = None
+def timeline_entry(
+    exchange: int,
+    t_ns: int | None,
+    source: EventSource,
+    what: str,
+    event: int | None = None,
+    codes: tuple[str, ...] = (),
 ) -> TimelineEntry:
-    return TimelineEntry(t_ns=t_ns, exchange=number, event=event, what=what, source=source)
+    """Return an entry; `what` is not escaped."""
+    return TimelineEntry(
+        t_ns=t_ns, exchange=exchange, event=event, what=what, source=source, codes=codes
+    )
 
 
 def _way(sent: RequestSent, start_ns: int) -> str:
@@ -166,10 +186,10 @@ def _lag(exchange: Exchange) -> Iterator[TimelineEntry]:
     late = (worst.end_ns - worst.start_ns) / _NS
     more = f"; {count(len(slow) - 1, 'smaller lag')}" if len(slow) > 1 else ""
     what = f"the client has taken byte {worst.offset} only now, {late:.1f} s after it came{more}"
-    yield _entry(exchange.number, worst.end_ns, EventSource.RECORDER, what)
+    yield timeline_entry(exchange.number, worst.end_ns, EventSource.RECORDER, what)
 
 
-def asks(asked: RequestSummary, exchange: Exchange) -> str:
+def _request_line(asked: RequestSummary, exchange: Exchange) -> str:
     """Describe a request in one line."""
     if exchange.tap is Tap.APP:
         return f"app endpoint: {exchange.request.method} {exchange.request.path}"
@@ -189,19 +209,19 @@ def asks(asked: RequestSummary, exchange: Exchange) -> str:
 
 def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
     number = analysis.exchange.number
-    kinds = Kinds(analysis)
-    every = kinds.of_all(analysis.stream.events)
-    for kind, group in groupby(every, key=lambda pair: pair[0]):
+    contributions = _contributions(analysis)
+    with_kinds = _with_kinds(analysis.stream.events, contributions)
+    for kind, group in groupby(with_kinds, key=lambda pair: pair[0]):
         for run in _runs([event for _, event in group]):
             first_ns = run[0].t_ns
             if first_ns - last_ns >= SILENCE_NS:
                 yield _silence(analysis, last_ns, first_ns)
             last_ns = run[-1].t_ns
-            yield _entry(
+            yield timeline_entry(
                 number,
                 first_ns,
                 EventSource.WIRE,
-                f"{kinds.tell(kind, run)}{_took(run)}",
+                f"{_describe(kind, run, contributions)}{_took(run)}",
                 run[0].number,
             )
     end_ns = watched_until(analysis.exchange) if analysis.exchange.timed else last_ns
@@ -226,10 +246,145 @@ def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> TimelineEntry:
     watched = sum(start_ns < at <= end_ns for at in analysis.exchange.idle_ns)
     proof = f", watched ({count(watched, 'idle record')})" if watched else ""
     what = f"silence for {(end_ns - start_ns) / _NS:.1f} s{noise}{proof}"
-    entry = _entry(analysis.exchange.number, start_ns, EventSource.RECORDER, what)
-    return replace(entry, codes=_OF_SILENCE)
+    return timeline_entry(
+        analysis.exchange.number, start_ns, EventSource.RECORDER, what, codes=_OF_SILENCE
+    )
 
 
 def _took(run: Sequence[Event]) -> str:
     spread = (run[-1].t_ns - run[0].t_ns) / _NS
     return f" over {spread:.2f} s" if spread >= 0.01 else ""  # noqa: PLR2004 - two decimals
+
+
+# What the events of a reply contribute: one by one, or in runs of one kind.
+
+_SHOWN = 60
+_RUNS = frozenset(
+    {
+        ContributionKind.TEXT,
+        ContributionKind.REASONING,
+        ContributionKind.REFUSAL,
+        ContributionKind.ARGUMENTS,
+    }
+)
+"""What comes in many events, which are one entry."""
+
+
+class _EventKind(NamedTuple):
+    """What the events of one run have in common."""
+
+    name: str
+    description: str = ""
+    """Of an event that is an entry of its own."""
+
+
+_EMPTY = _EventKind("empty")
+_ARGUMENTS = _EventKind("arguments")
+
+
+def _contributions(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
+    reply = analysis.reply
+    return brought(reply, analysis.stream, known=reply.dialect != UNKNOWN)
+
+
+def label(call: ToolCall) -> str:
+    """Return a call's label: `call 0`, `server call 1`."""
+    return f"server call {call.index}" if call.kind in NOT_OURS else f"call {call.index}"
+
+
+def identity(call: ToolCall) -> str:
+    """Return a call's name and id: `get (c1)`."""
+    return f"{call.name or 'no name'} ({call.id or 'no id'})"
+
+
+def _terminal(event: Event) -> str:
+    """Describe the terminal signal: a sentinel as it is, a JSON event by its type."""
+    is_json = event.data.lstrip().startswith("{")
+    return "the terminal event" if is_json else event.data
+
+
+def _with_kinds(
+    events: Sequence[Event], contributions: Mapping[int, tuple[EventContribution, ...]]
+) -> Iterator[tuple[_EventKind, Event]]:
+    """Yield each event with its kind; an empty event inside a run joins the run."""
+    before = _EMPTY
+    for event in events:
+        kind = _kind(event, contributions.get(event.number, ()))
+        if kind == _EMPTY and before.name in _RUNS:
+            kind = before
+        yield kind, event
+        before = kind
+
+
+def _kind(event: Event, contributions: Sequence[EventContribution]) -> _EventKind:
+    by_what = {each.what: each for each in contributions}
+    call = next((each.call for each in contributions if each.what is ContributionKind.OPEN), None)
+    if call:
+        size = sum(
+            len(each.text) for each in contributions if each.what is ContributionKind.ARGUMENTS
+        )
+        shown = f", with {size} characters of arguments" if size else ""
+        return _EventKind("open", f"{label(call)} opens: {identity(call)}{shown}")
+    if ContributionKind.ARGUMENTS in by_what:
+        return _ARGUMENTS
+    if ContributionKind.FINISH in by_what:
+        return _EventKind("finish", f"ends: {by_what[ContributionKind.FINISH].text[:_SHOWN]}")
+    if ContributionKind.END in by_what:
+        return _EventKind("sentinel", _terminal(event)[:_SHOWN])
+    if ContributionKind.UNKNOWN in by_what:
+        return _EventKind("data")
+    return _EventKind(next(iter(by_what))) if by_what else _EMPTY
+
+
+def _describe(
+    kind: _EventKind,
+    run: Sequence[Event],
+    contributions: Mapping[int, tuple[EventContribution, ...]],
+) -> str:
+    """Describe a run of events of one kind."""
+    if kind.description:
+        return kind.description
+    events = count(len(run), "event")
+    if kind == _EMPTY:
+        return f"{events} without content"
+    if kind != _ARGUMENTS:
+        return f"{kind.name}: {events}"
+    calls = {
+        label(each.call)
+        for event in run
+        for each in contributions.get(event.number, ())
+        if each.call
+    }
+    mixed = ", interleaved" if len(calls) > 1 else ""
+    return f"{' and '.join(sorted(calls))} arguments{mixed}: {events}"
+
+
+def news(analysis: Analysis) -> tuple[str, ...]:
+    """Describe what each event adds, such as `text: 'Hel'`; not escaped."""
+    contributions = _contributions(analysis)
+    return tuple(
+        _news_of(event, contributions.get(event.number, ())) for event in analysis.stream.events
+    )
+
+
+def _news_of(event: Event, contributions: Sequence[EventContribution]) -> str:
+    if not contributions:
+        return f"nothing new: {event.data}"
+    parts = [
+        _contribution_text(each)
+        for each in contributions
+        if each.what not in (ContributionKind.END, ContributionKind.UNKNOWN)
+    ]
+    if any(each.what is ContributionKind.END for each in contributions):
+        parts.append(_terminal(event))
+    return "; ".join(parts) or event.data
+
+
+def _contribution_text(contribution: EventContribution) -> str:
+    call, text = contribution.call, contribution.text
+    if call is None:
+        is_end = contribution.what is ContributionKind.FINISH
+        return f"ends: {text}" if is_end else f"{contribution.what}: '{text}'"
+    if contribution.what is ContributionKind.OPEN:
+        return f"{label(call)} opens: {identity(call)}"
+    return f"{label(call)} arguments: '{text}'"

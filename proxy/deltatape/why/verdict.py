@@ -1,6 +1,6 @@
 """Chooses the finding that decides a verdict, and writes the verdict.
 
-What the recorder lost of the exchange is told first, whatever follows.
+What the recorder lost of the exchange is stated first, whatever follows.
 
 1. An error on the wire decides: nobody can be blamed for what it did with a broken reply. Of
    several errors the one nearest to the cause decides, in the order of `CAUSES`. But a refusal of
@@ -261,6 +261,7 @@ def _after(of_reply: Sequence[Finding], silences: Sequence[Finding]) -> str:
 
 
 def _by_wire(finding: Finding, also: str) -> Verdict:
+    """Return the verdict that rests on a finding in the stream; `also` follows its message."""
     return _verdict(finding, f"{finding.message.removesuffix('.')}.{also}")
 
 
@@ -284,10 +285,10 @@ def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
     first = min(findings, key=_graveness)
     others = dict.fromkeys(each.code for each in findings if each is not first)
     also = f" Also found: {', '.join(others)}." if others else ""
-    told = f"{first.message}.{also}{then}"
+    summary = f"{first.message}.{also}{then}"
     if first.blame is Blame.APP:
-        return _verdict(first, f"The stream was correct; the mistake is in the app: {told}")
-    return _verdict(first, told)
+        summary = f"The stream was correct; the mistake is in the app: {summary}"
+    return _verdict(first, summary)
 
 
 def _graveness(finding: Finding) -> tuple[int, bool, bool]:
