@@ -3,9 +3,10 @@ import json
 
 import pytest
 
-from deltatape.redact.audit import Auditor, AuditReport, ProblemKind, TapeProblem
+from deltatape.redact.audit import Auditor, AuditReport, ExchangeOrder, ProblemKind, TapeProblem
 from helpers.eventstream import event
-from helpers.planted import KEY, STARS, exchange, record, tape
+from helpers.planted import KEY, STARS, exchange, numbered, record, tape
+from helpers.readings import told
 from helpers.tapes import whole_tape
 
 CARRIED = event("chunk", {"bytes": base64.b64encode(f'{{"t":"{KEY}"}}'.encode()).decode()})
@@ -19,7 +20,7 @@ def audited(content: bytes, *, recording: bool = False) -> AuditReport:
     return auditor.report(recording=recording)
 
 
-def told(content: bytes) -> list[tuple[ProblemKind, int, int, str]]:
+def problems_of(content: bytes) -> list[tuple[ProblemKind, int, int, str]]:
     return [(p.kind, p.line, p.exchange, p.message) for p in audited(content).problems]
 
 
@@ -36,7 +37,7 @@ def test_every_code_that_recorders_write_is_in_order() -> None:
 
 def test_damaged_lines_are_told_and_do_not_end_the_search() -> None:
     content = tape(b"garbage\n", b"[1]\n", record(5, 0, "note", {"text": KEY}))
-    assert [(kind, line) for kind, line, _, _ in told(content)] == [
+    assert [(kind, line) for kind, line, _, _ in problems_of(content)] == [
         (ProblemKind.DAMAGE, 2),
         (ProblemKind.DAMAGE, 3),
         (ProblemKind.SECRET, 4),
@@ -85,15 +86,15 @@ def test_what_is_lost_explains_what_is_out_of_order() -> None:
 
 def test_contradictions_are_problems() -> None:
     one, two = exchange(1), exchange(2)
-    assert told(tape(*two, *one)) == [(ProblemKind.ORDER, 8, 1, "request 1 after request 2")]
+    assert problems_of(tape(*two, *one)) == [(ProblemKind.ORDER, 8, 1, "request 1 after request 2")]
     late = (
         tape() + record(9999, 0, "note", {"text": "x"}) + record(9999, 0, "stop", {"reason": "x"})
     )
-    assert told(late) == [
+    assert problems_of(late) == [
         (ProblemKind.ORDER, 3, 0, "`note` after the `stop` in line 2"),
         (ProblemKind.ORDER, 4, 0, "`stop` after the `stop` in line 2"),
     ]
-    assert told(tape(*one[1:]))[0][:3] == (ProblemKind.ORDER, 2, 1)
+    assert problems_of(tape(*one[1:]))[0][:3] == (ProblemKind.ORDER, 2, 1)
 
 
 def test_secrets_are_told_by_place_and_kind() -> None:
@@ -113,7 +114,7 @@ def test_secrets_are_told_by_place_and_kind() -> None:
 
 def test_a_secret_in_the_header_is_told() -> None:
     content = tape().replace(b"deltatape 0.1.0", KEY.encode())
-    assert told(content) == [
+    assert problems_of(content) == [
         (ProblemKind.SECRET, 1, 0, "the header's tool contains what looks like a secret: API key")
     ]
 
@@ -151,7 +152,7 @@ def test_a_checksum_that_masking_broke_is_a_problem_and_one_that_came_so_a_fact(
 
 @pytest.mark.parametrize("body", [event("chunk", {"t": KEY}), CARRIED])
 def test_a_secret_in_a_message_is_a_problem(body: bytes) -> None:
-    assert [kind for kind, *_ in told(tape(*exchange(reads=[body])))] == [ProblemKind.SECRET]
+    assert [kind for kind, *_ in problems_of(tape(*exchange(reads=[body])))] == [ProblemKind.SECRET]
 
 
 def test_a_form_that_recorders_do_not_write_is_a_fact() -> None:
@@ -169,3 +170,96 @@ def test_further_problems_stand_in_the_order_of_their_lines() -> None:
     )
     assert [each.line for each in report.with_problems([found]).problems] == [2, 2, 3]
     assert report.with_problems([]) == report
+
+
+def faults(lines: list[bytes]) -> list[tuple[int, str]]:
+    order = ExchangeOrder()
+    for line, one in numbered(lines):
+        order.check(line, one)
+    return [(fault.line, fault.message) for fault in order.faults]
+
+
+WHOLE = exchange(framing="chunked", reads=[b"abc", b"de"])
+"""Lines 2 to 8: request, request-body, request-end, response, two reads, end."""
+
+
+def with_line(at: int, code: str, payload: object, t_ns: int = 60) -> list[bytes]:
+    """`WHOLE` with another record on line `at`."""
+    return [*WHOLE[: at - 2], record(t_ns, 1, code, payload), *WHOLE[at - 2 :]]
+
+
+HEAD = {"status": 103, "reason": "", "http": "1.1", "headers": []}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        WHOLE,
+        WHOLE[:3],
+        with_line(6, "boundaries", [0, 3]),
+        with_line(6, "boundaries", []),
+        with_line(6, "masked", {"spans": [[0, 3, "ab12cd34"]]}),
+        with_line(5, "informational", HEAD, 40),
+        with_line(6, "odd", 1, 0),
+        with_line(6, "sent", {"connect_ns": 0, "tls_ns": 0, "reused": True}),
+        with_line(6, "trailers", {"headers": []}),
+        with_line(8, "idle", {}, 70),
+        told(),
+    ],
+)
+def test_what_the_format_allows_is_no_fault(lines: list[bytes]) -> None:
+    assert faults(lines) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "message"),
+    [
+        (WHOLE[1:], 2, "`request-body` before the `request`"),
+        (with_line(6, "request-end", {}), 6, "a second `request-end`"),
+        (with_line(6, "request-body", "x"), 6, "`request-body` after `request-end`"),
+        (with_line(6, "informational", HEAD), 6, "`informational` after `response`"),
+        (with_line(5, "read", "x", 40), 5, "`read` before the `response`"),
+        (with_line(6, "idle", {}, 5), 6, "its time, 5 ns, is earlier"),
+        ([*WHOLE, record(9999, 1, "idle", {})], 9, "`idle` after the `end`"),
+        (with_line(6, "boundaries", [4]), 7, "a read of 3 bytes, but the `boundaries` in line 6"),
+        (with_line(8, "boundaries", [4], 70), 9, "the `boundaries` in line 8 have no `read`"),
+        (
+            with_line(6, "masked", {"spans": [[0, 9, "ab12cd34"]]}),
+            7,
+            "3 bytes, but the `masked`",
+        ),
+        (with_line(3, "masked", {"spans": [[0, 9, "ab12cd34"]]}, 10), 4, "7 bytes, but"),
+        (with_line(6, "read", "more"), 9, "`end` counts 5 bytes, but the reads have 9"),
+    ],
+)
+def test_what_is_out_of_order_is_told_with_its_line(
+    lines: list[bytes], line: int, message: str
+) -> None:
+    at, told = faults(lines)[0]
+    assert at == line
+    assert told.startswith(message)
+
+
+def test_boundaries_belong_to_chunked_responses_and_to_a_read() -> None:
+    assert [line for line, _ in faults([*exchange()[:4], record(55, 1, "boundaries", [1])])] == [6]
+    twice = [*with_line(6, "boundaries", [1])[:5], *with_line(6, "boundaries", [1])[4:]]
+    assert faults(twice) == [(7, "the `boundaries` in line 6 have no `read`")]
+
+
+def test_bytes_that_were_changed_are_told() -> None:
+    lines = exchange(reads=[b"abc"])
+    lines[4] = lines[4].replace(b"abc", b"abd")
+    assert faults(lines) == [
+        (7, "`end.sha256` does not match the reads: the body was changed after recording")
+    ]
+
+
+def test_an_exchange_knows_whether_losses_are_told() -> None:
+    end = json.loads(WHOLE[-1])
+    order = ExchangeOrder()
+    assert not order.lost
+    order.check(
+        7, numbered([record(1, 1, "end", {**end[3], "recorder": {"lost_records": 2}})])[0][1]
+    )
+    assert order.lost
+    assert order.line == 7

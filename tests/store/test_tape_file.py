@@ -97,7 +97,7 @@ def test_a_descriptor_that_somebody_closed_is_told(tmp_path: Path) -> None:
     tape.append(1)
     os.close(tape.fd)
     tape.append(2, now_ns=5_000_000_000)
-    tape.file.look()
+    tape.file.check_deleted()
     tape.file.sync()
     tape.file.close()
     assert tape.ledger.of(1) == {
@@ -162,10 +162,10 @@ def disk() -> Iterator[Disk]:
 
 def test_a_sync_is_not_waited_for_and_asking_again_is_one_more(disk: Disk) -> None:
     thread = SyncThread(disk.sync, SystemClock())
-    thread.want()
+    thread.request()
     assert disk.busy.wait(10)
     for _ in range(100):
-        thread.want()
+        thread.request()
     assert disk.syncs == 0
     disk.works.set()
     assert thread.close()
@@ -239,7 +239,7 @@ def test_without_threads_the_end_syncs_and_writes_itself(
     monkeypatch.setattr(threading, "Thread", NoThread)
     disk.works.set()
     sync = SyncThread(disk.sync, SystemClock())
-    sync.want()
+    sync.request()
     assert disk.syncs == 0
     assert sync.close()
     assert disk.syncs == 1

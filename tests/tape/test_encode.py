@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from deltatape.tape import encode
 from deltatape.tape.decode import decode_record
 from deltatape.tape.payload import BodyRead, RemarkRecord
-from deltatape.tape.record import Unknown
+from deltatape.tape.record import VERSION, Header, Unknown
+from helpers.tapes import HEADER
 
 ESCAPED = [
     *range(0x20),
@@ -66,3 +67,13 @@ def test_a_code_is_quoted_whatever_it_is() -> None:
 
 def test_values_that_json_lacks_become_their_text() -> None:
     assert encode.json_text({"error": OSError(28, "full")}) == '{"error":"[Errno 28] full"}'
+
+
+def test_the_version_comes_first_so_that_a_file_shows_what_it_is() -> None:
+    value = HEADER.to_json()
+    assert isinstance(value, dict)
+    assert next(iter(value.items())) == ("deltatape", VERSION)
+
+
+def test_a_header_comes_back_from_its_object() -> None:
+    assert Header.from_json(HEADER.to_json()) == HEADER

@@ -305,7 +305,7 @@ def test_credentials_of_urls_are_masked_wherever_they_come_up() -> None:
 def test_the_hash_of_a_credential_is_the_same_wherever_it_comes_up() -> None:
     masker = Masker(b"k")
     masker.learn(b"fake/fake")
-    ((_, _, found),) = masker.literals.find(rb"x fake\/fake x")
+    ((_, _, found),) = masker.seen.find(rb"x fake\/fake x")
     assert found == masker.value(b"fake/fake").hash
 
 

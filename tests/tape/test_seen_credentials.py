@@ -11,7 +11,7 @@ from deltatape.tape.seen_credentials import (
     GIANT,
     LONG,
     LONGEST,
-    Literals,
+    SeenCredentials,
     blanked,
     fewer_spellings,
     merged,
@@ -26,20 +26,20 @@ def named(credential: bytes) -> str:
     return credential.decode("latin-1")
 
 
-def known(*credentials: bytes) -> Literals:
-    found = Literals(named)
+def known(*credentials: bytes) -> SeenCredentials:
+    found = SeenCredentials(named)
     for credential in credentials:
         found.see((credential,))
     return found
 
 
-def many(*credentials: bytes) -> Literals:
+def many(*credentials: bytes) -> SeenCredentials:
     """So many that they are not looked for one by one."""
     return known(*(b"other-%03d-fake" % number for number in range(20)), *credentials)
 
 
 either = pytest.mark.parametrize("those", [known, many])
-Made = Callable[..., Literals]
+Made = Callable[..., SeenCredentials]
 
 
 @either
@@ -141,7 +141,7 @@ def test_credentials_not_seen_for_longest_are_forgotten_first(
 def test_it_does_not_matter_in_which_portions_credentials_are_seen(
     portions: list[list[bytes]],
 ) -> None:
-    whole, single = Literals(named), Literals(named)
+    whole, single = SeenCredentials(named), SeenCredentials(named)
     every = [credential for portion in portions for credential in portion]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(seen_credentials, "MOST", 100)
@@ -157,7 +157,7 @@ def test_it_does_not_matter_in_which_portions_credentials_are_seen(
 def _calls_to_see(number: int, length: int) -> int:
     """How many calls of functions it takes to see so many fresh cookies of so many bytes."""
     cookies = [(b"fake+%d=" % each * length)[:length] for each in range(100, 100 + number)]
-    found = Literals(named)
+    found = SeenCredentials(named)
     made = 0
 
     def count(frame: object, event: str, arg: object) -> None:
@@ -189,7 +189,7 @@ def test_of_many_the_oldest_are_forgotten_one_by_one_as_all_at_once(
     every = [b"fake-%04d" % number for number in range(150)]
     data = b" ".join(every) + b"\n"
     single = known(*every)
-    whole = Literals(named)
+    whole = SeenCredentials(named)
     whole.see(every)
     assert [data[start:end] for start, end, _ in single.find(data)] == every[50:]
     assert single.find(data) == whole.find(data)

@@ -12,7 +12,7 @@ from deltatape.model.tape_summary import LogStream
 from deltatape.tape import tap
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
-from deltatape.tape.seen_credentials import Literals
+from deltatape.tape.seen_credentials import SeenCredentials
 from deltatape.tape.tap import (
     LONGEST_LINE,
     PIECE,
@@ -317,7 +317,7 @@ def test_a_compressed_body_is_told_to_be_unmasked() -> None:
 
 
 def masker() -> BodyMasker:
-    literals = Literals(lambda credential: credential.decode())
+    literals = SeenCredentials(lambda credential: credential.decode())
     literals.learn(KEY)
     literals.learn(b"000000/fake")
     return BodyMasker(literals)
@@ -481,7 +481,7 @@ def test_a_line_that_did_not_end_is_on_the_tape_before_the_stop() -> None:
 
 
 def lines(*data: bytes) -> list[Line]:
-    literals = Literals(lambda _: "00000000")
+    literals = SeenCredentials(lambda _: "00000000")
     literals.learn(KEY)
     literals.learn(b"a" * 8)
     found = LogLines(literals)

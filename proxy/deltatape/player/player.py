@@ -345,7 +345,7 @@ def _can_be_asked_for(exchange: Exchange) -> bool:
 #
 # A request that misses has not been masked by any recorder, and what its developer does next is to
 # paste the message somewhere. What looks like a provider's key is hidden, and what is known to be a
-# credential; see `redact.patterns` and `tape.literals`.
+# credential; see `redact.patterns` and `tape.seen_credentials`.
 
 
 def hider(secrets: Iterable[bytes]) -> Callable[[str], str]:
@@ -361,7 +361,7 @@ def hider(secrets: Iterable[bytes]) -> Callable[[str], str]:
     def hide(text: str) -> str:
         data = text.encode(errors="surrogatepass")
         likely = ((one.start, one.end, "") for one in patterns.find(data.decode("latin-1")))
-        spans = merged((*likely, *masker.literals.spans(data)))
+        spans = merged((*likely, *masker.seen.spans(data)))
         return blanked(data, spans).decode(errors="replace") if spans else text
 
     return hide

@@ -105,7 +105,6 @@ class Tape:
             watch=self.watch,
             own=own,
         )
-        # Who asks for these next need not read the tape again to find that there are none.
         if LogLine not in own and not self.recording:
             self.logs = ()
         if ClientRecord not in own and not self.recording:
@@ -213,7 +212,7 @@ class Tape:
     def _records(self, only: int) -> Iterator[Numbered]:
         """Yield the records of one exchange, or of the tape itself."""
         for batch in _batches(self.path):
-            for number, line in zip(*_wanted(only, *batch), strict=True):
+            for number, line in zip(*_lines_of_exchange(only, *batch), strict=True):
                 for record in self._record(number, line):
                     if record.exchange == only:
                         yield number, record
@@ -224,7 +223,7 @@ class Tape:
             if only is None:
                 yield from decode_lines(zip(*batch, strict=True), self._record)
                 continue
-            lines = zip(*_wanted(only, *batch), strict=True)
+            lines = zip(*_lines_of_exchange(only, *batch), strict=True)
             for number, record in decode_lines(lines, self._record):
                 if record[1] == only:
                     yield number, record
@@ -321,11 +320,11 @@ def _short_enough(name: str, first: int, lines: Sequence[bytes]) -> Iterator[_Ba
         raise TapeFormatError(name, first + good, problem)
 
 
-def _wanted(exchange: int, numbers: Sequence[int], lines: Sequence[bytes]) -> _Batch:
+def _lines_of_exchange(exchange: int, numbers: Sequence[int], lines: Sequence[bytes]) -> _Batch:
     """Return the lines of an exchange, and lines that must be decoded to know."""
     starts = map(_START.match, lines)
-    wanted = [start is None or int(start[1]) == exchange for start in starts]
-    return tuple(compress(numbers, wanted)), tuple(compress(lines, wanted))
+    matching = [start is None or int(start[1]) == exchange for start in starts]
+    return tuple(compress(numbers, matching)), tuple(compress(lines, matching))
 
 
 def _last_lines(file: BinaryIO) -> tuple[bytes, bytes]:

@@ -7,7 +7,7 @@ file is written under a hidden name and gets its own when it is complete and syn
 
 Times stay true: the new tape counts from the earliest `recorded_at`, and what came from a tape that
 counts from later is moved by the difference. Imports have no times; theirs stay 0, and they stand
-in the order in which they were given.
+in the order of the arguments.
 
 Of the tape itself (exchange 0) everything is carried for tapes that are copied whole, with the
 connections of clients renumbered. Where several tapes end, the last one's `stop` is the new

@@ -18,8 +18,8 @@ from deltatape.clock import Clock
 
 _BATCH = 1024
 """IOV_MAX of Linux and macOS."""
-_LOOK_NS = 1_000_000_000
-"""How often to look whether the file still has a name."""
+_CHECK_NS = 1_000_000_000
+"""How often to check whether the file still has a name."""
 GONE = "the tape was deleted while it was written"
 
 
@@ -38,29 +38,29 @@ class LossCounter:
     def __init__(self, alarm: Callable[[str], None]) -> None:
         self._alarm = alarm
         self._lock = threading.Lock()
-        self._told: set[str] = set()
-        self._of: dict[int, tuple[int, int, str]] = {}
+        self._reported: set[str] = set()
+        self._by_exchange: dict[int, tuple[int, int, str]] = {}
         self.records = 0
         self.bytes = 0
 
     def trouble(self, kind: str, message: str) -> None:
         """Report a problem unless one of this kind was reported."""
         with self._lock:
-            if kind in self._told:
+            if kind in self._reported:
                 return
-            self._told.add(kind)
+            self._reported.add(kind)
         self._alarm(message)
 
     def lost(self, exchanges: Sequence[int], lines: Sequence[bytes], error: str) -> None:
         """Count `lines`, each of the exchange at the same position, as lost."""
         with self._lock:
             for exchange, line in zip(exchanges, lines, strict=True):
-                records, size, _ = self._of.pop(exchange, (0, 0, ""))
-                self._of[exchange] = (records + 1, size + len(line), error)
+                records, size, _ = self._by_exchange.pop(exchange, (0, 0, ""))
+                self._by_exchange[exchange] = (records + 1, size + len(line), error)
                 self.records += 1
                 self.bytes += len(line)
-            while len(self._of) > _REMEMBERED:
-                del self._of[next(iter(self._of))]
+            while len(self._by_exchange) > _REMEMBERED:
+                del self._by_exchange[next(iter(self._by_exchange))]
 
     def lost_after_all(self, records: int, size: int) -> None:
         """Count lost records that had been written."""
@@ -71,7 +71,7 @@ class LossCounter:
     def of(self, exchange: int) -> dict[str, object]:
         """Return the losses of one exchange for `end.recorder`; empty if none."""
         with self._lock:
-            losses = self._of.get(exchange)
+            losses = self._by_exchange.get(exchange)
         if losses is None:
             return {}
         records, size, error = losses
@@ -97,14 +97,14 @@ class TapeFile:
         self.size = 0
         """Of all whole lines, in bytes."""
         self._rest = b""  # of the line that stands torn at the end
-        self._looked_ns: int | None = None
+        self._checked_ns: int | None = None
         self._gone = False
 
     def append(self, exchanges: Sequence[int], lines: Sequence[bytes], now_ns: int) -> None:
         """Write `lines`, each of the exchange at the same position."""
-        if self._looked_ns is None or now_ns - self._looked_ns > _LOOK_NS:
-            self._looked_ns = now_ns
-            self.look()
+        if self._checked_ns is None or now_ns - self._checked_ns > _CHECK_NS:
+            self._checked_ns = now_ns
+            self.check_deleted()
         if self._gone:
             self._ledger.lost(exchanges, lines, GONE)
             return
@@ -115,7 +115,7 @@ class TapeFile:
                 done += self._write(lines[done : done + _BATCH])
         except OSError as error:
             self._cut()
-            self._refused(error)
+            self._report_error(error)
             self._ledger.lost(exchanges[done:], lines[done:], _reason(error))
 
     def _write(self, lines: Sequence[bytes]) -> int:
@@ -124,7 +124,7 @@ class TapeFile:
         count = os.writev(self._fd, batch)
         if count == 0:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        whole = 0
+        complete = 0
         for line, part in zip(lines, batch, strict=True):
             if count < len(part):
                 self._rest = part[count:] if count else self._rest
@@ -132,9 +132,9 @@ class TapeFile:
             count -= len(part)
             self._rest = b""
             self.size += len(line)
-            whole += 1
-        self._records += whole
-        return whole
+            complete += 1
+        self._records += complete
+        return complete
 
     def _cut(self) -> None:
         """Cut off an incomplete line."""
@@ -142,7 +142,7 @@ class TapeFile:
             try:
                 os.ftruncate(self._fd, self.size)
             except OSError as error:
-                self._refused(error)
+                self._report_error(error)
             else:
                 self._rest = b""
 
@@ -158,19 +158,19 @@ class TapeFile:
             self._write((self._header,))
             self._records = 0
 
-    def _refused(self, error: OSError) -> None:
+    def _report_error(self, error: OSError) -> None:
         self._ledger.trouble(
             _reason(error),
             f"taping fails: {self.path}: {_reason(error)}; "
             "the stream goes on, the tape loses records",
         )
 
-    def look(self) -> None:
+    def check_deleted(self) -> None:
         """Notice that the file was deleted: its content and what follows are lost."""
         try:
             gone = not self._gone and os.fstat(self._fd).st_nlink == 0
         except OSError as error:
-            self._refused(error)
+            self._report_error(error)
             return
         if gone:
             self._gone = True
@@ -192,7 +192,7 @@ class TapeFile:
         try:
             os.close(self._fd)
         except OSError as error:
-            self._refused(error)
+            self._report_error(error)
 
 
 def _reason(error: OSError) -> str:
@@ -231,20 +231,20 @@ class SyncThread:
         self.busy_since_ns: int | None = None
         self._sync = sync
         self._clock = clock
-        self._wanted = threading.Event()
+        self._requested = threading.Event()
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def want(self) -> None:
+    def request(self) -> None:
         """Request a sync; requests while one is waiting are merged."""
-        self._wanted.set()
+        self._requested.set()
         if self._thread is None:
             self._thread = _start(self._run, "tape-sync")
 
     def close(self) -> bool:
         """Sync once more; return False if the disk did not answer in time."""
         self._closing = True
-        self.want()
+        self.request()
         if self._thread is None:
             self._sync()
             return True
@@ -254,8 +254,8 @@ class SyncThread:
     def _run(self) -> None:
         last = False
         while not last:
-            self._wanted.wait()
-            self._wanted.clear()
+            self._requested.wait()
+            self._requested.clear()
             last = self._closing
             self.busy_since_ns = self._clock.now_ns()
             self._sync()

@@ -124,17 +124,16 @@ class TapeWriter:
     def _write(self, file: TapeFile, exchanges: Sequence[int], lines: Sequence[bytes]) -> None:
         start_ns = self._clock.now_ns()
         syncing_ns = self._sync.busy_since_ns if self._sync is not None else None
-        if syncing_ns is not None and start_ns - syncing_ns > _HANGING_NS:
-            self._thread = WriterThread(self._appender(file), self._ledger)
-            self._thread.put(exchanges, lines)
-            return
-        file.append(exchanges, lines, start_ns)
-        if self._clock.now_ns() - start_ns > _SLOW_NS:
-            self._thread = WriterThread(self._appender(file), self._ledger)
-
-    def _appender(self, file: TapeFile) -> Callable[[Sequence[int], Sequence[bytes]], None]:
-        clock = self._clock
-        return lambda exchanges, lines: file.append(exchanges, lines, clock.now_ns())
+        hanging = syncing_ns is not None and start_ns - syncing_ns > _HANGING_NS
+        if not hanging:
+            file.append(exchanges, lines, start_ns)
+        if hanging or self._clock.now_ns() - start_ns > _SLOW_NS:
+            now_ns = self._clock.now_ns
+            self._thread = WriterThread(
+                lambda exchanges, lines: file.append(exchanges, lines, now_ns()), self._ledger
+            )
+            if hanging:
+                self._thread.put(exchanges, lines)
 
     def losses(self, exchange: int) -> dict[str, object]:
         """Return what the tape lacks of an exchange, for `ExchangeTap.end`; empty if nothing.
@@ -183,7 +182,7 @@ class TapeWriter:
         """Write what was put, and request a sync without waiting."""
         self.flush()
         if self._sync is not None:
-            self._sync.want()
+            self._sync.request()
 
     def close(self) -> None:
         """Write, sync and close the tape; wait some seconds at most for a slow disk."""
@@ -192,7 +191,7 @@ class TapeWriter:
         if file is None or self._sync is None:
             return
         written = self._thread is None or self._thread.close()
-        file.look()
+        file.check_deleted()
         synced = written and self._sync.close()
         if synced:
             # A thread that still hangs in a write must not find another file under this number.

@@ -77,47 +77,24 @@ class _Parts:
     notes: list[Note] = field(default_factory=list)
     end: End | None = None
 
-    def take(self, payload: Payload, t_ns: int, line: int) -> bool:
+    def add(self, payload: Payload, t_ns: int, line: int) -> bool:
         """Add a record; return whether the exchange has ended."""
         match payload:
             case BodyRead(data=data):
-                self.take_read(data, t_ns, line)
-            case RequestHeadRecord() | RequestBodyPiece() | RequestEnd() | SentUpstream():
-                self._take_request(payload, t_ns, line)
-            case DeliveredSoFar() | Idle() | RemarkRecord() | EndRecord():
-                self._take_remark(payload, t_ns, line)
-            case _:
-                self._take_response(payload, t_ns, line)
-        return self.end is not None
-
-    def take_read(self, data: bytes, t_ns: int, line: int) -> None:
-        """Add the bytes of a read."""
-        boundaries = self.boundaries
-        if boundaries is not None:
-            self.boundaries = None
-        elif self.chunked:
-            boundaries = (len(data),)
-        masked = self._take_masked(len(data)) if self.masked else ()
-        self.reads.append(_new(Read, (t_ns, data, boundaries, line, masked)))
-
-    def _take_masked(self, size: int) -> tuple[MaskedSpan, ...]:
-        """Return what was masked in the piece of `size` bytes that has come."""
-        masked, self.masked = self.masked, ()
-        # The piece that a `masked` record was about may be missing, and this be another one.
-        return tuple(span for span in masked if span[1] <= size)
-
-    def _take_request_body(self, data: bytes) -> None:
-        at = len(self.request_body)
-        masked = self._take_masked(len(data))
-        self.request_masked.extend((at + start, at + end, name) for start, end, name in masked)
-        self.request_body += data
-
-    def _take_request(self, payload: Payload, t_ns: int, line: int) -> None:
-        match payload:
+                self.add_read(data, t_ns, line)
+            case Boundaries(ends=ends):
+                self.boundaries = ends
+            case MaskedSpans(spans=spans):
+                self.masked = spans
             case RequestHeadRecord() if self.head is None:
                 self.head, self.head_ns, self.head_line = payload, t_ns, line
             case RequestBodyPiece(data=data):
-                self._take_request_body(data)
+                at = len(self.request_body)
+                masked = self._masked_in(len(data))
+                self.request_masked.extend(
+                    (at + start, at + end, name) for start, end, name in masked
+                )
+                self.request_body += data
             case RequestEnd():
                 self.request_end_ns = t_ns
             case SentUpstream():
@@ -127,36 +104,20 @@ class _Parts:
                     tls_ns=payload.tls_ns,
                     reused=payload.reused,
                 )
-            case _:
-                pass
-
-    def _take_response(self, payload: Payload, t_ns: int, line: int) -> None:
-        match payload:
             case Informational():
                 self.informational.append(_head(payload, Framing.NONE, t_ns, line))
             case ResponseStart() if self.response is None:
                 self.response = _head(payload, payload.framing, t_ns, line)
                 self.chunked = payload.framing is Framing.CHUNKED
-            case Boundaries(ends=ends):
-                self.boundaries = ends
-            case MaskedSpans(spans=spans):
-                self.masked = spans
             case Trailers(headers=headers):
                 self.trailers = headers
-            case _:
-                pass
-
-    def _take_remark(
-        self, payload: DeliveredSoFar | Idle | RemarkRecord | EndRecord, t_ns: int, line: int
-    ) -> None:
-        match payload:
             case DeliveredSoFar():
                 self.delivered.append(DeliveryProgress(t_ns=t_ns, bytes=payload.bytes))
             case Idle():
                 self.idle_ns.append(t_ns)
             case RemarkRecord(text=text):
                 self.notes.append(Note(t_ns=t_ns, text=text))
-            case _:
+            case EndRecord():
                 self.end = End(
                     t_ns=t_ns,
                     reason=payload.reason,
@@ -166,6 +127,25 @@ class _Parts:
                     recorder=payload.recorder,
                     line=line,
                 )
+            case _:  # a second head, or a code that says nothing about the exchange
+                pass
+        return self.end is not None
+
+    def add_read(self, data: bytes, t_ns: int, line: int) -> None:
+        """Add the bytes of a read."""
+        boundaries = self.boundaries
+        if boundaries is not None:
+            self.boundaries = None
+        elif self.chunked:
+            boundaries = (len(data),)
+        masked = self._masked_in(len(data)) if self.masked else ()
+        self.reads.append(_new(Read, (t_ns, data, boundaries, line, masked)))
+
+    def _masked_in(self, size: int) -> tuple[MaskedSpan, ...]:
+        """Return what was masked in the piece of `size` bytes that has come."""
+        masked, self.masked = self.masked, ()
+        # The piece that a `masked` record was about may be missing, and this be another one.
+        return tuple(span for span in masked if span[1] <= size)
 
     def exchange(
         self, tape: str, header: Header, stopped_ns: int | None, watch: TapeSummary | None
@@ -236,7 +216,7 @@ def assemble(
     watch: TapeSummary | None = None,
     own: set[type] | None = None,
 ) -> Iterator[Exchange]:
-    """Each exchange of `records` as it ends, then those without an end in order of appearance.
+    """Yield each exchange of `records` as it ends, then those without an end as they began.
 
     Args:
         records: with their line numbers, in the order of the tape.
@@ -245,7 +225,7 @@ def assemble(
         stopped_ns: when the recorder stopped, if known before; else what a `stop` says, for the
             exchanges that come out after it.
         watch: how long the tape was watched, if known; while it is, what has no end goes on.
-        own: takes the types of the payloads that are about no exchange but about the tape itself.
+        own: gets the types of the payloads that are about the tape itself.
     """
     own = own if own is not None else set()
     building: dict[int, _Parts] = {}
@@ -261,8 +241,8 @@ def assemble(
                 continue
             parts = building[number] = _Parts(number=number, head_ns=t_ns)
         if isinstance(content, bytes):
-            parts.take_read(content, t_ns, line)
-        elif parts.take(content, t_ns, line):
+            parts.add_read(content, t_ns, line)
+        elif parts.add(content, t_ns, line):
             ended.add(number)
             yield building.pop(number).exchange(tape, header, stopped_ns, watch)
     for parts in building.values():

@@ -68,7 +68,7 @@ def in_field(name: bytes, value: bytes) -> Iterator[bytes]:
             scheme, rest = _split(value)
             yield rest if scheme == b"bearer" else value.strip()
             if b"," in value:
-                yield from (each.strip() for each in value.split(b","))
+                yield from (part.strip() for part in value.split(b","))
 
 
 def in_other_field(name: bytes, value: bytes) -> Iterator[bytes]:

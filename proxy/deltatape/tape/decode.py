@@ -105,7 +105,7 @@ def decode_lines(
                 elif encoding == "utf-8":
                     record = Record(t_ns, exchange, _payload(code, payload))
         except (ValueError, TypeError, StopIteration, RecursionError):
-            pass  # what is wrong is told by the one who looks in full
+            pass  # `otherwise` reports what is wrong
         if record is not None:
             yield number, record
         else:

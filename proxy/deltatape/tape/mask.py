@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
-from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential, MaskedSpan
+from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential
 from deltatape.tape import credentials
-from deltatape.tape.seen_credentials import Literals, blanked, merged
+from deltatape.tape.seen_credentials import SeenCredentials, blanked, merged
 
 HEADERS = frozenset(
     {
@@ -174,19 +174,19 @@ class Masker:
     """Masks under one key: the same credential has the same hash on every tape of this key.
 
     Attributes:
-        literals: the credentials that this process has seen.
+        seen: the credentials that this process has seen.
     """
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self.literals = Literals(self._digest)
+        self.seen = SeenCredentials(self._digest)
 
     def _digest(self, value: bytes) -> str:
         return hmac.digest(self._key, value, hashlib.sha256).hex()[:_HASH_DIGITS]
 
     def learn(self, credential: bytes) -> None:
         """Mask `credential` wherever it comes up from now on, as long as this process lives."""
-        self.literals.learn(credential)
+        self.seen.learn(credential)
 
     def see(self, headers: Headers, *urls: bytes) -> None:
         """Mask the credentials of a head wherever they come up from now on, unless they are words.
@@ -203,7 +203,7 @@ class Masker:
         ]
         for url in urls:
             found += _in_url(url)
-        self.literals.see(credential for credential in found if not credentials.is_word(credential))
+        self.seen.see(credential for credential in found if not credentials.is_word(credential))
 
     def value(self, value: bytes) -> MaskedCredential:
         """Return `value` masked."""
@@ -214,7 +214,7 @@ class Masker:
         named = tuple((name, self._by_name(name, value)) for name, value in headers)
         plain = [part for field in named for part in field if isinstance(part, bytes)]
         # One search for all of them: hardly ever is there anything to find.
-        if self.literals.clean(b"\n".join((*plain, b""))):
+        if self.seen.clean(b"\n".join((*plain, b""))):
             return named
         return tuple((self.data(name), self._by_content(value)) for name, value in named)
 
@@ -224,13 +224,13 @@ class Masker:
         return value
 
     def _by_content(self, value: HeaderValue) -> HeaderValue:
-        if isinstance(value, bytes) and self.literals.spans(value):
+        if isinstance(value, bytes) and self.seen.spans(value):
             return self.value(value)
         return value
 
     def data(self, data: bytes) -> bytes:
         """Return `data` with asterisks for the credentials that were seen."""
-        spans = self.literals.spans(data)
+        spans = self.seen.spans(data)
         return blanked(data, spans) if spans else data
 
     def text(self, text: str) -> str:
@@ -243,17 +243,14 @@ class Masker:
         """Return `target` in parts, credentials masked: one part when there are none."""
         parts: list[HeaderValue] = []
         at = 0
-        for start, end, _ in self._spans(target):
+        named = ((start, end, "") for start, end in credential_spans(target))
+        for start, end, _ in merged((*named, *self.seen.spans(target))):
             parts.append(target[at:start])
             parts.append(self.value(target[start:end]))
             at = end
         if at < len(target) or not parts:
             parts.append(target[at:])
         return tuple(parts)
-
-    def _spans(self, target: bytes) -> tuple[MaskedSpan, ...]:
-        named = ((start, end, "") for start, end in credential_spans(target))
-        return merged((*named, *self.literals.spans(target)))
 
 
 def _in_header(name: bytes, value: bytes) -> Iterator[bytes]:

@@ -36,8 +36,8 @@ _MANY = 64
 """How many elements of a list are searched in the time in which one of them is moved about."""
 
 
-class Literals:
-    """A set of byte strings to search for.
+class SeenCredentials:
+    """The credentials that have been seen, and the search for them.
 
     Args:
         digest: the hash by which a credential is told from others.
@@ -369,9 +369,9 @@ def _spelled(
 
 def _in_json(text: str, escapes: Iterable[_Table]) -> Iterator[str]:
     quoted = dict.fromkeys((encode_basestring(text)[1:-1], encode_basestring_ascii(text)[1:-1]))
-    quoted.update(dict.fromkeys([_upper(each) for each in quoted]))
+    quoted.update(dict.fromkeys([_upper(form) for form in quoted]))
     # Most tables change nothing that another one does not.
-    for once in dict.fromkeys(_escaped(each, table) for each in quoted for table in escapes):
+    for once in dict.fromkeys(_escaped(form, table) for form in quoted for table in escapes):
         yield once
         if "\\" in once:
             yield once.replace('\\"', "\\u0022")

@@ -16,7 +16,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
-from deltatape.model.exchange import Exchange, MaskedSpan, Read, ResponseHead
+from deltatape.model.exchange import Exchange, MaskedSpan, Read
 from deltatape.tape.encode import data_record, header_line, payload_record
 from deltatape.tape.payload import (
     BodyRead,
@@ -58,8 +58,8 @@ def tape_lines(header: Header, exchanges: Sequence[Exchange], stop: Stop) -> Ite
     """
     yield header_line(header)
     last_ns = 0
-    each = (exchange_lines(exchange, at) for at, exchange in enumerate(exchanges, 1))
-    for t_ns, line in heapq.merge(*each, key=itemgetter(0)):
+    streams = (exchange_lines(exchange, at) for at, exchange in enumerate(exchanges, 1))
+    for t_ns, line in heapq.merge(*streams, key=itemgetter(0)):
         last_ns = t_ns
         yield line
     yield payload_record(last_ns, 0, stop)
@@ -78,9 +78,9 @@ def exchange_lines(exchange: Exchange, number: int) -> Iterator[tuple[int, bytes
 
 def _in_order(exchange: Exchange) -> list[_Timed]:
     main = [*_request(exchange), *_response(exchange)]
-    times = accumulate((one.t_ns for one in main), max)
-    timed = [one._replace(t_ns=t_ns) for one, t_ns in zip(main, times, strict=True)]
-    found = sorted([*timed, *_beside(exchange)], key=itemgetter(0, 1))
+    times = accumulate((group.t_ns for group in main), max)
+    timed = [group._replace(t_ns=t_ns) for group, t_ns in zip(main, times, strict=True)]
+    found = sorted([*timed, *_side_records(exchange)], key=itemgetter(0, 1))
     if exchange.end is not None:
         end = exchange.end
         ending = EndRecord(
@@ -116,35 +116,25 @@ def _request(exchange: Exchange) -> Iterator[_Timed]:
 
 def _response(exchange: Exchange) -> Iterator[_Timed]:
     for early in exchange.informational:
-        yield _Timed(
-            early.t_ns,
-            4,
-            (
-                Informational(
-                    status=early.status,
-                    reason=early.reason,
-                    http=early.http,
-                    headers=early.headers,
-                ),
-            ),
+        payload = Informational(
+            status=early.status, reason=early.reason, http=early.http, headers=early.headers
         )
-    if exchange.response is not None:
-        yield _Timed(exchange.response.t_ns, 5, (_start(exchange.response),))
+        yield _Timed(early.t_ns, 4, (payload,))
+    head = exchange.response
+    if head is not None:
+        start = ResponseStart(
+            status=head.status,
+            reason=head.reason,
+            http=head.http,
+            framing=head.framing,
+            headers=head.headers,
+        )
+        yield _Timed(head.t_ns, 5, (start,))
     for read in exchange.reads:
         yield from _read(read)
     if exchange.trailers:
         last_ns = exchange.reads[-1].t_ns if exchange.reads else 0
         yield _Timed(last_ns, 8, (Trailers(headers=exchange.trailers),))
-
-
-def _start(head: ResponseHead) -> ResponseStart:
-    return ResponseStart(
-        status=head.status,
-        reason=head.reason,
-        http=head.http,
-        framing=head.framing,
-        headers=head.headers,
-    )
 
 
 def _read(read: Read) -> Iterator[_Timed]:
@@ -162,7 +152,7 @@ def _read(read: Read) -> Iterator[_Timed]:
 def _pieces(
     body: bytes, masked: tuple[MaskedSpan, ...]
 ) -> Iterator[tuple[int, bytes, tuple[MaskedSpan, ...]]]:
-    """A body in pieces that fit into a record, each with its place and what is masked in it."""
+    """Yield the pieces of a body that fit into a record, with their offsets and masked spans."""
     for start in range(0, len(body), PIECE):
         end = min(start + PIECE, len(body))
         spans = (
@@ -176,7 +166,7 @@ def _spans(masked: tuple[MaskedSpan, ...]) -> Iterable[MaskedSpans]:
     return (MaskedSpans(spans=masked),) if masked else ()
 
 
-def _beside(exchange: Exchange) -> Iterator[_Timed]:
+def _side_records(exchange: Exchange) -> Iterator[_Timed]:
     """Yield the records that may be anywhere after the request's head."""
     sent = exchange.sent
     if sent is not None:
@@ -185,7 +175,7 @@ def _beside(exchange: Exchange) -> Iterator[_Timed]:
     floor = exchange.request.t_ns
     for note in exchange.notes:
         yield _Timed(max(note.t_ns, floor), 6, (RemarkRecord(text=note.text),))
-    for taken in exchange.delivered:
-        yield _Timed(max(taken.t_ns, floor), 9, (DeliveredSoFar(bytes=taken.bytes),))
+    for progress in exchange.delivered:
+        yield _Timed(max(progress.t_ns, floor), 9, (DeliveredSoFar(bytes=progress.bytes),))
     for idle_ns in exchange.idle_ns:
         yield _Timed(max(idle_ns, floor), 9, (Idle(),))

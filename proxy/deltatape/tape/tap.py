@@ -42,7 +42,7 @@ from deltatape.tape.payload import (
     Trailers,
 )
 from deltatape.tape.record import Payload
-from deltatape.tape.seen_credentials import LEAST, Literals, blanked, merged
+from deltatape.tape.seen_credentials import LEAST, SeenCredentials, blanked, merged
 
 Put = Callable[[int, bytes], None]
 """Takes an exchange's number and a line of it."""
@@ -57,8 +57,8 @@ PIECE = 1 << 20
 # decided at once. What comes after a piece that is not decided waits behind it, so that the order
 # of records is that of their times.
 #
-# Invariants: pieces keep their lengths; what is masked in one is told as spans of it; what waits is
-# bounded.
+# Invariants: pieces keep their lengths; what is masked in one is given as spans of it; what waits
+# is bounded.
 
 MOST_HELD = 4 << 20
 """How many bytes may wait behind a piece; beyond that it is masked as if a credential came."""
@@ -98,10 +98,10 @@ class TapePiece:
 class BodyMasker:
     """Masks one body, whose pieces come in order."""
 
-    __slots__ = ("_end", "_literals", "_open", "_tail")
+    __slots__ = ("_end", "_open", "_seen", "_tail")
 
-    def __init__(self, literals: Literals) -> None:
-        self._literals = literals
+    def __init__(self, seen: SeenCredentials) -> None:
+        self._seen = seen
         self._end = 0
         self._tail = b""  # what has come that may begin a credential
         self._open: list[TapePiece] = []  # the pieces that it stands in
@@ -118,16 +118,16 @@ class BodyMasker:
         at = self._end - len(self._tail)
         self._end += len(data)
         self._open.append(piece)
-        for start, end, digest in self._literals.find(window):
+        for start, end, digest in self._seen.find(window):
             self._mark(at + start, at + end, digest)
-        length, _ = self._literals.tail(window)
+        length, _ = self._seen.tail(window)
         self._tail = window[len(window) - length :]
         self._decide(self._end - length)
         return piece
 
     def finish(self) -> None:
         """Decide at the end: mask what may be an incomplete credential."""
-        length, digest = self._literals.tail(self._tail)
+        length, digest = self._seen.tail(self._tail)
         if length >= LEAST:
             self._mark(self._end - length, self._end, digest)
         self._tail = b""
@@ -135,7 +135,7 @@ class BodyMasker:
 
     def give_up(self) -> None:
         """Decide early: mask what may begin a credential."""
-        length, digest = self._literals.tail(self._tail)
+        length, digest = self._seen.tail(self._tail)
         self._mark(self._end - length, self._end, digest)
         self._decide(self._end)
 
@@ -223,7 +223,6 @@ class ExchangeTap:
         "_body",
         "_ended",
         "_hash",
-        "_literals",
         "_masker",
         "_number",
         "_put",
@@ -231,6 +230,7 @@ class ExchangeTap:
         "_read",
         "_request",
         "_response",
+        "_seen",
         "_total",
         "_waiting",
     )
@@ -239,9 +239,9 @@ class ExchangeTap:
         self._number = number
         self._put = put
         self._masker = masker
-        self._literals = masker.literals
-        self._request = BodyMasker(masker.literals)
-        self._response = BodyMasker(masker.literals)
+        self._seen = masker.seen
+        self._request = BodyMasker(masker.seen)
+        self._response = BodyMasker(masker.seen)
         self._queue = MaskingQueue(self._put_line, self._put_held)
         self._waiting = False  # whether a read may have to wait, or to continue a credential
         self._ended = False
@@ -285,7 +285,7 @@ class ExchangeTap:
             return
         for at in range(0, len(data), PIECE):
             piece = data[at : at + PIECE]
-            if self._waiting or not self._literals.clean(piece):
+            if self._waiting or not self._seen.clean(piece):
                 self._hold(t_ns, self._body, piece, None)
             else:
                 self._put(self._number, encode.data_record(t_ns, self._body, piece))
@@ -303,7 +303,7 @@ class ExchangeTap:
     def informational(
         self, t_ns: int, *, status: int, reason: bytes, http: str, headers: Headers
     ) -> None:
-        """A 1xx response."""
+        """Write the head of a 1xx response."""
         masker = self._masker
         masker.see(headers)
         self._write(
@@ -357,7 +357,7 @@ class ExchangeTap:
         if size > PIECE:
             self._long_read(t_ns, data, chunk_ends)
             return
-        if self._waiting or not self._literals.clean(data):
+        if self._waiting or not self._seen.clean(data):
             self._hold(t_ns, self._read, data, chunk_ends)
             return
         # One chunk per read is by far the commonest case and needs no record.
@@ -488,10 +488,10 @@ Line = tuple[bytes, tuple[MaskedSpan, ...]]
 class LogLines:
     """Splits one output stream of a program into lines."""
 
-    __slots__ = ("_literals", "_rest")
+    __slots__ = ("_rest", "_seen")
 
-    def __init__(self, literals: Literals) -> None:
-        self._literals = literals
+    def __init__(self, seen: SeenCredentials) -> None:
+        self._seen = seen
         self._rest = bytearray()  # of the line that has not ended
 
     def add(self, data: bytes) -> Iterator[Line]:
@@ -512,15 +512,15 @@ class LogLines:
     def _line(self) -> Iterator[Line]:
         line = bytes(self._rest)
         self._rest.clear()
-        spans = self._literals.spans(line) if line else ()
+        spans = self._seen.spans(line) if line else ()
         yield blanked(line, spans) if spans else line, spans
 
     def _long(self) -> Iterator[Line]:
         """Yield the parts of a line that is too long."""
         while len(self._rest) > LONGEST_LINE:
             part = bytes(self._rest[:LONGEST_LINE])
-            found = self._literals.find(part)
-            cut = len(part) - self._literals.tail(part)[0]
+            found = self._seen.find(part)
+            cut = len(part) - self._seen.tail(part)[0]
             for start, end, _ in found:
                 cut = start if start < cut < end else cut
             # A line that is nothing but credentials one in another has no place to be cut at.
@@ -544,10 +544,10 @@ class TapeTap:
     def __init__(self, put: Put, masker: Masker | None = None) -> None:
         self._put = put
         self._masker = masker or Masker(b"")
-        self._logs = {stream: LogLines(self._masker.literals) for stream in LogStream}
+        self._logs = {stream: LogLines(self._masker.seen) for stream in LogStream}
 
     def client(self, t_ns: int, *, connection: int, state: ClientState) -> None:
-        """A client connection, counted from 1, was opened or closed."""
+        """Write that a client connection, counted from 1, was opened or closed."""
         self._write(t_ns, ClientRecord(connection=connection, state=state))
 
     def idle(self, t_ns: int) -> None:

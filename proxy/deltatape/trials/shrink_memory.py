@@ -176,7 +176,7 @@ class AppCredentials:
 
     def body(self, body: bytes) -> AskedBody:
         """Return `body` as it may be written on a tape."""
-        spans = self._masker.literals.spans(body)
+        spans = self._masker.seen.spans(body)
         return AskedBody(data=blanked(body, spans), masked=spans)
 
     def asked(self, request: Request) -> Request:

@@ -281,8 +281,12 @@ def parse_headers(encoded: bytes) -> dict[str, HeaderValue]:
 
 
 def encode_headers(headers: Mapping[str, str]) -> bytes:
-    """Headers whose values are all strings."""
-    return b"".join(_encoded_header(name.encode(), text.encode()) for name, text in headers.items())
+    """Encode headers whose values are all strings."""
+    pairs = ((name.encode(), text.encode()) for name, text in headers.items())
+    return b"".join(
+        b"%c%b%c%b%b" % (len(name), name, _STRING, len(value).to_bytes(2), value)
+        for name, value in pairs
+    )
 
 
 def encode_message(headers: bytes, payload: bytes) -> bytes:
@@ -291,10 +295,6 @@ def encode_message(headers: bytes, payload: bytes) -> bytes:
     lengths = size.to_bytes(4) + len(headers).to_bytes(4)
     message = lengths + crc32(lengths).to_bytes(4) + headers + payload
     return message + crc32(message).to_bytes(4)
-
-
-def _encoded_header(name: bytes, value: bytes) -> bytes:
-    return b"%c%b%c%b%b" % (len(name), name, _STRING, len(value).to_bytes(2), value)
 
 
 def _prelude(data: bytes | bytearray, at: int) -> _Prelude | None:

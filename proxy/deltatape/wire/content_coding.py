@@ -188,7 +188,7 @@ class _Stage:
         return out
 
     def end(self) -> None:
-        """Notes data that stops short of its end."""
+        """Report data that stops short of its end."""
         if self.fault is None and self._seen and self._engine.rest is None:
             self.fault = self._bad(f"the {self._name} data is cut: its end is missing")
         elif self.fault is None and self._between:
@@ -282,7 +282,7 @@ class ContentDecoder:
         return data
 
     def end(self) -> None:
-        """Tells that the body has ended: data that stops short of its end becomes a fault."""
+        """Report that the body has ended: data that stops short of its end becomes a fault."""
         for stage in self._stages:
             if self.fault is None:
                 stage.end()

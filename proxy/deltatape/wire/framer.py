@@ -75,7 +75,7 @@ class PartialUnit:
             self._bytes += data
 
     def take(self, tail: bytes, room: int) -> bytes | None:
-        """The unit that ends with `tail`; None if it is larger than `room`. Nothing is left."""
+        """Return the unit that ends with `tail` and forget it; None if it is larger than `room`."""
         if self._bytes:
             self._bytes += tail
             tail = bytes(self._bytes)
@@ -106,7 +106,7 @@ class Framer:
         self.anomalies.append(Anomaly(kind=kind, detail=detail, place=place, event=event))
 
     def _note(self, kind: AnomalyKind, detail: str, start: int, end: int) -> None:
-        """An anomaly that concerns no event."""
+        """Note an anomaly that concerns no event."""
         self._anomaly(kind, detail, self._place(start, end), None)
 
     def _text(self, raw: bytes, start: int) -> str:

@@ -96,7 +96,7 @@ class JsonArrayDecoder(Framer):
         what = "the array: it is never closed"
         if self._held:
             what = "an element"
-            event = self._taken(self._held.take(b"", self._limit), self._offset)
+            event = self._element_event(self._held.take(b"", self._limit), self._offset)
         number = None if event is None else event.number
         detail = f"the body ends inside {what}"
         self._anomaly(AnomalyKind.UNTERMINATED_EVENT, detail, place, number)
@@ -162,7 +162,7 @@ class JsonArrayDecoder(Framer):
                 return at
 
     def _separate(self, at: int) -> None:
-        """Takes a comma."""
+        """Process a comma."""
         if not self._separable:
             self._ignore("a comma behind no element", at, at + 1)
         self._separable = False
@@ -175,7 +175,7 @@ class JsonArrayDecoder(Framer):
         self._state = JsonArrayDecoder._after
 
     def _begin_at(self, start: int) -> None:
-        """Takes the first byte of an element, which is at `start` of the body."""
+        """Begin an element, whose first byte is at `start` of the body."""
         if self._separable:
             self._ignore("no comma between two elements", self._start, start)
         self._start = start
@@ -268,13 +268,13 @@ class JsonArrayDecoder(Framer):
             self._start = end
 
     def _dispatch(self, raw: bytes | None, end: int) -> None:
-        """Takes a whole element; None: it is too large."""
-        event = self._taken(raw, end)
+        """Dispatch a whole element; None: it is too large."""
+        event = self._element_event(raw, end)
         if event is not None:
             self._events.append(event)
         self._start = end
 
-    def _taken(self, raw: bytes | None, end: int) -> Event | None:
+    def _element_event(self, raw: bytes | None, end: int) -> Event | None:
         """Return the event of the element that ends at `end`."""
         if raw is None:
             detail = f"an element of more than {self._limit} bytes; it was dropped"
@@ -283,7 +283,7 @@ class JsonArrayDecoder(Framer):
         return self._event(self._text(raw, self._start), self._start, end)
 
     def _ignore(self, detail: str, start: int, end: int) -> None:
-        """Notes bytes that belong to no element, with those right before them."""
+        """Note bytes that belong to no element, with those right before them."""
         if self._stray is None:
             self._stray = _Stray(detail, start, end)
         else:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from deltatape.wire.json_value import skip_blanks, skip_value, slice_at
+from deltatape.wire.json_value import skip_blanks, skip_value, slice_at, value_start
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the outside in."""
@@ -57,26 +57,25 @@ def quoted(text: str, *, plain: bool) -> str:
 
 
 def put(text: str, path: Path, source: str) -> str:
-    """`text` with the value `source` at `path`; a key that its object lacks is added at its end."""
-    found = _find(text, path)
-    if found:
-        return text[: found.start] + source + text[found.end :]
-    parent = _find(text, path[:-1])
-    if parent is None or text[parent.start] != "{":
+    """Return `text` with the value `source` at `path`; append a key that its object lacks."""
+    start = value_start(text, path)
+    if start is not None:
+        return text[:start] + source + text[skip_value(text, start) :]
+    parent = value_start(text, path[:-1])
+    if parent is None or text[parent] != "{":
         return text
-    children = _children(text, parent.start)
+    children = _children(text, parent)
     spaced = bool(children) and text[children[-1].start - 1].isspace()
     member = f"{json.dumps(path[-1])}:{' ' if spaced else ''}{source}"
     if not children:
-        return f"{text[: parent.start + 1]}{member}{text[parent.start + 1 :]}"
+        return f"{text[: parent + 1]}{member}{text[parent + 1 :]}"
     end = children[-1].end
     return f"{text[:end]},{' ' if spaced else ''}{member}{text[end:]}"
 
 
 def drop(text: str, path: Path) -> str:
     """Return `text` without the member or element at `path`, and without a comma of it."""
-    parent = _find(text, path[:-1])
-    children = _children(text, parent.start) if parent else []
+    children = _children(text, value_start(text, path[:-1]))
     places = [place for place, child in enumerate(children) if child.step == path[-1]]
     if not places:
         return text
@@ -90,9 +89,8 @@ def drop(text: str, path: Path) -> str:
 
 
 def append(text: str, path: Path, source: str) -> str:
-    """`text` with `source` as one more element of the array at `path`, which is not empty."""
-    parent = _find(text, path)
-    children = _children(text, parent.start) if parent else []
+    """Return `text` with `source` appended to the array at `path`, which is not empty."""
+    children = _children(text, value_start(text, path))
     if not children:
         return text
     end = children[-1].end
@@ -112,19 +110,9 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _find(text: str, path: Path) -> _Child | None:
-    start = skip_blanks(text, 0)
-    found = _Child("", start, start, skip_value(text, start))
-    for step in path:
-        # Of equal keys the last counts, as for parsers.
-        fitting = [child for child in _children(text, found.start) if child.step == step]
-        if not fitting:
-            return None
-        found = fitting[-1]
-    return found
-
-
-def _children(text: str, start: int) -> list[_Child]:
+def _children(text: str, start: int | None) -> list[_Child]:
+    if start is None:
+        return []
     if text[start] == "{":
         return list(_members(text, start))
     return list(_elements(text, start)) if text[start] == "[" else []

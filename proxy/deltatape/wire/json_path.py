@@ -69,7 +69,7 @@ def _step(match: re.Match[str]) -> Step:
 
 
 def drop(value: object, path: tuple[Step, ...]) -> None:
-    """Take out of a JSON value, in place, what a path names.
+    """Remove from a JSON value, in place, what a path names.
 
     A member goes with its name; an element of an array becomes null, so that how many there are
     still counts.
@@ -81,24 +81,16 @@ def drop(value: object, path: tuple[Step, ...]) -> None:
         return
     if isinstance(value, dict):
         for name in _names(value, head):
-            _drop_member(value, name, rest)
+            if rest:
+                drop(value[name], rest)
+            else:
+                del value[name]
     elif isinstance(value, list):
         for place in _places(value, head):
-            _drop_element(value, place, rest)
-
-
-def _drop_member(value: dict[str, object], name: str, rest: tuple[Step, ...]) -> None:
-    if rest:
-        drop(value[name], rest)
-    else:
-        del value[name]
-
-
-def _drop_element(value: list[object], place: int, rest: tuple[Step, ...]) -> None:
-    if rest:
-        drop(value[place], rest)
-    else:
-        value[place] = None
+            if rest:
+                drop(value[place], rest)
+            else:
+                value[place] = None
 
 
 def _names(value: Mapping[str, object], head: Step) -> tuple[str, ...]:
@@ -120,13 +112,13 @@ def _containers(value: object) -> Iterator[object]:
     """Yield `value` and all objects and arrays inside it, the innermost last."""
     pending = [value]
     while pending:
-        each = pending.pop()
-        if isinstance(each, dict):
-            yield each
-            pending += each.values()
-        elif isinstance(each, list):
-            yield each
-            pending += each
+        inner = pending.pop()
+        if isinstance(inner, dict):
+            yield inner
+            pending += inner.values()
+        elif isinstance(inner, list):
+            yield inner
+            pending += inner
 
 
 # The paths of one value, as providers send them (Gemini's streamed arguments).

@@ -90,7 +90,7 @@ _LITERALS = {
 
 
 class JsonScanner:
-    """Scans one text, fed in pieces. All offsets count characters from its start."""
+    """Scan one text, fed in pieces. All offsets count characters from its start."""
 
     def __init__(self) -> None:
         self.kind: TokenKind | None = None
@@ -144,7 +144,7 @@ class JsonScanner:
         return self._offset if self.extra is None else self.extra
 
     def feed(self, text: str) -> None:
-        """Scans the next piece of the text."""
+        """Scan the next piece of the text."""
         at = 0
         while at < len(text) and self.error is None and self.extra is None:
             at = self._lex(self, text, at)
@@ -240,7 +240,7 @@ class JsonScanner:
         return at + 1
 
     def _finish(self, at: int) -> None:
-        """A value has ended at `at`."""
+        """End a value at `at`."""
         self._lex = JsonScanner._between
         if not self._open:
             self.end = self._offset + at
@@ -328,7 +328,7 @@ class JsonScanner:
         self._lex = JsonScanner._in_string
 
     def _pair(self, code: int) -> None:
-        """Notes a surrogate that `code`, the next code unit, does not make a pair."""
+        """Note a surrogate that `code`, the next code unit, does not make a pair."""
         low = code in _LOW
         if low != self._high:
             self.lone_surrogate = True
@@ -387,7 +387,7 @@ _CLASSES = {
 
 
 def run_number(state: NumberState, text: str, at: int) -> tuple[NumberState, int]:
-    """The state after the characters from `at` on that continue the number, and where they end."""
+    """Return the state after the characters at `at` that continue the number, and their end."""
     while True:
         if state in _RUNS:
             digits = _DIGITS.match(text, at)

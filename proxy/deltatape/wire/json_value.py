@@ -173,17 +173,23 @@ def slice_at(text: str, path: Sequence[str | int]) -> str | None:
     Returns:
         The exact characters, or None if nothing is there.
     """
+    at = value_start(text, path)
+    return None if at is None else text[at : skip_value(text, at)]
+
+
+def value_start(text: str, path: Sequence[str | int]) -> int | None:
+    """Return where the value at `path` starts, as `slice_at` finds it; None if nothing is there."""
     at = skip_blanks(text, 0)
     for step in path:
         found = _member(text, at, step) if isinstance(step, str) else _element(text, at, step)
         if found is None:
             return None
         at = found
-    return text[at : skip_value(text, at)]
+    return at
 
 
 def elements_of(text: str) -> list[str]:
-    """The source texts of the elements of `text`, a whole, valid JSON array; one pass for all."""
+    """Return the source texts of the elements of `text`, a whole, valid JSON array, in one pass."""
     found = []
     at = skip_blanks(text, skip_blanks(text, 0) + 1)
     while text[at] != "]":
@@ -213,7 +219,7 @@ def values_in(text: str) -> list[str] | None:
 
 
 def canonical(text: str) -> str | None:
-    """`text` with sorted keys and without whitespace, for comparing values; None if not JSON."""
+    """Return `text` with sorted keys and without whitespace, to compare; None if not JSON."""
     parsed = parse(text)
     if parsed.error is not None:
         return None

@@ -63,7 +63,7 @@ class NdjsonDecoder(Framer):
         return event
 
     def _end_line(self, raw: bytes | None, end: int) -> Event | None:
-        """Takes a line that ends at `end`, its line end included; None: it is too long."""
+        """Process a line that ends at `end`, its line end included; None: it is too long."""
         start, self._line_start = self._line_start, end
         if raw is None:
             detail = f"a line of more than {self._limit} bytes; it was dropped"

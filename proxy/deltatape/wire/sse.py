@@ -96,7 +96,7 @@ class SseDecoder(Framer):
         text = data.decode("latin-1")
         usual = _USUAL if b"\r" in data else _USUAL_WITHOUT_CR
         while True:
-            start = self._take_usual(usual, text, start, events)
+            start = self._append_usual(usual, text, start, events)
             match = _LINE_END.search(data, start)
             if match is None:
                 break
@@ -111,7 +111,7 @@ class SseDecoder(Framer):
         return events
 
     def _begin(self, data: bytes, reads: Iterable[Arrival]) -> int:
-        """Begins with `data`; where in it lines begin."""
+        """Start on `data`; return where in it lines begin."""
         self._reads, self._until = [*reads], -1
         self._reads.reverse()
         self._arrive(0)
@@ -127,7 +127,7 @@ class SseDecoder(Framer):
         return start
 
     def _hold(self, data: bytes, start: int) -> None:
-        """Keeps the rest of `data`, in which no line ends."""
+        """Keep the rest of `data`, in which no line ends."""
         self._after_cr = self._after_cr or (start == len(data) and data.endswith(b"\r"))
         if start < len(data):
             self._held.add(data[start:], self._limit - self._block.size)
@@ -138,7 +138,7 @@ class SseDecoder(Framer):
         self._until = 0
 
     def _arrive(self, end: int) -> None:
-        """Goes on to the read that holds the byte before `end`."""
+        """Advance to the read that holds the byte before `end`."""
         while self._until < end:
             self._until, self._t_ns, self._line = self._reads.pop()
 
@@ -165,16 +165,16 @@ class SseDecoder(Framer):
         )
         return event
 
-    def _take_usual(
+    def _append_usual(
         self, usual: re.Pattern[str], text: str, start: int, events: list[Event]
     ) -> int:
-        """Takes the usual events at `start`, if a block begins there; where the rest begins.
+        """Append the usual events at `start`, if a block begins there; return where they end.
 
         Args:
             usual: what they match.
             text: the bytes as Latin-1, where offsets in the text are those in the bytes.
             start: offset in it.
-            events: takes the events.
+            events: gets the events.
         """
         block = self._block
         if block.start is not None or block.faults or self._held or self._first_line:
@@ -207,7 +207,7 @@ class SseDecoder(Framer):
         return start
 
     def _end_line(self, tail: bytes, end: int) -> Event | None:
-        """Takes a line whose last bytes are `tail`; `end` is the offset behind its line end."""
+        """Process a line whose last bytes are `tail`; `end` is the offset behind its line end."""
         block = self._block
         raw = self._held.take(tail, self._limit - block.size)
         if raw is None:
@@ -259,7 +259,7 @@ class SseDecoder(Framer):
             return text
 
     def _field(self, text: str, start: int, stop: int) -> None:
-        """Processes a field line, `start` to `stop`."""
+        """Process a field line, `start` to `stop`."""
         name, _, value = text.partition(":")
         value = value.removeprefix(" ")
         block = self._block
@@ -292,7 +292,7 @@ class SseDecoder(Framer):
             self._fault(AnomalyKind.BAD_RETRY, f"retry {value[:80]!r}", start, stop)
 
     def _close(self, end: int) -> Event | None:
-        """Dispatches the block at the blank line that ends at `end`."""
+        """Dispatch the block at the blank line that ends at `end`."""
         block, self._block = self._block, _Block()
         if block.start is None:
             self._keep(block, None)
@@ -335,7 +335,7 @@ class SseDecoder(Framer):
         self._block.faults.append(_Fault(kind, detail, place, in_event))
 
     def _keep(self, block: _Block, number: int | None) -> None:
-        """Turns the faults of a closed block into anomalies of its event."""
+        """Turn the faults of a closed block into anomalies of its event."""
         for fault in block.faults:
             event = number if fault.in_event else None
             self._anomaly(fault.kind, fault.detail, fault.place, event)
