@@ -188,9 +188,9 @@ def test_the_stream_is_an_applications_and_carries_results() -> None:
         (None, "get_weather", 5),
         ("c", "f", 8),
     ]
-    assert reply.recited == "Let me see. 13 °C."
-    assert reply_to(STREAM[2], {"type": "done", "content": ""}).recited == ""
-    assert reply_to(STREAM[2], {"type": "done"}).recited is None
+    assert reply.repeated_text == "Let me see. 13 °C."
+    assert reply_to(STREAM[2], {"type": "done", "content": ""}).repeated_text == ""
+    assert reply_to(STREAM[2], {"type": "done"}).repeated_text is None
 
 
 @pytest.mark.parametrize(

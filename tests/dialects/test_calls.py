@@ -8,7 +8,7 @@ from deltatape.dialects._calls import (
     ObservationLog,
     judge,
     judge_call,
-    mend,
+    repair_arguments,
 )
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary, ToolSpec
@@ -216,7 +216,7 @@ PLAIN = [
 
 @pytest.mark.parametrize("pieces", PLAIN)
 def test_pieces_that_make_one_value_are_never_mended(pieces: list[str]) -> None:
-    assert mend(pieces)[:2] == ("".join(pieces), ())
+    assert repair_arguments(pieces)[:2] == ("".join(pieces), ())
 
 
 @pytest.mark.parametrize(
@@ -240,8 +240,11 @@ def test_pieces_that_make_one_value_are_never_mended(pieces: list[str]) -> None:
     ],
 )
 def test_what_gateways_add_is_taken_away(pieces: list[str], text: str, codes: list[str]) -> None:
-    mended = mend(pieces)
-    assert (mended.text, [code for code, _ in mended.repairs]) == (text, codes)
+    found = repair_arguments(pieces)
+    assert (found.text, [code for code, _ in found.repairs]) == (
+        text,
+        codes,
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,24 +264,24 @@ def test_what_gateways_add_is_taken_away(pieces: list[str], text: str, codes: li
     ],
 )
 def test_anything_else_stays_as_the_wire_said_it(pieces: list[str]) -> None:
-    assert mend(pieces)[:2] == ("".join(pieces), ())
+    assert repair_arguments(pieces)[:2] == ("".join(pieces), ())
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["{}", '{"a":', "1}", '{"a":1}', " ", "{", "}"]), max_size=6))
 def test_mending_yields_one_value_or_what_is_left_of_the_wire(pieces: list[str]) -> None:
-    mended = mend(pieces)
-    whole = scan(mended.text).verdict is ScanState.COMPLETE
-    repaired = [code for code, _ in mended.repairs]
+    found = repair_arguments(pieces)
+    whole = scan(found.text).verdict is ScanState.COMPLETE
+    repaired = [code for code, _ in found.repairs]
     assert whole or "T014" not in repaired
-    assert repaired or mended.text == "".join(pieces)
-    assert mended.text in "".join(pieces) or "T014" in repaired
+    assert repaired or found.text == "".join(pieces)
+    assert found.text in "".join(pieces) or "T014" in repaired
 
 
 def test_a_whole_object_is_told_as_such() -> None:
-    assert mend(['{"a":', "1}"]).is_object
-    assert not mend(["[1]"]).is_object
-    assert not mend(['{"a":']).is_object
+    assert repair_arguments(['{"a":', "1}"]).is_object
+    assert not repair_arguments(["[1]"]).is_object
+    assert not repair_arguments(['{"a":']).is_object
 
 
 def test_a_kind_is_noted_once_per_code_and_anything_else_each_time() -> None:

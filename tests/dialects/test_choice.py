@@ -25,11 +25,11 @@ def built(made: ChoiceDraft, ending: CallEndCause = CallEndCause.NORMAL) -> Choi
 
 def test_text_is_kept_by_channel_with_the_events_that_brought_it() -> None:
     made = draft()
-    made.say(Channel.TEXT, "", event(0))
-    made.say(Channel.REASONING, "think", event(1))
-    made.say(Channel.TEXT, "Hel", event(2))
-    made.say(Channel.TEXT, "lo", event(3))
-    made.say(Channel.REFUSAL, "no", event(4))
+    made.add_text(Channel.TEXT, "", event(0))
+    made.add_text(Channel.REASONING, "think", event(1))
+    made.add_text(Channel.TEXT, "Hel", event(2))
+    made.add_text(Channel.TEXT, "lo", event(3))
+    made.add_text(Channel.REFUSAL, "no", event(4))
     choice = built(made)
     assert (choice.text, choice.reasoning, choice.refusal) == ("Hello", "think", "no")
     assert [(piece.event, piece.text) for piece in choice.pieces] == [
@@ -101,7 +101,7 @@ def test_an_odd_shape_is_noted_once() -> None:
 def test_texts_of_parts_that_mix_are_ordered_by_part() -> None:
     made = draft()
     for number, (order, text) in enumerate([(1, "a"), (2, "c"), (1, "b"), (2, "d")]):
-        made.say(Channel.TEXT, text, event(number), order)
+        made.add_text(Channel.TEXT, text, event(number), order)
     choice = built(made)
     assert choice.text == "abcd"
     assert [piece.event for piece in choice.pieces] == [0, 2, 1, 3]

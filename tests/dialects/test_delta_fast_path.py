@@ -11,7 +11,7 @@ from deltatape.model.stream import Event
 from helpers.events import event_of
 
 
-class Said:
+class LearningReducer:
     """What a `DeltaFastPath` that learned from an event appends."""
 
     def __init__(self, data: str, name: str = "text", number: object = None) -> None:
@@ -23,10 +23,10 @@ class Said:
 
     def learn(self, number: object = None) -> None:
         frame = json.loads(self.before.data)
-        self.fast_path.learn(self.before, frame, self.say, self.name, number)
+        self.fast_path.learn(self.before, frame, self.add_texts, self.name, number)
 
-    def say(self, said: Sequence[tuple[str, Event]]) -> None:
-        self.texts += [text for text, _ in said]
+    def add_texts(self, deltas: Sequence[tuple[str, Event]]) -> None:
+        self.texts += [text for text, _ in deltas]
 
     def takes(self, *datas: str) -> int:
         """How many of these it takes, until one is not alike."""
@@ -38,19 +38,19 @@ class Said:
 
 
 def test_an_event_that_differs_in_the_text_only_is_taken() -> None:
-    said = Said('{"id": 1, "text": "a", "last": [2]}')
+    reducer = LearningReducer('{"id": 1, "text": "a", "last": [2]}')
     texts = ['"b"', r'"\"\u00e9\n"', '""']
-    assert said.takes(*(f'{{"id": 1, "text": {text}, "last": [2]}}' for text in texts)) == 3
-    assert said.texts == ["b", '"é\n', ""]
+    assert reducer.takes(*(f'{{"id": 1, "text": {text}, "last": [2]}}' for text in texts)) == 3
+    assert reducer.texts == ["b", '"é\n', ""]
 
 
 def test_nothing_is_taken_without_the_event_that_was_learned_from() -> None:
-    said = Said('{"text":"a"}')
+    reducer = LearningReducer('{"text":"a"}')
     other, like = event_of('{"text":"a"}'), event_of('{"text":"b"}')
-    assert said.fast_path.run(other, iter([like])) is like
-    assert said.fast_path.run(said.before, iter([like])) is like
-    assert said.texts == []
-    assert Said('{"text":"a"}').takes() == 0
+    assert reducer.fast_path.run(other, iter([like])) is like
+    assert reducer.fast_path.run(reducer.before, iter([like])) is like
+    assert reducer.texts == []
+    assert LearningReducer('{"text":"a"}').takes() == 0
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_nothing_is_taken_without_the_event_that_was_learned_from() -> None:
     ],
 )
 def test_what_differs_elsewhere_is_not_taken_and_ends_what_was_learned(data: str) -> None:
-    said = Said('{"id":1,"text":"a"}')
-    assert said.takes('{"id":1,"text":"b"}', data, '{"id":1,"text":"c"}') == 1
-    assert said.texts == ["b"]
-    assert said.fast_path.learned is None
+    reducer = LearningReducer('{"id":1,"text":"a"}')
+    assert reducer.takes('{"id":1,"text":"b"}', data, '{"id":1,"text":"c"}') == 1
+    assert reducer.texts == ["b"]
+    assert reducer.fast_path.learned is None
 
 
 def test_an_event_of_another_type_or_an_exception_is_not_taken() -> None:
     data = '{"text":"a"}'
-    assert Said(data).takes_events(event_of(data, "error")) == 0
-    assert Said(data).takes_events(event_of(data, exception=True)) == 0
+    assert LearningReducer(data).takes_events(event_of(data, "error")) == 0
+    assert LearningReducer(data).takes_events(event_of(data, exception=True)) == 0
 
 
 @pytest.mark.parametrize(
@@ -92,21 +92,21 @@ def test_an_event_of_another_type_or_an_exception_is_not_taken() -> None:
     ],
 )
 def test_nothing_is_learned_where_it_is_not_clear_which_string_is_the_text(data: str) -> None:
-    assert Said(data).takes(data) == 0
+    assert LearningReducer(data).takes(data) == 0
 
 
 def test_spaces_between_brackets_say_nothing() -> None:
-    said = Said('{"delta":{"text":"a"}   }')
-    assert said.takes('{"delta":{"text":"b"}}', '{"delta":{"text":"c" }  } ') == 2
-    assert Said('{"delta":{"text":"a"}}').takes('{"delta":{"text":"d"}') == 0
+    reducer = LearningReducer('{"delta":{"text":"a"}   }')
+    assert reducer.takes('{"delta":{"text":"b"}}', '{"delta":{"text":"c" }  } ') == 2
+    assert LearningReducer('{"delta":{"text":"a"}}').takes('{"delta":{"text":"d"}') == 0
 
 
 def test_a_time_before_the_text_may_be_anything() -> None:
     form = '{"created_at":"%s","text":"%s"}'
-    said = Said(form % (1, "a"))
-    assert said.takes(form % ("", "b"), form % (r"\"", "c"), '{"created_at":1,"text":"d"}') == 2
-    assert said.texts == ["b", "c"]
-    assert Said(form % (1, "a")).takes('{"created_at":"","next":"b"}') == 0
+    reducer = LearningReducer(form % (1, "a"))
+    assert reducer.takes(form % ("", "b"), form % (r"\"", "c"), '{"created_at":1,"text":"d"}') == 2
+    assert reducer.texts == ["b", "c"]
+    assert LearningReducer(form % (1, "a")).takes('{"created_at":"","next":"b"}') == 0
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def test_a_time_before_the_text_may_be_anything() -> None:
     ],
 )
 def test_only_members_of_the_event_itself_may_be_anything(form: str) -> None:
-    assert Said(form % "x").takes(form % "x", form % "y") == 1
+    assert LearningReducer(form % "x").takes(form % "x", form % "y") == 1
 
 
 def test_padding_may_be_anything() -> None:
-    said = Said('{"text":"a","obfuscation":"xyz","id":1}')
+    reducer = LearningReducer('{"text":"a","obfuscation":"xyz","id":1}')
     padded = ['{"text":"b","obfuscation":"","id":1}', r'{"text":"c","obfuscation":"\"","id":1}']
-    assert said.takes(*padded) == 2
-    assert said.texts == ["b", "c"]
+    assert reducer.takes(*padded) == 2
+    assert reducer.texts == ["b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_padding_may_be_anything() -> None:
     ],
 )
 def test_padding_ends_where_it_did(data: str) -> None:
-    assert Said('{"text":"a","obfuscation":"xyz","id":1}').takes(data) == 0
+    assert LearningReducer('{"text":"a","obfuscation":"xyz","id":1}').takes(data) == 0
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_padding_ends_where_it_did(data: str) -> None:
     ],
 )
 def test_numbers_count_up(form: str) -> None:
-    said = Said(form % 8, number=8)
-    assert said.takes(form % 9, form % 10, form % 12) == 2
-    assert said.fast_path.take_number() == 10
-    assert said.fast_path.take_number() is None
+    reducer = LearningReducer(form % 8, number=8)
+    assert reducer.takes(form % 9, form % 10, form % 12) == 2
+    assert reducer.fast_path.take_number() == 10
+    assert reducer.fast_path.take_number() is None
 
 
 @pytest.mark.parametrize(
@@ -169,32 +169,32 @@ def test_numbers_count_up(form: str) -> None:
     ],
 )
 def test_nothing_is_learned_where_it_is_not_clear_which_number_counts(data: str) -> None:
-    assert Said(data, number=8).takes(data) == 0
+    assert LearningReducer(data, number=8).takes(data) == 0
 
 
 def test_what_is_no_number_counts_nothing() -> None:
     data = '{"text":"a","sequence_number":"8"}'
-    assert Said(data, number="8").takes(data) == 1
+    assert LearningReducer(data, number="8").takes(data) == 1
 
 
 def test_after_some_events_in_vain_no_more_are_looked_at() -> None:
-    said = Said("{}")
+    reducer = LearningReducer("{}")
     for _ in range(3):
-        assert said.fast_path.learns
-        said.learn()
-    assert not said.fast_path.learns
-    assert said.takes("{}") == 0
-    said.learn()
-    assert said.fast_path.learned is None
+        assert reducer.fast_path.learns
+        reducer.learn()
+    assert not reducer.fast_path.learns
+    assert reducer.takes("{}") == 0
+    reducer.learn()
+    assert reducer.fast_path.learned is None
 
 
 def test_one_that_is_alike_makes_up_for_those_in_vain() -> None:
-    said = Said('{"text":"a"}')
+    reducer = LearningReducer('{"text":"a"}')
     for _ in range(3):
-        said.learn()
-    assert not said.fast_path.learns
-    assert said.takes('{"text":"a"}') == 1
-    assert said.fast_path.learns
+        reducer.learn()
+    assert not reducer.fast_path.learns
+    assert reducer.takes('{"text":"a"}') == 1
+    assert reducer.fast_path.learns
 
 
 def delta(**members: object) -> dict[str, object]:

@@ -59,15 +59,15 @@ def test_what_the_framing_calls_an_exception_is_an_error_whatever_it_carries() -
 
 def test_a_choice_may_begin_anew() -> None:
     made = draft()
-    made.choice(0).say(Channel.TEXT, "lost", event(""))
-    made.restart(0).say(Channel.TEXT, "kept", event(""))
+    made.choice(0).add_text(Channel.TEXT, "lost", event(""))
+    made.restart(0).add_text(Channel.TEXT, "kept", event(""))
     assert made.build(CallEndCause.NORMAL, terminated=True).text == "kept"
 
 
 def test_choices_come_out_in_the_order_of_their_index() -> None:
     made = draft()
-    made.choice(1).say(Channel.TEXT, "b", event(""))
-    made.choice(0).say(Channel.TEXT, "a", event(""))
+    made.choice(1).add_text(Channel.TEXT, "b", event(""))
+    made.choice(0).add_text(Channel.TEXT, "a", event(""))
     made.terminal = event("")
     reply = made.build(CallEndCause.NORMAL, terminated=True)
     assert [(choice.index, choice.text) for choice in reply.choices] == [(0, "a"), (1, "b")]

@@ -14,11 +14,11 @@ from deltatape.dialects._request import (
     SMALL,
     content_text,
     exact,
+    make_message,
     message_digest,
     objects_at,
     read_body,
     read_history,
-    said,
     source_of,
     tool_spec,
     tool_specs,
@@ -89,10 +89,10 @@ def test_tools_are_those_that_have_a_name() -> None:
 
 def test_a_message_has_the_digest_of_what_it_is_told_by() -> None:
     call = RepeatedCall(id="c1", name="f", arguments="{}")
-    message = said("assistant", "Hi", {"a": 1}, calls=[call], call_id="c0")
+    message = make_message("assistant", "Hi", {"a": 1}, calls=[call], call_id="c0")
     assert (message.role, message.text, message.calls) == ("assistant", "Hi", (call,))
     assert (message.call_id, message.digest) == ("c0", message_digest({"a": 1}))
-    assert (said("user", "", 1).calls, said("user", "", 1).call_id) == ((), None)
+    assert (make_message("user", "", 1).calls, make_message("user", "", 1).call_id) == ((), None)
 
 
 def test_the_source_of_a_value_is_exact_for_strings_too() -> None:

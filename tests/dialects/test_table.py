@@ -103,10 +103,10 @@ def test_a_draft_knows_the_call_of_a_key_and_the_last_one() -> None:
 def test_the_first_terminal_event_counts() -> None:
     draft = TableDraft(table(), NOTHING_ASKED)
     first, second = events({}, {})
-    draft.watch({}, first)
+    draft.note_late_content({}, first)
     draft.end(first, normal=False)
     draft.end(second, normal=True)
-    draft.watch({}, second)
+    draft.note_late_content({}, second)
     assert (draft.reply.terminal, draft.normal) == (first, False)
     assert [seen.code for seen in draft.reply.notes.observations(0, None)] == ["S006"]
 
@@ -429,9 +429,9 @@ def test_a_whole_text_counts_only_where_nothing_was_said() -> None:
 
 def test_a_whole_text_is_kept_even_if_it_is_empty() -> None:
     step = WholeTextStep(text=(path("t"), path("u")))
-    assert reply_by(step, {"t": "", "u": "a"}, {"t": "b"}).recited == "a"
-    assert reply_by(step, {"t": ""}, {"t": "b"}).recited == ""
-    assert reply_by(step, {"t": 1}).recited is None
+    assert reply_by(step, {"t": "", "u": "a"}, {"t": "b"}).repeated_text == "a"
+    assert reply_by(step, {"t": ""}, {"t": "b"}).repeated_text == ""
+    assert reply_by(step, {"t": 1}).repeated_text is None
 
 
 def test_results_are_taken_unless_they_are_preliminary() -> None:

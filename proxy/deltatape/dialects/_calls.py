@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple, Self
 
-from deltatape.dialects._delta_fast_path import Said
+from deltatape.dialects._delta_fast_path import TextDelta
 from deltatape.dialects._json import shown
 from deltatape.model.reply import CallKind, CallStatus, Fragment, Observation, ToolCall
 from deltatape.model.request_summary import RequestSummary
@@ -89,7 +89,7 @@ class RepairedArguments(NamedTuple):
     """Whether they are known to be one whole object: parsing them once is enough."""
 
 
-def mend(pieces: Sequence[str]) -> RepairedArguments:
+def repair_arguments(pieces: Sequence[str]) -> RepairedArguments:
     """Join `pieces` (none empty) and repair known damage."""
     plain = join_pairs("".join(pieces))
     parsed = parse(plain)
@@ -102,7 +102,7 @@ def mend(pieces: Sequence[str]) -> RepairedArguments:
         plain = join_pairs("".join(rest))
         if _whole(plain):
             return RepairedArguments(plain, repairs)
-    once = _said_again(plain)
+    once = _repeated_value(plain)
     if once is not None:
         return RepairedArguments(once, (*repairs, ("T014", "the whole arguments were sent again")))
     grown = _cumulative(rest)
@@ -127,7 +127,7 @@ def _without_empty_objects(pieces: Sequence[str]) -> Sequence[str]:
     return pieces
 
 
-def _said_again(text: str) -> str | None:
+def _repeated_value(text: str) -> str | None:
     """Return the value that `text` repeats; None if it is not a repetition."""
     values = values_in(text)
     if values is None or len(values) <= 1:
@@ -251,7 +251,7 @@ class CallDraft:
         self._scanned = 0
         self._since = 0
         self._value: str | None = None
-        self._mended: RepairedArguments | None = None
+        self._repaired: RepairedArguments | None = None
         self._canonical: str | None = None
 
     def add(self, text: str, event: Event) -> None:
@@ -261,9 +261,9 @@ class CallDraft:
         self.latest = event
         self.fragments.append(_new(Fragment, (text, event)))
 
-    def add_all(self, said: Sequence[Said]) -> None:
+    def add_all(self, deltas: Sequence[TextDelta]) -> None:
         """Append fragments of the arguments."""
-        fragments = [_new(Fragment, each) for each in said if each[0]]
+        fragments = [_new(Fragment, delta) for delta in deltas if delta[0]]
         if fragments:
             self.latest = fragments[-1].carrier
             self.fragments += fragments
@@ -337,22 +337,22 @@ class CallDraft:
         return self._scanner.verdict in (ScanState.PREFIX, ScanState.MALFORMED)
 
     @property
-    def mended(self) -> RepairedArguments:
+    def repaired(self) -> RepairedArguments:
         """Return the repaired arguments. Call at the end of the call."""
-        if self._mended is None:
-            self._mended = mend(self.pieces)
-        return self._mended
+        if self._repaired is None:
+            self._repaired = repair_arguments(self.pieces)
+        return self._repaired
 
     def repeats(self, other: Self) -> bool:
         """Check whether the arguments equal those of `other`, as text or as JSON."""
-        if self.mended.text.strip() == other.mended.text.strip():
+        if self.repaired.text.strip() == other.repaired.text.strip():
             return True
         return self._comparable == other._comparable
 
     @property
     def _comparable(self) -> str:
         if self._canonical is None:
-            text = self.mended.text
+            text = self.repaired.text
             self._canonical = canonical(text) or text
         return self._canonical
 
@@ -380,9 +380,9 @@ class CallDraft:
         text = self.raw if self._settled is None else self._settled
         whole_object = False
         if self.kind is not CallKind.CUSTOM and self._settled is None:
-            text, whole_object = self.mended.text, self.mended.is_object
-            for code, detail in self.mended.repairs:
-                self.note("mended", code, detail, self.raw, self.latest)
+            text, whole_object = self.repaired.text, self.repaired.is_object
+            for code, detail in self.repaired.repairs:
+                self.note("repaired", code, detail, self.raw, self.latest)
         kind = CallKind.CUSTOM if self.free_text else self.kind
         ending = CallEndCause.NORMAL if self.whole else ending
         if whole_object and self.name and ending is not CallEndCause.OPEN and not self.free_text:

@@ -1,6 +1,6 @@
 """One answer under construction: its text, its calls, its finish reason.
 
-Dialects say what events mean (`say`, `open`, `finish`); here it is kept and, at the end, judged.
+Dialects say what events mean (`add_text`, `open`, `finish`); here it is kept and judged at the end.
 """
 
 from bisect import bisect_right
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from deltatape.dialects._calls import CallDraft, CallEndCause, ObservationLog, judge_call
-from deltatape.dialects._delta_fast_path import Said
+from deltatape.dialects._delta_fast_path import TextDelta
 from deltatape.model.reply import (
     NOT_OURS,
     CallKind,
@@ -74,13 +74,13 @@ class ChoiceDraft:
         self._request = request
         self.policy = policy
         self._pieces: list[TextFragment] = []
-        self._turns = [(0, 0)]
-        """By how many pieces there were, the order of those that follow: it seldom changes."""
+        self._order_changes = [(0, 0)]
+        """The number of pieces before each change of the order, and the order after it."""
         self._order = 0
         self._mixed = False
 
-    def say(self, channel: Channel, text: str, event: Event, order: int = 0) -> None:
-        """Appends text; an empty one is not kept.
+    def add_text(self, channel: Channel, text: str, event: Event, order: int = 0) -> None:
+        """Append text, unless it is empty.
 
         Args:
             channel: where it goes.
@@ -91,25 +91,25 @@ class ChoiceDraft:
         """
         if text:
             if order != self._order:
-                self._turn(order)
+                self._change_order(order)
             self._pieces.append(_new(TextFragment, (channel, text, event)))
 
-    def say_more(self, channel: Channel, said: Sequence[Said], order: int = 0) -> None:
-        """Appends texts. See `say`."""
-        pieces = [_new(TextFragment, (channel, text, event)) for text, event in said if text]
+    def add_texts(self, channel: Channel, deltas: Sequence[TextDelta], order: int = 0) -> None:
+        """Append texts. See `add_text`."""
+        pieces = [_new(TextFragment, (channel, text, event)) for text, event in deltas if text]
         if pieces:
             if order != self._order:
-                self._turn(order)
+                self._change_order(order)
             self._pieces += pieces
 
-    def _turn(self, order: int) -> None:
-        """What follows is of another order."""
+    def _change_order(self, order: int) -> None:
+        """Record that the fragments from here on are of another order."""
         self._mixed |= order < self._order
-        self._turns.append((len(self._pieces), order))
+        self._order_changes.append((len(self._pieces), order))
         self._order = order
 
-    def say_all(self, pieces: Iterable[TextFragment]) -> None:
-        """Appends pieces, none of them empty, of the order of those before."""
+    def add_fragments(self, pieces: Iterable[TextFragment]) -> None:
+        """Append fragments, none of them empty, of the same order as those before."""
         self._pieces += pieces
 
     def open(self, kind: CallKind, event: Event, wire_index: int | None = None) -> CallDraft:
@@ -119,14 +119,14 @@ class ChoiceDraft:
         return draft
 
     def note_unexpected(self, phrase: str, value: object, event: Event) -> None:
-        """Notes an unexpected shape, once per phrase."""
+        """Note an unexpected shape, once per phrase."""
         self.notes.once(phrase, "S006", phrase, value, event)
 
     def finish(self, reason: str, event: Event, detail: str | None = None) -> None:
-        """Takes a finish reason; the last one counts, a different one before it is noted."""
+        """Set the finish reason; the last one counts, a different one before it is noted."""
         if self.finish_reason not in (None, reason):
-            told = f"a second finish reason: {self.finish_reason!r}, then {reason!r}"
-            self.notes.once("other", "S004", told, told, event)
+            phrase = f"a second finish reason: {self.finish_reason!r}, then {reason!r}"
+            self.notes.once("other", "S004", phrase, phrase, event)
         self.finish_reason = reason
         self.finish_detail = detail or self.finish_detail
         self._finishes.append((event.number, reason))
@@ -155,8 +155,7 @@ class ChoiceDraft:
         for place, draft in enumerate(theirs):
             server_calls.append(self._judge(draft, place, ending))
             observations += draft.notes.observations(self.index, None)
-        said = self._pieces
-        text, reasoning, refusal = map(self.text, _CHANNELS) if said else ("", "", "")
+        text, reasoning, refusal = map(self.text, _CHANNELS) if self._pieces else ("", "", "")
         choice = Choice(
             index=self.index,
             text=text,
@@ -183,8 +182,8 @@ class ChoiceDraft:
         """Return what ended the answer."""
         if self.finish_reason is None:
             return of_stream
-        said = {self.finish_reason, self.finish_detail}
-        return CallEndCause.NORMAL if self.policy.abnormal.isdisjoint(said) else CallEndCause.CUT
+        reasons = {self.finish_reason, self.finish_detail}
+        return CallEndCause.NORMAL if self.policy.abnormal.isdisjoint(reasons) else CallEndCause.CUT
 
     def _finish_event(self) -> int | None:
         if not self._finishes:
@@ -193,10 +192,10 @@ class ChoiceDraft:
 
     def _sort_pieces(self) -> None:
         if self._mixed:
-            ends = [start for start, _ in self._turns[1:]] + [len(self._pieces)]
+            ends = [start for start, _ in self._order_changes[1:]] + [len(self._pieces)]
             runs = [
                 (order, self._pieces[start:end])
-                for (start, order), end in zip(self._turns, ends, strict=True)
+                for (start, order), end in zip(self._order_changes, ends, strict=True)
             ]
             self._pieces = [piece for _, run in sorted(runs, key=_order) for piece in run]
 

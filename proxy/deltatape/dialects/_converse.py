@@ -16,9 +16,9 @@ from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
     content_text,
+    make_message,
     objects_at,
     read_history,
-    said,
     source_of,
     tool_spec,
 )
@@ -192,13 +192,13 @@ def _inside(kind: str, keys: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class _SayBlocks:
+class _BlockTexts:
     """The text of a document's blocks, in order; citations are lists of parts."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         for _, block in listed(at(frame, _CONTENT)):
             for _, part in (*listed(block), *listed(at(block, _CITED))):
-                draft.choice.say(Channel.TEXT, text_at(part, _TEXT) or "", event)
+                draft.choice.add_text(Channel.TEXT, text_at(part, _TEXT) or "", event)
 
 
 _DOCUMENT: tuple[TableStep, ...] = (
@@ -206,7 +206,7 @@ _DOCUMENT: tuple[TableStep, ...] = (
     ExpectObject(entry=_CONTENT, what="a content block", each=True),
     TextStep(channel=Channel.REASONING, each=_CONTENT, text=_thoughts(())),
     SignatureStep(each=_CONTENT, signature=_signatures(())),
-    _SayBlocks(),
+    _BlockTexts(),
     NonTextStep(each=_CONTENT, what=tuple(map(path, _MEDIA))),
     CallWhole(
         entry=_CONTENT,
@@ -276,7 +276,7 @@ def _tool_choice(choice: Mapping[str, object]) -> str | None:
 def _system(request: Mapping[str, object]) -> Iterator[Message]:
     system = get_array(request, "system")
     if system:
-        yield said("system", content_text(system), {"role": "system", "content": system})
+        yield make_message("system", content_text(system), {"role": "system", "content": system})
 
 
 def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
@@ -295,7 +295,7 @@ def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Mes
         if result is not None and role != "assistant":
             answers = True
             text = content_text(result.get("content"))
-            yield said("tool", text, result, call_id=get_str(result, "toolUseId"))
+            yield make_message("tool", text, result, call_id=get_str(result, "toolUseId"))
             continue
         rest.append(block)
         thoughts += _signed_thoughts(block)
@@ -303,7 +303,7 @@ def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Mes
             calls.append(_repeated(use, MemberValue(where, "toolUse")))
     if rest or not answers:
         digested = {"role": role, "content": rest}
-        yield said(role, content_text(rest), digested, calls=calls, thoughts=thoughts)
+        yield make_message(role, content_text(rest), digested, calls=calls, thoughts=thoughts)
 
 
 def _signed_thoughts(block: Mapping[str, object]) -> Iterator[Thought]:

@@ -23,10 +23,10 @@ from deltatape.dialects._json import Frame
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import scan_string
 
-Said: TypeAlias = tuple[str, Event]
-"""A text, and the event that brought it."""
-Say: TypeAlias = Callable[[Sequence[Said]], object]
-"""Appends texts."""
+TextDelta: TypeAlias = tuple[str, Event]
+"""A piece of text, and the event that brought it."""
+AppendTexts: TypeAlias = Callable[[Sequence[TextDelta]], object]
+"""Appends pieces of text."""
 
 _ASIDE = re.compile('"(obfuscation|p|created_at)":"')
 """What a member begins with that nobody reads where it is one of the event itself: padding, which
@@ -44,7 +44,7 @@ class _Learned(NamedTuple):
 
     event: Event
     frame: Frame
-    say: Say
+    append: AppendTexts
     name: str
     number: object
 
@@ -66,19 +66,21 @@ class DeltaFastPath:
         """Whether `learn` is worth calling: not if an answer's events differ each time."""
         return self._tries > 0
 
-    def learn(self, event: Event, frame: Frame, say: Say, name: str, number: object = None) -> None:
+    def learn(
+        self, event: Event, frame: Frame, append: AppendTexts, name: str, number: object = None
+    ) -> None:
         """Store the form of an event that did nothing but append text.
 
         Args:
             event: the event, no exception.
             frame: the object that its data is.
-            say: appends the texts of such events.
+            append: appends the texts of such events.
             name: of the member that is the text, a string.
             number: the `sequence_number` of the event, if the next one has to follow on it.
         """
         if self._tries and len(event.data) <= _LONGEST:
             self._tries -= 1
-            self.learned = _Learned(event, frame, say, name, number)
+            self.learned = _Learned(event, frame, append, name, number)
 
     def run(self, before: Event, events: Iterator[Event]) -> Event | None:
         """Apply events of the same form as `before`; return the first other one, or None."""
@@ -89,10 +91,10 @@ class DeltaFastPath:
         form = _form_of(learned)
         if form is None:
             return event
-        said: list[Said] = []
-        event = form.take(chain((event,), events), said)
-        if said:
-            learned.say(said)
+        texts: list[TextDelta] = []
+        event = form.take(chain((event,), events), texts)
+        if texts:
+            learned.append(texts)
             self._tries, self._number = _TRIES, form.number
         return event
 
@@ -102,14 +104,14 @@ class DeltaFastPath:
         return number
 
 
-class _Never(DeltaFastPath):
+class _NoFastPath(DeltaFastPath):
     """For reducers without a fast path: they share one."""
 
     def learn(self, *_: object, **__: object) -> None:
         """Nothing."""
 
 
-NO_FAST_PATH = _Never()
+NO_FAST_PATH = _NoFastPath()
 
 
 class _Form:
@@ -155,8 +157,8 @@ class _Form:
             self._counter, self.number = found, number
         return found is not None
 
-    def take(self, events: Iterator[Event], said: list[Said]) -> Event | None:
-        """Collect the text of events of this form in `said`; return the first other event.
+    def take(self, events: Iterator[Event], texts: list[TextDelta]) -> Event | None:
+        """Collect the text of events of this form in `texts`; return the first other event.
 
         Nearly every event passes here, which is why it is one loop.
         """
@@ -183,7 +185,7 @@ class _Form:
                 return event
             if data[end:] != last and not (spaced and data[end:].replace(" ", "") == last):
                 return event
-            said.append((text, event))
+            texts.append((text, event))
             self.number = number
         return None
 

@@ -23,11 +23,11 @@ def failure_message(frame: Mapping[str, object]) -> str | None:
     known = error_message(frame, "")
     if known is not None:
         return known
-    said = next((value for key in _FIELDS if (value := frame.get(key))), None)
-    if said is None or isinstance(said, str):
-        return said
-    first = as_object(said[0]) if isinstance(said, list) else as_object(said)
-    return (get_str(first, "message") if first else None) or shown(said)
+    error = next((value for key in _FIELDS if (value := frame.get(key))), None)
+    if error is None or isinstance(error, str):
+        return error
+    first = as_object(error[0]) if isinstance(error, list) else as_object(error)
+    return (get_str(first, "message") if first else None) or shown(error)
 
 
 def may_fail(frame: Mapping[str, object], event: Event) -> bool:

@@ -37,7 +37,7 @@ class ReplyDraft:
         """The event that was the terminal signal."""
         self.results: list[ToolResult] = []
         self.results_due = False
-        self.recited: str | None = None
+        self.repeated_text: str | None = None
         """All of the text, as the terminal event repeats it."""
         self.id: str | None = None
         """What the provider calls this answer."""
@@ -130,6 +130,6 @@ class ReplyDraft:
             from_app=self._policy.app,
             results=tuple(self.results),
             results_due=self.results_due,
-            recited=self.recited,
+            repeated_text=self.repeated_text,
             id=self.id,
         )

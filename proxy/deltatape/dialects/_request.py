@@ -59,7 +59,7 @@ def tool_specs(entries: Iterable[object], schema: str = "parameters") -> tuple[T
     return tuple(tool for tool in found if tool is not None)
 
 
-def said(
+def make_message(
     role: str,
     text: str,
     digested: object,
@@ -149,7 +149,7 @@ class _Spans(NamedTuple):
     ends: Sequence[int]
 
 
-class _Known:
+class _ParsedBody:
     """A parsed body. The positions of its elements are computed on demand."""
 
     def __init__(self, body: bytes, path: Sequence[str], read: ReadElement[object]) -> None:
@@ -177,7 +177,7 @@ class _Run(NamedTuple):
     In the body they follow on `place` other elements; `rest` is where the next one begins.
     """
 
-    known: _Known
+    known: _ParsedBody
     first: int
     length: int
     place: int
@@ -186,7 +186,7 @@ class _Run(NamedTuple):
     rest: int
 
 
-_memory: tuple[_Known, ...] = ()
+_memory: tuple[_ParsedBody, ...] = ()
 """The last bodies, the latest first: replaced as a whole, for threads."""
 
 
@@ -201,7 +201,7 @@ def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> Hist
     Returns:
         None if `body` is not JSON object.
     """
-    known = _Known(body, path, read)
+    known = _ParsedBody(body, path, read)
     run = None
     if len(body) >= SMALL:
         run = _longest(known, [each for each in _memory if each.read is read])
@@ -214,7 +214,7 @@ def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> Hist
     return History(found, cast("tuple[T, ...]", entries))
 
 
-def _read_all(known: _Known) -> JsonRequestBody | None:
+def _read_all(known: _ParsedBody) -> JsonRequestBody | None:
     whole = read_body(known.body)
     if whole is None:
         return None
@@ -222,7 +222,7 @@ def _read_all(known: _Known) -> JsonRequestBody | None:
     return whole
 
 
-def _read_rest(known: _Known, run: _Run) -> JsonRequestBody | None:
+def _read_rest(known: _ParsedBody, run: _Run) -> JsonRequestBody | None:
     """Parse the body without the run, and insert the run; None if it must be parsed as a whole."""
     body = known.body[: run.start] + known.body[run.rest :]
     rest = read_body(body)
@@ -267,7 +267,7 @@ def _joined(rest: _Spans, run: _Run) -> _Spans:
     return _Spans(join(rest.starts, known.starts), join(rest.ends, known.ends))
 
 
-def _longest(new: _Known, known: Sequence[_Known]) -> _Run | None:
+def _longest(new: _ParsedBody, known: Sequence[_ParsedBody]) -> _Run | None:
     """Return the longest run that `new` shares with a known body; None if all are short."""
     alike = [each for each in known if each.path == new.path]
     if not alike:
@@ -286,7 +286,7 @@ def _longest_of(runs: Iterable[_Run]) -> _Run | None:
     return longest if longest and longest.end - longest.start >= SMALL else None
 
 
-def _runs(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_Run]:
+def _runs(text: str, body: bytes, known: _ParsedBody, first: _Spans) -> Iterator[_Run]:
     """Yield runs that begin with one of the `first` elements at the same position in both."""
     starts, ends = known.spans
     for place, (start, end) in enumerate(zip(*first, strict=True)):
@@ -298,7 +298,7 @@ def _runs(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_Run
                     return
 
 
-def _shifted(text: str, body: bytes, known: _Known, first: _Spans) -> Iterator[_Run]:
+def _shifted(text: str, body: bytes, known: _ParsedBody, first: _Spans) -> Iterator[_Run]:
     """Yield the run that begins with the second or only element, wherever `known` has it."""
     starts, _ = known.spans
     if not first.starts:
@@ -347,11 +347,11 @@ def _most(test: Callable[[int], bool], limit: int) -> int:
     return low
 
 
-def _enter(known: _Known, run: _Run | None) -> None:
+def _enter(known: _ParsedBody, run: _Run | None) -> None:
     """Remember a body in place of the one that it mostly repeats."""
     global _memory  # noqa: PLW0603 - as a cache of functools: no result depends on it
     old = run.known if run and 2 * run.length >= len(run.known.made) else None
-    kept: list[_Known] = [known]
+    kept: list[_ParsedBody] = [known]
     size = len(known.body)
     for each in _memory:
         size += len(each.body)

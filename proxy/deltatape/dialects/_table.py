@@ -148,7 +148,7 @@ class TableDraft:
         self.choice: ChoiceDraft = self.reply.choice()
         self.normal = False
         """Whether the terminal signal came and let the answer end as it should."""
-        self.recited = False
+        self.has_whole_text = False
         """Whether a whole text came, after its pieces or in their place."""
         self.parts: set[tuple[Channel, str | None]] = set()
         """Texts that have begun and not ended, where they have ids."""
@@ -170,7 +170,7 @@ class TableDraft:
         return draft
 
     def element(self, keys: Path, place: int, event: Event) -> JsonSource:
-        """Where the element number `place` of the array at `keys` stands in the data of `event`.
+        """Return where element number `place` of the array at `keys` stands in the data of `event`.
 
         The last array is kept: its elements are requested one after the other.
         """
@@ -183,8 +183,8 @@ class TableDraft:
             )
         return Element(last[2], place)
 
-    def watch(self, frame: Frame, event: Event) -> None:
-        """Notes that an event with content comes after the terminal one."""
+    def note_late_content(self, frame: Frame, event: Event) -> None:
+        """Note `frame` if it comes after the terminal event: it has content."""
         if self.reply.terminal is None:
             return
         if self._final:
@@ -193,14 +193,14 @@ class TableDraft:
         else:
             self.reply.note_unexpected("content after the terminal event", frame, event)
 
-    def pass_by(self, kind: str, frame: Frame, event: Event) -> None:
-        """Notes that an event without content comes after the terminal one."""
+    def note_late_event(self, kind: str, frame: Frame, event: Event) -> None:
+        """Note an event without content that comes after the terminal one."""
         if self._final and self.reply.terminal is not None:
             detail = f"an event of the type {kind!r} after the one that ended the stream"
             self.reply.notes.once(kind, "A005", detail, frame, event)
 
     def end(self, event: Event, *, normal: bool) -> None:
-        """Takes the terminal signal; the first one counts."""
+        """Record the terminal signal; the first one counts."""
         if self.reply.terminal is None:
             self.reply.terminal = event
             self.normal = normal
@@ -256,7 +256,7 @@ class TableReducer:
         if self._draft.reply.take_error(frame, event):
             return
         if kind is not None:
-            self._draft.pass_by(kind, frame, event)
+            self._draft.note_late_event(kind, frame, event)
             return
         if not self._table.document:
             self._draft.reply.note_unexpected("an object that does not say its type", frame, event)
@@ -335,7 +335,7 @@ class CallStart:
     def _start(
         self, draft: TableDraft, key: int | str | None, entry: Frame, event: Event
     ) -> CallDraft:
-        draft.watch(entry, event)
+        draft.note_late_content(entry, event)
         known = None if key is None else draft.find(key)
         identifier = text_at(entry, self.id)
         if known is not None and (not identifier or not known.ids or identifier in known.ids):
@@ -389,7 +389,7 @@ class CallDelta:
         name = None if self.name is None else text_at(entry, self.name)
         if value is None and name is None:
             return
-        draft.watch(entry, event)
+        draft.note_late_content(entry, event)
         call = draft.find(key)
         if call is None:
             call = self._open(draft, key, entry, event)
@@ -477,7 +477,7 @@ class CallWhole:
         entry = as_object(at(element, self.each))
         if entry is None:
             return
-        draft.watch(entry, event)
+        draft.note_late_content(entry, event)
         call = self._call(draft, entry, event, place)
         name = first_text(entry, self.name)
         if name and call.name and name != call.name:
@@ -598,13 +598,13 @@ class TextStep:
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         if self.each is not None:
             for _, part in listed(at(frame, self.each)):
-                draft.choice.say(self.channel, first_text(part, self.text) or "", event)
+                draft.choice.add_text(self.channel, first_text(part, self.text) or "", event)
             return
         for keys in self.text:
             text = at(frame, keys)
             if isinstance(text, str):
-                draft.watch(frame, event)
-                draft.choice.say(self.channel, text, event)
+                draft.note_late_content(frame, event)
+                draft.choice.add_text(self.channel, text, event)
                 return
 
 
@@ -617,12 +617,12 @@ class WholeTextStep:
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         texts = [text for keys in self.text if (text := text_at(frame, keys)) is not None]
         text = first_text(frame, self.text)
-        if draft.reply.recited is None:
-            draft.reply.recited = text or (texts[0] if texts else None)
-        if text and not draft.recited:
-            draft.recited = True
+        if draft.reply.repeated_text is None:
+            draft.reply.repeated_text = text or (texts[0] if texts else None)
+        if text and not draft.has_whole_text:
+            draft.has_whole_text = True
             if not draft.choice.text(Channel.TEXT):
-                draft.choice.say(Channel.TEXT, text, event)
+                draft.choice.add_text(Channel.TEXT, text, event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -686,7 +686,7 @@ class Result:
     """Where it may say that a later one counts."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        draft.watch(frame, event)
+        draft.note_late_content(frame, event)
         if self.preliminary is None or at(frame, self.preliminary) is not True:
             call_id, name = first_text(frame, self.id), first_text(frame, self.name)
             draft.reply.results.append(ToolResult(call_id, name, event.number, event.place))

@@ -15,7 +15,7 @@ from typing import ClassVar
 from deltatape.dialects._base import Hints
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, get_str
-from deltatape.dialects._request import content_text, exact, objects_at, read_history, said
+from deltatape.dialects._request import content_text, exact, make_message, objects_at, read_history
 from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects._table import (
     CallDelta,
@@ -66,7 +66,7 @@ class PartDelta:
     channel: Channel
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
-        draft.watch(frame, event)
+        draft.note_late_content(frame, event)
         if (self.channel, text_at(frame, _PART_ID)) not in draft.parts:
             draft.choice.note_unexpected(
                 f"a piece of {self.channel} that never started", frame, event
@@ -75,7 +75,7 @@ class PartDelta:
         if text is None:
             draft.choice.note_unexpected(f"a piece of {self.channel} without a delta", frame, event)
         else:
-            draft.choice.say(self.channel, text, event)
+            draft.choice.add_text(self.channel, text, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +244,9 @@ def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Mes
         )
         for part, name, where in tools
     ]
-    told = [[call.id, call.name, call.arguments] for call in calls]
+    call_facts = [[call.id, call.name, call.arguments] for call in calls]
     visible = content_text(text) or get_str(message, "content") or ""
-    yield said(role, visible, [role, text, message.get("content"), told], calls=calls)
+    yield make_message(role, visible, [role, text, message.get("content"), call_facts], calls=calls)
     for part, _, _ in tools:
         if get_str(part, "state") in _ANSWERED:
             yield _result(part)
@@ -266,4 +266,4 @@ def _result(part: Mapping[str, object]) -> Message:
     output = part.get("output")
     text = get_str(part, "errorText") or (output if isinstance(output, str) else "")
     digested = {key: part.get(key) for key in _RESULT_KEYS}
-    return said("tool", text, digested, call_id=get_str(part, "toolCallId"))
+    return make_message("tool", text, digested, call_id=get_str(part, "toolCallId"))

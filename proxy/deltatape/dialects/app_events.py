@@ -84,11 +84,11 @@ class AppEvents:
 
     def __init__(self, names: AppNames = CONTRACT) -> None:
         self._table = table(names)
-        said, called = names.content, (*names.name, *names.arguments)
+        texts, called = names.content, (*names.name, *names.arguments)
         self._telling: dict[str, tuple[Path, ...]] = {
             **dict.fromkeys((*names.done, *names.tool_result), ()),
             **dict.fromkeys(names.tool_call, tuple(map(path, called))),
-            **dict.fromkeys(names.text, tuple(map(path, said))),
+            **dict.fromkeys(names.text, tuple(map(path, texts))),
         }
         """By type the fields of which it needs one to show that it is meant so; none if it is."""
 

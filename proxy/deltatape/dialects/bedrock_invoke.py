@@ -40,7 +40,7 @@ from deltatape.dialects._json import (
     get_str,
 )
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._request import exact, read_body, said
+from deltatape.dialects._request import exact, make_message, read_body
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects._table import TableReducer, at
 from deltatape.dialects._traits import Errors, EventShape, Traits
@@ -207,7 +207,7 @@ class FlatReducer:
     ) -> None:
         text = at(result, shape.text)
         if isinstance(text, str):
-            choice.say(Channel.TEXT, text, event)
+            choice.add_text(Channel.TEXT, text, event)
         elif text is not None:
             choice.note_unexpected("the text is no string", result, event)
         for key in shape.calls[:-1]:
@@ -312,7 +312,7 @@ def _read(body: bytes) -> RequestSummary:
     prompt = next((text for key in _PROMPTS if (text := get_str(request, key))), None)
     if asked.history or prompt is None:
         return asked
-    message = said("user", prompt, {"role": "user", "content": prompt})
+    message = make_message("user", prompt, {"role": "user", "content": prompt})
     return replace(asked, history=(message,))
 
 

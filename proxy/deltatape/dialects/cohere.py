@@ -18,7 +18,7 @@ from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._errors import bare_error
 from deltatape.dialects._json import Frame, as_object, get_array, get_object, get_str
-from deltatape.dialects._request import exact, objects_at, read_history, said
+from deltatape.dialects._request import exact, make_message, objects_at, read_history
 from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects._table import (
     CallDelta,
@@ -252,17 +252,17 @@ def _history(
 ) -> Iterator[Message]:
     preamble = get_str(request, "preamble")
     if preamble:
-        yield _said("SYSTEM", preamble)
+        yield _outside_message("SYSTEM", preamble)
     yield from chain.from_iterable(turns)
     question = get_str(request, "message")
     if question:
-        yield _said("USER", question)
+        yield _outside_message("USER", question)
     yield from _results(request)
 
 
-def _said(role: str, text: str) -> Message:
+def _outside_message(role: str, text: str) -> Message:
     """Return a message outside the history, in the form it will have there."""
-    return said(_ROLES[role], text, {"role": role, "message": text})
+    return make_message(_ROLES[role], text, {"role": role, "message": text})
 
 
 def _entry(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
@@ -278,11 +278,11 @@ def _entry(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]
         for call, where in objects_at(entry, "tool_calls", source)
     ]
     text = get_str(entry, "message") or ""
-    yield said(_ROLES.get(role.upper(), role), text, entry, calls=calls)
+    yield make_message(_ROLES.get(role.upper(), role), text, entry, calls=calls)
 
 
 def _results(holder: Mapping[str, object]) -> Iterator[Message]:
     for result in map(as_object, get_array(holder, "tool_results")):
         if result is not None:
             name = get_str(get_object(result, "call") or {}, "name")
-            yield said("tool", "", result, call_id=name)
+            yield make_message("tool", "", result, call_id=name)

@@ -21,9 +21,9 @@ from deltatape.dialects._request import (
     JsonRequestBody,
     content_text,
     exact,
+    make_message,
     objects_at,
     read_history,
-    said,
     tool_specs,
 )
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
@@ -181,7 +181,7 @@ class Steps:
         if kind.endswith(_SERVER_CALL):
             self._open(index, kind, step, event, source)
         else:
-            self._say(kind, step, event)
+            self._add_content(kind, step, event)
 
     def delta(
         self, index: int | None, delta: Mapping[str, object], event: Event, source: JsonSource
@@ -198,7 +198,7 @@ class Steps:
                 call.identify(get_str(delta, "id"), get_str(delta, "name"))
                 self._show(call, delta, event, source)
         else:
-            self._say(kind, delta, event)
+            self._add_content(kind, delta, event)
 
     def stop(self, index: int | None, event: Event) -> None:
         """Handle the end of a step."""
@@ -252,15 +252,15 @@ class Steps:
             call.note("ended", "S006", "arguments after the end of the call", delta, event)
         call.add(exact(delta, "arguments", source), event)
 
-    def _say(self, kind: str, holder: Mapping[str, object], event: Event) -> None:
+    def _add_content(self, kind: str, holder: Mapping[str, object], event: Event) -> None:
         if kind in _TEXTS:
-            self._choice.say(Channel.TEXT, _text(holder), event)
+            self._choice.add_text(Channel.TEXT, _text(holder), event)
             parts = map(as_object, get_array(holder, "content"))
             self._choice.media |= any(part and get_str(part, "type") in _MEDIA for part in parts)
         elif kind in _MEDIA:
             self._choice.media = True
         elif kind in _THOUGHTS:
-            self._choice.say(Channel.REASONING, _text(holder), event)
+            self._choice.add_text(Channel.REASONING, _text(holder), event)
 
 
 def _text(holder: Mapping[str, object]) -> str:
@@ -322,10 +322,10 @@ def _opening(request: JsonRequestBody) -> Iterator[Message]:
     value = request.value
     system = value.get("system_instruction")
     if isinstance(system, str):
-        yield _said("system", system, system)
+        yield _plain_message("system", system, system)
     given = value.get("input")
     if isinstance(given, str):
-        yield _said(_USER, given, given)
+        yield _plain_message(_USER, given, given)
     elif isinstance(given, dict):
         yield _message(given, _USER, MemberValue(request.source, "input"))
 
@@ -353,18 +353,18 @@ def _message(entry: Mapping[str, object], role: str, source: JsonSource) -> Mess
     kind = _kind(entry)
     if kind in ("function_result", "tool_result"):
         call_id = get_str(entry, "call_id") or get_str(entry, "name") or ""
-        return said("tool", _result(entry, source), entry, call_id=call_id)
+        return make_message("tool", _result(entry, source), entry, call_id=call_id)
     if kind == "function_call":
         call = RepeatedCall(
             id=get_str(entry, "id"),
             name=get_str(entry, "name"),
             arguments=exact(entry, "arguments", source),
         )
-        return said(_MODEL, "", entry, calls=(call,))
+        return make_message(_MODEL, "", entry, calls=(call,))
     if kind in ("model_output", "thought") or kind.endswith(("_call", "_result")):
         role = _MODEL
     visible = "" if kind == "thought" else content_text(entry.get("content"))
-    return _said(role, visible or get_str(entry, "text") or "", entry)
+    return _plain_message(role, visible or get_str(entry, "text") or "", entry)
 
 
 def _result(entry: Mapping[str, object], source: JsonSource) -> str:
@@ -372,8 +372,8 @@ def _result(entry: Mapping[str, object], source: JsonSource) -> str:
     return content_text(value) or exact(entry, "result", source)
 
 
-def _said(role: str, text: str, value: object) -> Message:
-    return said(role, text, {"role": role, "said": value})
+def _plain_message(role: str, text: str, value: object) -> Message:
+    return make_message(role, text, {"role": role, "said": value})
 
 
 _MARKS = frozenset({"event_type", "object"})

@@ -32,8 +32,8 @@ _BODIES = ("message", "response")
 _TEXT, _REASONING = Channel.TEXT, Channel.REASONING
 _TEXTS = {"response": _TEXT, "content": _TEXT, "thinking": _REASONING}
 """By member of a line or of its message that is a text, where that goes."""
-_SAID_BY_LINE = ("response", "thinking")
-_SAID_BY_MESSAGE = ("content", "thinking", "images", "tool_calls")
+_LINE_CONTENT = ("response", "thinking")
+_MESSAGE_CONTENT = ("content", "thinking", "images", "tool_calls")
 """All members that may say something."""
 _HEAD = ("model", "created_at")
 
@@ -92,8 +92,8 @@ class OllamaReducer:
         if not reply.model:
             reply.model = get_str(line, "model") or None
         draft = reply.choice()
-        draft.say(_TEXT, get_str(line, "response") or "", event)
-        draft.say(_REASONING, get_str(line, "thinking") or "", event)
+        draft.add_text(_TEXT, get_str(line, "response") or "", event)
+        draft.add_text(_REASONING, get_str(line, "thinking") or "", event)
         message = get_object(line, "message")
         if message is not None:
             _take_message(draft, message, event)
@@ -108,14 +108,14 @@ class OllamaReducer:
 
     def _learn(self, line: Frame, message: Frame, event: Event) -> None:
         """Prepare the fast path if a line did nothing but add text."""
-        said = [(key, line[key]) for key in _SAID_BY_LINE if line.get(key)]
-        said += [(key, message[key]) for key in _SAID_BY_MESSAGE if message.get(key)]
-        if len(said) == 1:
-            key, text = said[0]
+        members = [(key, line[key]) for key in _LINE_CONTENT if line.get(key)]
+        members += [(key, message[key]) for key in _MESSAGE_CONTENT if message.get(key)]
+        if len(members) == 1:
+            key, text = members[0]
             channel = _TEXTS.get(key)
             if channel is not None and isinstance(text, str):
-                say = partial(self._reply.choice().say_more, channel)
-                self.fast_path.learn(event, line, say, key)
+                append = partial(self._reply.choice().add_texts, channel)
+                self.fast_path.learn(event, line, append, key)
 
     def finish(self, *, cut: bool) -> Reply:
         del cut  # The last line tells more than the transport does.
@@ -125,13 +125,13 @@ class OllamaReducer:
 
 def _is_ours(one: Mapping[str, object]) -> bool:
     """Check whether `one` is a line of an answer; it names its model."""
-    said = isinstance(one.get("done"), bool) and any(body in one for body in _BODIES)
-    return said and any(key in one for key in _HEAD)
+    is_line = isinstance(one.get("done"), bool) and any(body in one for body in _BODIES)
+    return is_line and any(key in one for key in _HEAD)
 
 
 def _take_message(draft: ChoiceDraft, message: Mapping[str, object], event: Event) -> None:
-    draft.say(_TEXT, get_str(message, "content") or "", event)
-    draft.say(_REASONING, get_str(message, "thinking") or "", event)
+    draft.add_text(_TEXT, get_str(message, "content") or "", event)
+    draft.add_text(_REASONING, get_str(message, "thinking") or "", event)
     draft.media = draft.media or bool(message.get("images"))
     value = message.get("tool_calls")
     entries = as_array(value)

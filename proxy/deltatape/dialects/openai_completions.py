@@ -11,10 +11,10 @@ from deltatape.dialects._base import Hints
 from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._chat.reducer import MARKS, is_completion
 from deltatape.dialects._choice import DialectPolicy
-from deltatape.dialects._delta_fast_path import DeltaFastPath, Say
+from deltatape.dialects._delta_fast_path import AppendTexts, DeltaFastPath
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
 from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._request import read_body, said
+from deltatape.dialects._request import make_message, read_body
 from deltatape.dialects._traits import Traits
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, Message, RequestSummary
@@ -87,9 +87,9 @@ class CompletionReducer:
             if choice is None:
                 reply.note_unexpected("a choice is no object", chunk, event)
             else:
-                said = self._take(place, choice, event)
-                if said is not None and len(choices) == 1 and not failed:
-                    self.fast_path.learn(event, chunk, said, "text")
+                append = self._take(place, choice, event)
+                if append is not None and len(choices) == 1 and not failed:
+                    self.fast_path.learn(event, chunk, append, "text")
 
     def finish(self, *, cut: bool) -> Reply:
         del cut  # A finish reason or [DONE] tells more than the transport does.
@@ -99,21 +99,21 @@ class CompletionReducer:
         finished = bool(reasons) and None not in reasons
         return reply.build(CallEndCause.NORMAL, terminated=done or finished)
 
-    def _take(self, place: int, choice: Mapping[str, object], event: Event) -> Say | None:
+    def _take(self, place: int, choice: Mapping[str, object], event: Event) -> AppendTexts | None:
         """Take a choice; return a function for more text, if it contained text and nothing else."""
         index = get_index(choice, "index")
         draft = self._reply.choice(place if index is None else index)
         text, reasoning = get_str(choice, "text") or "", get_str(choice, "reasoning") or ""
-        draft.say(Channel.TEXT, text, event)
-        draft.say(Channel.REASONING, reasoning, event)
+        draft.add_text(Channel.TEXT, text, event)
+        draft.add_text(Channel.REASONING, reasoning, event)
         reason = get_str(choice, "finish_reason")
         if reason:
             draft.finish(reason, event)
-        return None if reason or reasoning or not text else partial(draft.say_more, Channel.TEXT)
+        return None if reason or reasoning or not text else partial(draft.add_texts, Channel.TEXT)
 
 
 def _message(prompt: object) -> Message:
     """Return the prompt as a message: a text, several texts, or tokens."""
     texts = prompt if isinstance(prompt, list) else [prompt]
     text = "\n".join(each for each in texts if isinstance(each, str))
-    return said("user", text, prompt)
+    return make_message("user", text, prompt)

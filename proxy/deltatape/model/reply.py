@@ -233,7 +233,7 @@ class Reply:
     """In wire order."""
     results_due: bool = False
     """Whether each call is to be followed by its result in this very stream."""
-    recited: str | None = None
+    repeated_text: str | None = None
     """All of the text, as the event that ends such a stream repeats it."""
     id: str | None = None
     """What the provider calls this answer."""

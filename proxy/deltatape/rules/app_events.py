@@ -308,7 +308,7 @@ def event_after_done(context: RuleContext) -> Iterator[Claim]:
 def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
     """Report an application's stream whose last event has other text than its fragments."""
     reply = context.reply
-    told, text = reply.recited, reply.text.strip()
+    told, text = reply.repeated_text, reply.text.strip()
     if (
         not reply.from_app
         or told is None

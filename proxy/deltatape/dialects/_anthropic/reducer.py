@@ -52,10 +52,10 @@ class ContentBlock:
 
     __slots__ = (
         "call",
-        "given",
         "identifier",
         "kind",
         "signature",
+        "start_arguments",
         "started",
         "stopped",
         "streamed",
@@ -69,7 +69,7 @@ class ContentBlock:
         """Whether it came as a start, deltas and a stop."""
         self.stopped = False
         self.call: CallDraft | None = None
-        self.given: str | None = None
+        self.start_arguments: str | None = None
         """The input that stood at the start of a streamed call."""
         self.signature = ""
         """Of a thought."""
@@ -106,7 +106,9 @@ class Blocks:
             return
         block = self._begin(index, found, event, streamed=True)
         if block.call is not None:
-            block.given = _given(found, MemberValue(WholeString(event.data), "content_block"))
+            block.start_arguments = _start_arguments(
+                found, MemberValue(WholeString(event.data), "content_block")
+            )
         if known is not None and known.streamed:
             self._reused(index, block, frame, event)
 
@@ -129,9 +131,9 @@ class Blocks:
             text = delta.get(field)
             if isinstance(text, str):
                 order = self._expect(frame, field, event)
-                self._choice.say(channel, text, event, order)
-                say = partial(self._choice.say_more, channel, order=order)
-                self._fast_path.learn(event, frame, say, field)
+                self._choice.add_text(channel, text, event, order)
+                append = partial(self._choice.add_texts, channel, order=order)
+                self._fast_path.learn(event, frame, append, field)
             elif text is not None:
                 self._choice.note_unexpected(f"{field} is no string", frame, event)
 
@@ -205,7 +207,7 @@ class Blocks:
             return block
         for field, channel in _SPOKEN.values():
             if kind == field:
-                self._choice.say(channel, get_str(value, field) or "", event, event.number)
+                self._choice.add_text(channel, get_str(value, field) or "", event, event.number)
         return block
 
     def _keep(self, index: int, block: ContentBlock) -> None:
@@ -299,18 +301,18 @@ class Blocks:
         return last.call
 
     def _settle(self, block: ContentBlock) -> None:
-        call, given = block.call, block.given
-        if call is None or given is None:
+        call, arguments = block.call, block.start_arguments
+        if call is None or arguments is None:
             return
         if not call.fragments:
-            call.add(given, block.started)
+            call.add(arguments, block.started)
             return
-        if canonical(given) == canonical(call.raw):
+        if canonical(arguments) == canonical(call.raw):
             detail = "the whole arguments stand at the call's start and come again in deltas"
-            call.note("given", "T014", detail, given, block.started)
+            call.note("start_arguments", "T014", detail, arguments, block.started)
         else:
             detail = "the arguments at the call's start are not those of the deltas, which count"
-            call.note("given", "T015", detail, given, block.started)
+            call.note("start_arguments", "T015", detail, arguments, block.started)
 
 
 def _newest(blocks: list[ContentBlock]) -> ContentBlock | None:
@@ -332,7 +334,7 @@ def _is_same(block: ContentBlock, value: Mapping[str, object]) -> bool:
     return get_str(value, "name") == block.call.name and not block.stopped
 
 
-def _given(value: Mapping[str, object], source: JsonSource) -> str | None:
+def _start_arguments(value: Mapping[str, object], source: JsonSource) -> str | None:
     """Return the input at the start of a call; None if it is empty."""
     return None if value.get("input") in (None, "", {}) else MemberValue(source, "input").text
 

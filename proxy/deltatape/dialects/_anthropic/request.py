@@ -17,9 +17,9 @@ from deltatape.dialects._anthropic.reducer import SIGNATURES
 from deltatape.dialects._json import as_object, get_array, get_object, get_str
 from deltatape.dialects._request import (
     content_text,
+    make_message,
     objects_at,
     read_history,
-    said,
     source_of,
     tool_specs,
 )
@@ -129,7 +129,7 @@ def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Mes
         inner = block.get("content")
         digested = {**block, "content": _blocks(inner)}
         call_id = get_str(block, "tool_use_id")
-        yield said("tool", content_text(inner), digested, call_id=call_id)
+        yield make_message("tool", content_text(inner), digested, call_id=call_id)
     rest = [block for block in blocks if not _is_result(as_object(block))]
     if rest or not results:
         calls = [
@@ -142,7 +142,9 @@ def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Mes
 
 def _message(role: str, blocks: list[object], calls: Iterable[RepeatedCall] = ()) -> Message:
     digested = {"role": role, "content": blocks}
-    return said(role, content_text(blocks), digested, calls=calls, thoughts=_thoughts(blocks))
+    return make_message(
+        role, content_text(blocks), digested, calls=calls, thoughts=_thoughts(blocks)
+    )
 
 
 def _thoughts(blocks: Iterable[object]) -> Iterator[Thought]:

@@ -287,7 +287,7 @@ class ChoiceCalls:
     def _drop_copies(self) -> None:
         dropped: set[int] = set()
         for copy, original in self._copies:
-            one = copy.mended.text
+            one = copy.repaired.text
             if not one or copy.repeats(original):
                 detail = f"the call {original.first_id!r} is sent again"
                 original.note("copy", "T020", detail, one, copy.opened)

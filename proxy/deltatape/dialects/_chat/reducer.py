@@ -12,7 +12,7 @@ from typing import TypeAlias
 from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._chat.calls import ChoiceCalls, read_entry, read_legacy, signature_of
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
-from deltatape.dialects._delta_fast_path import DeltaFastPath, Say
+from deltatape.dialects._delta_fast_path import AppendTexts, DeltaFastPath
 from deltatape.dialects._errors import may_fail
 from deltatape.dialects._json import Frame, as_array, as_object, get_array, get_index, get_str
 from deltatape.dialects._reply import ReplyDraft
@@ -36,7 +36,7 @@ _TEXTS = {
     "reasoning": _REASONING,
 }
 """By member of a delta that may be a text, where that goes."""
-_SAYING = (*_TEXTS, "audio", "images", "tool_calls", "function_call")
+_CONTENT_MEMBERS = (*_TEXTS, "audio", "images", "tool_calls", "function_call")
 """All members of a delta that may say something."""
 _ASIDES = frozenset({"refusal", "audio", "images", "reasoning_content", "reasoning"})
 """What few deltas have."""
@@ -101,17 +101,17 @@ class ChatChoice:
         """
         delta = choice.get(DELTA)
         if isinstance(delta, dict):
-            said = self._take_body(delta, event, (place, DELTA))
-            self._deltas += said
+            has_content = self._take_body(delta, event, (place, DELTA))
+            self._deltas += has_content
         else:
-            said = self._take_message(choice, event, place)
-        if said and self._draft.finish_reason is not None:
+            has_content = self._take_message(choice, event, place)
+        if has_content and self._draft.finish_reason is not None:
             self._deltas_after_finish += 1
         reason = choice.get("finish_reason")
         if reason is not None:
             self._take_finish(reason, event)
 
-    def said_only(self, choice: Mapping[str, object]) -> tuple[str, Say] | None:
+    def only_text_member(self, choice: Mapping[str, object]) -> tuple[str, AppendTexts] | None:
         """Return the only member with text, and a function that appends more such text.
 
         Args:
@@ -120,14 +120,14 @@ class ChatChoice:
         delta = choice.get(DELTA)
         if self._draft.finish_reason is not None or not isinstance(delta, dict):
             return None
-        keys = [key for key in _SAYING if delta.get(key)]
+        keys = [key for key in _CONTENT_MEMBERS if delta.get(key)]
         if len(keys) != 1:
             return None
-        said, channel = delta[keys[0]], _TEXTS.get(keys[0])
+        value, channel = delta[keys[0]], _TEXTS.get(keys[0])
         if channel is not None:
-            say = partial(self._draft.say_more, channel)
-            return (keys[0], say) if isinstance(said, str) else None
-        call = self._calls.continued(said) if keys[0] == "tool_calls" else None
+            append = partial(self._draft.add_texts, channel)
+            return (keys[0], append) if isinstance(value, str) else None
+        call = self._calls.continued(value) if keys[0] == "tool_calls" else None
         return None if call is None else ("arguments", call.add_all)
 
     def finish(self) -> None:
@@ -162,35 +162,35 @@ class ChatChoice:
     def _take_body(self, body: Mapping[str, object], event: Event, place: BodyPlace) -> bool:
         """Take the delta or the message at `place`; return whether it contains anything."""
         content = body.get("content")
-        said = content is not None and self._take_content(content, event)
+        has_content = content is not None and self._take_content(content, event)
         if not _ASIDES.isdisjoint(body):
-            said |= self._take_asides(body, event)
+            has_content |= self._take_asides(body, event)
         entries = body.get("tool_calls")
         if entries is not None:
-            said |= self._take_calls(entries, event, place)
+            has_content |= self._take_calls(entries, event, place)
         if "function_call" in body:
-            said |= self._take_legacy(body, event, place)
-        return said
+            has_content |= self._take_legacy(body, event, place)
+        return has_content
 
     def _take_asides(self, body: Mapping[str, object], event: Event) -> bool:
-        said = False
+        has_content = False
         refusal = body.get("refusal")
         if isinstance(refusal, str):
-            said = self._say(_REFUSAL, refusal, event)
+            has_content = self._add_text(_REFUSAL, refusal, event)
         if body.get("audio") or body.get("images"):
             self._draft.media = True
         # Two names for the same thing; gateways that send both send the same text.
         reasoning = get_str(body, "reasoning_content") or get_str(body, "reasoning")
-        return self._say(_REASONING, reasoning, event) if reasoning else said
+        return self._add_text(_REASONING, reasoning, event) if reasoning else has_content
 
-    def _say(self, channel: Channel, text: str, event: Event) -> bool:
-        self._draft.say(channel, text, event)
+    def _add_text(self, channel: Channel, text: str, event: Event) -> bool:
+        self._draft.add_text(channel, text, event)
         return text != ""
 
     def _take_content(self, content: object, event: Event) -> bool:
         """Take text or typed parts: `text`, `refusal`, and `thinking` with text or parts."""
         if isinstance(content, str):
-            self._draft.say(_TEXT, content, event)
+            self._draft.add_text(_TEXT, content, event)
             return content != ""
         parts = as_array(content)
         if parts is None:
@@ -198,15 +198,15 @@ class ChatChoice:
                 "content is neither text nor a list of parts", content, event
             )
             return False
-        said = False
+        has_content = False
         for value in parts:
             part = as_object(value)
             if part is None:
                 self._draft.note_unexpected("a part of content is no object", content, event)
                 continue
             for field, channel in _PARTS.items():
-                said |= self._say(channel, _text_in(part.get(field)), event)
-        return said
+                has_content |= self._add_text(channel, _text_in(part.get(field)), event)
+        return has_content
 
     def _take_calls(self, value: object, event: Event, place: BodyPlace) -> bool:
         entries = as_array(value)
@@ -295,8 +295,8 @@ def is_completion(chunk: Mapping[str, object]) -> bool:
 
 def is_chat(chunk: Mapping[str, object]) -> bool:
     """Check whether `chunk` is a chat completion of any provider."""
-    said = str(chunk.get("object")).startswith("chat.completion")
-    return (said or _has_choices(chunk)) and not is_completion(chunk)
+    named = str(chunk.get("object")).startswith("chat.completion")
+    return (named or _has_choices(chunk)) and not is_completion(chunk)
 
 
 def _has_choices(chunk: Mapping[str, object]) -> bool:
@@ -420,10 +420,10 @@ class ChatReducer:
 
     def _learn(self, chunk: Frame, choice: Frame, event: Event, found: ChatChoice) -> None:
         """Prepare the fast path if a chunk did nothing but add text."""
-        said = found.said_only(choice)
-        if said is not None:
-            key, say = said
-            self.fast_path.learn(event, chunk, say, key)
+        learned = found.only_text_member(choice)
+        if learned is not None:
+            key, append = learned
+            self.fast_path.learn(event, chunk, append, key)
 
     def _take_none(self, chunk: Mapping[str, object], event: Event) -> None:
         if chunk.get("choices") is not None:

@@ -471,7 +471,7 @@ class Candidate:
         text = part.get("text")
         if isinstance(text, str):
             channel = Channel.REASONING if part.get("thought") is True else Channel.TEXT
-            self._draft.say(channel, text, event)
+            self._draft.add_text(channel, text, event)
         elif text is not None:
             self._draft.note_unexpected("text is no string", part, event)
         elif not _MEDIA.isdisjoint(part) and part.get("thought") is not True:

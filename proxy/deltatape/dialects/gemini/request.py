@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
-from deltatape.dialects._request import History, read_history, said, source_of
+from deltatape.dialects._request import History, make_message, read_history, source_of
 from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue
 from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (
@@ -179,7 +179,7 @@ def _messages(content: Mapping[str, object], role: str, source: JsonSource) -> I
             texts.append(get_str(part, "text") or "")
     if rest or not get_array(content, "parts"):
         digested = {"role": role, "parts": rest}
-        yield said(role, "".join(texts), digested, calls=calls, thoughts=thoughts)
+        yield make_message(role, "".join(texts), digested, calls=calls, thoughts=thoughts)
 
 
 def _result(
@@ -187,7 +187,7 @@ def _result(
 ) -> Message:
     place = MemberValue(source, _spelled(part, "functionResponse"))
     call_id = get_str(result, "id") or get_str(result, "name") or ""
-    return said("tool", source_of(result, "response", place), result, call_id=call_id)
+    return make_message("tool", source_of(result, "response", place), result, call_id=call_id)
 
 
 def _repeated(call: Mapping[str, object], source: JsonSource) -> RepeatedCall:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from deltatape.dialects._calls import CallDraft
 from deltatape.dialects._choice import ChoiceDraft
-from deltatape.dialects._delta_fast_path import Said
+from deltatape.dialects._delta_fast_path import TextDelta
 from deltatape.dialects._json import as_object, get_array, get_str, shown
 from deltatape.dialects._source_text import JsonSource, MemberValue
 from deltatape.dialects.openai_responses.kinds import (
@@ -99,12 +99,12 @@ class ItemTexts:
     def take(self, item: Mapping[str, object], rank: SourceRank, event: Event) -> None:
         """Take the whole texts of an item."""
         for group in TextGroup:
-            said: dict[Channel, str] = {}
+            texts: dict[Channel, str] = {}
             for channel, text in _texts(item, group):
-                said[channel] = said.get(channel, "") + text
+                texts[channel] = texts.get(channel, "") + text
             if group is TextGroup.CONTENT and item.get("type") == "message":
-                said.setdefault(Channel.TEXT, "")
-            for channel, text in said.items():
+                texts.setdefault(Channel.TEXT, "")
+            for channel, text in texts.items():
                 self._wholes.setdefault((group, channel), []).append(WholeText(rank, text, event))
 
     def settle(self) -> tuple[list[TextFragment], list[WholeText]]:
@@ -227,10 +227,10 @@ class ItemDraft:
         self.call.free_text = shape.form is ArgumentsForm.FREE
         return self.call
 
-    def add_arguments(self, said: Sequence[Said]) -> None:
+    def add_arguments(self, deltas: Sequence[TextDelta]) -> None:
         """Append fragments of the arguments; ignored if it is not a call."""
         if self.call is not None:
-            self.call.add_all(said)
+            self.call.add_all(deltas)
 
     def end_arguments(self, text: str, name: str | None, event: Event) -> None:
         """Set the whole arguments and the name from an event."""
@@ -238,13 +238,13 @@ class ItemDraft:
         if self.call is not None:
             self.call.name = self.call.name or name or ""
 
-    def meets(self, identifier: str | None, event: Event, what: str) -> None:
+    def note_other_id(self, identifier: str | None, event: Event, what: str) -> None:
         """Compare the id that `event` gives the item with the known ones."""
         if self.call is None or not self.ids or identifier in self.ids:
             return
         first = next(iter(self.ids))
-        told = f"is {identifier!r}" if identifier else "is missing"
-        detail = f"the item's id was {first!r} and {told} at {what}"
+        change = f"is {identifier!r}" if identifier else "is missing"
+        detail = f"the item's id was {first!r} and {change} at {what}"
         self.call.note("item", "T010", detail, event.data, event)
         if identifier:
             self.ids[identifier] = None
@@ -280,7 +280,7 @@ class ItemDraft:
     ) -> None:
         """Set id and name; the last source counts, since the provider keeps that."""
         if rank is not SourceRank.SNAPSHOT:
-            self.meets(get_str(item, "id"), event, NAMES[rank])
+            self.note_other_id(get_str(item, "id"), event, NAMES[rank])
         identifier = get_str(item, "call_id")
         if call.kind in _INTERNAL:
             identifier = identifier or get_str(item, "id")

@@ -81,7 +81,7 @@ class OutputItems:
             return None
         found = next((one for one in reversed(here) if not one.done), here[-1])
         if identifier:
-            found.meets(identifier, event, get_str(frame, "type") or event.type)
+            found.note_other_id(identifier, event, get_str(frame, "type") or event.type)
             self._enter(found, identifier, None)
         return found
 
@@ -182,7 +182,7 @@ class OutputItems:
     def settle(self) -> None:
         """Settle arguments and texts of all items. Call once, at the end."""
         for item in self._all:
-            self._choice.say_all(item.settle(resumed=self.resumed))
+            self._choice.add_fragments(item.settle(resumed=self.resumed))
             if item.kind == REASONING:
                 identifier = next(iter(item.ids), None)
                 thought = Thought(signature=item.encrypted, id=identifier)
@@ -280,7 +280,7 @@ class OutputItems:
 
 
 def _fitting(group: Sequence[ItemDraft], *, call: bool) -> list[ItemDraft]:
-    """Return the items of `group` that are calls, or are not, latest first."""
+    """Return the items of `group` that are calls, or are not, the latest last."""
     return [one for one in group[-_LATEST:] if (one.call is not None) is call]
 
 

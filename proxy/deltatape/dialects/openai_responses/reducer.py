@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._choice import DialectPolicy
-from deltatape.dialects._delta_fast_path import DeltaFastPath, Said
+from deltatape.dialects._delta_fast_path import DeltaFastPath, TextDelta
 from deltatape.dialects._errors import error_message
 from deltatape.dialects._json import Frame, get_index, get_object, get_str
 from deltatape.dialects._reply import ReplyDraft
@@ -289,9 +289,9 @@ class ResponsesReducer:
             index = frame.get(_INDEX[group])
             if type(index) is not int or index < 0:
                 index = get_index(frame, _INDEX[group]) or 0
-            say = partial(_say, item.texts.part(group, channel, index), channel)
-            say([(delta, event)])
-            self.fast_path.learn(event, frame, say, "delta", frame.get("sequence_number"))
+            append = partial(_append_texts, item.texts.part(group, channel, index), channel)
+            append([(delta, event)])
+            self.fast_path.learn(event, frame, append, "delta", frame.get("sequence_number"))
 
     def _end_text(self, frame: Frame, event: Event, place: _Place) -> None:
         kind, channel, group = place
@@ -311,5 +311,7 @@ class ResponsesReducer:
         self._end_text({**frame, field: part.get(field)}, event, (kind, channel, group))
 
 
-def _say(pieces: list[TextFragment], channel: Channel, said: Sequence[Said]) -> None:
-    pieces += [piece_of(channel, text, event) for text, event in said if text]
+def _append_texts(
+    pieces: list[TextFragment], channel: Channel, deltas: Sequence[TextDelta]
+) -> None:
+    pieces += [piece_of(channel, text, event) for text, event in deltas if text]
