@@ -57,7 +57,7 @@ def test_what_a_living_process_says_stays_and_what_a_dead_one_said_is_replaced(
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"ready\n"
-        with pytest.raises(UsageError, match="another recorder that runs keeps its own there"):
+        with pytest.raises(UsageError, match="another running recorder uses it"):
             ReadyFile(path)
         holder.kill()
     assert path.exists()
@@ -71,7 +71,7 @@ def test_what_a_living_process_says_stays_and_what_a_dead_one_said_is_replaced(
 def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.txt"
     path.write_text(text)
-    with pytest.raises(UsageError, match="there is something else already"):
+    with pytest.raises(UsageError, match="another file is there already"):
         ReadyFile(path)
     assert path.read_text() == text
 
@@ -80,7 +80,7 @@ def test_a_file_that_came_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "ready.json"
     ready = ReadyFile(path)
     path.write_text("mine")
-    with pytest.raises(UsageError, match="there is something else already"):
+    with pytest.raises(UsageError, match="another file is there already"):
         ready.write({"url": "x"})
     ready.remove()
     assert path.read_text() == "mine"
@@ -100,9 +100,9 @@ def test_places_that_take_no_file_are_told(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (tmp_path, pipe):
-        with pytest.raises(UsageError, match="is no regular file"):
+        with pytest.raises(UsageError, match="not a regular file"):
             ReadyFile(path)
-    with pytest.raises(UsageError, match="No such file or directory; name a file that can be ma"):
+    with pytest.raises(UsageError, match="No such file or directory; name a writable file"):
         ReadyFile(tmp_path / "missing" / "ready.json").write({})
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="Not a directory"):
@@ -113,6 +113,6 @@ def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) ->
     path = tmp_path / "ready.json"
     path.touch()
     ready = ReadyFile(path)
-    with immutable(path), pytest.raises(UsageError, match=r"name a file that can be made"):
+    with immutable(path), pytest.raises(UsageError, match=r"name a writable file"):
         ready.write({"url": "x"})
     assert list(tmp_path.iterdir()) == [path]

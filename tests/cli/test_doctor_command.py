@@ -42,7 +42,7 @@ def test_a_hard_coded_url_is_a_problem_until_the_advice_is_followed(tmp_path: Pa
     second = deltatape("doctor", folder=tmp_path, env=PLAIN)
     assert second.returncode == 0
     assert "openrouter" not in second.stdout.decode()
-    assert "no base URL is written into the code; 1 file read" in second.stdout.decode()
+    assert "no hard-coded base URL; 1 file read" in second.stdout.decode()
 
 
 def test_in_a_mixed_project_everything_that_json_says_can_be_followed(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_environment_file_of_the_folder_counts(tmp_path: Path) -> None:
     assert f"LLM_URL in .env:1 points at {ROUTER}: taped as /openrouter/api/v1" in shown
     assert "OPENROUTER_API_KEY (.env:2)" in shown
     assert "sk-fake" not in shown
-    assert "no base URL is written into the code" in shown
+    assert "no hard-coded base URL" in shown
     (project / ".env").unlink()
     assert "a.py:2:34 goes to openrouter.ai unless LLM_URL is set" in told(tmp_path, "project")
 

@@ -103,10 +103,10 @@ def test_a_base_url_at_a_gateway_that_is_not_there_is_noted(tmp_path: Path) -> N
     port = free_port()
     url = f"http://127.0.0.1:{port}/openai/v1"
     found = remark(
-        tmp_path, "none listens", OPENAI_BASE_URL=url, DELTATAPE_URL=f"http://127.0.0.1:{port}"
+        tmp_path, "none is running", OPENAI_BASE_URL=url, DELTATAPE_URL=f"http://127.0.0.1:{port}"
     )
     assert found.text == (
-        "OPENAI_BASE_URL (the environment) points at a deltatape, and none listens there"
+        "OPENAI_BASE_URL (the environment) points at a deltatape, but none is running there"
     )
     assert found.fix.startswith("start `deltatape record` first")
 

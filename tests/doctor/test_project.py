@@ -99,6 +99,8 @@ def test_node_packages_are_told_with_where_they_are_from(tmp_path: Path) -> None
         ("22.21.0", RemarkLevel.OK),
         ("23.11.0", RemarkLevel.NOTE),
         ("24.0.0", RemarkLevel.OK),
+        ("24", RemarkLevel.OK),
+        ("22", RemarkLevel.NOTE),
     ],
 )
 def test_a_node_whose_fetch_ignores_proxies_is_noted(
@@ -145,7 +147,7 @@ def test_many_mentions_are_counted(tmp_path: Path) -> None:
     found = list(code_remarks(tmp_path, (), Limits()))
     assert len(found) == 12
     assert found[10].text == "2 more places that only mention a provider's URL"
-    assert found[11].text == "no base URL is written into the code; 1 file read"
+    assert found[11].text == "no hard-coded base URL; 1 file read"
 
 
 def test_a_search_that_stopped_says_so(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_value_that_is_no_url_is_left_and_not_shown() -> None:
     answer = planned({"OPENAI_BASE_URL": "sk-fake-000000", "LLM_BASE_URL": "sk-fake-000000"})
     assert "OPENAI_BASE_URL" not in answer.variables
     assert answer.notes == (
-        "OPENAI_BASE_URL in the environment is no http or https URL: left as it is",
+        "OPENAI_BASE_URL in the environment is not an http or https URL and stays as it is",
     )
 
 

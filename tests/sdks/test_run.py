@@ -92,6 +92,7 @@ def test_the_cache_is_the_users_unless_it_is_named(monkeypatch: pytest.MonkeyPat
         ("openai==3.54.0", Ecosystem.PYTHON, "openai", "3.54.0"),
         ("openai==3.54.*", Ecosystem.PYTHON, "openai", "3.54.*"),
         ("langchain-openai==1.7rc1", Ecosystem.PYTHON, "langchain-openai", "1.7rc1"),
+        ("openai==1rc1", Ecosystem.PYTHON, "openai", "1rc1"),
         ("openai@7", Ecosystem.NODE, "openai", "7"),
         ("@anthropic-ai/sdk@0.60.1", Ecosystem.NODE, "@anthropic-ai/sdk", "0.60.1"),
     ],
@@ -116,7 +117,7 @@ def test_packages_that_work_with_it_come_in_the_versions_that_fit() -> None:
 
 @pytest.mark.parametrize("text", ["openai", "openai=3", "openai==", "ai@latest", "ai@6; rm", ""])
 def test_what_names_no_version_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"openai==3\.54\.0 is, from PyPI, and ai@6, from npm"):
+    with pytest.raises(UsageError, match=r"such as openai==3\.54\.0 from PyPI or ai@6 from npm"):
         parse_spec(text)
 
 

@@ -27,7 +27,7 @@ class ReadyFile:
     """A ready file: `write` it once requests can come, `remove` it at the end.
 
     Raises:
-        UsageError: a living process keeps its own there, or something else is there.
+        UsageError: a living process uses the path, or another file is there.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,26 +74,24 @@ class ReadyFile:
 def _check(path: Path) -> None:
     try:
         if path.exists() and not path.is_file():
-            raise UsageError(f"--ready-file {path}: is no regular file; name a file to be made")
+            raise UsageError(f"--ready-file {path}: not a regular file; name a new file")
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
             busy = _is_locked(file.fileno())
     except FileNotFoundError:
         return
     except OSError as error:
-        raise UsageError(f"--ready-file {path}: {error.strerror}; name a file to be made") from None
+        raise UsageError(f"--ready-file {path}: {error.strerror}; name a new file") from None
     if data and not _is_ours(data):
-        raise UsageError(
-            f"--ready-file {path}: there is something else already; name a file to be made"
-        )
+        raise UsageError(f"--ready-file {path}: another file is there already; name a new file")
     if busy:
         raise UsageError(
-            f"--ready-file {path}: another recorder that runs keeps its own there; name another"
+            f"--ready-file {path}: another running recorder uses it; name another file"
         )
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"--ready-file {path}: {error.strerror}; name a file that can be made")
+    return UsageError(f"--ready-file {path}: {error.strerror}; name a writable file")
 
 
 def _is_locked(fd: int) -> bool:

@@ -11,12 +11,13 @@ import shutil
 import socket
 import ssl
 import stat
-import subprocess
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from deltatape import __version__
+from deltatape.doctor.hardcoded import GATEWAY
+from deltatape.doctor.programs import git
 from deltatape.environment.application import DEFAULT_PORT, is_deltatape, parse_url, plan
 from deltatape.environment.application import GATEWAY as DELTATAPE_URL
 from deltatape.environment.dotenv import ResolvedValue, read_dotenv, settings
@@ -26,7 +27,6 @@ from deltatape.render.doctor import DoctorRemark, RemarkLevel
 from deltatape.render.numbers import size
 from deltatape.store.names import DEFAULT_FOLDER
 
-GATEWAY = f"http://127.0.0.1:{DEFAULT_PORT}"
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _CERTIFICATES = (
     "SSL_CERT_FILE",
@@ -77,7 +77,7 @@ def _proxies(environment: Mapping[str, str]) -> Iterator[DoctorRemark]:
     yield DoctorRemark(
         level=RemarkLevel.NOTE,
         text=f"{shown}: apps also send what is for 127.0.0.1 there, and so past a gateway",
-        fix="`deltatape record -- CMD` cares for that; else export"
+        fix="`deltatape record -- CMD` sets it right; without it, export"
         " NO_PROXY=127.0.0.1,localhost,::1",
     )
 
@@ -124,9 +124,9 @@ def _base_urls(
     folder: Path, environment: Mapping[str, str], known: Mapping[str, ResolvedValue]
 ) -> Iterator[DoctorRemark]:
     """Yield where base-URL variables point, and how to record that."""
-    for told in plan(GATEWAY, environment, read_dotenv(folder, environment)).notes:
-        level = RemarkLevel.OK if ": taped as /" in told else RemarkLevel.NOTE
-        yield DoctorRemark(level=level, text=told)
+    for note in plan(GATEWAY, environment, read_dotenv(folder, environment)).notes:
+        level = RemarkLevel.OK if ": taped as /" in note else RemarkLevel.NOTE
+        yield DoctorRemark(level=level, text=note)
     gateways = (GATEWAY, environment.get(DELTATAPE_URL, ""))
     for name in sorted(known):
         setting = known[name]
@@ -136,7 +136,7 @@ def _base_urls(
         if is_deltatape(url, gateways) and not listens_deltatape(url.origin.port):
             yield DoctorRemark(
                 level=RemarkLevel.NOTE,
-                text=f"{name} ({setting.where}) points at a deltatape, and none listens there",
+                text=f"{name} ({setting.where}) points at a deltatape, but none is running there",
                 fix="start `deltatape record` first, or unset it for `deltatape record -- CMD`",
             )
 
@@ -176,7 +176,6 @@ def _keys(known: Mapping[str, ResolvedValue]) -> DoctorRemark:
 # Looks and reports; makes and changes nothing. The only connection is to loopback.
 
 _ANSWER_S = 1.0
-_GIT_S = 2.0
 _MAX_READS = 4
 _READ_BYTES = 4096
 _MIB = 1024 * 1024
@@ -228,8 +227,8 @@ def port_remark(port: int) -> DoctorRemark:
         )
     return DoctorRemark(
         level=RemarkLevel.NOTE,
-        text=f"port {port} cannot be had ({reason}), and what is there is no deltatape",
-        fix="`deltatape record` needs --listen 127.0.0.1:0; `deltatape record -- CMD` takes a free"
+        text=f"port {port} is not available ({reason}), and no deltatape listens there",
+        fix="start `deltatape record --listen 127.0.0.1:0`; `deltatape record -- CMD` takes a free"
         " port anyway",
     )
 
@@ -287,16 +286,19 @@ def _disk_remark(tapes: Path) -> DoctorRemark:
 
 def _git_remarks(folder: Path, tapes: Path) -> Iterator[DoctorRemark]:
     """Yield a remark if git would commit tapes with their prompts."""
-    if not tapes.is_dir() or _git(folder, "rev-parse", "--is-inside-work-tree") is None:
+    inside = git(folder, "rev-parse", "--is-inside-work-tree")
+    if not tapes.is_dir() or inside is None or inside.returncode:
         return
-    if _git(folder, "ls-files", "--", DEFAULT_FOLDER):
+    tracked = git(folder, "ls-files", "--", DEFAULT_FOLDER)
+    ignored = git(folder, "check-ignore", "--", f"{DEFAULT_FOLDER}/x.tape")
+    if tracked is not None and not tracked.returncode and tracked.stdout:
         yield DoctorRemark(
             level=RemarkLevel.PROBLEM,
             text=f"git tracks files in {DEFAULT_FOLDER}: tapes hold prompts and answers",
             fix=f"git rm --cached -r {DEFAULT_FOLDER}; `deltatape keep` redacts a tape and moves it"
             " to recordings/",
         )
-    elif _git(folder, "check-ignore", "--", f"{DEFAULT_FOLDER}/x.tape") is None:
+    elif ignored is None or ignored.returncode:
         yield DoctorRemark(
             level=RemarkLevel.PROBLEM,
             text=f"git does not ignore {DEFAULT_FOLDER}: tapes hold prompts and answers",
@@ -304,20 +306,3 @@ def _git_remarks(folder: Path, tapes: Path) -> Iterator[DoctorRemark]:
         )
     else:
         yield DoctorRemark(level=RemarkLevel.OK, text=f"git ignores {DEFAULT_FOLDER}")
-
-
-def _git(folder: Path, *arguments: str) -> bytes | None:
-    """Return git's output; None if it fails, exits with an error, or is missing."""
-    try:
-        answer = subprocess.run(  # noqa: S603 - fixed commands
-            ["git", "-c", "core.fsmonitor=false", *arguments],  # noqa: S607 - the user's git
-            cwd=folder,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return answer.stdout if answer.returncode == 0 else None

@@ -4,17 +4,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.doctor.hardcoded import Hardcoded, find
+from deltatape.doctor.programs import ask
 from deltatape.doctor.sources import Limits, UrlUse
 from deltatape.environment.variables import SERVED, SIGNED
 from deltatape.printable import count
 from deltatape.render.doctor import DoctorRemark, RemarkLevel
-from deltatape.sdks.table import GENERAL, SDKS, Ecosystem, Sdk, sdk_of
+from deltatape.sdks.table import GENERAL, SDKS, Ecosystem, Sdk, sdk_of, version_numbers
 
 _SET = frozenset(name for names in SERVED.values() for name in names)
 _MOST_MENTIONS = 10
@@ -31,7 +31,7 @@ _MOST_MENTIONS = 10
 _METADATA = re.compile(r"(?P<name>[A-Za-z0-9._]+)-(?P<version>[^-]+)(?:-[^/]*)?\.(?:dist|egg)-info")
 _ENVIRONMENTS = (".venv", "venv", "env", ".env")
 _MAX_JSON_BYTES = 1024 * 1024
-_ASKED_S = 3.0
+_LIMIT_S = 3.0
 _PATHS = "import site; print(*site.getsitepackages(), site.getusersitepackages(), sep='\\n')"
 
 
@@ -63,25 +63,16 @@ def python_place(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
         if folders and (candidate / "pyvenv.cfg").is_file():
             name = candidate.name if candidate.parent == folder else str(candidate)
             return PythonPlace(name=name, folders=folders)
-    return _of_path(folder, environment)
+    return _python_on_path(folder, environment)
 
 
-def _of_path(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
+def _python_on_path(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
     """Return the packages of `python3` on PATH, run isolated from the project."""
     program = shutil.which("python3", path=environment.get("PATH"))
-    if program is None:
-        return PythonPlace(name="", folders=())
-    try:
-        answer = subprocess.run(  # noqa: S603 - the user's own Python, a fixed program
-            [program, "-I", "-c", _PATHS],
-            cwd=folder,  # version managers choose by it
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_ASKED_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    # In the folder, since version managers choose by it.
+    command = (program or "", "-I", "-c", _PATHS)
+    answer = ask(command, folder, environment, _LIMIT_S) if program else None
+    if program is None or answer is None:
         return PythonPlace(name="", folders=())
     lines = dict.fromkeys(os.fsdecode(answer.stdout).splitlines())
     return PythonPlace(name=program, folders=tuple(Path(line) for line in lines if line))
@@ -118,12 +109,12 @@ def _distributions(folder: Path) -> Iterator[tuple[str, str]]:
 
 def node_sdks(folder: Path) -> tuple[InstalledSdk, ...]:
     """Return the LLM SDKs of a Node program in `folder`, by name."""
-    asked = _asked(folder)
+    dependencies = _dependencies(folder)
     found = []
     for name in sorted(SDKS[Ecosystem.NODE]):
         version, present = _version(folder, name), True
         if not version:
-            version, present = asked.get(name, ""), False
+            version, present = dependencies.get(name, ""), False
         sdk = sdk_of(Ecosystem.NODE, name, version) if version else None
         if sdk is not None:
             found.append(
@@ -143,15 +134,15 @@ def is_node_project(folder: Path) -> bool:
     return (folder / "package.json").is_file()
 
 
-def _asked(folder: Path) -> dict[str, str]:
+def _dependencies(folder: Path) -> dict[str, str]:
     """Return the dependencies in package.json, with their ranges."""
     package = _json(folder / "package.json")
-    asked: dict[str, str] = {}
+    found: dict[str, str] = {}
     for group in ("devDependencies", "dependencies"):
         entries = package.get(group)
         if isinstance(entries, dict):
-            asked |= {str(k): v for k, v in entries.items() if isinstance(v, str)}
-    return asked
+            found |= {str(k): v for k, v in entries.items() if isinstance(v, str)}
+    return found
 
 
 def _version(folder: Path, package: str) -> str:
@@ -179,19 +170,9 @@ def node_version(folder: Path, environment: Mapping[str, str]) -> str:
     program = shutil.which("node", path=environment.get("PATH"))
     if program is None:
         return ""
-    try:
-        answer = subprocess.run(  # noqa: S603 - the user's own Node
-            [program, "--version"],
-            cwd=folder,
-            env={k: v for k, v in environment.items() if k != "NODE_OPTIONS"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_ASKED_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    match = re.match(rb"v([0-9.]{1,20})\s", answer.stdout)
+    variables = {k: v for k, v in environment.items() if k != "NODE_OPTIONS"}
+    answer = ask((program, "--version"), folder, variables, _LIMIT_S)
+    match = re.match(rb"v([0-9.]{1,20})\s", answer.stdout) if answer else None
     return match[1].decode() if match else ""
 
 
@@ -244,15 +225,15 @@ def _node_remarks(version: str) -> Iterator[DoctorRemark]:
             level=RemarkLevel.NOTE, text="package.json is here, but no node is on PATH"
         )
         return
-    major, minor = (int(part) for part in version.split(".")[:2])
-    if major >= 24 or (22, 21) <= (major, minor) < (23,):  # noqa: PLR2004 - releases
+    numbers = version_numbers(version)
+    if numbers >= (24,) or (22, 21) <= numbers < (23,):
         yield DoctorRemark(level=RemarkLevel.OK, text=f"node {version}")
         return
     yield DoctorRemark(
         level=RemarkLevel.NOTE,
-        text=f"node {version}: its fetch ignores HTTPS_PROXY, so what goes past the gateway is not"
-        " noticed",
-        fix="Node 22.21 or 24 and later can take it (NODE_USE_ENV_PROXY=1)",
+        text=f"node {version}: its fetch ignores HTTPS_PROXY, so deltatape does not see requests"
+        " that it sends directly to a provider",
+        fix="use Node 22.21, or 24 or later, which read it (deltatape sets NODE_USE_ENV_PROXY=1)",
     )
 
 
@@ -280,9 +261,7 @@ def code_remarks(folder: Path, known: Container[str], limits: Limits) -> Iterato
             fix="name the app's own folder: deltatape doctor FOLDER",
         )
     elif not certain:
-        yield DoctorRemark(
-            level=RemarkLevel.OK, text=f"no base URL is written into the code; {read}"
-        )
+        yield DoctorRemark(level=RemarkLevel.OK, text=f"no hard-coded base URL; {read}")
 
 
 def _code_remark(found: Hardcoded) -> DoctorRemark:

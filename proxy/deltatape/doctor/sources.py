@@ -12,7 +12,6 @@ import json
 import os
 import re
 import stat
-import subprocess
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
 from deltatape.clock import SystemClock
+from deltatape.doctor.programs import git
 
 LANGUAGES = {
     "py": "python",
@@ -75,7 +75,6 @@ _LEFT_OUT_NAMES = frozenset(
     {"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "composer.lock", "deno.lock"}
 )
 _TESTS = frozenset({"test", "tests", "__tests__", "spec", "e2e", "fixtures"})
-_GIT_S = 2.0
 _NS = 1_000_000_000
 _MINIFIED = 1000
 """Characters per line, on average, that nobody writes by hand."""
@@ -180,18 +179,8 @@ def _paths(folder: Path) -> Iterator[str]:
 
 def _listed_by_git(folder: Path) -> list[str]:
     """Return the files that git tracks or would track; [] without git or a timely answer."""
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files"]
-    try:
-        answer = subprocess.run(  # noqa: S603 - a fixed command
-            [*command, "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=folder,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    answer = git(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if answer is None:
         return []
     return sorted({os.fsdecode(path) for path in answer.stdout.split(b"\0") if path})
 
@@ -264,8 +253,6 @@ def _code_lines(text: str) -> Iterator[str]:
 # environment that it is the default of. Where that is not certain the place is called a mention.
 
 _STRINGS = r"""(?P<s>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
-
-
 # A `//` after a colon belongs to a URL whose string was not recognised as one.
 _C_COMMENTS = r"(?P<c>(?<!:)//[^\n]*|/\*.*?(?:\*/|\Z))"
 _HASH_COMMENTS = r"(?P<c>(?:^|(?<=\s))\#[^\n]*)"

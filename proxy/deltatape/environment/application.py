@@ -343,7 +343,7 @@ class _Planner:
         if url is None:
             if is_listed(name):
                 self.notes.append(
-                    f"{self._where(name, url)} is no http or https URL: left as it is"
+                    f"{self._where(name, url)} is not an http or https URL and stays as it is"
                 )
             return
         if self._is_left(name, url):

@@ -92,7 +92,7 @@ class Control:
         if request.method not in ("GET", "HEAD"):
             return 405, {"error": f"{request.method}: GET and HEAD are answered"}
         if request.path not in ("/health", "/status"):
-            return 404, {"error": "there are /health and /status"}
+            return 404, {"error": f"no {request.path}; use /health or /status"}
         status = self._status()
         trouble = bool(status.get("trouble"))
         summary = {"status": _TROUBLE if trouble else _OK}

@@ -29,10 +29,10 @@ from deltatape.sdks.runner import (
     python_environment,
     run_sdk,
 )
-from deltatape.sdks.table import Ecosystem
+from deltatape.sdks.table import Ecosystem, version_numbers
 
 _LIMIT_S = 600
-_SAID = 300
+_MOST_SHOWN = 300
 _ERROR = re.compile(r"(?:ERROR:|npm error(?: notarget)?) ")
 _NO_WORDS = re.compile(r"(?:code|errno|syscall) ")
 _VERSIONS = re.compile(r" \(from versions: [^)]*\)")
@@ -94,8 +94,7 @@ class SdkSpec(NamedTuple):
     @property
     def requirements(self) -> tuple[str, ...]:
         """Return the requirements in the form that pip and npm take."""
-        major = int(self.version.partition(".")[0])
-        beside = self.package.beside.items()
+        (major, *_), beside = version_numbers(self.version), self.package.beside.items()
         return (self.text, *(f"{name}@{major + apart}" for name, apart in beside))
 
 
@@ -195,14 +194,14 @@ def parse_spec(text: str) -> SdkSpec:
     match = _NAMED.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"--with {text!r}: not a package with its version; openai==3.54.0 is, from PyPI, and"
-            " ai@6, from npm"
+            f"--with {text!r}: not a package with its version, such as openai==3.54.0 from PyPI or"
+            " ai@6 from npm"
         )
     ecosystem, name, version = _SIGNS[match["sign"]], match["package"], match["version"]
     package = PACKAGES[ecosystem].get(name)
     if package is None:
         raise UsageError(f"--with {text!r}: unknown; known are {', '.join(known())}")
-    if int(version.partition(".")[0]) < package.since:
+    if version_numbers(version) < (package.since,):
         raise UsageError(f"--with {text!r}: too old; {name} {package.since} and later are accepted")
     return SdkSpec(text=text, ecosystem=ecosystem, name=name, version=version)
 
@@ -316,12 +315,14 @@ def _run(spec: SdkSpec, command: Sequence[str], advice: str) -> None:
             f"--with {spec.text!r}: not installed after {_LIMIT_S} s; {advice}"
         ) from problem
     if done.returncode:
-        said = _problem(done.stderr or done.stdout) or f"exit code {done.returncode}"
-        raise DeltatapeError(f"--with {spec.text!r}: cannot be installed: {said}; {advice}")
+        error = _problem(done.stderr or done.stdout) or f"exit code {done.returncode}"
+        raise DeltatapeError(f"--with {spec.text!r}: cannot be installed: {error}; {advice}")
 
 
-def _problem(said: str) -> str:
+def _problem(output: str) -> str:
     """Return the first error in the output of pip or npm, without its list of all versions."""
-    errors = [line for line in said.splitlines() if _ERROR.match(line)] or said.splitlines()[-1:]
-    told = (_VERSIONS.sub("", _ERROR.sub("", line)) for line in errors)
-    return next((line for line in told if " " in line and not _NO_WORDS.match(line)), "")[:_SAID]
+    lines = output.splitlines()
+    errors = [line for line in lines if _ERROR.match(line)] or lines[-1:]
+    texts = (_VERSIONS.sub("", _ERROR.sub("", line)) for line in errors)
+    sentences = (text for text in texts if " " in text and not _NO_WORDS.match(text))
+    return next(sentences, "")[:_MOST_SHOWN]

@@ -27,13 +27,14 @@ from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.player.play import PlayHandler
+from deltatape.player.player import NO_RETRY
 from deltatape.player.response_bytes import Renditions
 
 _RUNNERS = Path(__file__).parent / "runners"
 _START_S = 60.0
-_SAID = 400
+_MOST_SHOWN = 400
 """How many characters of a dying process's output are shown."""
-_GIVEN = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL")
+_INHERITED = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL")
 """Of the user's environment: no keys, no proxies, nothing that makes an SDK report elsewhere."""
 _LINE_BYTES = 64 << 20
 
@@ -49,7 +50,6 @@ HOLD_S = 0.2
 LONGEST = 16 * 1024 * 1024
 """No SDK is made to ask more, in bytes."""
 AT_ONCE = ReplayTempo(factor=0.0)
-_NO_RETRY = ((b"x-should-retry", b"false"),)
 
 
 class SdkServer:
@@ -112,7 +112,7 @@ class SdkServer:
 
     def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
         path = asking.target.decode("latin-1")
-        return error_answer(404, "not_on_tape", f"{path}: {miss.problem}", fields=_NO_RETRY)
+        return error_answer(404, "not_on_tape", f"{path}: {miss.problem}", fields=NO_RETRY)
 
     def begun(self, play: PlayHandler) -> None:
         self._plays.add(play)
@@ -251,9 +251,9 @@ class _Runner:
 
     async def ask(self, stream: SdkStream, url: str, limit_s: float) -> SdkReply:
         """Return its reading of one stream."""
-        wanted = {"url": url, "dialect": stream.dialect, "tools": stream.tools}
+        request = {"url": url, "dialect": stream.dialect, "tools": stream.tools}
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(wanted).encode() + b"\n")
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
         line = await self._line(limit_s)
         return SdkReply(calls=(), error=line) if isinstance(line, str) else _reply(line)
 
@@ -269,8 +269,8 @@ class _Runner:
             return f"Timeout: no end after {limit_s:g} s"
         if not line:
             self.alive = False
-            said = (await process.stderr.read()).decode(errors="replace").strip()
-            return f"Exit: its process ended: {said[-_SAID:] or 'without a word'}"
+            errors = (await process.stderr.read()).decode(errors="replace").strip()
+            return f"Exit: its process ended: {errors[-_MOST_SHOWN:] or 'without a word'}"
         found = json.loads(line)
         assert isinstance(found, dict)
         return found
@@ -278,7 +278,7 @@ class _Runner:
 
 @contextlib.asynccontextmanager
 async def _running(environment: Environment) -> AsyncIterator[_Runner]:
-    surroundings = {name: os.environ[name] for name in _GIVEN if name in os.environ}
+    surroundings = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     try:
         process = await asyncio.create_subprocess_exec(
             *environment.command,

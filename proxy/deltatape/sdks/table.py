@@ -112,14 +112,14 @@ SDKS: Mapping[Ecosystem, Mapping[str, tuple[Sdk, ...]]] = {
 
 def sdk_of(ecosystem: Ecosystem, package: str, version: str) -> Sdk | None:
     """Return the entry of a package; None if it is no LLM SDK."""
-    numbers = _numbers(version)
+    numbers = version_numbers(version)
     for sdk in SDKS[ecosystem].get(package, ()):
         if not sdk.before or numbers < sdk.before:
             return sdk
     return None
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def version_numbers(version: str) -> tuple[int, ...]:
     """Return `3.54.0rc1` as (3, 54, 0); also the lower end of a range such as `^3.54.0`."""
     numbers = []
     for part in version.lstrip("^~>=v ").split("."):
