@@ -93,13 +93,13 @@ def test_every_argument_is_described_where_users_look() -> None:
 
 
 PRINTS = """
-from deltatape.pytest_plugin.marker_options import wish_of
+from deltatape.pytest_plugin.marker_options import options_of
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        wish = wish_of(item, item.name)
+        options = options_of(item, item.name)
         root = item.config.rootpath
-        print("WISH", *(place.path.relative_to(root) for place in wish.places), wish.marked.seed)
+        print("WISH", *(place.path.relative_to(root) for place in options.places), options.marked.seed)
 """
 
 

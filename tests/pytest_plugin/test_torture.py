@@ -19,7 +19,7 @@ def test_it(tape):
 """
 
 
-def wish(*torture: str) -> MarkerOptions:
+def options(*torture: str) -> MarkerOptions:
     """What a test under torture asks for."""
     return MarkerOptions(
         name="test_it", marked=Marked(torture=torture), places=(TapeLocation(path=Path(OWN)),)
@@ -27,29 +27,29 @@ def wish(*torture: str) -> MarkerOptions:
 
 
 def test_all_variations_are_chosen_unless_some_are_named() -> None:
-    assert chosen(wish()) == VARIATIONS
+    assert chosen(options()) == VARIATIONS
     first, second = VARIATIONS[0], VARIATIONS[-1]
-    assert chosen(wish(second.name, first.name, second.name)) == (second, first)
+    assert chosen(options(second.name, first.name, second.name)) == (second, first)
 
 
 def test_variations_are_left_out() -> None:
     first, second, *rest = VARIATIONS
-    assert chosen(wish(f"!{second.name}")) == (first, *rest)
-    assert chosen(wish(first.name, second.name, f"!{second.name}")) == (first,)
+    assert chosen(options(f"!{second.name}")) == (first, *rest)
+    assert chosen(options(first.name, second.name, f"!{second.name}")) == (first,)
 
 
 def test_a_variation_that_is_none_is_told_with_those_that_are() -> None:
     with pytest.raises(UsageError) as told:
-        chosen(wish("every-bite"))
+        chosen(options("every-bite"))
     assert "torture='every-bite'): no variation; " in str(told.value)
     with pytest.raises(UsageError, match="no variation"):
-        chosen(wish("!every-bite"))
+        chosen(options("!every-bite"))
     assert HARMLESS[0].name in str(told.value)
 
 
 def test_a_harmless_variation_is_laid_upon_all_exchanges() -> None:
     exchanges = hello(), hello("Bye", number=2)
-    found = varied(VariationCase(variation="every-byte", positions=(0, 1)), wish(), exchanges)
+    found = varied(VariationCase(variation="every-byte", positions=(0, 1)), options(), exchanges)
     assert found.stage is None
     assert found.broken is None
     assert found.change.startswith("every-byte of all exchanges: ")
@@ -60,7 +60,7 @@ def test_a_harmless_variation_is_laid_upon_all_exchanges() -> None:
 
 def test_a_hostile_one_breaks_an_exchange_for_as_often_as_it_is_asked_for() -> None:
     exchanges = hello(), hello("Bye", number=2)
-    found = varied(VariationCase(variation="cut-in-text", positions=(1,)), wish(), exchanges)
+    found = varied(VariationCase(variation="cut-in-text", positions=(1,)), options(), exchanges)
     first, second = found.exchanges
     assert first.body == exchanges[0].body
     assert second is found.broken

@@ -175,19 +175,19 @@ def pytest_runtest_makereport(
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
     """Name the tapes that were made, to be committed or inspected."""
-    told = (
+    sections = (
         (_RECORDED, "tapes recorded, to be committed", ""),
         (_ATTEMPT, "recorded of tests that failed, and not kept", "deltatape why "),
         (_ENDED, "passed as far as their tapes go, where the app was wrong; record them anew", ""),
     )
     here = str(terminalreporter.config.invocation_params.dir)
-    for wanted, title, before in told:
+    for key, title, before in sections:
         paths = {
             str(value).removeprefix(f"{here}/")
             for reports in terminalreporter.stats.values()
             for report in reports
             for name, value in getattr(report, "user_properties", ())
-            if name == wanted
+            if name == key
         }
         if paths:
             terminalreporter.section(title)

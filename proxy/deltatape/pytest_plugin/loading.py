@@ -11,7 +11,7 @@ import pytest
 
 from deltatape.errors import DeltatapeError
 from deltatape.pytest_plugin.fixture import TapeFixture
-from deltatape.pytest_plugin.marker_options import MarkerOptions, wish_of
+from deltatape.pytest_plugin.marker_options import MarkerOptions, options_of
 from deltatape.pytest_plugin.replaying import replaying
 from deltatape.pytest_plugin.tape_check import at_the_end
 from deltatape.settings.file import MappingNode, Scalar, SequenceNode, Value, find
@@ -47,13 +47,13 @@ def _fixture(
 ) -> TapeFixture | str:
     """Return the fixture, or why there is none; register cleanups with `undo`."""
     try:
-        wish = _in_project(wish_of(item, _name(item, cell)))
+        options = _in_project(options_of(item, _name(item, cell)))
         mode = str(item.config.getoption("tape_mode"))
         if mode == "replay":
-            return undo.enter_context(replaying(item, wish, cell))
+            return undo.enter_context(replaying(item, options, cell))
         from deltatape.pytest_plugin.recording import recording  # noqa: PLC0415 - loads the gateway
 
-        return undo.enter_context(recording(item, wish, mode))
+        return undo.enter_context(recording(item, options, mode))
     except DeltatapeError as error:
         return str(error)
 
@@ -74,14 +74,14 @@ def _name(item: pytest.Item, cell: "VariationCase | None") -> str:
     return item.name.removesuffix(f"[{cell.name}]").replace(f"-{cell.name}]", "]")
 
 
-def _in_project(wish: MarkerOptions) -> MarkerOptions:
+def _in_project(options: MarkerOptions) -> MarkerOptions:
     """Add the settings of `deltatape.yaml`."""
     common = project(Path.cwd(), os.environ)
-    marked = wish.marked
+    marked = options.marked
     alone = any("=" not in text.partition("/")[0] for text in marked.upstreams)
     upstreams = marked.upstreams if alone else (*marked.upstreams, *common.upstreams)
     return replace(
-        wish,
+        options,
         marked=replace(
             marked,
             volatile=(*common.volatile, *marked.volatile),

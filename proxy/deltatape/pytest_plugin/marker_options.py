@@ -126,27 +126,27 @@ def _torture(left: "_Arguments") -> tuple[str, ...] | None:
 
 
 def _codes(left: "_Arguments") -> tuple[str, ...]:
-    given = left.texts("ignore")
-    for code in given:
+    codes = left.texts("ignore")
+    for code in codes:
         if not _CODE.fullmatch(code):
             raise UsageError(
                 f"@pytest.mark.tape(ignore={code!r}): not a code; C001 is, or C for all"
             )
-    return given
+    return codes
 
 
 class _Arguments:
     """The keyword arguments of a marker, each taken once."""
 
-    def __init__(self, given: Mapping[str, object]) -> None:
-        self._given = given
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        self._arguments = arguments
         self._known: list[str] = []
 
     def take(self, name: str, default: object) -> object:
         """Return the value of `name`."""
         if name not in self._known:
             self._known.append(name)
-        return self._given.get(name, default)
+        return self._arguments.get(name, default)
 
     def text(self, name: str, default: str) -> str:
         value = self.take(name, default)
@@ -186,7 +186,7 @@ class _Arguments:
 
     def refuse_rest(self) -> None:
         """Reject arguments that nobody has taken."""
-        for name in self._given:
+        for name in self._arguments:
             if name not in self._known:
                 accepted = ", ".join(self._known)
                 raise UsageError(
@@ -213,7 +213,7 @@ class MarkerOptions:
     """At least one."""
 
 
-def wish_of(item: pytest.Item, name: str) -> MarkerOptions:
+def options_of(item: pytest.Item, name: str) -> MarkerOptions:
     """Return the options of `item`; without a marker, its own tape.
 
     Args:

@@ -22,7 +22,7 @@ from deltatape.gateway.routes import parse_upstream
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import Told
 from deltatape.pytest_plugin.fixture import TapeFixture
-from deltatape.pytest_plugin.marker_options import MARKER, MarkerOptions, wish_of
+from deltatape.pytest_plugin.marker_options import MARKER, MarkerOptions, options_of
 from deltatape.pytest_plugin.replaying import as_recorded, environment
 from deltatape.pytest_plugin.tape_paths import exchanges_at, shown
 from deltatape.redact.audit import ProblemKind
@@ -43,22 +43,22 @@ NO_REQUEST = (
 
 
 @contextlib.contextmanager
-def recording(item: pytest.Item, wish: MarkerOptions, mode: str) -> Iterator[TapeFixture]:
+def recording(item: pytest.Item, options: MarkerOptions, mode: str) -> Iterator[TapeFixture]:
     """Yield the fixture of a test that asks the provider.
 
     Args:
         item: the test.
-        wish: what it asks for.
+        options: of its marker.
         mode: `record` for everything, `auto` for what is not on its tape.
 
     Raises:
         DeltatapeError: it cannot be recorded, or the tape not be kept.
     """
-    tape = _only(item, wish, mode)
+    tape = _only(item, options, mode)
     work = _Work(tape)
-    exchanges = work.begin_with(wish) if mode == AUTO and tape.exists() else ()
-    playing = as_recorded(wish.marked)
-    player = AutoPlayer(work.tape, exchanges, playing, _ignore, work.ways(wish))
+    exchanges = work.begin_with(options) if mode == AUTO and tape.exists() else ()
+    playing = as_recorded(options.marked)
+    player = AutoPlayer(work.tape, exchanges, playing, _ignore, work.routes(options))
     with Playback(exchanges, playing, machine=player) as playback:
         variables = player.environment(playback.url)
         with environment(variables):
@@ -85,19 +85,19 @@ def recording(item: pytest.Item, wish: MarkerOptions, mode: str) -> Iterator[Tap
         raise UsageError(f"{shown(tape)}: not made: {why}")
 
 
-def _only(item: pytest.Item, wish: MarkerOptions, mode: str) -> Path:
+def _only(item: pytest.Item, options: MarkerOptions, mode: str) -> Path:
     """Return the one tape to record.
 
     Raises:
         UsageError: there are several, or one that belongs to several tests.
     """
-    if len(wish.places) > 1 or wish.places[0].exchange is not None:
+    if len(options.places) > 1 or options.places[0].exchange is not None:
         raise UsageError(
-            f"@pytest.mark.tape({', '.join(map(repr, wish.marked.tapes))}): --tape-mode {mode}"
+            f"@pytest.mark.tape({', '.join(map(repr, options.marked.tapes))}): --tape-mode {mode}"
             " records one tape, whole; a test of several tapes, or of one exchange, is replayed"
         )
-    tape = wish.places[0].path
-    if mode == RECORD and wish.marked.tapes:
+    tape = options.places[0].path
+    if mode == RECORD and options.marked.tapes:
         for other in item.session.items:
             if other is not item and tape in _named(other):
                 raise UsageError(
@@ -113,7 +113,7 @@ def _named(item: pytest.Item) -> frozenset[Path]:
     if marker is None or not marker.args:
         return frozenset()
     try:
-        return frozenset(place.path for place in wish_of(item, item.name).places)
+        return frozenset(place.path for place in options_of(item, item.name).places)
     except UsageError:
         return frozenset()
 
@@ -136,20 +136,20 @@ class _Work:
             ) from None
         self.tape = Path(folder) / target.name
 
-    def begin_with(self, wish: MarkerOptions) -> tuple[Exchange, ...]:
+    def begin_with(self, options: MarkerOptions) -> tuple[Exchange, ...]:
         """Copy the tape so far, to add to it."""
-        exchanges = exchanges_at(wish.places)
+        exchanges = exchanges_at(options.places)
         shutil.copyfile(self._target, self.tape)
         return exchanges
 
-    def ways(self, wish: MarkerOptions) -> ProviderRoutes:
+    def routes(self, options: MarkerOptions) -> ProviderRoutes:
         """Return the routes to providers.
 
         Raises:
             UsageError: an upstream or a variable for a proxy cannot be used.
         """
         return ProviderRoutes(
-            upstreams=tuple(map(parse_upstream, wish.marked.upstreams)),
+            upstreams=tuple(map(parse_upstream, options.marked.upstreams)),
             outbound=outbound_from(os.environ),
             environment=dict(os.environ),
             folder=Path.cwd(),

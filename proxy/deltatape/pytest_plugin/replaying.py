@@ -34,23 +34,23 @@ NO_END_S = 3600.0
 
 @contextlib.contextmanager
 def replaying(
-    item: pytest.Item, wish: MarkerOptions, cell: "VariationCase | None"
+    item: pytest.Item, options: MarkerOptions, cell: "VariationCase | None"
 ) -> Iterator[TapeFixture]:
     """Yield the fixture of a test that plays tapes.
 
     Args:
         item: the test.
-        wish: what it asks for.
+        options: of its marker.
         cell: what torture does to the tapes; None without torture.
 
     Raises:
         DeltatapeError: they cannot be played so.
     """
-    marked, (every, logs) = wish.marked, _taped(item, wish)
+    marked, (every, logs) = options.marked, _taped(item, options)
     exchanges = tuple(exchange for exchange in every if exchange.tap is Tap.PROVIDER)
     if marked.torture is not None:
-        _check_torture(item, wish, cell)
-    now = _varied(cell, wish, exchanges)
+        _check_torture(item, options, cell)
+    now = _varied(cell, options, exchanges)
     played = exchanges if now is None else now.exchanges
     if now is None:
         playing = as_recorded(marked)
@@ -67,8 +67,8 @@ def replaying(
         variables = replay_environment(playback.url, os.environ, Path.cwd(), exchanges)
         with environment(variables):
             yield TapeFixture(
-                path=wish.places[0].path,
-                recordable=len(wish.places) == 1 and wish.places[0].exchange is None,
+                path=options.places[0].path,
+                recordable=len(options.places) == 1 and options.places[0].exchange is None,
                 mode="replay",
                 variation="" if cell is None else cell.variation,
                 machine=playback,
@@ -117,32 +117,32 @@ def staged(marked: Marked) -> "ExchangeStaging":
 
 
 def _varied(
-    cell: "VariationCase | None", wish: MarkerOptions, exchanges: Sequence[Exchange]
+    cell: "VariationCase | None", options: MarkerOptions, exchanges: Sequence[Exchange]
 ) -> "VariedPlay | None":
     if cell is None or not cell.variation:
         return None
     from deltatape.pytest_plugin.torture import varied  # noqa: PLC0415 - see the module
 
-    return varied(cell, wish, exchanges)
+    return varied(cell, options, exchanges)
 
 
-def _taped(item: pytest.Item, wish: MarkerOptions) -> Taped:
-    for place in wish.places:
+def _taped(item: pytest.Item, options: MarkerOptions) -> Taped:
+    for place in options.places:
         if not place.path.exists():
             raise UsageError(
                 f"{shown(place.path)}: there is no such tape yet; it is made by"
                 f" pytest --tape-mode record {shlex.quote(item.nodeid)}"
             )
-    return every_at(wish.places)
+    return every_at(options.places)
 
 
-def _check_torture(item: pytest.Item, wish: MarkerOptions, cell: "VariationCase | None") -> None:
+def _check_torture(item: pytest.Item, options: MarkerOptions, cell: "VariationCase | None") -> None:
     """Say why a torture test was not multiplied, or why there are no variations.
 
     Raises:
         UsageError: that.
     """
-    if not wish.marked.tapes and "[" in wish.name:
+    if not options.marked.tapes and "[" in options.name:
         raise UsageError(
             "@pytest.mark.tape(torture=...): a test with parameters has a tape for each of them;"
             " for torture, name one in the marker"
@@ -150,7 +150,7 @@ def _check_torture(item: pytest.Item, wish: MarkerOptions, cell: "VariationCase 
     if cell is None:
         from deltatape.pytest_plugin.torture import chosen  # noqa: PLC0415 - see the module
 
-        chosen(wish)  # says which there are
+        chosen(options)  # says which there are
         raise UsageError(
             f"@pytest.mark.tape(torture=...): {item.nodeid} is a test that pytest cannot make"
             " several of, such as one of a unittest.TestCase; a function or a method of a plain"
@@ -162,11 +162,11 @@ def _check_torture(item: pytest.Item, wish: MarkerOptions, cell: "VariationCase 
 
 
 @contextlib.contextmanager
-def environment(wanted: Mapping[str, str]) -> Iterator[None]:
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set `os.environ`, and restore it afterwards."""
     before = dict(os.environ)
-    changed = {name for name in {*before, *wanted} if before.get(name) != wanted.get(name)}
-    _set(changed, wanted)
+    changed = {name for name in {*before, *variables} if before.get(name) != variables.get(name)}
+    _set(changed, variables)
     try:
         yield
     finally:

@@ -73,8 +73,8 @@ class JudgedTest:
         if text and error is None:
             fixture.failure = _framed(item, fixture, text, report)
             pytest.fail(fixture.failure, pytrace=False)
-        said = text or (f"this was raised, as it has to: {error!r}" if fixture.hostile else "")
-        framed = _framed(item, fixture, said, report)
+        shown = text or (f"this was raised, as it has to: {error!r}" if fixture.hostile else "")
+        framed = _framed(item, fixture, shown, report)
         if framed:
             item.add_report_section("call", "tape", framed)
         return fixture.hostile and not text
@@ -82,7 +82,7 @@ class JudgedTest:
     def _ended(self, error: BaseException | None, report: PlayReport) -> bool:
         """Check whether the error came after the end of the tape, so that it proves nothing.
 
-        It was handed an error that nobody else would have given it.
+        The player ended the run with an error that no provider would send.
         """
         fixture = self._fixture
         fixture.holds, fixture.ended = True, fixture.path

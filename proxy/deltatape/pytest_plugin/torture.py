@@ -14,7 +14,7 @@ from deltatape.errors import DeltatapeError, UsageError
 from deltatape.match.schedule import INSTANT
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import Stage, StagedExchange
-from deltatape.pytest_plugin.marker_options import MarkerOptions, wish_of
+from deltatape.pytest_plugin.marker_options import MarkerOptions, options_of
 from deltatape.pytest_plugin.tape_paths import exchanges_at
 from deltatape.replay.report import name_of
 from deltatape.trials.torture_plan import VariationTask, tasks
@@ -62,17 +62,17 @@ def cells(definition: pytest.Item) -> list[VariationCase]:
     Their problems are reported when the test runs, as a single one.
     """
     try:
-        wish = wish_of(definition, definition.name)
-        exchanges = exchanges_at(wish.places)
-        found = tuple(_cells(wish, exchanges))
+        options = options_of(definition, definition.name)
+        exchanges = exchanges_at(options.places)
+        found = tuple(_cells(options, exchanges))
     except DeltatapeError:
         return []
     return [VariationCase(), *found]
 
 
-def _cells(wish: MarkerOptions, exchanges: Sequence[Exchange]) -> Iterator[VariationCase]:
+def _cells(options: MarkerOptions, exchanges: Sequence[Exchange]) -> Iterator[VariationCase]:
     everywhere = range(len(exchanges))
-    for task in tasks(chosen(wish), exchanges, everywhere, (wish.marked.seed,)):
+    for task in tasks(chosen(options), exchanges, everywhere, (options.marked.seed,)):
         if not task.tries:
             continue
         name = task.variation.name
@@ -81,13 +81,13 @@ def _cells(wish: MarkerOptions, exchanges: Sequence[Exchange]) -> Iterator[Varia
         yield VariationCase(name=name, variation=task.variation.name, positions=task.positions)
 
 
-def chosen(wish: MarkerOptions) -> tuple[Variation, ...]:
+def chosen(options: MarkerOptions) -> tuple[Variation, ...]:
     """Return the variations that a marker names, without those named as `!NAME`.
 
     Raises:
         UsageError: one is not known.
     """
-    names = wish.marked.torture
+    names = options.marked.torture
     if not names:
         return VARIATIONS
     known = {variation.name: variation for variation in VARIATIONS}
@@ -96,14 +96,16 @@ def chosen(wish: MarkerOptions) -> tuple[Variation, ...]:
             raise UsageError(
                 f"@pytest.mark.tape(torture={name!r}): no variation; {', '.join(known)} are"
             )
-    wanted = [name for name in names if not name.startswith("!")] or known
-    return tuple(known[name] for name in dict.fromkeys(wanted) if f"!{name}" not in names)
+    selected = [name for name in names if not name.startswith("!")] or known
+    return tuple(known[name] for name in dict.fromkeys(selected) if f"!{name}" not in names)
 
 
-def varied(cell: VariationCase, wish: MarkerOptions, exchanges: Sequence[Exchange]) -> VariedPlay:
+def varied(
+    cell: VariationCase, options: MarkerOptions, exchanges: Sequence[Exchange]
+) -> VariedPlay:
     """Return what `cell` plays."""
     (variation,) = (one for one in VARIATIONS if one.name == cell.variation)
-    plan = tasks((variation,), exchanges, cell.positions, (wish.marked.seed,))
+    plan = tasks((variation,), exchanges, cell.positions, (options.marked.seed,))
     task = next(one for one in plan if one.positions == cell.positions)
     (attempt,) = task.tries
     played = tuple(
@@ -114,11 +116,11 @@ def varied(cell: VariationCase, wish: MarkerOptions, exchanges: Sequence[Exchang
         exchanges=played,
         stage=None if variation.harmless else _unspent(cell.positions),
         broken=None if variation.harmless else played[cell.positions[0]],
-        change=_told(variation, task, exchanges),
+        change=_change_text(variation, task, exchanges),
     )
 
 
-def _told(variation: Variation, task: VariationTask, exchanges: Sequence[Exchange]) -> str:
+def _change_text(variation: Variation, task: VariationTask, exchanges: Sequence[Exchange]) -> str:
     where = "all exchanges"
     if len(task.positions) == 1:
         where = name_of(exchanges[task.positions[0]])
