@@ -6,7 +6,7 @@ file and not as if the user had typed it; also when a flag overrides it.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ import click
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.rules.settings import DEFAULTS
 from deltatape.rules.settings import Settings as Thresholds
-from deltatape.settings.file import VARIABLE, Scalar, SequenceNode, Value
+from deltatape.settings.file import VARIABLE, Scalar, Value, texts_of
 from deltatape.settings.settings import Settings, load
 
 _RUNS = (("record", "on-finding"), ("torture", "oracle"), ("shrink", "oracle"))
@@ -105,7 +105,7 @@ def located(ctx: click.Context, error: UsageError) -> UsageError:
     settings, name = ctx.obj, ctx.invoked_subcommand
     if isinstance(settings, Settings):
         for key, entry in settings.sections.get(name or "", {}).items():
-            texts = [scalar.text for scalar in _scalars(entry.value)]
+            texts = texts_of(entry.value) or ()
             if str(error).startswith(f"--{key} ") and any(text in str(error) for text in texts):
                 return UsageError(f"{error} (set at {entry.value.place})")
     return error
@@ -128,32 +128,19 @@ def _options(command: click.Command) -> Mapping[str, click.Option]:
 
 
 def _default(what: str, option: click.Option, value: Value, folder: Path) -> Default:
-    texts = [scalar.text for scalar in _scalars(value)]
-    absent = any(scalar.absent for scalar in _scalars(value))
-    single = isinstance(value, Scalar) and not absent
+    texts = texts_of(value)
     if option.multiple:
-        if absent or not (single or isinstance(value, SequenceNode)) or len(texts) != _count(value):
+        if texts is None:
             raise value.place.refuse(f"{what}: a value or a list of values is accepted")
         return tuple(_path(option, text, folder) for text in texts)
-    if not single:
+    if texts is None or not isinstance(value, Scalar):
         raise value.place.refuse(f"{what}: one value is accepted")
     if option.is_flag:
-        flag = _FLAGS.get(texts[0].lower())
+        flag = _FLAGS.get(value.text.lower())
         if flag is None:
-            raise value.place.refuse(f"{what}: {texts[0]!a}: true or false is accepted")
+            raise value.place.refuse(f"{what}: {value.text!a}: true or false is accepted")
         return flag
-    return _path(option, texts[0], folder)
-
-
-def _scalars(value: Value) -> Iterator[Scalar]:
-    if isinstance(value, Scalar):
-        yield value
-    elif isinstance(value, SequenceNode):
-        yield from (each for each in value.items if isinstance(each, Scalar))
-
-
-def _count(value: Value) -> int:
-    return len(value.items) if isinstance(value, SequenceNode) else 1
+    return _path(option, value.text, folder)
 
 
 def _path(option: click.Option, text: str, folder: Path) -> str:

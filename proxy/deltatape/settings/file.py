@@ -121,3 +121,10 @@ class MappingNode:
 
 
 Value: TypeAlias = Scalar | SequenceNode | MappingNode
+
+
+def texts_of(value: Value) -> tuple[str, ...] | None:
+    """Return the texts of a scalar or of a list of scalars; None for anything else."""
+    items = value.items if isinstance(value, SequenceNode) else (value,)
+    texts = tuple(item.text for item in items if isinstance(item, Scalar) and not item.absent)
+    return texts if len(texts) == len(items) else None

@@ -19,9 +19,8 @@ from deltatape.settings.file import (
     MappingNode,
     MappingValue,
     Scalar,
-    SequenceNode,
-    Value,
     find,
+    texts_of,
 )
 
 if TYPE_CHECKING:
@@ -161,15 +160,11 @@ def app_names(entries: Mapping[str, MappingValue]) -> AppNames:
     for key, entry in entries.items():
         if key not in FIELDS:
             raise entry.key.unknown(key, FIELDS, "name of an application's events")
-        own = _words(key, entry.value)
+        own = texts_of(entry.value)
+        if own is None:
+            raise entry.value.place.refuse(
+                f"{SECTION}.{key}: a word or a list of words is accepted"
+            )
         built_in: tuple[str, ...] = getattr(CONTRACT, FIELDS[key])
         changes[FIELDS[key]] = tuple(dict.fromkeys((*own, *built_in)))
     return dataclasses.replace(CONTRACT, **changes)
-
-
-def _words(key: str, value: Value) -> tuple[str, ...]:
-    each = value.items if isinstance(value, SequenceNode) else (value,)
-    words = [one.text for one in each if isinstance(one, Scalar) and not one.absent]
-    if len(words) < len(each):
-        raise value.place.refuse(f"{SECTION}.{key}: a word or a list of words is accepted")
-    return tuple(words)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.settings.file import MappingValue, Scalar, SequenceNode, Value
+from deltatape.settings.file import MappingValue, Scalar, texts_of
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)", re.ASCII)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -39,7 +39,10 @@ def thresholds(entries: Mapping[str, MappingValue]) -> Settings:
         value = entry.value
         built_in = getattr(DEFAULTS, FIELDS[key])
         if isinstance(built_in, tuple):
-            changes[FIELDS[key]] = (*built_in, *_phrases(key, value))
+            phrases = texts_of(value)
+            if phrases is None:
+                raise value.place.refuse(f"rules.{key}: a phrase or a list of phrases is accepted")
+            changes[FIELDS[key]] = (*built_in, *phrases)
             continue
         text = value.text if isinstance(value, Scalar) and not value.absent else None
         number, accepted = _number(FIELDS[key], text or "")
@@ -48,14 +51,6 @@ def thresholds(entries: Mapping[str, MappingValue]) -> Settings:
             raise value.place.refuse(f"rules.{key}: {seen}{accepted}")
         changes[FIELDS[key]] = number
     return dataclasses.replace(DEFAULTS, **changes)  # type: ignore[arg-type]
-
-
-def _phrases(key: str, value: Value) -> tuple[str, ...]:
-    each = value.items if isinstance(value, SequenceNode) else (value,)
-    phrases = [one.text for one in each if isinstance(one, Scalar) and not one.absent]
-    if len(phrases) < len(each):
-        raise value.place.refuse(f"rules.{key}: a phrase or a list of phrases is accepted")
-    return tuple(phrases)
 
 
 def _number(field: str, text: str) -> tuple[float | None, str]:
