@@ -1,6 +1,12 @@
 import json
+from dataclasses import replace
 
-from deltatape.render.json_document import document, inert_json
+from deltatape.conversation import check_conversation
+from deltatape.diagnose.check import check
+from deltatape.render.json_document import FindingsDocument, document, findings_json, inert_json
+from helpers.chat import FINISH, calls, entry
+from helpers.exchanges import USER, asks, assistant, call, digests, pasted, result, timed
+from helpers.reports import report_on, unreadable, valid_findings, written
 
 
 def test_a_document_has_a_version_and_ends_its_line() -> None:
@@ -22,3 +28,73 @@ def test_no_character_in_it_can_act_on_a_terminal_and_none_is_lost() -> None:
     assert text.isascii()
     assert text.replace("\n", "").isprintable()
     assert json.loads(text) == [evil]
+
+
+ORPHAN = (asks(USER, result("c1")), [FINISH])
+BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
+
+
+def test_findings_have_exactly_the_keys_of_the_contract() -> None:
+    document = json.loads(findings_json(check(timed((0.1, BAD), (0.2, FINISH)))))
+    assert document["version"] == 1
+    (finding,) = document["findings"]
+    assert list(finding) == [
+        "code",
+        "name",
+        "severity",
+        "blame",
+        "confidence",
+        "message",
+        "tape",
+        "line",
+        "exchange",
+        "event",
+        "span",
+        "t_ns",
+        "evidence",
+        "hint",
+        "against",
+        "excluded",
+    ]
+    assert (finding["code"], finding["severity"], finding["blame"]) == ("T006", "error", "upstream")
+    assert finding["against"] is None
+    assert finding["span"][0] == 0
+    assert finding["t_ns"] == 100_000_000
+
+
+def test_a_comparison_tells_both_places() -> None:
+    bare = assistant(("c1", "get", "{}"))
+    tape = digests((asks(USER), [*call(), FINISH]), (asks(USER, bare, result("c1")), []))
+    lone = replace(tape[0], calls=(replace(tape[0].calls[0], span=None),))
+    for first, span in ((tape[0], [0, 426]), (lone, None)):
+        text = findings_json(check_conversation([first, tape[1]]))
+        (finding,) = valid_findings(text)
+        assert finding["against"] == {
+            "tape": "x.tape",
+            "exchange": 1,
+            "line": 104,
+            "span": span,
+            "asked": [223, 227],
+            "evidence": '{"a":1}',
+        }
+    later = replace(digests(ORPHAN)[0], t_ns=tape[1].t_ns)
+    (orphan,) = valid_findings(findings_json(check_conversation([tape[0], later])))
+    against = orphan["against"]
+    assert isinstance(against, dict)
+    assert against["asked"] is None
+
+
+def test_a_document_of_several_tapes_is_valid_and_the_same_as_at_once() -> None:
+    bad = report_on(pasted(BAD, FINISH))
+    good = report_on(pasted(*call(), FINISH))
+    text = written(FindingsDocument(), [good, bad, unreadable(), bad])
+    assert text == findings_json([bad.reported[0].finding] * 2)
+    assert [each["code"] for each in valid_findings(text)] == ["T006", "T006"]
+    assert written(FindingsDocument(), [good, good]) == findings_json([])
+    assert written(FindingsDocument(), [unreadable()]) == ""
+
+
+def test_a_finding_without_place_has_nulls() -> None:
+    finding = replace(check(pasted(BAD, FINISH))[0], span=None, event=None, blame=None)
+    (found,) = json.loads(findings_json([finding]))["findings"]
+    assert (found["span"], found["event"], found["t_ns"], found["blame"]) == (None,) * 4

@@ -1,6 +1,7 @@
 """`deltatape keep`: redacts a tape and moves it into the project's recordings."""
 
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.redact.audit import AuditReport, ProblemKind
 from deltatape.render.audit import problem_lines
-from deltatape.render.kept_tape import kept_stem
 from deltatape.settings.defaults import current_rules
 from deltatape.store.audit import audit
 from deltatape.store.mask_key import mask_key
@@ -20,7 +20,12 @@ from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, check_stem
 from deltatape.store.reader import Tape
 from deltatape.store.rewrite import SHARED, RedactedCopy, as_new, draft, same_as
 from deltatape.tape.mask import Masker
-from deltatape.why.overview import overview
+from deltatape.why.overview import TapeOverview, overview
+
+_UNFIT = re.compile(r"[^A-Za-z0-9._]+")
+_MAX_MODEL = 24
+_MAX_STEM = 60
+"""A name has 64 characters at most, and may get a number."""
 
 
 @click.command("keep")
@@ -74,6 +79,19 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
         " while that repeats a mistake of the tape"
     )
     return 0
+
+
+def kept_stem(recorded_at: str, seen: TapeOverview) -> str:
+    """Return `2026-11-22-gpt-4o-empty-arguments`: day, first model, worst finding or `healthy`.
+
+    Args:
+        recorded_at: of the tape's header.
+        seen: what the tape holds.
+    """
+    model = _UNFIT.sub("-", seen.models[0])[:_MAX_MODEL] if seen.models else ""
+    worst = seen.worst.name if seen.worst else "healthy"
+    parts = (_UNFIT.sub("-", recorded_at[:10]), model, worst)
+    return "-".join(part.strip("-.") for part in parts if part.strip("-."))[:_MAX_STEM]
 
 
 def _make(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """`deltatape redact`: copy tapes without their secrets."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -9,7 +9,6 @@ import click
 from deltatape.cli.options import option
 from deltatape.cli.terminal import say, write
 from deltatape.errors import UsageError
-from deltatape.render.kept_tape import counted
 from deltatape.store.listing import FOLDERS, locate
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import SUFFIX
@@ -66,6 +65,11 @@ def whole_tape(text: str, folders: Sequence[Path] = FOLDERS) -> Tape:
             f"{text}: names one exchange, but only a whole tape can be rewritten; omit #N"
         )
     return open_tape(place.path)
+
+
+def counted(kinds: Mapping[str, int]) -> str:
+    """Return `2 x API key, 1 x bearer token`, or "none"."""
+    return ", ".join(f"{kinds[kind]} x {kind}" for kind in sorted(kinds)) or "none"
 
 
 def tell(tape: Tape, done: RedactedCopy, *, content: bool) -> None:

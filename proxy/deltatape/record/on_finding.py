@@ -23,7 +23,7 @@ from typing import Self
 
 from deltatape.model.finding import Finding
 from deltatape.printable import count
-from deltatape.render.findings_json import findings_json
+from deltatape.render.json_document import findings_json
 
 AT_ONCE = 2
 WAITING = 32

@@ -13,8 +13,7 @@ from deltatape.model.stream import Event
 from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
 from deltatape.model.tape_summary import LogEntry
 from deltatape.render.audit import Audit, today_object
-from deltatape.render.findings_json import finding_object
-from deltatape.render.json_document import document
+from deltatape.render.json_document import document, finding_object
 from deltatape.render.listing import TapeRow
 from deltatape.why.timeline import news
 

@@ -8,6 +8,7 @@ for. `short_lines` is the conclusion alone.
 
 import shlex
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from deltatape.conversation.attempts import sentence
 from deltatape.model.explanation import (
@@ -20,6 +21,7 @@ from deltatape.model.explanation import (
 from deltatape.model.finding import Blame, Finding
 from deltatape.model.reply import CallKind
 from deltatape.model.request_summary import RepeatedCall
+from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
 from deltatape.printable import count, escape, excerpt
 from deltatape.render.findings import (
     blamed,
@@ -46,7 +48,6 @@ from deltatape.render.lines import (
 )
 from deltatape.render.numbers import NO_TIMES, duration, seconds, since_request, size
 from deltatape.render.show import call_cells
-from deltatape.render.suspects import suspect_lines, tried_lines
 from deltatape.why.reproduction import mistakes
 from deltatape.why.verdict import LOSS
 
@@ -219,9 +220,9 @@ def _suspects(explanation: Explanation, width: int) -> list[Line]:
     """Format the suspects, and what known clients make of the response."""
     lines = []
     if explanation.suspects:
-        said = explanation.verdict.summary
-        told = suspect_lines(explanation.suspects, _INDENT, width, said=said)
-        lines += [*_labelled("SUSPECT", told), line()]
+        summary = explanation.verdict.summary
+        suspects = suspect_lines(explanation.suspects, _INDENT, width, above=summary)
+        lines += [*_labelled("SUSPECT", suspects), line()]
     if explanation.tried:
         lines += [*_labelled("CLIENTS", tried_lines(explanation.tried, _INDENT, width)), line()]
     return lines
@@ -301,34 +302,40 @@ def _arrived(explanation: Explanation, width: int) -> list[Line]:
 
 
 def _repeated(explanation: Explanation, width: int) -> list[Line]:
-    told = explanation.repetition
-    if told is None:
+    repetition = explanation.repetition
+    if repetition is None:
         healthy = explanation.verdict.healthy
         no = "not on the tape: " if healthy else ""
         no += "no later request on the tape repeats this reply"
         return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
-    text = ": its text" if explanation.arrival.text and not (told.calls or told.extra) else ""
-    lines = [_label("REPEATED", f"by request #{told.exchange}{text}")]
-    rows = [_heard_cells(f"call {each.index}", each.repetition, each) for each in told.calls]
-    rows += [_heard_cells("not delivered", call, None) for call in told.extra]
+    text = (
+        ": its text"
+        if explanation.arrival.text and not (repetition.calls or repetition.extra)
+        else ""
+    )
+    lines = [_label("REPEATED", f"by request #{repetition.exchange}{text}")]
+    rows = [
+        _repeated_cells(f"call {each.index}", each.repetition, each) for each in repetition.calls
+    ]
+    rows += [_repeated_cells("not delivered", call, None) for call in repetition.extra]
     lines += table(rows, _INDENT, width=width, give=dict.fromkeys((1, 2, 4), LEAST))
-    for call_id, text in told.results:
+    for call_id, text in repetition.results:
         lines += wrapped(f"result of {excerpt(call_id, 40)}: {excerpt(text)}", _INDENT, width=width)
     return [*lines, line()]
 
 
-def _heard_cells(
-    name: str, heard: RepeatedCall | None, each: RepeatedCallPair | None
+def _repeated_cells(
+    name: str, repeated: RepeatedCall | None, each: RepeatedCallPair | None
 ) -> list[Cell]:
-    if heard is None:
+    if repeated is None:
         return [name, "-", "-", StyledText("missing", _RED), ""]
     same = each is not None and not each.differs
     return [
         name,
-        excerpt(heard.id or "-", 40),
-        excerpt(heard.name or "-", 40),
+        excerpt(repeated.id or "-", 40),
+        excerpt(repeated.name or "-", 40),
         StyledText("as delivered", GOOD) if same else StyledText("DIFFERS", _RED),
-        excerpt(heard.arguments) or "(no bytes)",
+        excerpt(repeated.arguments) or "(no bytes)",
     ]
 
 
@@ -383,3 +390,94 @@ def _numbers(found: list[int]) -> str:
     rest = len(found) - _OTHERS
     more = f" and {count(rest, 'more exchange')}" if rest > 0 else ""
     return f"{', '.join(f'#{number}' for number in found[:_OTHERS])}{more}"
+
+
+# Suspects, and what known clients make of a stream.
+
+_WRONG = StyledText("WRONG", "bold red")
+_NOT_TRIED = StyledText("not tried", DIM)
+_OTHER_SUSPECTS = 5
+"""Suspects that are named beside the first."""
+_CALLS = 4
+
+
+def suspect_lines(
+    suspects: Sequence[Suspect], indent: int, width: int = WIDTH, *, above: str = ""
+) -> list[Line]:
+    """Format the first suspect in full and name the others.
+
+    Args:
+        suspects: best first.
+        indent: of every line.
+        width: of the page.
+        above: text above these lines, which is not repeated.
+    """
+    if not suspects:
+        return []
+    first, *others = suspects
+    lines = [
+        line(" " * indent, StyledText(first.name, BOLD), StyledText(f"  {suspect_fit(first)}", DIM))
+    ]
+    if measured(lines[0]) > width:
+        lines = [line(" " * indent, StyledText(first.name, BOLD))]
+        lines += wrapped(suspect_fit(first), indent, DIM, width)
+    if first.says not in above:
+        lines += wrapped(f"it {first.says}", indent, width=width)
+    if others:
+        lines += wrapped(f"or {_other_suspects(others)}", indent, DIM, width)
+    return lines
+
+
+def suspect_fit(suspect: Suspect) -> str:
+    """Describe how well a suspect explains the app, and by which mistakes."""
+    mistakes = ", ".join(f"{each.axis}={each.value}" for each in suspect.mistakes)
+    fit = "reproduces exactly what the app did" if suspect.exact else "comes close to it"
+    fit = "loses the same calls" if suspect.drop else fit
+    return f"{fit} ({mistakes})"
+
+
+def _other_suspects(suspects: Sequence[Suspect]) -> str:
+    named = [each.name for each in suspects]
+    rest = len(named) - _OTHER_SUSPECTS
+    more = f", and {rest} more" if rest > 0 else ""
+    fit = "would do the same" if all(each.exact for each in suspects) else "come near"
+    return f"{', '.join(named[:_OTHER_SUSPECTS])}{more}, which {fit}: deltatape why NAME"
+
+
+def tried_lines(tried: Iterable[ClientTrial], indent: int, width: int = WIDTH) -> list[Line]:
+    """Format a row per client that reads the response wrongly or was not tried; name the others."""
+    every = tuple(tried)
+    rows: list[list[Cell]] = [
+        [each.name, _NOT_TRIED if each.problem else _WRONG, client_outcome(each)]
+        for each in every
+        if each.problem or each.differs
+    ]
+    right = [each.name for each in every if not each.problem and not each.differs]
+    lines = table(rows, indent, width=width, give={2: LEAST, 0: LEAST})
+    if right:
+        lines += wrapped(f"right: {', '.join(right)}", indent, GOOD, width)
+    return lines
+
+
+def client_outcome(tried: ClientTrial) -> str:
+    """Describe what a client makes of a response; not escaped."""
+    if tried.problem:
+        return tried.problem
+    return "; ".join(_outcomes(tried.made))
+
+
+def _outcomes(made: ClientReading) -> Iterator[str]:
+    for problem in made.errors[:1]:
+        yield f"throws {excerpt(problem)}"
+    for call in made.calls[:_CALLS]:
+        yield _call_text(call)
+    if len(made.calls) > _CALLS:
+        yield f"and {count(len(made.calls) - _CALLS, 'more call')}"
+    if not made.calls and not made.errors:
+        yield "no call"
+
+
+def _call_text(call: RepeatedCall) -> str:
+    arguments = excerpt(call.arguments, _SHOWN) or "(no bytes)"
+    identity = f" ({excerpt(call.id, _SHOWN)})" if call.id else ""
+    return f"{excerpt(call.name or 'no name', _SHOWN)}{identity} {arguments}"

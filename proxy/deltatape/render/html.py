@@ -12,9 +12,9 @@ from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
 from deltatape.model.suspect import ClientTrial, Suspect
 from deltatape.printable import count, escape
+from deltatape.render.explanation import client_outcome, suspect_fit
 from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.numbers import duration, seconds, size
-from deltatape.render.suspects import how, outcome
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _PERCENT = 100.0
@@ -71,7 +71,7 @@ def _verdict(explanation: Explanation) -> Iterator[str]:
 
 def _suspects(suspects: Iterable[Suspect]) -> Iterator[str]:
     rows = [
-        _row(_code(each.name), _text(how(each)), _text(f"it {each.says}"), _text(each.fix))
+        _row(_code(each.name), _text(suspect_fit(each)), _text(f"it {each.says}"), _text(each.fix))
         for each in suspects
     ]
     yield from _table("Suspects", ("the app behaves like", "", "what that does", "fix"), rows)
@@ -81,7 +81,7 @@ def _tried(tried: Iterable[ClientTrial]) -> Iterator[str]:
     rows = []
     for each in tried:
         word = "not tried" if each.problem else ("wrong" if each.differs else "right")
-        cells = (_code(each.name), f'<b class="{word}">{word}</b>', _code(outcome(each)))
+        cells = (_code(each.name), f'<b class="{word}">{word}</b>', _code(client_outcome(each)))
         rows.append(_row(*cells))
     yield from _table("Clients", ("client", "", "what it makes of this response"), rows)
 
@@ -119,8 +119,8 @@ def _entry(entry: TimelineEntry, explanation: Explanation, at: int | None, share
 
 
 def _calls(explanation: Explanation) -> Iterator[str]:
-    told = explanation.repetition
-    again = f"repeated by request {told.exchange}" if told else "repeated"
+    repetition = explanation.repetition
+    again = f"repeated by request {repetition.exchange}" if repetition else "repeated"
     rows = [
         _row(
             str(call.index),
@@ -128,7 +128,7 @@ def _calls(explanation: Explanation) -> Iterator[str]:
             _code(call.id or ""),
             _text(call.status),
             _arguments(call.arguments),
-            _again(told, call),
+            _again(repetition, call),
         )
         for call in explanation.arrival.calls
     ]
@@ -141,23 +141,23 @@ def _calls(explanation: Explanation) -> Iterator[str]:
             "",
             _arguments(each.arguments),
         )
-        for each in (told.extra if told else ())
+        for each in (repetition.extra if repetition else ())
     ]
     yield from _table("Calls", ("call", "name", "id", "status", "arrived", again), rows)
 
 
-def _again(told: ReplyRepetition | None, call: ToolCall) -> str:
+def _again(repetition: ReplyRepetition | None, call: ToolCall) -> str:
     """Describe a call in a later request."""
-    if told is None:
+    if repetition is None:
         return "not on the tape"
-    each = told.of(call)
-    if each is None:
+    pair = repetition.of(call)
+    if pair is None:
         return ""
-    if each.repetition is None:
+    if pair.repetition is None:
         return '<b class="wrong">lost</b>'
-    if not each.differs:
+    if not pair.differs:
         return '<b class="right">as delivered</b>'
-    return f'<b class="wrong">differs</b> {_arguments(each.repetition.arguments)}'
+    return f'<b class="wrong">differs</b> {_arguments(pair.repetition.arguments)}'
 
 
 def _arguments(text: str) -> str:
@@ -173,9 +173,9 @@ def _findings(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> str:
-    told = [finding.evidence] if finding.evidence else []
-    told += [*sides(finding), *excluded(finding)]
-    evidence = "".join(f"<p>{_code(each)}</p>" for each in told)
+    texts = [finding.evidence] if finding.evidence else []
+    texts += [*sides(finding), *excluded(finding)]
+    evidence = "".join(f"<p>{_code(each)}</p>" for each in texts)
     return (
         f'<article class="{finding.severity}"><h3>{_text(f"{finding.code} {finding.name}")}'
         f" <small>{_text(f'{finding.severity}, {blamed(finding)}')}</small></h3>"

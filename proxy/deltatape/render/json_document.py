@@ -1,9 +1,17 @@
-"""JSON for programs: ASCII, inert on terminals and in CI logs."""
+"""JSON for programs: ASCII, inert on terminals and in CI logs.
+
+Schema of findings: docs/findings.schema.json.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from deltatape.render.ci_log import inert_text
+
+if TYPE_CHECKING:
+    from deltatape.diagnose.check_tape import TapeReport
+    from deltatape.model.finding import ComparedPlace, Finding
 
 VERSION = 1
 """Of every document: keys are added to, never renamed."""
@@ -34,3 +42,78 @@ def inert_members(value: Mapping[str, object], margin: str) -> str:
 
 def _inert(text: str) -> str:
     return inert_text(text.replace("\x7f", "\\u007f"), r"#\u0023")
+
+
+def findings_json(findings: Iterable["Finding"]) -> str:
+    """Return findings as `check --format json` prints them."""
+    writer = FindingsDocument()
+    return writer.add(findings) + writer.end()
+
+
+class FindingsDocument:
+    """`check --format json`, written tape by tape; see `Report`.
+
+    It is empty if no tape could be read.
+    """
+
+    excerpts = False
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._findings = 0
+
+    def tape(self, report: "TapeReport") -> str:
+        return "" if report.problem else self.add(each.finding for each in report.reported)
+
+    def add(self, findings: Iterable["Finding"]) -> str:
+        """Return the next part: `findings`, possibly none."""
+        begin = "" if self._begun else f'{{\n "version": {VERSION},\n "findings": ['
+        self._begun = True
+        return begin + "".join(map(self._next, findings))
+
+    def end(self) -> str:
+        if not self._begun:
+            return ""
+        return ("\n ]" if self._findings else "]") + "\n}\n"
+
+    def _next(self, finding: "Finding") -> str:
+        comma = "," if self._findings else ""
+        self._findings += 1
+        return f"{comma}\n" + inert_members(finding_object(finding), "  ")
+
+
+def finding_object(finding: "Finding") -> dict[str, object]:
+    """Return a finding with the keys of the contract."""
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "blame": finding.blame,
+        "confidence": finding.confidence,
+        "message": finding.message,
+        "tape": finding.tape,
+        "line": finding.line,
+        "exchange": finding.exchange,
+        "event": finding.event,
+        "span": None if finding.span is None else list(finding.span),
+        "t_ns": finding.t_ns,
+        "evidence": finding.evidence,
+        "hint": finding.hint,
+        "against": _against(finding.against),
+        "excluded": [
+            {"explanation": each.explanation, "because": each.because} for each in finding.excluded
+        ],
+    }
+
+
+def _against(other: "ComparedPlace | None") -> dict[str, object] | None:
+    if other is None:
+        return None
+    return {
+        "tape": other.tape,
+        "exchange": other.exchange,
+        "line": other.line,
+        "span": None if other.span is None else list(other.span),
+        "asked": None if other.request_span is None else list(other.request_span),
+        "evidence": other.evidence,
+    }

@@ -20,7 +20,8 @@ from deltatape.render.ci_log import inert_line, inert_text
 from deltatape.render.findings import blamed, reported_lines
 from deltatape.render.lines import plain
 
-_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="deltatape check">\n'
+XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_HEAD = f'{XML_HEAD}<testsuites name="deltatape check">\n'
 _TAIL = "</testsuites>\n"
 
 
@@ -42,7 +43,7 @@ class TestReport:
     def tape(self, report: TapeReport) -> str:
         begin, self._begun = "" if self._begun else _HEAD, True
         cases = [_unreadable(report)] if report.problem else list(self._cases(report))
-        return begin + _text(_suite(report.name, cases))
+        return begin + xml_text(suite_of(report.name, cases))
 
     def end(self) -> str:
         return ("" if self._begun else _HEAD) + _TAIL
@@ -62,14 +63,15 @@ class TestReport:
                 yield _failed(report.name, number, tuple(alike))
 
 
-def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
+def suite_of(name: str, cases: Sequence[ET.Element]) -> ET.Element:
+    """Return a suite with the totals of its cases."""
     suite = ET.Element(
         "testsuite",
         name=escape(name),
         tests=str(len(cases)),
         failures=str(sum(case.find("failure") is not None for case in cases)),
         errors=str(sum(case.find("error") is not None for case in cases)),
-        skipped="0",
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
     )
     suite.extend(cases)
     return suite
@@ -88,7 +90,7 @@ def _unreadable(report: TapeReport) -> ET.Element:
 def _passed(tape: str, number: int, mild: Sequence[ReportedFinding]) -> ET.Element:
     case = _case(tape, f"#{number}")
     if mild:
-        ET.SubElement(case, "system-out").text = _told(mild)
+        ET.SubElement(case, "system-out").text = _finding_text(mild)
     return case
 
 
@@ -97,14 +99,15 @@ def _failed(tape: str, number: int, alike: Sequence[ReportedFinding]) -> ET.Elem
     more = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
     case = _case(tape, f"#{number} {first.code} {first.name}")
     message = escape(f"{first.message}{more} ({blamed(first)})")
-    ET.SubElement(case, "failure", message=message, type=first.code).text = _told(alike)
+    ET.SubElement(case, "failure", message=message, type=first.code).text = _finding_text(alike)
     return case
 
 
-def _told(reported: Iterable[ReportedFinding]) -> str:
+def _finding_text(reported: Iterable[ReportedFinding]) -> str:
     return plain(inert_line(line) for each in reported for line in reported_lines(each))
 
 
-def _text(suite: ET.Element) -> str:
-    ET.indent(suite, " ")
-    return inert_text(ET.tostring(suite, encoding="unicode"), "#&#35;") + "\n"
+def xml_text(element: ET.Element) -> str:
+    """Return `element` as XML that is inert in CI logs."""
+    ET.indent(element, " ")
+    return inert_text(ET.tostring(element, encoding="unicode"), "#&#35;") + "\n"

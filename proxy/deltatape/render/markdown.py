@@ -12,10 +12,9 @@ from deltatape.model.explanation import Explanation, ReplyRepetition
 from deltatape.model.finding import Finding
 from deltatape.model.reply import ToolCall
 from deltatape.printable import count, escape, excerpt
-from deltatape.render.explanation import timeline_lines
+from deltatape.render.explanation import client_outcome, suspect_fit, timeline_lines
 from deltatape.render.findings import blamed, excluded, place, possible, sides
 from deltatape.render.lines import plain
-from deltatape.render.suspects import how, outcome
 
 _WIDTH = 110
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
@@ -64,45 +63,45 @@ def _suspects(explanation: Explanation) -> Iterator[str]:
         yield "| the app behaves like | how well | what that does |"
         yield "| --- | --- | --- |"
         for each in explanation.suspects:
-            yield _row(code(each.name), inert(how(each)), inert(each.says))
+            yield _row(code(each.name), inert(suspect_fit(each)), inert(each.says))
         yield ""
     if explanation.tried:
         yield "| client | | what it makes of this response |"
         yield "| --- | --- | --- |"
         for tried in explanation.tried:
             verdict = "not tried" if tried.problem else ("**wrong**" if tried.differs else "right")
-            yield _row(inert(tried.name), verdict, code(outcome(tried)))
+            yield _row(inert(tried.name), verdict, code(client_outcome(tried)))
         yield ""
 
 
 def _calls(explanation: Explanation) -> Iterator[str]:
     if not explanation.arrival.calls and explanation.repetition is None:
         return
-    told = explanation.repetition
-    repeated = f"repeated by request {told.exchange}" if told else "repeated"
+    repetition = explanation.repetition
+    repeated = f"repeated by request {repetition.exchange}" if repetition else "repeated"
     yield f"| call | name | id | arguments that arrived | {repeated} |"
     yield "| --- | --- | --- | --- | --- |"
     for call in explanation.arrival.calls:
-        again = _again(told, call)
+        again = _again(repetition, call)
         cells = (code(call.name or ""), code(call.id or ""), _arguments(call.arguments))
         yield _row(str(call.index), *cells, again)
-    for extra in told.extra if told else ():
+    for extra in repetition.extra if repetition else ():
         cells = (code(extra.name or ""), code(extra.id or ""), "never delivered")
         yield _row("", *cells, _arguments(extra.arguments))
     yield ""
 
 
-def _again(told: ReplyRepetition | None, call: ToolCall) -> str:
+def _again(repetition: ReplyRepetition | None, call: ToolCall) -> str:
     """Describe a call in a later request."""
-    if told is None:
+    if repetition is None:
         return "not on the tape"
-    each = told.of(call)
-    if each is None:
+    pair = repetition.of(call)
+    if pair is None:
         return ""
-    if each.repetition is None:
+    if pair.repetition is None:
         return "**lost**"
     return (
-        f"**differs:** {_arguments(each.repetition.arguments)}" if each.differs else "as delivered"
+        f"**differs:** {_arguments(pair.repetition.arguments)}" if pair.differs else "as delivered"
     )
 
 

@@ -13,7 +13,7 @@ from deltatape.model.finding import Severity
 from deltatape.printable import count, escape
 from deltatape.render.ci_log import inert_line, inert_text
 from deltatape.render.findings import blamed, counted, ending_lines, place, reported_lines
-from deltatape.render.findings_json import FindingsDocument
+from deltatape.render.json_document import FindingsDocument
 from deltatape.render.junit import TestReport
 from deltatape.render.lines import DIM, LEAST, STYLES, WIDTH, Cell, Line, StyledText, line, table
 from deltatape.render.sarif import SarifLog

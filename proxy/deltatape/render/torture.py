@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 
 from deltatape.model.torture import MatrixCell, RunVerdict, TortureResult
 from deltatape.printable import count, escape
-from deltatape.render.ci_log import inert_text
 from deltatape.render.json_document import document
+from deltatape.render.junit import XML_HEAD, suite_of, xml_text
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -254,37 +254,21 @@ def _cell(cell: MatrixCell) -> dict[str, object]:
 # A case is a variation of one exchange. One that has no place there is skipped; where that goes for
 # all, a case more fails. Where the tapes as they are fail already, that is the only case.
 
-_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
-
 
 def torture_junit(result: TortureResult) -> str:
     """`torture --junit FILE`."""
     root = ET.Element("testsuites", name="deltatape torture")
     if result.problem:
         case = _failing("recorded", "the unchanged tapes", result.problem, result.printed)
-        root.append(_suite("recorded", [case]))
+        root.append(suite_of("recorded", [case]))
     if why := untried(result):
         case = _failing("tried", "a variation", f"no variation was run: {why}")
-        root.append(_suite("tried", [case]))
+        root.append(suite_of("tried", [case]))
     for name, harmless in (("harmless", True), ("hostile", False)):
         cells = [_case(name, cell) for cell in result.cells if cell.harmless is harmless]
         if cells:
-            root.append(_suite(name, cells))
-    ET.indent(root, " ")
-    return _HEAD + inert_text(ET.tostring(root, encoding="unicode"), "#&#35;") + "\n"
-
-
-def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
-    suite = ET.Element(
-        "testsuite",
-        name=name,
-        tests=str(len(cases)),
-        failures=str(sum(case.find("failure") is not None for case in cases)),
-        errors="0",
-        skipped=str(sum(case.find("skipped") is not None for case in cases)),
-    )
-    suite.extend(cases)
-    return suite
+            root.append(suite_of(name, cells))
+    return XML_HEAD + xml_text(root)
 
 
 def _failing(suite: str, name: str, problem: str, printed: str = "") -> ET.Element:
