@@ -97,9 +97,9 @@ from deltatape.pytest_plugin.marker_options import options_of
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        options = options_of(item, item.name)
+        found = options_of(item, item.name)
         root = item.config.rootpath
-        print("WISH", *(place.path.relative_to(root) for place in options.places), options.marked.seed)
+        print("WISH", *(place.path.relative_to(root) for place in found.places), found.marked.seed)
 """
 
 
