@@ -8,16 +8,16 @@ from deltatape.model.stream import Event
 from deltatape.rules._fragment_analysis import (
     FragmentDamage,
     FragmentTrace,
-    beside,
-    excluded_by,
+    difference,
     fits,
     gap_of,
     goes_on,
     has_twins,
-    told,
     trace_of,
 )
 from deltatape.rules.settings import DEFAULTS
+from helpers.contexts import context_of
+from helpers.exchanges import TEXT, pasted
 
 CITY = {
     "type": "object",
@@ -99,7 +99,8 @@ def test_an_event_that_comes_again_with_its_number_is_proven() -> None:
     assert found.proof == (
         'both events have the same "sequence_number":0, which a server generates anew for each'
     )
-    (model, app) = excluded_by(found)
+    claim = found.claim(context_of(pasted(TEXT)), "m")
+    (model, app) = claim.excluded
     assert model.because == found.proof
     assert app.explanation == "the app or its SDK did it"
 
@@ -118,14 +119,10 @@ def test_padding_of_its_own_proves_it_too_and_padding_that_is_everywhere_the_sam
 
 def test_numbers_that_jump_within_the_fragments_prove_a_gap() -> None:
     found = trace(*WHOLE[:2], *WHOLE[3:], datas=numbered(0, 1, 3, 4, 5, 6, 7, 8, 9))
-    assert found == FragmentTrace(
-        damage=FragmentDamage.LOST,
-        start=2,
-        end=3,
-        proof="the sequence number 3 comes 1 event after 1",
-    )
-    pieces = fragments(*WHOLE[:2], *WHOLE[3:])
-    assert told(found, pieces) == (
+    assert found is not None
+    assert (found.damage, found.start, found.end) == (FragmentDamage.LOST, 2, 3)
+    assert found.proof == "the sequence number 3 comes 1 event after 1"
+    assert found.description == (
         "a part is missing between fragments 2 and 3 (events 1 and 2);"
         " the sequence number 3 comes 1 event after 1"
     )
@@ -167,7 +164,7 @@ def test_a_lost_beginning_is_told_as_such() -> None:
     found = gap_of(pieces)
     assert found is not None
     assert (
-        told(found, pieces) == "the beginning is missing: the arguments start in the middle of JSON"
+        found.description == "the beginning is missing: the arguments start in the middle of JSON"
     )
 
 
@@ -175,7 +172,7 @@ def test_a_gap_that_may_be_in_several_places_is_told_by_the_last() -> None:
     pieces = fragments('{"a":"', "1", "2", '3,"c":2}')
     found = gap_of(pieces)
     assert found is not None
-    assert "missing somewhere before fragment 4 (event 3)" in told(found, pieces)
+    assert "missing somewhere before fragment 4 (event 3)" in found.description
 
 
 def test_a_text_that_only_ends_too_early_has_no_gap() -> None:
@@ -186,7 +183,7 @@ def test_a_run_is_told_with_all_its_events() -> None:
     texts = [*WHOLE[:3], *WHOLE]
     found = trace(*texts)
     assert found is not None
-    assert told(found, fragments(*texts)) == (
+    assert found.description == (
         "fragments 4 to 6 of 13 (events 3 to 5) repeat the 3 fragments before them;"
         " without them the arguments are JSON that the tool's schema allows"
     )
@@ -194,13 +191,16 @@ def test_a_run_is_told_with_all_its_events() -> None:
 
 def test_a_whole_source_tells_what_is_missing_or_doubled_in_the_pieces() -> None:
     whole = '{"a":"xyz"}'
-    assert beside(fragments('{"a":', '"x', 'z"}'), whole) == "'y' is missing before fragment 3 of 3"
-    assert beside(fragments('{"a":', '"xyz'), whole) == "'\"}' is missing at the end of 2"
+    assert (
+        difference(fragments('{"a":', '"x', 'z"}'), whole)
+        == "'y' is missing before fragment 3 of 3"
+    )
+    assert difference(fragments('{"a":', '"xyz'), whole) == "'\"}' is missing at the end of 2"
     doubled = fragments('{"a":', '"x', "y", "y", 'z"}')
-    assert beside(doubled, whole) == "fragment 4 of 5 (event 3) repeats the fragment before it"
-    assert beside(fragments("other"), whole) == ""
-    beside_twins = fragments('{"a":', '"', '"', 'z"}')
-    assert beside(beside_twins, whole) == ""
+    assert difference(doubled, whole) == "fragment 4 of 5 (event 3) repeats the fragment before it"
+    assert difference(fragments("other"), whole) == ""
+    twins = fragments('{"a":', '"', '"', 'z"}')
+    assert difference(twins, whole) == ""
 
 
 def test_twins_are_seen_at_a_glance() -> None:

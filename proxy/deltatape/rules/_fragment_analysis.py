@@ -1,40 +1,41 @@
 """Damage to the fragments of a call's arguments, inferred from the fragments alone.
 
 A parser's complaint says where a text stops being JSON, not why: the same doubled fragment reads as
-a missing colon or as an odd value, by what stands in it. So the text is asked what would mend it:
-leaving out fragments that come twice in a row (DOUBLED), exchanging two neighbours (SWAPPED), or
-something between two neighbours that is not there (LOST). The mended value has to be an object, and
-what the tool's schema allows, where the request has one.
+a missing colon or as an odd value, depending on its text. So repairs are tried: leaving out
+fragments that come twice in a row (DOUBLED), exchanging two neighbours (SWAPPED), or inserting
+something between two neighbours (LOST). The repaired value has to be an object, and one that the
+tool's schema allows, where the request has one.
 
-Servers and gateways do that to fragments; models write text and know nothing of its fragments. It
-is still no proof: a model may stutter. Proof is what only the wire has: a number of an event that
+Servers and gateways damage fragments; models write text and know nothing of its fragments. That is
+still no proof: a model may stutter. Proof is what only the wire has: a number of an event that
 comes twice or is missing, or a whole event again with padding that is generated for each
 (`proof_between`, `proof_of_twin`).
 
-Strategy: used for broken calls only, and for the twins of complete ones. Attempts start where the
-text breaks and go backwards, a bounded number of them, and each parses the text once.
+Strategy: used for broken calls only, and for repeated fragments of complete ones. Attempts start
+where the text breaks and go backwards, a bounded number of them, and each parses the text once.
 """
 
 import enum
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, islice
 from operator import eq
 
-from deltatape.model.finding import Excluded
+from deltatape.model.finding import Blame, Confidence, Excluded
 from deltatape.model.reply import Fragment
 from deltatape.model.request_summary import ToolSpec
 from deltatape.model.stream import Event
 from deltatape.printable import count, excerpt
 from deltatape.rules._schema import validate_text
+from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.settings import Settings
 from deltatape.wire.json_scan import JsonScanner, ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse
 
 _TRIES = 64
-"""Mended texts of one kind that are parsed."""
+"""Repaired texts of one kind that are parsed."""
 _LONGEST_RUN = 16
 """Fragments that may come twice together: what a write or a read of a gateway holds."""
 _LONGEST = 200_000
@@ -58,21 +59,109 @@ class FragmentDamage(enum.StrEnum):
     LOST = "lost"
 
 
+HINT = (
+    "the provider or a gateway sent it this way, and one recording cannot tell which:"
+    " record on both sides of the gateway, and show both this tape; in the client, return"
+    " the parse error as the tool result"
+)
+"""What to do about damaged fragments."""
+_REPAIRED = {
+    FragmentDamage.DOUBLED: "without the repetition the arguments are JSON",
+    FragmentDamage.SWAPPED: "in swapped order the arguments are JSON",
+    FragmentDamage.LOST: (
+        "the JSON breaks off exactly where one fragment ends, and the"
+        " next one continues it after a gap"
+    ),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentTrace:
-    """The damage found in the fragments of a call."""
+    """The damage found in the fragments of a call.
+
+    Messages count fragments from 1, as people do, and events from 0, as tapes do.
+    """
 
     damage: FragmentDamage
+    fragments: Sequence[Fragment]
+    """All fragments of the call."""
     start: int
-    """The first fragment concerned: of the second copy, of the two that are swapped; of those
+    """The first damaged fragment: of the second copy, of the two that are swapped; or of those
     before which something may be missing."""
     end: int
-    """The fragment behind the last one concerned."""
+    """The fragment behind the last damaged one."""
     fits: bool | None = None
     """Whether the tool's schema allows what remains without the damage; None if that is not known:
     there is no schema, or nobody knows what is missing."""
     proof: str = ""
     """What on the wire proves it, as a clause; "" if nothing does."""
+
+    @property
+    def first_event(self) -> Event:
+        """Return the event of the first damaged fragment."""
+        return self.fragments[min(self.start, len(self.fragments) - 1)].carrier
+
+    @property
+    def repetition(self) -> str:
+        """Say in a clause which fragments repeat: `fragment 3 of 9 (event 7) repeats the ...`."""
+        size = self.end - self.start
+        if size == 1:
+            return f"{self._damaged()} repeats the fragment before it"
+        return f"{self._damaged()} repeat the {size} fragments before them"
+
+    @property
+    def description(self) -> str:
+        """Describe the damage as a clause: fragments, events, and what supports it."""
+        start, end, fragments = self.start, self.end, self.fragments
+        proof = f"; {self.proof}" if self.proof else ""
+        allowed = " that the tool's schema allows" if self.fits else ""
+        if self.damage is FragmentDamage.DOUBLED:
+            without = "it" if end - start == 1 else "them"
+            return f"{self.repetition}; without {without} the arguments are JSON{allowed}{proof}"
+        if self.damage is FragmentDamage.SWAPPED:
+            return (
+                f"{self._damaged()} are in the wrong order; swapped, the arguments are"
+                f" JSON{allowed}{proof}"
+            )
+        if end - start > 1:
+            last = f"fragment {end} (event {fragments[end - 1].event})"
+            return f"a part is missing somewhere before {last}{proof}"
+        if start == 0:
+            return f"the beginning is missing: the arguments start in the middle of JSON{proof}"
+        both = f"fragments {start} and {start + 1} (events {fragments[start - 1].event} and"
+        return f"a part is missing between {both} {fragments[start].event}){proof}"
+
+    def _damaged(self) -> str:
+        """Name the damaged fragments and their events."""
+        start, end, fragments = self.start, self.end, self.fragments
+        first, last = fragments[start].event, fragments[end - 1].event
+        if end - start == 1:
+            return f"fragment {end} of {len(fragments)} (event {first})"
+        word = "and" if end - start == _PAIR else "to"
+        return (
+            f"fragments {start + 1} {word} {end} of {len(fragments)} (events {first} {word} {last})"
+        )
+
+    def claim(self, context: RuleContext, message: str, evidence: str = "") -> Claim:
+        """Return a claim that upstream damaged the fragments."""
+        because = (
+            f"{_REPAIRED[self.damage]}, and a model does not know where fragments begin and end"
+        )
+        return Claim(
+            message=message,
+            hint=HINT,
+            blame=Blame.UPSTREAM,
+            confidence=context.seen if self.proof else Confidence.LIKELY,
+            at=self.first_event,
+            evidence=evidence,
+            excluded=(
+                Excluded("the model wrote it so", self.proof or because),
+                Excluded(
+                    "the app or its SDK did it",
+                    "these bytes were recorded before any client read them",
+                ),
+            ),
+        )
 
 
 def fits(text: str, tool: ToolSpec | None, settings: Settings) -> bool | None:
@@ -105,10 +194,36 @@ def trace_of(
     if not texts:
         return None
     broken = _break_of(texts)
-    found = _doubled(texts, broken, tool, settings) or _swapped(texts, broken, tool, settings)
-    if found is None:
-        return _counted_gap(fragments, events)
-    return replace(found, proof=_proof_of(found, fragments, events))
+    last = min(broken, len(texts) - 2)
+    pairs = (
+        (start, start + 2) for start in range(last, -1, -1) if texts[start] != texts[start + 1]
+    )
+    for damage, places in (
+        (FragmentDamage.DOUBLED, runs_of(texts, broken)),
+        (FragmentDamage.SWAPPED, pairs),
+    ):
+        for start, end in islice(places, _TRIES):
+            repaired = (
+                without(texts, start, end)
+                if damage is FragmentDamage.DOUBLED
+                else join_pairs(
+                    "".join([*texts[:start], texts[start + 1], texts[start], *texts[end:]])
+                )
+            )
+            if not isinstance(parse(repaired).value, dict):
+                continue
+            allowed = fits(repaired, tool, settings)
+            if allowed is False:
+                continue
+            proof = (
+                proof_of_twin(fragments, start, end, events)
+                if damage is FragmentDamage.DOUBLED
+                else proof_between(fragments[start].carrier, fragments[start + 1].carrier, events)
+            )
+            return FragmentTrace(
+                damage=damage, fragments=fragments, start=start, end=end, fits=allowed, proof=proof
+            )
+    return _counted_gap(fragments, events)
 
 
 def gap_of(fragments: Sequence[Fragment]) -> FragmentTrace | None:
@@ -127,7 +242,9 @@ def gap_of(fragments: Sequence[Fragment]) -> FragmentTrace | None:
     ]
     if not places:
         return None
-    return FragmentTrace(damage=FragmentDamage.LOST, start=places[0], end=places[-1] + 1)
+    return FragmentTrace(
+        damage=FragmentDamage.LOST, fragments=fragments, start=places[0], end=places[-1] + 1
+    )
 
 
 def gap_of_member(
@@ -152,7 +269,9 @@ def gap_of_member(
         for piece in possible:
             value = parse(f"{whole[:at]}{piece}{whole[at:]}").value
             if isinstance(value, dict) and member in value:
-                return FragmentTrace(damage=FragmentDamage.LOST, start=number, end=number + 1)
+                return FragmentTrace(
+                    damage=FragmentDamage.LOST, fragments=fragments, start=number, end=number + 1
+                )
     return None
 
 
@@ -162,17 +281,19 @@ def _is_complete(fragments: Sequence[Fragment], events: Sequence[Event]) -> bool
     return None not in ends and _is_counted(events) and _counted_gap(fragments, events) is None
 
 
-def beside(fragments: Sequence[Fragment], whole: str) -> str:
+def difference(fragments: Sequence[Fragment], whole: str) -> str:
     """Say in a clause why the joined fragments differ from `whole`, the same text sent at once.
 
     "" if it is neither a repetition nor one gap.
     """
     texts = _texts(fragments)
     joined = "".join(texts)
-    for _, (start, end) in zip(range(_TRIES), runs_of(texts), strict=False):
-        if join_pairs("".join([*texts[:start], *texts[end:]])) == whole:
-            found = FragmentTrace(damage=FragmentDamage.DOUBLED, start=start, end=end)
-            return repeated(found, fragments)
+    for start, end in islice(runs_of(texts), _TRIES):
+        if without(texts, start, end) == whole:
+            found = FragmentTrace(
+                damage=FragmentDamage.DOUBLED, fragments=fragments, start=start, end=end
+            )
+            return found.repetition
     at = 0
     for number in range(len(texts) + 1):
         fewer = len(joined) < len(whole)
@@ -194,14 +315,10 @@ def _counted_gap(fragments: Sequence[Fragment], events: Sequence[Event]) -> Frag
     for at in range(1, len(fragments)):
         proof = proof_between(fragments[at - 1].carrier, fragments[at].carrier, events)
         if proof:
-            return FragmentTrace(damage=FragmentDamage.LOST, start=at, end=at + 1, proof=proof)
+            return FragmentTrace(
+                damage=FragmentDamage.LOST, fragments=fragments, start=at, end=at + 1, proof=proof
+            )
     return None
-
-
-def _proof_of(trace: FragmentTrace, fragments: Sequence[Fragment], events: Sequence[Event]) -> str:
-    if trace.damage is FragmentDamage.DOUBLED:
-        return proof_of_twin(fragments, trace.start, trace.end, events)
-    return proof_between(fragments[trace.start].carrier, fragments[trace.start + 1].carrier, events)
 
 
 def _break_of(texts: Sequence[str]) -> int:
@@ -212,6 +329,11 @@ def _break_of(texts: Sequence[str]) -> int:
         if scanner.verdict in (ScanState.MALFORMED, ScanState.EXTRA):
             return number
     return len(texts)
+
+
+def without(texts: Sequence[str], start: int, end: int) -> str:
+    """Join `texts` except those from `start` to `end`."""
+    return join_pairs("".join([*texts[:start], *texts[end:]]))
 
 
 def runs_of(texts: Sequence[str], last: int | None = None) -> Iterator[tuple[int, int]]:
@@ -232,44 +354,6 @@ def runs_of(texts: Sequence[str], last: int | None = None) -> Iterator[tuple[int
 def has_twins(texts: Sequence[str]) -> bool:
     """Return whether any fragment equals the one before it, which is common in healthy calls."""
     return any(map(eq, texts, texts[1:]))
-
-
-def _tried(
-    damage: FragmentDamage,
-    places: Iterator[tuple[int, int]],
-    texts: Sequence[str],
-    tool: ToolSpec | None,
-    settings: Settings,
-) -> FragmentTrace | None:
-    """Return the first place where undoing `damage` gives an object that the schema allows."""
-    for _, (start, end) in zip(range(_TRIES), places, strict=False):
-        if damage is FragmentDamage.DOUBLED:
-            mended = [*texts[:start], *texts[end:]]
-        else:
-            mended = [*texts[:start], texts[start + 1], texts[start], *texts[end:]]
-        text = join_pairs("".join(mended))
-        if not isinstance(parse(text).value, dict):
-            continue
-        allowed = fits(text, tool, settings)
-        if allowed is not False:
-            return FragmentTrace(damage=damage, start=start, end=end, fits=allowed)
-    return None
-
-
-def _doubled(
-    texts: Sequence[str], broken: int, tool: ToolSpec | None, settings: Settings
-) -> FragmentTrace | None:
-    return _tried(FragmentDamage.DOUBLED, runs_of(texts, broken), texts, tool, settings)
-
-
-def _swapped(
-    texts: Sequence[str], broken: int, tool: ToolSpec | None, settings: Settings
-) -> FragmentTrace | None:
-    last = min(broken, len(texts) - 2)
-    places = (
-        (start, start + 2) for start in range(last, -1, -1) if texts[start] != texts[start + 1]
-    )
-    return _tried(FragmentDamage.SWAPPED, places, texts, tool, settings)
 
 
 _OPEN = {"}": '{"":', "]": "["}
@@ -352,80 +436,3 @@ def proof_of_twin(
         if every.count(mark[0]) == _PAIR and len(set(every)) >= _FEWEST_MARKS:
             return f"both events have the same {mark[0]}, which a server generates anew for each"
     return ""
-
-
-def told(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
-    """Describe the damage as a clause of a message: fragments, events, and what supports it.
-
-    Fragments are counted from 1, as people do, events from 0, as tapes do.
-    """
-    start, end = trace.start, trace.end
-    proof = f"; {trace.proof}" if trace.proof else ""
-    allowed = " that the tool's schema allows" if trace.fits else ""
-    if trace.damage is FragmentDamage.DOUBLED:
-        without = "it" if end - start == 1 else "them"
-        return (
-            f"{repeated(trace, fragments)}; without {without} the arguments are"
-            f" JSON{allowed}{proof}"
-        )
-    if trace.damage is FragmentDamage.SWAPPED:
-        which = _which(start, end, fragments)
-        return f"{which} are in the wrong order; swapped, the arguments are JSON{allowed}{proof}"
-    if end - start > 1:
-        last = f"fragment {end} (event {fragments[end - 1].event})"
-        return f"a part is missing somewhere before {last}{proof}"
-    if start == 0:
-        return f"the beginning is missing: the arguments start in the middle of JSON{proof}"
-    both = f"fragments {start} and {start + 1} (events {fragments[start - 1].event} and"
-    return f"a part is missing between {both} {fragments[start].event}){proof}"
-
-
-def repeated(trace: FragmentTrace, fragments: Sequence[Fragment]) -> str:
-    """Name the repeated fragments: `fragment 3 of 9 (event 7) repeats the fragment before it`."""
-    size = trace.end - trace.start
-    which = _which(trace.start, trace.end, fragments)
-    if size == 1:
-        return f"{which} repeats the fragment before it"
-    return f"{which} repeat the {size} fragments before them"
-
-
-def _which(start: int, end: int, fragments: Sequence[Fragment]) -> str:
-    first, last = fragments[start].event, fragments[end - 1].event
-    if end - start == 1:
-        return f"fragment {end} of {len(fragments)} (event {first})"
-    word = "and" if end - start == _PAIR else "to"
-    return f"fragments {start + 1} {word} {end} of {len(fragments)} (events {first} {word} {last})"
-
-
-def concerned(trace: FragmentTrace, fragments: Sequence[Fragment]) -> Fragment:
-    """Return the first fragment that a reader should look at."""
-    return fragments[min(trace.start, len(fragments) - 1)]
-
-
-def excluded_by(trace: FragmentTrace) -> tuple[Excluded, ...]:
-    """Return the innocent explanations that `trace` excludes."""
-    done = {
-        FragmentDamage.DOUBLED: "without the repetition the arguments are JSON",
-        FragmentDamage.SWAPPED: "in swapped order the arguments are JSON",
-        FragmentDamage.LOST: (
-            "the JSON breaks off exactly where one fragment ends, and the"
-            " next one continues it after a gap"
-        ),
-    }[trace.damage]
-    return (
-        Excluded(
-            "the model wrote it so",
-            trace.proof or (f"{done}, and a model does not know where fragments begin and end"),
-        ),
-        Excluded(
-            "the app or its SDK did it", ("these bytes were recorded before any client read them")
-        ),
-    )
-
-
-HINT = (
-    "the provider or a gateway sent it this way, and one recording cannot tell which:"
-    " record on both sides of the gateway, and show both this tape; in the client, return"
-    " the parse error as the tool result"
-)
-"""What to do about damaged fragments."""

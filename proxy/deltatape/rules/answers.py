@@ -54,7 +54,6 @@ def other_model(context: RuleContext) -> Iterator[Claim]:
     how = _difference(asked, answered)
     if how is None or _may_be_another(context):
         return
-    first = context.stream.events[0]
     yield Claim(
         message=(
             f"the request asks for {excerpt(asked, 80)!r}, but"
@@ -63,8 +62,7 @@ def other_model(context: RuleContext) -> Iterator[Claim]:
         hint="check the model aliases and fallbacks of the gateway",
         blame=Blame.UPSTREAM,
         confidence=Confidence.POSSIBLE,
-        event=first.number,
-        place=first.place,
+        at=context.stream.events[0],
         evidence=f"model: {answered}",
     )
 
@@ -202,15 +200,13 @@ def impossible_usage(context: RuleContext) -> Iterator[Claim]:
     wrong = _wrong(counts, usage) or _nothing_counted(context, counts)
     if wrong is None:
         return
-    last = context.stream.events[-1]
     yield Claim(
         message=f"impossible token usage: {wrong.how}",
         hint="do not compute budgets from this usage; report it to the gateway or the provider",
         blame=Blame.UPSTREAM,
         confidence=wrong.confidence,
         severity=wrong.severity,
-        event=last.number,
-        place=last.place,
+        at=context.last,
         evidence=", ".join(f"{key}: {value}" for key, value in usage.items()),
     )
 
@@ -283,8 +279,7 @@ def _broken_claim(choice: Choice, wanted: AnswerFormat, broken: "_Broken") -> Cl
         blame=Blame.UPSTREAM if wanted.promised else Blame.MODEL,
         confidence=Confidence.LIKELY,
         severity=broken.severity,
-        event=last.number,
-        place=last.place,
+        at=last,
         evidence=choice.text,
         excluded=(ended, strict) if wanted.promised else (ended,),
     )

@@ -327,8 +327,7 @@ def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
         confidence=sure(context, Confidence.LIKELY if cut else None),
         excluded=_IS_A_PART if cut else (),
         severity=None if told.strip() else Severity.ERROR,
-        event=reply.terminal_event,
-        place=last.place if last else None,
+        at=last,
         evidence=told or (last.data if last else ""),
     )
 

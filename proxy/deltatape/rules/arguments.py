@@ -9,7 +9,7 @@ from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.request_summary import ToolSpec
 from deltatape.printable import excerpt
-from deltatape.rules._fragment_analysis import HINT, fits, gap_of_member, told, trace_of
+from deltatape.rules._fragment_analysis import HINT, fits, gap_of_member, trace_of
 from deltatape.rules._schema import validate_text
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.rule import exchange_rule
@@ -141,7 +141,7 @@ def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
         good = whole and fits(joined, tool, context.settings) is True
         return "the joined deltas fit it" if good else None
     trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
-    return told(trace, call.fragments) if trace and trace.fits else None
+    return trace.description if trace and trace.fits else None
 
 
 def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "SchemaResult") -> str:

@@ -1,19 +1,15 @@
 """Arguments that are not JSON: malformed, cut off, or followed by extra data."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.reply import CallKind, CallStatus, Choice, Fragment, TextCall, ToolCall
+from deltatape.model.reply import CallKind, CallStatus, Choice, TextCall, ToolCall
 from deltatape.printable import count, excerpt
 from deltatape.rules._fragment_analysis import (
-    HINT,
     FragmentTrace,
-    concerned,
-    excluded_by,
     gap_of,
-    told,
     trace_of,
 )
 from deltatape.rules._notation import QUOTES, notation_of
@@ -48,83 +44,61 @@ def malformed_arguments(context: RuleContext) -> Iterator[Claim]:
 
 def _not_json(context: RuleContext, call: ToolCall) -> Claim:
     scanner = scan(call.arguments)
-    cause = _explained(context, call)
-    return Claim(
+    claim = _explained(context, call)
+    return replace(
+        claim,
         message=f"the arguments of {label(call)} are not JSON ({scanner.problem}"
-        f" at character {scanner.position}): {cause.what}",
-        hint=cause.hint,
-        blame=cause.blame,
-        confidence=cause.confidence,
+        f" at character {scanner.position}): {claim.message}",
         evidence=call.arguments[max(0, scanner.position - 100) :],
-        excluded=cause.excluded,
-        event=cause.fragment.event if cause.fragment else None,
-        place=cause.fragment.place if cause.fragment else None,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cause:
-    """Why arguments are broken, as far as the fragments show."""
-
-    what: str
-    hint: str = (
-        "return the parse error as the tool result; never run the call with guessed arguments"
-    )
-    blame: Blame = Blame.UPSTREAM
-    confidence: Confidence = Confidence.LIKELY
-    excluded: tuple[Excluded, ...] = ()
-    fragment: Fragment | None = None
-    """Where it shows, if that is one fragment."""
-
-
-def _explained(context: RuleContext, call: ToolCall) -> _Cause:
-    """Return the best explanation of broken arguments."""
+def _explained(context: RuleContext, call: ToolCall) -> Claim:
+    """Return the best explanation of broken arguments; its message is a clause."""
     joined = "".join(fragment.text for fragment in call.fragments)
     if joined != call.arguments and isinstance(parse(joined).value, dict):
-        return _Cause(
-            what="the deltas are complete JSON, but the event that ends the call is not",
+        return Claim(
+            message="the deltas are complete JSON, but the event that ends the call is not",
             hint="in the client, take the arguments of this call from the deltas",
+            blame=Blame.UPSTREAM,
             confidence=context.seen,
             excluded=(
                 Excluded(
                     "the model wrote it this way",
-                    ("the deltas, which the model wrote, are valid JSON"),
+                    "the deltas, which the model wrote, are valid JSON",
                 ),
                 Excluded(
                     "the app caused it", "these bytes were recorded before any client read them"
                 ),
             ),
         )
-    tool = context.request.tool(call.name)
-    trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
-    if trace is not None:
-        return _cause_in(trace, context, call)
-    notation = notation_of(call.arguments)
+    trace = _trace(context, call)
+    notation = None if trace else notation_of(call.arguments)
     # An unescaped quote alone may also come of a lost fragment.
-    if notation is None or notation.habits == {QUOTES}:
-        gap = gap_of(call.fragments)
-        if gap is not None:
-            return _cause_in(gap, context, call)
-    if notation is not None:
-        return _Cause(
-            what=f"they are {notation.name}, a typical mistake of models", blame=Blame.MODEL
-        )
-    return _Cause(
-        what=(
+    if trace is None and (notation is None or notation.habits == {QUOTES}):
+        trace = gap_of(call.fragments)
+    if trace is not None:
+        return trace.claim(context, trace.description)
+    claim = Claim(
+        message=(
             "no lost, duplicated or reordered fragment explains it: the model wrote it"
             " this way, or the server's parser corrupted it"
-        )
+        ),
+        hint=(
+            "return the parse error as the tool result; never run the call with guessed arguments"
+        ),
+        blame=Blame.UPSTREAM,
+        confidence=Confidence.LIKELY,
     )
+    if notation is None:
+        return claim
+    typical = f"they are {notation.name}, a typical mistake of models"
+    return replace(claim, message=typical, blame=Blame.MODEL)
 
 
-def _cause_in(trace: FragmentTrace, context: RuleContext, call: ToolCall) -> _Cause:
-    return _Cause(
-        what=told(trace, call.fragments),
-        hint=HINT,
-        confidence=context.seen if trace.proof else Confidence.LIKELY,
-        excluded=excluded_by(trace),
-        fragment=concerned(trace, call.fragments),
-    )
+def _trace(context: RuleContext, call: ToolCall) -> FragmentTrace | None:
+    tool = context.request.tool(call.name)
+    return trace_of(call.fragments, context.stream.events, tool, context.settings)
 
 
 def _malformed_in_text(written: TextCall) -> Claim:
@@ -159,9 +133,11 @@ def truncated_arguments(context: RuleContext) -> Iterator[Claim]:
     for choice, call in context.calls():
         if call.status is not CallStatus.TRUNCATED:
             continue
-        trace = _trace(context, choice, call)
+        trace = None if _is_cut(context, choice) else _trace(context, call)
         if trace is not None:
-            yield about_call(context, call, _damaged(context, call, trace))
+            # It only looks cut: a fragment in the middle is doubled, moved or missing.
+            message = f"{_extent(call)} and are incomplete: {trace.description}"
+            yield about_call(context, call, trace.claim(context, message))
             continue
         why, blame, confidence = _what_ended(context, choice)
         yield about_call(
@@ -181,26 +157,10 @@ _HINT = "do not run the call, and do not complete partial JSON"
 _SHOW = "send the request again; if it happens again, show the provider this tape"
 
 
-def _trace(context: RuleContext, choice: Choice, call: ToolCall) -> FragmentTrace | None:
-    """Return the damage to the fragments, where nothing else says what ended the call."""
+def _is_cut(context: RuleContext, choice: Choice) -> bool:
+    """Return whether the reply itself says or shows why the call is incomplete."""
     ended = choice.finish_reason_raw is not None and context.reply.error is None
-    if not ended or finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
-        return None
-    tool = context.request.tool(call.name)
-    return trace_of(call.fragments, context.stream.events, tool, context.settings)
-
-
-def _damaged(context: RuleContext, call: ToolCall, trace: FragmentTrace) -> Claim:
-    """Report arguments that only look cut: a piece in their middle is doubled, moved or missing."""
-    return Claim(
-        message=f"{_extent(call)} and are incomplete: {told(trace, call.fragments)}",
-        hint=HINT,
-        blame=Blame.UPSTREAM,
-        confidence=context.seen if trace.proof else Confidence.LIKELY,
-        excluded=excluded_by(trace),
-        event=concerned(trace, call.fragments).event,
-        place=concerned(trace, call.fragments).place,
-    )
+    return not ended or finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}
 
 
 _UNSEEN = "the recorder stopped before the call was complete"
@@ -251,22 +211,21 @@ def data_after_arguments(context: RuleContext) -> Iterator[Claim]:
 
 def _more_after_end(context: RuleContext, call: ToolCall) -> Claim:
     scanner = scan(call.arguments)
-    more = call.arguments[scanner.extra or 0 :]
-    tool = context.request.tool(call.name)
-    trace = trace_of(call.fragments, context.stream.events, tool, context.settings)
-    cause = f": {told(trace, call.fragments)}" if trace else ""
+    extra = scanner.extra or 0
+    message = (
+        f"extra data after the arguments of {label(call)}: they are complete after"
+        f" {scanner.end} characters, then {excerpt(call.arguments[extra:], 40)!r} follows"
+    )
+    evidence = call.arguments[max(0, extra - 100) :]
+    trace = _trace(context, call)
+    if trace is not None:
+        return trace.claim(context, f"{message}: {trace.description}", evidence)
     return Claim(
-        message=(
-            f"extra data after the arguments of {label(call)}: they are complete after"
-            f" {scanner.end} characters, then {excerpt(more, 40)!r} follows{cause}"
-        ),
-        hint=HINT if trace else "return the parse error as the tool result; the server needs a fix",
+        message=message,
+        hint="return the parse error as the tool result; the server needs a fix",
         blame=Blame.UPSTREAM,
-        confidence=context.seen if trace and trace.proof else Confidence.LIKELY,
-        evidence=call.arguments[max(0, (scanner.extra or 0) - 100) :],
-        excluded=excluded_by(trace) if trace else (),
-        event=concerned(trace, call.fragments).event if trace else None,
-        place=concerned(trace, call.fragments).place if trace else None,
+        confidence=Confidence.LIKELY,
+        evidence=evidence,
     )
 
 

@@ -91,6 +91,8 @@ class Claim:
     event: int | None = None
     place: Place | None = None
     """None: in a conversation, at the request; else none."""
+    at: Event | None = None
+    """The event it is about, in place of `event` and `place`."""
     printed_ns: int | None = None
     """When the application printed what this is about: that is no line of a request."""
     evidence: str = ""
@@ -107,9 +109,9 @@ def about_call(context: RuleContext, call: ToolCall, claim: Claim) -> Claim:
     event = last.event if last else call.start_event
     carrier = context.event(event)
     evidence = claim.evidence or call.arguments_raw or (carrier.data if carrier else "")
+    if claim.at is not None or claim.event is not None:
+        return replace(claim, evidence=evidence)
     place = last.place if last else call.start
-    if claim.event is not None:
-        event, place = claim.event, claim.place or place
     return replace(claim, event=event, place=place, evidence=evidence)
 
 

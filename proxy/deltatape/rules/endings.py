@@ -47,8 +47,7 @@ def unended(context: RuleContext, hint: str) -> Iterator[Claim]:
         blame=blame,
         confidence=confidence,
         severity=Severity.WARNING if finished or lost else Severity.ERROR,
-        event=last.number if last else None,
-        place=last.place if last else None,
+        at=last,
         evidence=last.data if last else "",
         excluded=_TRIED if confidence is Confidence.PROVEN else (),
     )
@@ -112,7 +111,6 @@ def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
             continue
         if _said_tools(context, choice):
             continue
-        last = context.last
         yield Claim(
             message=(
                 f"the finish reason is {choice.finish_reason_raw!r}, but the reply has"
@@ -121,8 +119,7 @@ def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
             hint="in the client, run the delivered calls, whatever the finish reason is",
             blame=Blame.UPSTREAM,
             confidence=context.seen,
-            event=last.number if last else None,
-            place=last.place if last else None,
+            at=context.last,
             evidence=choice.finish_reason_raw or "",
         )
 
@@ -139,7 +136,6 @@ def _said_tools(context: RuleContext, choice: Choice) -> bool:
 @exchange_rule("S003", "finish-without-calls", Severity.ERROR, at_end=True)
 def finish_without_calls(context: RuleContext) -> Iterator[Claim]:
     """Report a finish reason that announces calls which never came."""
-    last = context.last
     for choice in context.reply.choices:
         if choice.tool_calls or finish_of(choice) is not FinishMeaning.TOOLS:
             continue
@@ -152,8 +148,7 @@ def finish_without_calls(context: RuleContext) -> Iterator[Claim]:
             ),
             blame=Blame.UPSTREAM,
             confidence=context.seen,
-            event=last.number if last else None,
-            place=last.place if last else None,
+            at=context.last,
             evidence=choice.text or choice.reasoning or choice.finish_reason_raw or "",
         )
 
@@ -197,15 +192,13 @@ def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
 def _cut(context: RuleContext, choice: Choice, by: str) -> Claim:
     half = [label(call) for call in choice.tool_calls if call.status in _HALF]
     what = f"in the arguments of {' and '.join(half)}" if half else "before the answer was complete"
-    last = context.last
     return Claim(
         message=f"{by} cut the reply {what} (finish reason {choice.finish_reason_raw!r})",
         hint="raise the output token limit or ask for less; do not run calls of a cut reply",
         blame=None,
         confidence=Confidence.PROVEN,
         severity=Severity.ERROR if half else Severity.WARNING,
-        event=last.number if last else None,
-        place=last.place if last else None,
+        at=context.last,
         evidence=choice.finish_reason_raw or "",
     )
 
@@ -239,10 +232,9 @@ def _late_text(context: RuleContext, choice: Choice) -> Iterator[Claim]:
     last = late_text(choice)
     if last is None or any(seen.event == last.event for seen in context.observed("S006")):
         return  # where the dialect has no place for it, that is told already
-    told = f"text arrives {_after_finish(choice)}, in event {last.event}; {_LOST}"
-    claim = _late(context, told, last.carrier.data)
-    warning = replace(claim, severity=Severity.WARNING)
-    yield replace(warning, event=last.event, place=last.carrier.place)
+    message = f"text arrives {_after_finish(choice)}, in event {last.event}; {_LOST}"
+    claim = _late(context, message, last.carrier.data)
+    yield replace(claim, severity=Severity.WARNING, at=last.carrier)
 
 
 def _late_call(context: RuleContext, choice: Choice, call: ToolCall) -> Claim:

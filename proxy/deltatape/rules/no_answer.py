@@ -79,8 +79,7 @@ def silent_answer(context: RuleContext) -> Iterator[Claim]:
         blame=None if expected or asked_for else Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
         severity=_silent_severity(expected=expected, asked_for=bool(asked_for)),
-        event=events[-1].number,
-        place=events[-1].place,
+        at=events[-1],
         evidence=events[-1].data,
     )
 

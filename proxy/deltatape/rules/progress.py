@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
-from deltatape.model.stream import Event, Place
+from deltatape.model.stream import Event
 from deltatape.rules.context import NS, RuleContext
 from deltatape.rules.event_contribution import ENDS, ContributionKind
 from deltatape.rules.loss import unwatched_ns
@@ -164,11 +164,6 @@ def _phase(context: RuleContext, after: Event | None) -> tuple[SilencePhase, Too
     events = [call.start_event, *(fragment.event for fragment in call.fragments)]
     ended = after.number == events[-1] and call.status in _WHOLE
     return (SilencePhase.AFTER_CALL if ended else SilencePhase.IN_ARGUMENTS), call
-
-
-def place_of(silence: Silence) -> Place | None:
-    """Return where the silence begins."""
-    return silence.after.place if silence.after else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,30 +2,28 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from operator import itemgetter
 
-from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.finding import Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus, Observation, ToolCall
 from deltatape.model.request_summary import ToolSpec
 from deltatape.rules._fragment_analysis import (
-    HINT,
     FragmentDamage,
     FragmentTrace,
-    beside,
-    concerned,
-    excluded_by,
+    difference,
     fits,
     has_twins,
     proof_of_twin,
-    repeated,
     runs_of,
+    without,
 )
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.rule import (
     exchange_rule,
     observed_rule,
 )
-from deltatape.wire.json_value import join_pairs, parse
+from deltatape.wire.json_value import parse
 
 observed_rule(
     "T014",
@@ -45,10 +43,10 @@ def sources_disagree(context: RuleContext) -> Iterator[Claim]:
         if call is None:
             yield replace(each, severity=Severity.WARNING)
         else:
-            yield _worth(context, call, seen, each)
+            yield _usable_source(context, call, seen, each)
 
 
-def _worth(context: RuleContext, call: ToolCall, seen: Observation, base: Claim) -> Claim:
+def _usable_source(context: RuleContext, call: ToolCall, seen: Observation, base: Claim) -> Claim:
     """Return `base`, extended by which of the sources a client can use."""
     deltas, end = (_is_good(text, call, context) for text in (call.arguments_raw, call.arguments))
     if call.arguments == call.arguments_raw:
@@ -60,7 +58,7 @@ def _worth(context: RuleContext, call: ToolCall, seen: Observation, base: Claim)
         hint = _END
     else:
         hint = _NEITHER if not end else _BOTH
-    cause = beside(call.fragments, call.arguments) if end and call.fragments else ""
+    cause = difference(call.fragments, call.arguments) if end and call.fragments else ""
     message = f"{base.message}; {cause}" if cause else base.message
     return replace(base, hint=hint, message=message)
 
@@ -105,7 +103,7 @@ observed_rule(
 )
 
 
-_TOLD_ALREADY = frozenset({"T014", "T015", "T017"})
+_REPORTED_ALREADY = frozenset({"T014", "T015", "T017"})
 """Repairs that explain repeated pieces."""
 _FEWEST_LETTERS = 3
 _SHORTEST = 4
@@ -123,7 +121,7 @@ def repeated_delta(context: RuleContext) -> Iterator[Claim]:
         if call.status is not CallStatus.COMPLETE or len(call.fragments) == 1:
             continue
         texts = [*map(_TEXT, call.fragments)]
-        if has_twins(texts) and _TOLD_ALREADY.isdisjoint(call.repairs):
+        if has_twins(texts) and _REPORTED_ALREADY.isdisjoint(call.repairs):
             claim = _repetition(context, call, texts)
             if claim is not None:
                 yield about_call(context, call, claim)
@@ -132,16 +130,16 @@ def repeated_delta(context: RuleContext) -> Iterator[Claim]:
 def _repetition(context: RuleContext, call: ToolCall, texts: list[str]) -> Claim | None:
     tool = context.request.tool(call.name)
     refused = fits(call.arguments, tool, context.settings) is False
-    places = [place for _, place in zip(range(_TRIES), runs_of(texts), strict=False)]
     fact: FragmentTrace | None = None
-    for start, end in reversed(places):
+    for start, end in reversed([*islice(runs_of(texts), _TRIES)]):
         if _repeats_by_nature("".join(texts[start:end])):
             continue
         found = FragmentTrace(
             damage=FragmentDamage.DOUBLED,
+            fragments=call.fragments,
             start=start,
             end=end,
-            fits=refused and _allowed_without(texts, start, end, tool, context),
+            fits=refused and _is_allowed(without(texts, start, end), tool, context),
             proof=proof_of_twin(call.fragments, start, end, context.stream.events),
         )
         if found.proof or found.fits:
@@ -152,25 +150,18 @@ def _repetition(context: RuleContext, call: ToolCall, texts: list[str]) -> Claim
 
 
 def _damaged(context: RuleContext, call: ToolCall, found: FragmentTrace) -> Claim:
-    without = (
-        "; only without the repetition does the tool's schema allow them" if found.fits else ""
+    schema = "; only without the repetition does the tool's schema allow them" if found.fits else ""
+    message = (
+        f"in the arguments of {label(call)}, {found.repetition}"
+        f"{schema}{f'; {found.proof}' if found.proof else ''}"
     )
-    return Claim(
-        message=f"in the arguments of {label(call)}, {repeated(found, call.fragments)}"
-        f"{without}{f'; {found.proof}' if found.proof else ''}",
-        hint=HINT,
-        blame=Blame.UPSTREAM,
-        confidence=context.seen if found.proof else Confidence.LIKELY,
-        event=concerned(found, call.fragments).event,
-        place=concerned(found, call.fragments).place,
-        excluded=excluded_by(found),
-    )
+    return found.claim(context, message)
 
 
 def _doubtful(call: ToolCall, found: FragmentTrace) -> Claim:
     return Claim(
         message=(
-            f"in the arguments of {label(call)}, {repeated(found, call.fragments)}; the"
+            f"in the arguments of {label(call)}, {found.repetition}; the"
             " tape does not show whether it was sent twice by mistake or the text"
             " repeats itself"
         ),
@@ -181,18 +172,13 @@ def _doubtful(call: ToolCall, found: FragmentTrace) -> Claim:
         blame=None,
         confidence=Confidence.POSSIBLE,
         severity=Severity.INFO,
-        event=concerned(found, call.fragments).event,
-        place=concerned(found, call.fragments).place,
+        at=found.first_event,
     )
 
 
-def _allowed_without(
-    texts: list[str], start: int, end: int, tool: ToolSpec | None, context: RuleContext
-) -> bool:
-    """Return whether the schema allows the arguments without the repetition."""
-    text = join_pairs("".join([*texts[:start], *texts[end:]]))
-    whole = isinstance(parse(text).value, dict)
-    return whole and fits(text, tool, context.settings) is True
+def _is_allowed(text: str, tool: ToolSpec | None, context: RuleContext) -> bool:
+    """Return whether `text` is an object that the schema allows for certain."""
+    return isinstance(parse(text).value, dict) and fits(text, tool, context.settings) is True
 
 
 def _repeats_by_nature(text: str) -> bool:

@@ -63,8 +63,9 @@ class Rule(Generic[Seen]):
 
     def finding(self, claim: Claim, seen: Seen) -> Finding:
         """Turn `claim` about `seen` into a finding."""
-        where = self.where(seen)
-        place, line, t_ns = claim.place, where.line, where.t_ns
+        where, at = self.where(seen), claim.at
+        place = at.place if at else claim.place
+        line, t_ns = where.line, where.t_ns
         if place is not None:
             line, t_ns = place.line, place.t_ns if where.timed else None
         elif claim.printed_ns is not None:
@@ -80,7 +81,7 @@ class Rule(Generic[Seen]):
             tape=where.tape,
             line=line,
             exchange=where.exchange,
-            event=claim.event,
+            event=at.number if at else claim.event,
             span=place.span if place else None,
             t_ns=t_ns,
             evidence=excerpt(claim.evidence),

@@ -13,7 +13,6 @@ from deltatape.rules.progress import (
     SilencePhase,
     lags,
     not_watched,
-    place_of,
     silence_after_result,
     silences,
 )
@@ -53,8 +52,7 @@ def stall(context: RuleContext) -> Iterator[Claim]:
             blame=blame,
             confidence=confidence,
             severity=_stall_severity(context, silence),
-            event=silence.after.number if silence.after else None,
-            place=place_of(silence),
+            at=silence.after,
             evidence=silence.after.data if silence.after else "",
             excluded=ALIVE if confidence is Confidence.PROVEN else (),
         )

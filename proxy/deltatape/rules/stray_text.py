@@ -179,8 +179,7 @@ def _stray_claim(choice: Choice, stray: _Stray, *, sure: bool) -> Claim:
         ),
         blame=Blame.UPSTREAM,
         confidence=Confidence.LIKELY if sure else Confidence.POSSIBLE,
-        event=piece.event,
-        place=piece.carrier.place,
+        at=piece.carrier,
         evidence=shown,
         excluded=excluded if sure else (),
     )

@@ -96,8 +96,7 @@ def _none_at_all(context: RuleContext, choice: Choice) -> Claim:
         blame=None if ignores else Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
         severity=Severity.INFO if ignores else Severity.ERROR,
-        event=last.number if last else None,
-        place=last.place if last else None,
+        at=last,
         evidence=choice.text or (last.data if last else ""),
         excluded=(
             Excluded("a limit or a filter cut the reply", "the finish reason is a normal end"),

@@ -290,7 +290,6 @@ def buffered_burst(context: RuleContext) -> Iterator[Claim]:
         hint="switch off response buffering and compression on every hop of the stream",
         blame=Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
-        event=events[0].number,
-        place=events[0].place,
+        at=events[0],
         evidence=events[0].data,
     )
