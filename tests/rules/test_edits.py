@@ -22,10 +22,10 @@ SCHEMA: dict[str, object] = {
 
 
 def explained(
-    one: object, other: object, *told: str, schema: dict[str, object] | None = SCHEMA
+    one: object, other: object, *following: str, schema: dict[str, object] | None = SCHEMA
 ) -> str:
     """What explains the change of one value into the other; "" if nothing does."""
-    said = DeliveredCall(
+    delivered = DeliveredCall(
         index=0,
         id="c1",
         ids=("c1",),
@@ -35,9 +35,8 @@ def explained(
         fragments=(),
         status=CallStatus.COMPLETE,
     )
-    heard = RepeatedCall(id="c1", name="get", arguments=json.dumps(other))
-    edit = explain(differences(said, heard), schema, told)
-    return edit.says if edit else ""
+    repeated = RepeatedCall(id="c1", name="get", arguments=json.dumps(other))
+    return explain(differences(delivered, repeated), schema, following) or ""
 
 
 @pytest.mark.parametrize(

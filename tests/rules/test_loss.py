@@ -8,7 +8,7 @@ from deltatape.rules.loss import (
     is_exhausted,
     is_left,
     is_lossy,
-    is_own_patience,
+    is_recorder_timeout,
     is_refusal,
     loss_of,
     unwatched_ns,
@@ -117,11 +117,11 @@ def test_any_record_of_the_exchange_shows_that_it_was_watched() -> None:
 
 def test_the_recorders_own_doings_are_known_by_what_they_say() -> None:
     assert is_refusal("the response is not HTTP/1: lines end with LF alone")
-    assert is_own_patience("mitmproxy gave up after 600 s without a byte: ")
+    assert is_recorder_timeout("mitmproxy gave up after 600 s without a byte: ")
     assert is_exhausted("http://a: no connection: Too many open files")
     for detail in ("", "connection reset by peer", "http://a: no connection: Connection refused"):
         assert not is_refusal(detail)
-        assert not is_own_patience(detail)
+        assert not is_recorder_timeout(detail)
         assert not is_exhausted(detail)
 
 

@@ -112,7 +112,7 @@ def test_the_clause_says_what_the_text_is_made_of(text: str, clause: str) -> Non
     one = said('{"city":"Rome"}', '{"city":', '"Rome"', "}")
     other = said('{"b":2}', index=1)
     found = relation(one, heard(text), (one, other))
-    assert (found.says if found else "").startswith(clause)
+    assert (found.clause if found else "").startswith(clause)
     assert bool(found) is bool(clause)
 
 
@@ -152,7 +152,7 @@ def test_the_relation_says_what_to_change(text: str, clause: str, hint: str) -> 
     one = said('{"city":"Rome"}', '{"city":', '"Rome"', "}")
     found = relation(one, heard(text), (one,))
     assert found is not None
-    assert found.says.startswith(clause)
+    assert found.clause.startswith(clause)
     assert found.hint.startswith(hint)
 
 
@@ -179,7 +179,7 @@ def test_text_that_was_decoded_wrongly(text: str) -> None:
     one = said(UTF8)
     found = relation(one, heard(text), (one,))
     assert found is not None
-    assert found.says == "its characters outside ASCII were decoded wrongly"
+    assert found.clause == "its characters outside ASCII were decoded wrongly"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_an_early_end_of_partial_json_counts_inside_a_text(
 ) -> None:
     one = said("".join(pieces), *pieces)
     found = relation(one, heard(text), (one,))
-    assert (found is not None and "closed by a partial-JSON parser" in found.says) is is_closed
+    assert (found is not None and "closed by a partial-JSON parser" in found.clause) is is_closed
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_spaces_that_are_missing_where_fragments_end_were_stripped(
 ) -> None:
     one = said("".join(pieces), *pieces)
     found = relation(one, heard(text), (one,))
-    assert (found is not None and "white space" in found.says) is is_trimmed
+    assert (found is not None and "white space" in found.clause) is is_trimmed
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_words_that_are_glued_where_fragments_meet(
     found = relation(one, heard(one.arguments.replace(" ", "")), (one,))
     assert (found is None) == (says is None)
     if found and says:
-        assert found.says.startswith(says)
+        assert found.clause.startswith(says)
         assert found.damage is ArgumentsDamage.GLUED
 
 
@@ -321,7 +321,7 @@ def test_characters_that_reads_cut_are_missing(
     found = relation(one, heard(text), (one,))
     assert (found is None) == (says is None)
     if found and says:
-        assert found.says.startswith(says)
+        assert found.clause.startswith(says)
         assert found.damage is ArgumentsDamage.DECODED
         assert "one incremental UTF-8 decoder" in found.hint
 

@@ -278,7 +278,7 @@ def _broken(read_back: ReadBack) -> str:
         found = relation(pair.delivered, pair.repetition, read_back.reply.calls)
         if found is not None and found.damage in _TEARING:
             later, reply = read_back.later.exchange, read_back.reply.exchange
-            return f"#{later} repeats a call of #{reply}: {found.says}"
+            return f"#{later} repeats a call of #{reply}: {found.clause}"
     return ""
 
 

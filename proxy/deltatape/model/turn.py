@@ -4,6 +4,7 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deltatape.model.digest import (
     ASSISTANT,
@@ -17,8 +18,7 @@ from deltatape.model.finding import Confidence, Excluded
 from deltatape.model.request_summary import RepeatedCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveredCallRef:
+class DeliveredCallRef(NamedTuple):
     """A call and the reply that delivered it."""
 
     call: DeliveredCall

@@ -1,12 +1,12 @@
 """Names for the calls of a conversation in messages, and the places they are compared with."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from deltatape.model.digest import DeliveredCall, Digest, ReadBack
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.request_summary import RepeatedCall
-from deltatape.model.turn import DeliveredCallRef
 from deltatape.printable import excerpt
 
 _HANDOFF = re.compile(r"transfer|hand_?-?off|delegat|escalat|switch|route", re.IGNORECASE)
@@ -16,10 +16,10 @@ _HANDOFF = re.compile(r"transfer|hand_?-?off|delegat|escalat|switch|route", re.I
 class ClaimGrade(NamedTuple):
     """How serious a difference between a delivered call and the repeated one is.
 
-    `says` is a clause for the message, or empty. Without `blame` it is a fact.
+    `clause` is for the message, and may be empty. Without `blame` it is a fact.
     """
 
-    says: str
+    clause: str
     hint: str
     confidence: Confidence
     excluded: tuple[Excluded, ...] = ()
@@ -40,16 +40,10 @@ def was_delivered(read_back: ReadBack, call: DeliveredCall) -> bool:
     return call.t_ns <= later.t_ns
 
 
-def called(read_back: ReadBack, call: DeliveredCall) -> str:
-    """Name a call of the reply in a message: `call 0 (get_weather, c1) of #1`."""
-    return called_in(DeliveredCallRef(call=call, reply=read_back.reply))
-
-
-def called_in(delivered: DeliveredCallRef) -> str:
-    """Name a delivered call together with its reply."""
-    call = delivered.call
+def call_label(call: DeliveredCall, reply: Digest) -> str:
+    """Name a call of a reply in a message: `call 0 (get_weather, c1) of #1`."""
     named = names(call.name, call.id)
-    return f"call {call.index}{f' ({named})' if named else ''} of #{delivered.reply.exchange}"
+    return f"call {call.index}{f' ({named})' if named else ''} of #{reply.exchange}"
 
 
 def hands_over(reply: Digest) -> bool:
@@ -57,16 +51,27 @@ def hands_over(reply: Digest) -> bool:
     return any(_HANDOFF.search(call.name or "") for call in reply.calls)
 
 
-def names(*each: str | None) -> str:
+def names(*names: str | None) -> str:
     """Join the names and ids that are not empty, for a message."""
-    return ", ".join(excerpt(name, 60) for name in each if name)
+    return ", ".join(excerpt(name, 60) for name in names if name)
+
+
+def first_names(every: Sequence[str | None]) -> str:
+    """Join the first three names for a message, and count the others: `a, b, c and 2 more`."""
+    more = f" and {len(every) - 3} more" if len(every) > 3 else ""  # noqa: PLR2004 - as above
+    return names(*every[:3]) + more
+
+
+def tools_of(calls: Sequence[DeliveredCall]) -> str:
+    """Name the tools that `calls` call, for a message."""
+    known = [call.name for call in calls]
+    return first_names(known) if any(known[:3]) else "a tool without a name"
 
 
 def against(
-    delivered: DeliveredCallRef, later: Digest, repetition: RepeatedCall | None = None
+    call: DeliveredCall, reply: Digest, later: Digest, repetition: RepeatedCall | None = None
 ) -> ComparedPlace:
     """Return the place of a delivered call, and what the request `later` has instead of it."""
-    call, reply = delivered.call, delivered.reply
     asked = (span for repeated, span in later.asked_at if repeated is repetition)
     return ComparedPlace(
         tape=reply.tape,

@@ -149,9 +149,9 @@ def _empty_field(context: RuleContext, call: ToolCall) -> str:
     event = context.event(call.start_event)
     found = parse(event.data).value if event else None
     body = found if isinstance(found, dict) else {}
-    said = [value for key, value in body.items() if key not in _ASIDE and isinstance(value, str)]
+    texts = [value for key, value in body.items() if key not in _ASIDE and isinstance(value, str)]
     empty = (key for key in _FIELDS if key in body and not _has_text(body[key]))
-    return next(empty, "") if not any(said) else ""
+    return next(empty, "") if not any(texts) else ""
 
 
 def _has_text(value: object) -> bool:
@@ -235,12 +235,12 @@ def call_without_result(context: RuleContext) -> Iterator[Claim]:
     calls = [call for _, call in context.calls()]
     left, strays = _paired(calls, reply.results)
     silent = reply.terminated and not reply.results
-    told = f"; a result came for {strays[0]!r}, which matches no call" if strays else ""
+    stray = f"; a result came for {strays[0]!r}, which matches no call" if strays else ""
     dies = dies_in_call(context)
     names = {call.name for call in calls if call not in left}
     flaws = [
         EventFlaw(
-            message=f"{label(call)} never got a result{told}",
+            message=f"{label(call)} never got a result{stray}",
             event=call.start_event,
             place=call.start,
             severity=Severity.WARNING if silent else Severity.ERROR,
@@ -308,27 +308,26 @@ def event_after_done(context: RuleContext) -> Iterator[Claim]:
 def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
     """Report an application's stream whose last event has other text than its fragments."""
     reply = context.reply
-    told, text = reply.repeated_text, reply.text.strip()
-    if (
-        not reply.from_app
-        or told is None
-        or told.strip() in {text, _text_at_the_end(reply).strip()}
-    ):
+    recited, text = reply.repeated_text, reply.text.strip()
+    if not reply.from_app or recited is None:
+        return
+    final = recited.strip()
+    if final in {text, _text_at_the_end(reply).strip()}:
         return
     last = context.event(reply.terminal_event)
-    cut = bool(told.strip()) and (text.startswith(told.strip()) or text.endswith(told.strip()))
+    cut = bool(final) and (text.startswith(final) or text.endswith(final))
     yield Claim(
         message=(
             f"{len(reply.text)} characters of text were streamed, but the last event"
-            f" has {len(told)}: {_relation(text, told.strip())}"
+            f" has {len(recited)}: {_relation(text, final)}"
         ),
         hint="collect the text where it is sent, across all requests to the provider",
         blame=Blame.UPSTREAM,
         confidence=sure(context, Confidence.LIKELY if cut else None),
         excluded=_IS_A_PART if cut else (),
-        severity=None if told.strip() else Severity.ERROR,
+        severity=None if final else Severity.ERROR,
         at=last,
-        evidence=told or (last.data if last else ""),
+        evidence=recited or (last.data if last else ""),
     )
 
 
@@ -347,16 +346,16 @@ def _text_at_the_end(reply: Reply) -> str:
     return join_pairs("".join(one.text for one in pieces if one.event > last))
 
 
-def _relation(text: str, told: str) -> str:
-    if not told:
+def _relation(text: str, final: str) -> str:
+    if not final:
         return "its text is empty"
-    if text.startswith(told):
+    if text.startswith(final):
         return "it is only the beginning of the streamed text"
-    if text.endswith(told):
+    if text.endswith(final):
         return "it is only the end of the streamed text"
-    if told.startswith(text):
+    if final.startswith(text):
         return "it continues where the streamed text ends"
     at = next(
-        place for place, (one, other) in enumerate(zip(text, told, strict=False)) if one != other
+        place for place, (one, other) in enumerate(zip(text, final, strict=False)) if one != other
     )
     return f"they differ from character {at} on"

@@ -75,8 +75,8 @@ def arguments_not_an_object(context: RuleContext) -> Iterator[Claim]:
     known = {(seen.choice, seen.call) for seen in context.observed("T006")}
     for choice, call in context.calls():
         what = _WHAT.get(call.status)
-        told = (choice.index, call.index) in known or context.reply.from_app
-        if what is None or told:
+        reported = (choice.index, call.index) in known or context.reply.from_app
+        if what is None or reported:
             continue
         yield about_call(
             context,
@@ -104,15 +104,16 @@ _EITHER = (
 @exchange_rule("T008", "arguments-violate-schema", Severity.ERROR)
 def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
     """Report arguments that the tool's own schema does not allow."""
-    told: set[str] = set()
+    partly_checked: set[str] = set()
     for _, call in context.calls():
         tool = context.request.tool(call.name)
         if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
             continue
         outcome = validate_text(tool.parameters, call.arguments, context.settings)
-        if not outcome.violations and (not outcome.unchecked or tool.name in told):
+        if not outcome.violations and (not outcome.unchecked or tool.name in partly_checked):
             continue
-        told |= {tool.name} if outcome.unchecked else set()
+        if outcome.unchecked:
+            partly_checked.add(tool.name)
         claim = _violation(call, outcome)
         spoilt = _spoilt(context, call, tool) if outcome.violations else None
         if spoilt is not None:

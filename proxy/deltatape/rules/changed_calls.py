@@ -10,11 +10,11 @@ from deltatape.model.digest import CallWithRepeat, DeliveredCall, Digest, Histor
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import CallStatus
 from deltatape.model.request_summary import RepeatedCall
-from deltatape.model.turn import Continuation, DeliveredCallRef, Turn
+from deltatape.model.turn import Continuation, Turn
 from deltatape.printable import count, excerpt
-from deltatape.rules._call_references import ClaimGrade, against, called, called_in, was_delivered
+from deltatape.rules._call_references import ClaimGrade, against, call_label, was_delivered
 from deltatape.rules.context import Claim
-from deltatape.rules.edits import LegitimateEdit, breaks_schema, explain
+from deltatape.rules.edits import breaks_schema, explain
 from deltatape.rules.repeated import (
     CLEAN,
     ArgumentsDamage,
@@ -22,6 +22,7 @@ from deltatape.rules.repeated import (
     differences,
     first_difference,
     is_derived,
+    missing_characters,
     relation,
     same_id,
     same_name,
@@ -56,16 +57,12 @@ def arguments_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
         edit = explain(found, schema, [each.content for each in read_back.following])
         grade = _graded(read_back, pair, related, edit)
         yield Claim(
-            message=_message(read_back, pair, found[0].path, grade.says),
+            message=_message(read_back, pair, found[0].path, grade.clause),
             hint=grade.hint,
             evidence=pair.repetition.arguments or "(no arguments)",
             severity=grade.severity,
             blame=grade.blame,
-            against=against(
-                DeliveredCallRef(call=pair.delivered, reply=read_back.reply),
-                read_back.later,
-                pair.repetition,
-            ),
+            against=against(pair.delivered, read_back.reply, read_back.later, pair.repetition),
             confidence=weaker(grade.confidence, read_back.confidence),
             excluded=grade.excluded,
         )
@@ -81,7 +78,7 @@ _NO_EDIT = "somebody edited the arguments, or the framework validated them"
 
 
 def _graded(
-    read_back: ReadBack, pair: CallWithRepeat, related: Relation | None, edit: LegitimateEdit | None
+    read_back: ReadBack, pair: CallWithRepeat, related: Relation | None, edit: str | None
 ) -> ClaimGrade:
     """Grade how sure it is that the code that joins fragments made the change."""
     if takes_deltas(pair.delivered, pair.repetition):
@@ -101,11 +98,11 @@ def _graded(
     if damage in (ArgumentsDamage.EMPTIED, ArgumentsDamage.EMPTY_OBJECT):
         return _of_nothing(read_back, pair, related, edit)
     if damage is ArgumentsDamage.OTHER_CALL and _is_permuted(read_back):
-        return ClaimGrade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
+        return ClaimGrade(related.clause, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
     valid = parse(pair.repetition.arguments).error is None and damage is not ArgumentsDamage.ENCODED
     if valid and edit is not None and damage not in _OF_FRAGMENTS | _UNLIKE_EDITS:
         return _fact(edit)
-    because = f"{related.says}; an edit does not produce this"
+    because = f"{related.clause}; an edit does not produce this"
     if damage is ArgumentsDamage.CUT and len(original.arguments) > _SHORT:
         whole = len(original.arguments) > _LONG
         doubt = Confidence.POSSIBLE if whole else Confidence.LIKELY
@@ -113,10 +110,10 @@ def _graded(
             "the app keeps only the beginning of long arguments",
             f"they have only {len(original.arguments)} characters, and no marker replaces the rest",
         )
-        return ClaimGrade(related.says, related.hint, doubt, () if whole else (elided,))
+        return ClaimGrade(related.clause, related.hint, doubt, () if whole else (elided,))
     if valid and damage not in _OF_FRAGMENTS:
-        exactly = Excluded(_NO_EDIT, f"{related.says}, character by character")
-        return ClaimGrade(related.says, related.hint, Confidence.LIKELY, (exactly,))
+        exactly = Excluded(_NO_EDIT, f"{related.clause}, character by character")
+        return ClaimGrade(related.clause, related.hint, Confidence.LIKELY, (exactly,))
     excluded = (
         Excluded(_NO_EDIT, because),
         Excluded(
@@ -129,11 +126,11 @@ def _graded(
             f"its last fragment had arrived, on line {original.line}",
         ),
     )
-    return ClaimGrade(related.says, related.hint, Confidence.PROVEN, excluded)
+    return ClaimGrade(related.clause, related.hint, Confidence.PROVEN, excluded)
 
 
 def _of_nothing(
-    read_back: ReadBack, pair: CallWithRepeat, related: Relation, edit: LegitimateEdit | None
+    read_back: ReadBack, pair: CallWithRepeat, related: Relation, edit: str | None
 ) -> ClaimGrade:
     """Grade arguments of which nothing is left; shortened histories look the same."""
     original = pair.delivered
@@ -141,7 +138,7 @@ def _of_nothing(
         return _fact(edit)
     short = len(original.arguments) <= _SHORT
     if not (short and read_back.latest):
-        return ClaimGrade(related.says, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
+        return ClaimGrade(related.clause, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
     room = Excluded(
         "old or long arguments were left out to save space",
         f"it is the latest call, and has {count(len(original.arguments), 'character')}",
@@ -160,12 +157,12 @@ def _of_nothing(
             if broken
             else ()
         )
-        return ClaimGrade(related.says, related.hint, Confidence.LIKELY, (room, *needs))
+        return ClaimGrade(related.clause, related.hint, Confidence.LIKELY, (room, *needs))
     text = Excluded(_NO_EDIT, "an edit does not turn an object into empty text, which is not JSON")
-    return ClaimGrade(related.says, related.hint, Confidence.PROVEN, (room, text))
+    return ClaimGrade(related.clause, related.hint, Confidence.PROVEN, (room, text))
 
 
-def _of_values(pair: CallWithRepeat, edit: LegitimateEdit | None) -> ClaimGrade:
+def _of_values(pair: CallWithRepeat, edit: str | None) -> ClaimGrade:
     """Grade two values that differ where no fragment explains the difference."""
     if edit is not None:
         return _fact(edit)
@@ -195,14 +192,9 @@ def _undecoded(delivered: str, repeated: str) -> str:
         json.dumps(parse(text).value, ensure_ascii=False, sort_keys=True)
         for text in (delivered, repeated)
     )
-    gone, at = set[str](), 0
-    for char in one:
-        if at < len(other) and other[at] == char:
-            at += 1
-        else:
-            gone.add(char)
+    gone = missing_characters(one, other)
     kept = {char for char in other if not char.isascii()}
-    if not gone or at < len(other) or any(char.isascii() for char in gone):
+    if not gone:
         return ""
     scripts = {_script(char) for char in gone}
     alike = {char for char in kept if _script(char) in scripts}
@@ -216,8 +208,8 @@ def _script(char: str) -> str:
     return unicodedata.name(char, "").partition(" ")[0]
 
 
-def _fact(edit: LegitimateEdit) -> ClaimGrade:
-    return ClaimGrade(edit.says, _FACT_HINT, Confidence.PROVEN, severity=Severity.INFO, blame=None)
+def _fact(edit: str) -> ClaimGrade:
+    return ClaimGrade(edit, _FACT_HINT, Confidence.PROVEN, severity=Severity.INFO, blame=None)
 
 
 def _is_permuted(read_back: ReadBack) -> bool:
@@ -239,7 +231,7 @@ def _message(read_back: ReadBack, pair: CallWithRepeat, path: str, why: str) -> 
     extra = len(read_back.extra)
     more = f"; it also repeats {count(extra, 'call')} that the model never made" if extra else ""
     return (
-        f"{called(read_back, pair.delivered)} was delivered with {original!r},"
+        f"{call_label(pair.delivered, read_back.reply)} was delivered with {original!r},"
         f" the app repeats {repetition!r}"
         f" (first difference at {path}){': ' if why else ''}{why}{more}"
     )
@@ -272,19 +264,18 @@ def broken_call_executed(turn: Turn) -> Iterator[Claim]:
             continue
         if not _is_completed(call, again) or _came_otherwise(again, found, reply):
             continue
-        yield _finding(turn, DeliveredCallRef(call=call, reply=reply), again, result)
+        yield _run_anyway(turn, call, reply, again, result)
 
 
-def _finding(
-    turn: Turn, delivered: DeliveredCallRef, again: RepeatedCall, result: HistoryMessage
+def _run_anyway(
+    turn: Turn, call: DeliveredCall, reply: Digest, again: RepeatedCall, result: HistoryMessage
 ) -> Claim:
-    reply = delivered.reply
     ended = "stopped" if reply.whole else "was cut off"
     if reply.limited:
         ended = "hit the output limit"
     shown = excerpt(again.arguments, 80)
     return Claim(
-        message=f"{called_in(delivered)} {ended} in the middle of its arguments; the app"
+        message=f"{call_label(call, reply)} {ended} in the middle of its arguments; the app"
         f" completed them to {shown} and ran the call",
         hint=(
             "return an error for a call that was cut, or ask again with a higher limit;"
@@ -293,7 +284,7 @@ def _finding(
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         evidence=again.arguments,
-        against=against(delivered, turn.digest, again),
+        against=against(call, reply, turn.digest, again),
         excluded=(
             Excluded(
                 "the app answered the call with an error",
@@ -317,12 +308,8 @@ def _broken(found: Continuation) -> Iterator[tuple[Digest, DeliveredCall]]:
             continue
         for call in reply.calls:
             empty = call.status is CallStatus.EMPTY_SUSPECT and call is reply.calls[-1]
-            if call.status is CallStatus.TRUNCATED or (empty and _stopped(reply)):
+            if call.status is CallStatus.TRUNCATED or (empty and (reply.limited or reply.failed)):
                 yield reply, call
-
-
-def _stopped(reply: Digest) -> bool:
-    return reply.limited or reply.failed
 
 
 def _named(call: DeliveredCall, repeated: Sequence[RepeatedCall]) -> RepeatedCall | None:
@@ -363,19 +350,15 @@ def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
         surest = min((each.confidence for each in changes), key=lambda each: each.rank)
         yield Claim(
             message=(
-                f"the next request repeats {called(read_back, pair.delivered)} with"
-                f" {' and '.join(each.says for each in changes)}"
+                f"the next request repeats {call_label(pair.delivered, read_back.reply)} with"
+                f" {' and '.join(each.clause for each in changes)}"
                 f"{', and so does its result' if works else ''}"
             ),
             hint=_HINTS[surest],
             evidence=f"id {pair.repetition.id!r}, name {pair.repetition.name!r}",
             severity=Severity.WARNING if works else Severity.ERROR,
             blame=Blame.APP,
-            against=against(
-                DeliveredCallRef(call=pair.delivered, reply=read_back.reply),
-                read_back.later,
-                pair.repetition,
-            ),
+            against=against(pair.delivered, read_back.reply, read_back.later, pair.repetition),
             confidence=weaker(surest, read_back.confidence),
             excluded=tuple(one for each in changes for one in each.excluded),
         )
@@ -392,16 +375,14 @@ def _twins(read_back: ReadBack) -> Iterator[Claim]:
             continue
         yield Claim(
             message=(
-                f"the next request repeats {called(read_back, original)} twice, the second"
-                f" time with {_change('id', original.id or '', repetition.id or '')}"
+                f"the next request repeats {call_label(original, read_back.reply)} twice, the"
+                f" second time with {_change('id', original.id or '', repetition.id or '')}"
             ),
             hint="run a call once: either while it streams, or after it has ended",
             evidence=f"id {repetition.id!r}, name {repetition.name!r}",
             severity=Severity.WARNING,
             blame=Blame.APP,
-            against=against(
-                DeliveredCallRef(call=original, reply=read_back.reply), read_back.later, repetition
-            ),
+            against=against(original, read_back.reply, read_back.later, repetition),
             confidence=Confidence.POSSIBLE,
         )
 
@@ -422,7 +403,7 @@ _BREAKS = re.compile(r"[\W_]+")
 class _Change(NamedTuple):
     """A change to a name or an id, and how sure it is that this is a mistake."""
 
-    says: str
+    clause: str
     confidence: Confidence
     excluded: tuple[Excluded, ...] = ()
 
@@ -441,17 +422,17 @@ def _name_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
     if same_name(pair.delivered, pair.repetition):
         return []
     original, repetition = pair.delivered.name or "", pair.repetition.name or ""
-    says = _change("name", original, repetition)
+    clause = _change("name", original, repetition)
     if _times(original, repetition) > 1:
         never = Excluded(_REPAIR, "no tool's name is the delivered name repeated")
-        return [_Change(says, Confidence.PROVEN, (never,))]
+        return [_Change(clause, Confidence.PROVEN, (never,))]
     offered = read_back.reply.tools
     if not repetition:
         needs = Excluded(_REPAIR, "the app repeats the call without a name")
-        return [_Change(says, Confidence.LIKELY, (needs,))]
+        return [_Change(clause, Confidence.LIKELY, (needs,))]
     if (offered and original not in offered) or _bare(original) == _bare(repetition):
         return []
-    return [_Change(says, Confidence.POSSIBLE)]
+    return [_Change(clause, Confidence.POSSIBLE)]
 
 
 def _bare(name: str) -> str:
@@ -468,18 +449,18 @@ def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
     original, repetition = pair.delivered.id or "", pair.repetition.id or ""
     if same_id(pair.delivered, pair.repetition):
         return []
-    says = _change("id", original, repetition)
+    clause = _change("id", original, repetition)
     if _times(original, repetition) > 1:
         never = Excluded(_REPAIR, "no framework creates an id by repeating the delivered one")
-        return [_Change(says, Confidence.PROVEN, (never,))]
+        return [_Change(clause, Confidence.PROVEN, (never,))]
     if repetition in read_back.answered or (
         repetition and not is_derived(pair.delivered, pair.repetition)
     ):
         return []
     if set(pair.delivered.ids) & set(read_back.answered):
         apart = Excluded(_REPAIR, f"its result carries {excerpt(original, 60)!r}")
-        return [_Change(says, Confidence.LIKELY, (apart,))]
-    return [_Change(says, Confidence.POSSIBLE)]
+        return [_Change(clause, Confidence.LIKELY, (apart,))]
+    return [_Change(clause, Confidence.POSSIBLE)]
 
 
 def _times(original: str, repetition: str) -> int:

@@ -7,7 +7,7 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.turn import Complaint, Turn
 from deltatape.printable import excerpt
-from deltatape.rules._call_references import against, called_in
+from deltatape.rules._call_references import against, call_label
 from deltatape.rules.context import Claim
 from deltatape.rules.repeated import relation
 from deltatape.rules.rule import turn_rule
@@ -84,7 +84,7 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
             severity=_SEVERITIES[confidence],
             printed_ns=complaint.t_ns,
             evidence=error.text,
-            against=against(first, turn.digest, complaint.repeated),
+            against=against(*first, turn.digest, complaint.repeated),
             excluded=_excluded(complaint, confidence),
         )
 
@@ -132,27 +132,23 @@ def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, .
         torn = "the request repeats the call with other arguments than were delivered"
         return (Excluded(other, torn),)
     if confidence is Confidence.LIKELY:
-        says = "the error mentions the call's arguments"
-        return (Excluded(other, says if complaint.error.about_call else complaint.unread),)
+        mentions = "the error mentions the call's arguments"
+        return (Excluded(other, mentions if complaint.error.about_call else complaint.unread),)
     return ()
 
 
 def _message(complaint: Complaint) -> str:
     first = complaint.about[0]
     more = len(complaint.about) - 1
-    calls = called_in(first) + (f" and {more} more" if more else "")
+    calls = call_label(*first) + (f" and {more} more" if more else "")
     were = "were" if more else "was"
-    said = excerpt(first.call.arguments, 80)
-    told = "the app printed an error" if complaint.logged else "the app reports an error"
+    shown = excerpt(first.call.arguments, 80)
+    arguments = f": {shown!r}" if shown else ", without arguments, which this tool allows"
+    reports = "the app printed an error" if complaint.logged else "the app reports an error"
     text = excerpt(complaint.error.text, 100)
+    repeated = complaint.repeated
+    became = f"; the app turned it into {excerpt(repeated.arguments, 80)!r}" if repeated else ""
     return (
-        f"{told} of {complaint.error.parser}, {text!r}, but {calls} {were} delivered"
-        f" complete{f': {said!r}' if said else ', without arguments, which this tool allows'}"
-        f"{_repeated(complaint)}"
+        f"{reports} of {complaint.error.parser}, {text!r}, but {calls} {were} delivered"
+        f" complete{arguments}{became}"
     )
-
-
-def _repeated(complaint: Complaint) -> str:
-    if complaint.repeated is None:
-        return ""
-    return f"; the app turned it into {excerpt(complaint.repeated.arguments, 80)!r}"

@@ -19,7 +19,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from deltatape.rules.repeated import ABSENT, MAX_DIFFERENCES, Difference
 from deltatape.wire.json_value import canonical, parse
@@ -38,40 +37,36 @@ _CHANGED = re.compile(
 )
 _WORD_BREAKS = re.compile(r"[\s_\-./:]+")
 _DIGITS = re.compile(r"\d+")
-_TOLD_AT_LEAST = 2
+_SHORTEST_VALUE = 2
 """Characters of a value that is looked for in what follows: single ones stand everywhere."""
-
-
-class LegitimateEdit(NamedTuple):
-    """An edit that a correct program may have made: a clause with the path of the first place."""
-
-    says: str
 
 
 def explain(
     found: Sequence[Difference],
     schema: Mapping[str, object] | None,
-    told: Iterable[str],
-) -> LegitimateEdit | None:
-    """Return the edit that explains all differences; None if some are left.
+    following: Iterable[str],
+) -> str | None:
+    """Return the edits that explain all differences, as a clause; None if some are left.
+
+    The clause has the path of the first place of each edit.
 
     Args:
         found: all differences of one call, >= 1.
         schema: the JSON Schema of the tool, if it is known.
-        told: the texts of results and messages that follow the call in the request.
+        following: the texts of results and messages that follow the call in the request.
     """
     if len(found) >= MAX_DIFFERENCES:
         return None
     if _is_renamed(found):
-        return LegitimateEdit(f"members were renamed or moved ({found[0].path})")
-    texts = [text for text in told if text]
+        return f"members were renamed or moved ({found[0].path})"
+    texts = [text for text in following if text]
     kinds: dict[str, str] = {}
     for each in found:
-        kind = _edit(each, _property(schema, each.keys), schema) or _told(each, texts)
+        kind = _edit(each, _property(schema, each.keys), schema) or _announced(each, texts)
         if kind is None:
             return None
         kinds.setdefault(kind, each.path)
-    return LegitimateEdit("; ".join(f"{kind} ({path})" for kind, path in kinds.items()))
+    return "; ".join(f"{kind} ({path})" for kind, path in kinds.items())
 
 
 def _is_renamed(found: Sequence[Difference]) -> bool:
@@ -154,7 +149,7 @@ def _respelled(one: object, other: object) -> str | None:
     return None
 
 
-def _told(found: Difference, texts: Sequence[str]) -> str | None:
+def _announced(found: Difference, texts: Sequence[str]) -> str | None:
     """Return where the request says the new value, or that something was changed."""
     new = found.repeated
     value = "" if new is ABSENT else new if isinstance(new, str) else str(_canonical_of(new))
@@ -163,7 +158,7 @@ def _told(found: Difference, texts: Sequence[str]) -> str | None:
     for text in texts:
         if _CHANGED.search(text):
             return "what follows says that it was changed"
-        if len(value) >= _TOLD_AT_LEAST and value in text and before not in text:
+        if len(value) >= _SHORTEST_VALUE and value in text and before not in text:
             return "what follows has the new value"
     return None
 

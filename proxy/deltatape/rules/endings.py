@@ -231,7 +231,7 @@ def call_after_finish(context: RuleContext) -> Iterator[Claim]:
 def _late_text(context: RuleContext, choice: Choice) -> Iterator[Claim]:
     last = late_text(choice)
     if last is None or any(seen.event == last.event for seen in context.observed("S006")):
-        return  # where the dialect has no place for it, that is told already
+        return  # where the dialect has no place for it, S006 reports it
     message = f"text arrives {_after_finish(choice)}, in event {last.event}; {_LOST}"
     claim = _late(context, message, last.carrier.data)
     yield replace(claim, severity=Severity.WARNING, at=last.carrier)
@@ -240,8 +240,8 @@ def _late_text(context: RuleContext, choice: Choice) -> Iterator[Claim]:
 def _late_call(context: RuleContext, choice: Choice, call: ToolCall) -> Claim:
     opened = call.start_event > (choice.finish_event or 0)
     event = call.start_event if opened else call.fragments[-1].event
-    told = "starts" if opened else "continues"
-    after = f"{told} {_after_finish(choice)}, in event {event}"
+    verb = "starts" if opened else "continues"
+    after = f"{verb} {_after_finish(choice)}, in event {event}"
     place = call.start if opened else call.fragments[-1].place
     return replace(_late(context, f"{label(call)} {after}; {_LOST}", ""), event=event, place=place)
 

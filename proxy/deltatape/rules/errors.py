@@ -28,16 +28,16 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
     """Report an error that the provider sends."""
     head, reply = context.exchange.response, context.reply
     if head is not None and head.status >= _CLIENT_ERROR:
-        ruling = _ruling(context, head.status)
+        cause = _cause(context, head.status)
         yield Claim(
-            message=f"the answer is {_said(head.status, reply.error or _text(context))}",
-            hint=ruling.hint,
-            blame=ruling.blame,
+            message=f"the answer is {_status_text(head.status, reply.error or _text(context))}",
+            hint=cause.hint,
+            blame=cause.blame,
             confidence=Confidence.LIKELY,
-            severity=ruling.severity,
+            severity=cause.severity,
             place=Place(span=Span(0, len(context.stream.body)), t_ns=head.t_ns, line=head.line),
             evidence=_text(context),
-            excluded=ruling.excluded,
+            excluded=cause.excluded,
         )
         return
     seen = next(iter(context.observed("S005")), None)
@@ -59,15 +59,15 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
 def _later(context: RuleContext) -> str:
     """Return when to ask again, as far as the answer says."""
     head = context.exchange.response
-    told = header(head.headers, "retry-after") if head is not None else None
-    if told is None:
+    retry_after = header(head.headers, "retry-after") if head is not None else None
+    if retry_after is None:
         return f"{_LATER}: wait longer before each retry, and give up after a few"
-    wait = told.decode("latin-1")
+    wait = retry_after.decode("latin-1")
     unit = " s" if wait.isdigit() else ""
     return f"{_LATER}: wait for retry-after, {excerpt(wait, 40)}{unit}"
 
 
-def _said(status: int, message: str) -> str:
+def _status_text(status: int, message: str) -> str:
     """Combine status and message of an error answer, without the status twice."""
     known = message.startswith(f"HTTP {status}")
     return message if known else f"status {status}: {message}"
@@ -78,7 +78,7 @@ def _text(context: RuleContext) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ruling:
+class _Cause:
     """Whose fault an error answer is, and what to do."""
 
     hint: str
@@ -88,47 +88,45 @@ class _Ruling:
 
 
 _LATER = "a later attempt may succeed"
-_KEY = _Ruling(hint="check the API key, its permissions, and whether it belongs to this provider")
-_NOT_THERE = _Ruling(
+_KEY = _Cause(hint="check the API key, its permissions, and whether it belongs to this provider")
+_NOT_THERE = _Cause(
     hint="nothing to do if the client handles it: this path is not a model endpoint",
     severity=Severity.INFO,
 )
-_PAGE = _Ruling(
+_PAGE = _Cause(
     hint=(
         "a web server, proxy or firewall answered, not the API: check the base URL, the"
         " proxy settings, and what is between here and the provider"
     )
 )
-_OF_THE_SERVER = _Ruling(
+_OF_THE_SERVER = _Cause(
     hint=(
         "the server or gateway reports a limit of its own: change how it is started or"
         " configured, or do not request this feature"
     )
 )
-_LIMIT = _Ruling(
+_LIMIT = _Cause(
     hint=(
         "a limit of the model or the account: shorten the history, request less, or raise the limit"
     )
 )
-_FILTERED = _Ruling(
-    hint="a content filter of the provider rejected the request: change the content"
-)
-_QUOTA = _Ruling(
+_FILTERED = _Cause(hint="a content filter of the provider rejected the request: change the content")
+_QUOTA = _Cause(
     hint=(
         "the account's quota is used up: check its plan and billing; waiting helps only"
         " if the quota is per minute or per day"
     )
 )
-_UNKNOWN_MODEL = _Ruling(
+_UNKNOWN_MODEL = _Cause(
     hint=("check the model's name, the base URL, and whether the key has access to both")
 )
-_NOT_HERE = _Ruling(
+_NOT_HERE = _Cause(
     hint=(
         "this model or server does not support what the request uses: leave it out, or"
         " use another model"
     )
 )
-_UNCLEAR = _Ruling(
+_UNCLEAR = _Cause(
     hint=(
         "read the message: it names no member of the request, so the tape does not show"
         " whether the request is invalid or the server failed"
@@ -186,7 +184,7 @@ _PATH = re.compile(r"(?:^|[\s`'\"*.])([a-z][A-Za-z_]+)(?=[.\[][\w\[]|:\s|[`'\"]|
 _LONGEST_BODY = 64 * 1024
 
 
-def _ruling(context: RuleContext, status: int) -> _Ruling:
+def _cause(context: RuleContext, status: int) -> _Cause:
     """Return whose fault an answer with this status is."""
     of_app = context.exchange.tap is Tap.APP
     if status == _TOO_MANY and _NO_QUOTA.search(_text(context)):
@@ -194,7 +192,7 @@ def _ruling(context: RuleContext, status: int) -> _Ruling:
     if status >= _SERVER_ERROR or status in _NOT_THE_REQUEST:
         # What the app's own endpoint passes on need not be of its making.
         passed_on = of_app and status != _SERVER_ERROR
-        return _Ruling(hint=_later(context), blame=None if passed_on else Blame.UPSTREAM)
+        return _Cause(hint=_later(context), blame=None if passed_on else Blame.UPSTREAM)
     if status in _PROBES and not context.recognised:
         return _NOT_THERE
     if status in _KEYS:
@@ -202,14 +200,14 @@ def _ruling(context: RuleContext, status: int) -> _Ruling:
     if _is_page(context):
         return _PAGE
     message, invalid, named = _error_of(context)
-    for words, ruling in _BY_WORDS:
+    for words, cause in _BY_WORDS:
         if words.search(message):
-            return ruling
+            return cause
     if status == _NOT_FOUND:
         return _UNKNOWN_MODEL
     if not invalid or not named or not context.recognised or of_app:
         return _UNCLEAR
-    return _Ruling(
+    return _Cause(
         hint=f"fix {named!r} in the request, as the message says",
         blame=Blame.APP,
         excluded=(
@@ -248,15 +246,15 @@ def _error_of(context: RuleContext) -> tuple[str, str, str]:
         return text, "", ""
     inner = body.get("error")
     error = inner if isinstance(inner, dict) else body
-    said = error.get("message")
-    if isinstance(said, dict):  # Mistral's: a validation within the message
-        error = {**error, **said}
-    message = text if not isinstance(said, str) else f"{said} {error.get('code')}"
+    message = error.get("message")
+    if isinstance(message, dict):  # Mistral's: a validation within the message
+        error = {**error, **message}
+    shown = f"{message} {error.get('code')}" if isinstance(message, str) else text
     invalid = next((name for name in _names_of(error, kind) if name.lower() in _INVALID), "")
     if isinstance(error.get("detail"), list):
         invalid = invalid or "a validation error"
-    named = (root for root in _members_in(error, message) if root in members)
-    return message, invalid, next(named, "")
+    named = (root for root in _members_in(error, shown) if root in members)
+    return shown, invalid, next(named, "")
 
 
 def _names_of(error: Mapping[str, object], kind: bytes | None) -> Iterator[str]:

@@ -6,9 +6,16 @@ from itertools import pairwise
 
 from deltatape.model.digest import Digest, HistoryMessage
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.turn import Continuation, DeliveredCallRef, MisplacedMessage, TextDamage, Turn
+from deltatape.model.turn import Continuation, MisplacedMessage, TextDamage, Turn
 from deltatape.printable import excerpt
-from deltatape.rules._call_references import against, against_reply, called_in, hands_over, names
+from deltatape.rules._call_references import (
+    against,
+    against_reply,
+    call_label,
+    first_names,
+    hands_over,
+    names,
+)
 from deltatape.rules.context import Claim
 from deltatape.rules.rule import turn_rule
 
@@ -68,7 +75,17 @@ def foreign_message(turn: Turn) -> Iterator[Claim]:
             blame=Blame.APP,
             confidence=Confidence.LIKELY,
             evidence=message.content,
-            excluded=_foreign_excluded(foreign),
+            excluded=(
+                Excluded(
+                    "agents that work together pass their answers on",
+                    "both have the same instructions and tools, and no message of"
+                    f" #{donor.exchange} is in this history",
+                ),
+                Excluded(
+                    "the history was summarised",
+                    "before this message, it is the history of a reply on the tape",
+                ),
+            ),
             against=against_reply(donor),
         )
 
@@ -76,7 +93,7 @@ def foreign_message(turn: Turn) -> Iterator[Claim]:
 def _foreign_claim(foreign: MisplacedMessage) -> str:
     donor = foreign.donor
     if foreign.call is not None:
-        call = called_in(DeliveredCallRef(call=foreign.call, reply=donor))
+        call = call_label(foreign.call, donor)
         what = f"the result of {call}"
         instead = f", at a call of #{foreign.own.exchange}" if foreign.own else ""
     else:
@@ -86,22 +103,6 @@ def _foreign_claim(foreign: MisplacedMessage) -> str:
     return (
         f"the request contains {what} from another"
         f" conversation{instead}{other if foreign.exchanged else ''}"
-    )
-
-
-def _foreign_excluded(foreign: MisplacedMessage) -> tuple[Excluded, ...]:
-    return (
-        Excluded(
-            "agents that work together pass their answers on",
-            (
-                "both have the same instructions and tools, and no message of"
-                f" #{foreign.donor.exchange} is in this history"
-            ),
-        ),
-        Excluded(
-            "the history was summarised",
-            "before this message, it is the history of a reply on the tape",
-        ),
     )
 
 
@@ -122,12 +123,12 @@ def user_message_repeated(turn: Turn) -> Iterator[Claim]:
     """Report a user message that stands twice in a history."""
     history, news = turn.digest.history, turn.news
     for place in range(max(news, 1), len(history)):
-        if not _is_worth(history[place]):
+        if not _is_specific(history[place]):
             continue
         if _same(history[place - 1], history[place]):
             yield from _in_a_row(turn, place)
             return
-        if place == len(history) - 1 and _is_asked_again(history, place, news):
+        if place == len(history) - 1 and _repeats_answered_question(history, place, news):
             yield _repeated_message(
                 turn,
                 place,
@@ -143,25 +144,25 @@ def _in_a_row(turn: Turn, place: int) -> Iterator[Claim]:
     if first and (found is None or not any(each.whole for each in found.replies)):
         return  # the answer never came: it was asked for again
     doubled = _all_doubled(history)
-    told = "the user's message appears twice in a row"
+    message = "the user's message appears twice in a row"
     if doubled >= _NO_CHANCE:
         because = f"each of the user's last {doubled} messages appears twice in a row"
         excluded = Excluded("the user sent the message twice", because)
         yield _repeated_message(
-            turn, place, f"{told}, as each of {doubled} does", Blame.APP, excluded
+            turn, place, f"{message}, as each of {doubled} does", Blame.APP, excluded
         )
     else:
-        yield _repeated_message(turn, place, told, None if first else Blame.APP)
+        yield _repeated_message(turn, place, message, None if first else Blame.APP)
 
 
 def _repeated_message(
-    turn: Turn, place: int, told: str, blame: Blame | None, *excluded: Excluded
+    turn: Turn, place: int, what: str, blame: Blame | None, *excluded: Excluded
 ) -> Claim:
     text = turn.digest.history[place].content
     fact = blame is None
     unsure = Confidence.PROVEN if fact else Confidence.POSSIBLE
     return Claim(
-        message=f"{told}: {excerpt(text, 80)!r}",
+        message=f"{what}: {excerpt(text, 80)!r}",
         hint="append the user's message in one place only",
         blame=blame,
         confidence=Confidence.LIKELY if excluded else unsure,
@@ -171,8 +172,8 @@ def _repeated_message(
     )
 
 
-def _is_worth(message: HistoryMessage) -> bool:
-    """Return whether nobody sends this user message twice on purpose."""
+def _is_specific(message: HistoryMessage) -> bool:
+    """Return whether it is a user message that nobody sends twice on purpose."""
     text = message.content.strip()
     if message.role != _USER or message.call_id is not None or len(text) < _CHARACTERS:
         return False
@@ -186,7 +187,7 @@ def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
     return same and one.call_id is None and one.content == other.content
 
 
-def _is_asked_again(history: Sequence[HistoryMessage], place: int, news: int) -> bool:
+def _repeats_answered_question(history: Sequence[HistoryMessage], place: int, news: int) -> bool:
     """Return whether the message is the user's last one before, which was answered in text."""
     if place - 2 < 0 or place - 1 < news:
         return False
@@ -199,7 +200,7 @@ def _all_doubled(history: Sequence[HistoryMessage]) -> int:
 
     Messages that differ in anything but their text do not count: they may have different pictures.
     """
-    users = [each for each in history[-_LOOKED_AT:] if _is_worth(each)]
+    users = [each for each in history[-_LOOKED_AT:] if _is_specific(each)]
     found: set[str] = {
         one.text
         for one, other in pairwise(users)
@@ -353,14 +354,14 @@ def called_tool_withdrawn(turn: Turn) -> Iterator[Claim]:
     yield Claim(
         message=(
             f"the request has a result of {listed}, which #{reply.exchange} offered,"
-            f" but offers only {_offered(digest)}{more}"
+            f" but offers only {first_names(digest.tools)}{more}"
         ),
         hint="keep sending all tools; use tool_choice to forbid calls",
         blame=Blame.APP,
         confidence=Confidence.LIKELY if refused else Confidence.POSSIBLE,
         severity=Severity.ERROR if refused else severity,
         evidence=digest.error or "",
-        against=against(DeliveredCallRef(call=gone[0], reply=reply), digest),
+        against=against(gone[0], reply, digest),
     )
 
 
@@ -371,8 +372,3 @@ def _is_another_agent(reply: Digest, digest: Digest) -> bool:
     if any(_SEARCH in each and "tool" in each for each in (*reply.tools, *digest.tools)):
         return True
     return hands_over(reply)
-
-
-def _offered(digest: Digest) -> str:
-    more = f" and {len(digest.tools) - 3} more" if len(digest.tools) > 3 else ""  # noqa: PLR2004
-    return excerpt(names(*digest.tools[:3]), 100) + more

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
-from deltatape.model.turn import DeliveredCallRef, Turn
+from deltatape.model.turn import Turn
 from deltatape.printable import count, excerpt
-from deltatape.rules._call_references import against, called_in
+from deltatape.rules._call_references import against, call_label
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.rule import (
     exchange_rule,
@@ -158,7 +158,7 @@ def id_reused(turn: Turn) -> Iterator[Claim]:
     if not reused:
         return
     first = reused[0]
-    new = called_in(DeliveredCallRef(call=first.call, reply=turn.digest))
+    new = call_label(first.call, turn.digest)
     more = f" (and {len(reused) - 1} more ids)" if len(reused) > 1 else ""
     if first.earlier is None:
         yield Claim(
@@ -171,7 +171,7 @@ def id_reused(turn: Turn) -> Iterator[Claim]:
             evidence=first.call.id or "",
         )
         return
-    old = called_in(first.earlier)
+    old = call_label(*first.earlier)
     yield Claim(
         message=(
             f"{new} has the id of {old}{more}: a result with this id can be assigned to"
@@ -181,7 +181,7 @@ def id_reused(turn: Turn) -> Iterator[Claim]:
         blame=Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
         evidence=first.call.id or "",
-        against=against(first.earlier, turn.digest),
+        against=against(*first.earlier, turn.digest),
         excluded=(
             Excluded(
                 "the app made up the ids in its history",

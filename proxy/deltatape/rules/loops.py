@@ -7,7 +7,7 @@ from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.turn import RepeatedIdenticalCall, SameRequest, Turn
 from deltatape.printable import excerpt
-from deltatape.rules._call_references import against_request, names
+from deltatape.rules._call_references import against_request, tools_of
 from deltatape.rules.context import NS, Claim
 from deltatape.rules.rule import (
     SeenTurn,
@@ -22,14 +22,14 @@ def tool_loop(seen: SeenTurn) -> Iterator[Claim]:
     """Report the same call again and again, or calls without end."""
     turn, settings = seen
     for again in turn.again:
-        if _is_worth_telling(again.times, settings.loop_calls):
+        if _is_reported(again.times, settings.loop_calls):
             yield _loop(_same_call(again), again.call, _first_call(turn, again))
-    if _is_worth_telling(turn.silent_calls, settings.loop_turns):
-        told = (
+    if _is_reported(turn.silent_calls, settings.loop_turns):
+        message = (
             f"{turn.silent_calls} replies in a row called tools without any text for the"
-            f" user; this one calls {_all_calls(turn)}"
+            f" user; this one calls {tools_of(turn.digest.calls)}"
         )
-        yield _loop(told, turn.digest.calls[0], None)
+        yield _loop(message, turn.digest.calls[0], None)
 
 
 def _loop(message: str, call: DeliveredCall, first: ComparedPlace | None) -> Claim:
@@ -43,7 +43,7 @@ def _loop(message: str, call: DeliveredCall, first: ComparedPlace | None) -> Cla
     )
 
 
-def _is_worth_telling(times: int, limit: int) -> bool:
+def _is_reported(times: int, limit: int) -> bool:
     """Return whether the count is the limit or a power of two times it."""
     share, rest = divmod(times, limit)
     return rest == 0 and share > 0 and share & (share - 1) == 0
@@ -71,12 +71,6 @@ def _first_call(turn: Turn, again: RepeatedIdenticalCall) -> ComparedPlace | Non
     )
 
 
-def _all_calls(turn: Turn) -> str:
-    calls = turn.digest.calls
-    more = f" and {len(calls) - 3} more" if len(calls) > 3 else ""  # noqa: PLR2004 - as below
-    return (names(*(call.name for call in calls[:3])) or "a tool without a name") + more
-
-
 _GROWTH = 1.3
 """By how much a pause grows at least; clients add some chance."""
 _PAUSE_NS = 200_000_000
@@ -88,15 +82,17 @@ def retry_storm(seen: SeenTurn) -> Iterator[Claim]:
     """Report the same request again and again after failures."""
     turn, settings = seen
     storm = _storm(turn, settings)
-    if len(storm) < settings.retries or not _is_worth_telling(len(storm), settings.retries):
+    if len(storm) < settings.retries or not _is_reported(len(storm), settings.retries):
         return
-    if _backs_off(storm) or _heeds(storm):
+    if _backs_off(storm) or _waits_as_requested(storm):
         return
     first = storm[0]
+    seconds = ((turn.digest.t_ns or 0) - (first.t_ns or 0)) / NS
+    outcomes = ", ".join(map(_outcome, storm[:-1][-8:]))
     yield Claim(
-        message=f"the same request came {len(storm)} times in {_seconds(storm):.1f} s, each"
+        message=f"the same request came {len(storm)} times in {seconds:.1f} s, each"
         f" time after the one before had failed (#{first.exchange} and on):"
-        f" {_outcomes(storm)}",
+        f" {outcomes}",
         hint="retry in one layer only, a few times, with increasing pauses",
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
@@ -119,7 +115,7 @@ def _storm(turn: Turn, settings: Settings) -> Sequence[Digest]:
     return storm[::-1]
 
 
-def _heeds(storm: Sequence[Digest]) -> bool:
+def _waits_as_requested(storm: Sequence[Digest]) -> bool:
     """Return whether each pause is at least as long as the provider requested."""
     pairs = itertools.pairwise(storm)
     return all(
@@ -136,14 +132,6 @@ def _backs_off(storm: Sequence[Digest]) -> bool:
     return len(pauses) > 1 and pauses[0] >= _PAUSE_NS and all(growing)
 
 
-def _seconds(storm: Sequence[Digest]) -> float:
-    return ((storm[-1].t_ns or 0) - (storm[0].t_ns or 0)) / NS
-
-
-def _outcomes(storm: Sequence[Digest]) -> str:
-    return ", ".join(_outcome(each) for each in storm[:-1][-8:])
-
-
 def _outcome(digest: Digest) -> str:
     if digest.status is None:
         return "no response"
@@ -156,12 +144,11 @@ def forced_tool_choice_loop(turn: Turn) -> Iterator[Claim]:
     digest = turn.digest
     if turn.forced_again or not turn.forced_to_loop:
         return
-    tools = names(*(call.name for call in digest.calls[:3])) or "a tool without a name"
     yield Claim(
         message=(
             "the request has tool results but still tool_choice"
             f" {excerpt(digest.tool_choice or '', 60)!r}: the model cannot answer, it"
-            f" must call {tools} again"
+            f" must call {tools_of(digest.calls)} again"
         ),
         hint="set tool_choice back to auto in requests with tool results",
         blame=Blame.APP,

@@ -20,7 +20,7 @@ from deltatape.rules.rule import exchange_rule
 _FIRST_NS, _NEXT_NS = 10_250_000_000, 6_000_000_000
 """While nothing comes a recorder looks every 5 s and writes `idle` if it was silent for so long:
 the first one comes within 10 s, the next after 5 s each. In a longer time it did not watch."""
-_MEANT_FOR_NOBODY = ("the response is not HTTP/1: ", "Cannot parse HTTP response: ")
+_REFUSED_HEAD = ("the response is not HTTP/1: ", "Cannot parse HTTP response: ")
 """How the gateway and mitmproxy begin to say that they refuse a head, which ends the exchange."""
 _GAVE_UP = "mitmproxy gave up after "
 _EXHAUSTED = (
@@ -118,10 +118,10 @@ def _marks(exchange: Exchange) -> Iterator[int]:
 
 def is_refusal(detail: str) -> bool:
     """Return whether an exchange ended because the recorder refused the response head."""
-    return detail.startswith(_MEANT_FOR_NOBODY)
+    return detail.startswith(_REFUSED_HEAD)
 
 
-def is_own_patience(detail: str) -> bool:
+def is_recorder_timeout(detail: str) -> bool:
     """Return whether the recorder's own timeout ended the exchange."""
     return detail.startswith(_GAVE_UP)
 

@@ -6,9 +6,8 @@ from deltatape.model.digest import DeliveredCall, HistoryMessage, ReadBack
 from deltatape.model.finding import Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import CallStatus
 from deltatape.model.request_summary import RepeatedCall
-from deltatape.model.turn import DeliveredCallRef
 from deltatape.printable import count, excerpt
-from deltatape.rules._call_references import ClaimGrade, against, called, was_delivered
+from deltatape.rules._call_references import ClaimGrade, against, call_label, was_delivered
 from deltatape.rules.complaints import is_untrue, is_untrue_of_call
 from deltatape.rules.context import Claim
 from deltatape.rules.edits import breaks_schema
@@ -33,14 +32,14 @@ def call_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
         grade = _graded(read_back, call)
         yield Claim(
             message=(
-                f"{called(read_back, call)} was delivered complete, but the next"
+                f"{call_label(call, read_back.reply)} was delivered complete, but the next"
                 " request of the app does not have it:"
-                f" {_instead(read_back)}{grade.says and f'; {grade.says}'}"
+                f" {_instead(read_back)}{grade.clause and f'; {grade.clause}'}"
             ),
             hint=grade.hint,
             evidence=call.arguments or "(no argument bytes)",
             severity=grade.severity,
-            against=against(DeliveredCallRef(call=call, reply=read_back.reply), read_back.later),
+            against=against(call, read_back.reply, read_back.later),
             blame=grade.blame,
             confidence=weaker(grade.confidence, read_back.confidence),
             excluded=grade.excluded,
@@ -82,17 +81,19 @@ def _graded(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
         return ClaimGrade("", _ALL, Confidence.PROVEN, (Excluded(_DROPPED, torn),))
     otherwise = _otherwise(read_back, call)
     if otherwise:
-        says = f"{otherwise}, so it may have been dropped on purpose"
-        return ClaimGrade(says, _LOOK, Confidence.POSSIBLE, severity=Severity.INFO)
+        clause = f"{otherwise}, so it may have been dropped on purpose"
+        return ClaimGrade(clause, _LOOK, Confidence.POSSIBLE, severity=Severity.INFO)
     error = read_back.printed
     if error and is_untrue(error, read_back.lost) and is_untrue_of_call(error, read_back.lost):
-        said = Excluded(_DROPPED, f"after this reply the app printed {excerpt(error.text, 100)!r}")
-        return ClaimGrade("", _hint_by_place(read_back), Confidence.LIKELY, (said,))
+        printed = f"after this reply the app printed {excerpt(error.text, 100)!r}"
+        excluded = Excluded(_DROPPED, printed)
+        return ClaimGrade("", _hint_by_place(read_back), Confidence.LIKELY, (excluded,))
     line = next((line for each, line in read_back.reported_lost if each in call.ids), "")
     if line:
         lost = Excluded(_DROPPED, f"after this reply the app printed {line!r}")
-        says = f"the app printed {line!r}"
-        return ClaimGrade(says, _hint_by_place(read_back), Confidence.LIKELY, (lost,))
+        return ClaimGrade(
+            f"the app printed {line!r}", _hint_by_place(read_back), Confidence.LIKELY, (lost,)
+        )
     if read_back.habits.broken:
         torn_elsewhere = Excluded(_DROPPED, f"this app loses calls: {read_back.habits.broken}")
         return ClaimGrade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))
@@ -158,7 +159,7 @@ def _torn(read_back: ReadBack, call: DeliveredCall) -> str:
         if call.arguments and pair.repetition.arguments != pair.delivered.arguments:
             found = relation(pair.delivered, pair.repetition, read_back.reply.calls)
             if found and found.damage is ArgumentsDamage.MIXED:
-                return f"{found.says}, in what the app repeats as call {pair.delivered.index}"
+                return f"{found.clause}, in what the app repeats as call {pair.delivered.index}"
     return ""
 
 

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 
-from deltatape.model.digest import DeliveredCall, Unanswered
+from deltatape.model.digest import Unanswered
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, Choice
 from deltatape.model.tape_summary import CHILD_EXIT, TapeSummary
 from deltatape.printable import count, excerpt
+from deltatape.rules._call_references import first_names
 from deltatape.rules.app_exception import crashed
 from deltatape.rules.context import NS, Claim, RuleContext
 from deltatape.rules.finish import FinishMeaning, finish_of
@@ -78,16 +79,10 @@ def silent_answer(context: RuleContext) -> Iterator[Claim]:
         hint="in the client, treat an empty answer as an error: ask again or inform the user",
         blame=None if expected or asked_for else Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
-        severity=_silent_severity(expected=expected, asked_for=bool(asked_for)),
+        severity=(Severity.INFO if asked_for else Severity.WARNING if expected else Severity.ERROR),
         at=events[-1],
         evidence=events[-1].data,
     )
-
-
-def _silent_severity(*, expected: bool, asked_for: bool) -> Severity:
-    if asked_for:
-        return Severity.INFO
-    return Severity.WARNING if expected else Severity.ERROR
 
 
 def _may_say_nothing(context: RuleContext) -> str:
@@ -122,11 +117,11 @@ def _is_form(value: object) -> bool:
 
 def _is_silent(choice: Choice) -> bool:
     """Return whether there is nothing to show or run."""
-    said = choice.text.strip() or choice.refusal or choice.tool_calls
+    content = choice.text.strip() or choice.refusal or choice.tool_calls
     drawn = any(
         call.name == _DRAWS or call.kind is CallKind.BUILT_IN for call in choice.server_calls
     )
-    if said or drawn or choice.media or choice.finish_reason_raw in _NO_ANSWERS:
+    if content or drawn or choice.media or choice.finish_reason_raw in _NO_ANSWERS:
         return False
     return finish_of(choice) not in {FinishMeaning.TOOLS, FinishMeaning.PAUSE}
 
@@ -159,10 +154,17 @@ def unanswered_tool_call(seen: SeenSilence) -> Iterator[Claim]:
         message=_unanswered_message(silence, watch, watched_s),
         hint=_CRASH if silence.thrown else _HABIT if silence.others else _HINT,
         evidence=reply.calls[0].arguments or "(no argument bytes)",
-        excluded=_unanswered_excluded(silence),
+        excluded=(
+            Excluded(
+                _IS_OUTPUT, f"it printed {excerpt(silence.thrown, 100)!r} and ended with an error"
+            ),
+        )
+        if silence.thrown
+        else (),
     )
 
 
+_IS_OUTPUT = "the app uses calls as its output, or waits for a person"
 _HINT = (
     "check how the app handles a reply with calls: a filter on id or name, a finish reason"
     " that it waits for, a swallowed exception, a tool that never returns"
@@ -177,30 +179,22 @@ _CRASH = (
 )
 
 
-def _unanswered_excluded(silence: Unanswered) -> tuple[Excluded, ...]:
-    if not silence.thrown:
-        return ()
-    ended = f"it printed {excerpt(silence.thrown, 100)!r} and ended with an error"
-    return (Excluded("the app uses calls as its output, or waits for a person", ended),)
-
-
 def _unanswered_confidence(silence: Unanswered, end_ns: int, settings: Settings) -> Confidence:
     """Grade a missing answer: likely if the application ran for longer than it needed."""
-    alive_s = (silence.alive_ns - end_ns) / NS if silence.alive_ns is not None else 0.0
-    lived = alive_s >= settings.unanswered_s
     if silence.thrown:
         return Confidence.LIKELY
+    alive_s = (silence.alive_ns - end_ns) / NS if silence.alive_ns is not None else 0.0
+    lived = alive_s >= settings.unanswered_s
     return Confidence.LIKELY if lived and not silence.others else Confidence.POSSIBLE
 
 
 def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: float) -> str:
     calls = silence.reply.calls
-    names = ", ".join(_label(call) for call in calls[:3])
-    more = f" and {len(calls) - 3} more" if len(calls) > 3 else ""  # noqa: PLR2004 - as above
+    names = first_names([call.name or call.id or f"call {call.index}" for call in calls])
     were = "was" if len(calls) == 1 else "were"
     replies = f"{silence.others} later {'reply' if silence.others == 1 else 'replies'}"
     others = f"; the same is true of {replies}" if silence.others else ""
-    came = f"{count(len(calls), 'call')} ({names}{more}) {were} delivered complete, and"
+    came = f"{count(len(calls), 'call')} ({names}) {were} delivered complete, and"
     if silence.thrown:
         thrown = excerpt(silence.thrown, 160)
         return (
@@ -212,10 +206,6 @@ def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: floa
         return f"{came} no request followed before {ended}{others}"
     silent = f"no request followed within {watched_s:.1f} s"
     return f"{came} {silent}; {_then(watch)}{others}"
-
-
-def _label(call: DeliveredCall) -> str:
-    return excerpt(call.name or call.id or f"call {call.index}", 60)
 
 
 def _then(watch: TapeSummary) -> str:

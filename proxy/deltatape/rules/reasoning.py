@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from deltatape.model.digest import Digest, HistoryMessage, ReadBack
-from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import Thought
-from deltatape.model.turn import DeliveredCallRef
 from deltatape.printable import count
 from deltatape.rules._call_references import against
 from deltatape.rules.context import Claim
@@ -42,19 +41,22 @@ def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
     model = (reply.model or "").rpartition("/")[2]
     if model.startswith(_OPTIONAL) and not refused:
         return
-    told = "the provider rejected it (400)" if refused else "providers reject such a request (400)"
+    rejected = (
+        "the provider rejected it (400)" if refused else "providers reject such a request (400)"
+    )
     confidence = Confidence.PROVEN if refused else loss.confidence
     yield Claim(
-        message=f"{loss.how}; {told}",
+        message=f"{loss.how}; {rejected}",
         hint="send the assistant's turn back unchanged, with reasoning and signatures",
         evidence=later.error or "" if refused else loss.evidence,
         severity=Severity.ERROR if refused else None,
         against=against(
-            DeliveredCallRef(call=reply.calls[0], reply=read_back.reply),
-            read_back.later,
+            reply.calls[0],
+            reply,
+            later,
             read_back.repeated_calls[0],
         ),
-        confidence=max(confidence, read_back.confidence, key=lambda each: each.rank),
+        confidence=weaker(confidence, read_back.confidence),
         blame=Blame.APP,
         excluded=tuple(_excluded(later)),
     )
@@ -149,8 +151,8 @@ def _changed(reply: Digest, was: str, found: str) -> _Loss:
     cut = was.startswith(found) or was.endswith(found)
     how = "cut" if cut else "doubled" if found == 2 * was else "changed"
     sure = Confidence.LIKELY if how == "changed" else Confidence.PROVEN
-    told = f"the next request repeats a signature of the reasoning of #{reply.exchange} {how}"
-    return _Loss(told, sure, found)
+    message = f"the next request repeats a signature of the reasoning of #{reply.exchange} {how}"
+    return _Loss(message, sure, found)
 
 
 def _text_loss(reply: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
@@ -163,11 +165,11 @@ def _text_loss(reply: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
     cut = bool(found) and (was.startswith(found) or was.endswith(found))
     how = "cut" if cut else "changed" if found else "empty"
     sure = Confidence.PROVEN if cut else Confidence.LIKELY
-    told = (
+    message = (
         f"the next request repeats the text of the reasoning of #{reply.exchange} {how},"
         " with its signature"
     )
-    return _Loss(told, sure, found)
+    return _Loss(message, sure, found)
 
 
 def _bare(signature: str) -> str:

@@ -178,15 +178,15 @@ HINTS: Mapping[ArgumentsDamage, str] = {
 
 
 class Relation(NamedTuple):
-    """How the application's text derives from what was delivered; `says` is a clause."""
+    """How the application's text derives from what was delivered; `clause` is for a message."""
 
     damage: ArgumentsDamage
-    says: str
+    clause: str
 
     @property
     def hint(self) -> str:
         """Return what to change in the client."""
-        is_first = self.damage is ArgumentsDamage.LOST and self.says.startswith("fragment 1 of")
+        is_first = self.damage is ArgumentsDamage.LOST and self.clause.startswith("fragment 1 of")
         return _FIRST if is_first else HINTS[self.damage]
 
 
@@ -232,14 +232,14 @@ def relation(
         )
     for other in others:
         if other is not original and other.arguments and text == other.arguments:
-            says = f"these are the arguments of call {other.index}"
-            return Relation(ArgumentsDamage.OTHER_CALL, says)
+            clause = f"these are the arguments of call {other.index}"
+            return Relation(ArgumentsDamage.OTHER_CALL, clause)
     for first, second in pairwise([*others]):
         if text in (first.arguments + second.arguments, second.arguments + first.arguments):
-            says = (
+            clause = (
                 f"the arguments of call {first.index} and call {second.index} are joined together"
             )
-            return Relation(ArgumentsDamage.MIXED, says)
+            return Relation(ArgumentsDamage.MIXED, clause)
     return (
         _of_fragments(text, original.arguments, pieces)
         or _of_several(text, others)
@@ -252,8 +252,8 @@ def relation(
 
 def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
     if text in pieces:
-        says = f"it is only fragment {pieces.index(text) + 1} of {len(pieces)}"
-        return Relation(ArgumentsDamage.ALONE, says)
+        clause = f"it is only fragment {pieces.index(text) + 1} of {len(pieces)}"
+        return Relation(ArgumentsDamage.ALONE, clause)
     if whole and text == whole + whole:
         return Relation(ArgumentsDamage.DOUBLED, "it is the arguments twice")
     doubled = _doubled(text, pieces)
@@ -262,8 +262,8 @@ def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
     taken = _taken(text, pieces)
     if taken is not None:
         missing = [str(at + 1) for at in range(len(pieces)) if at not in taken]
-        says = f"fragment {', '.join(missing[:8])} of {len(pieces)} is missing"
-        return Relation(ArgumentsDamage.LOST, says)
+        clause = f"fragment {', '.join(missing[:8])} of {len(pieces)} is missing"
+        return Relation(ArgumentsDamage.LOST, clause)
     if whole.startswith(text):
         return Relation(
             ArgumentsDamage.CUT, f"it is the first {len(text)} of {len(whole)} characters"
@@ -308,8 +308,8 @@ def _of_several(text: str, calls: Sequence[DeliveredCall]) -> Relation | None:
         used.add(longest)
         at += len(left[longest].popleft())
     names = " and ".join(f"call {index}" for index in sorted(used))
-    says = f"the fragments of {names} are mixed, in the order in which they arrived"
-    return Relation(ArgumentsDamage.MIXED, says)
+    clause = f"the fragments of {names} are mixed, in the order in which they arrived"
+    return Relation(ArgumentsDamage.MIXED, clause)
 
 
 def _taken(text: str, pieces: list[str]) -> set[int] | None:
@@ -339,11 +339,11 @@ def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
         end += len(piece)
         closed = _close_string(whole[:end])
         if closed and end < len(whole) and parse(closed).value == repeated.value:
-            says = (
+            clause = (
                 f"it is the first {number} of {len(pieces)} fragments, closed by a"
                 " partial-JSON parser"
             )
-            return Relation(ArgumentsDamage.CUT, says)
+            return Relation(ArgumentsDamage.CUT, clause)
     return None
 
 
@@ -388,8 +388,8 @@ def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
         joined = parse("".join(map(strip, pieces)))
         if not joined.error and joined.value == repeated.value != delivered.value:
             if spaced:
-                says = "the white space at the ends of its fragments is missing, and no other"
-                return Relation(ArgumentsDamage.TRIMMED, says)
+                clause = "the white space at the ends of its fragments is missing, and no other"
+                return Relation(ArgumentsDamage.TRIMMED, clause)
             return Relation(ArgumentsDamage.GLUED, "its words run together where fragments meet")
     return None
 
@@ -435,16 +435,16 @@ def _decoded(original: DeliveredCall, repetition: RepeatedCall) -> Relation | No
         pairs.append((each.delivered, each.repeated))
     torn = [original.fragments[place] for place in original.torn]
     cut = Counter(each for piece in torn for each in piece if not each.isascii())
-    lost = sum((_lost(one, other) for one, other in pairs), Counter[str]())
-    if lost and lost <= cut and all(_lost(one, other) for one, other in pairs):
+    lost = sum((missing_characters(one, other) for one, other in pairs), Counter[str]())
+    if lost and lost <= cut and all(missing_characters(one, other) for one, other in pairs):
         places = ", ".join(str(place + 1) for place in original.torn[:8])
-        says = (
+        clause = (
             f"{''.join(lost)!r} is missing: a chunk boundary splits its bytes (fragment"
             f" {places} of {len(original.fragments)})"
         )
         # Who filters such characters leaves none; who does not decode them leaves the others.
         others = not all(each.isascii() for each in leaves(repetition.arguments))
-        return Relation(ArgumentsDamage.DECODED if others else ArgumentsDamage.TORN, says)
+        return Relation(ArgumentsDamage.DECODED if others else ArgumentsDamage.TORN, clause)
     if not all(misdecoded(one, other) for one, other in pairs):
         return None
     return Relation(ArgumentsDamage.DECODED, "its characters outside ASCII were decoded wrongly")
@@ -464,15 +464,11 @@ def misdecoded(one: str, other: str) -> bool:
     if "\ufffd" in other and "\ufffd" not in one:
         parts = [re.escape(part) for part in re.split("\ufffd+", other)]
         return re.fullmatch("[^\x00-\x7f]+".join(parts), one, re.DOTALL) is not None
-    return _some_are_lost(one, other)
+    # Lost by a decoder: some non-ASCII characters are missing, and others of the same are there.
+    return any(character in other for character in missing_characters(one, other))
 
 
-def _some_are_lost(one: str, other: str) -> bool:
-    """Return whether `other` lacks some non-ASCII characters of `one`, but not all of that kind."""
-    return any(character in other for character in _lost(one, other))
-
-
-def _lost(one: str, other: str) -> Counter[str]:
+def missing_characters(one: str, other: str) -> Counter[str]:
     """Count the non-ASCII characters of `one` that `other` lacks; none if it differs otherwise."""
     at = 0
     lost: Counter[str] = Counter()

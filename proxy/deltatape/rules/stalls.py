@@ -23,6 +23,7 @@ ALIVE = (
     Excluded("the connection was broken", "keep-alives came over it during this time"),
 )
 """Why the sender of keep-alives causes the silence between them."""
+_KEEP_ALIVE, _EMPTY = "keep-alive comment", "empty event"
 _QUIET = 0.7
 """Signs of life prove something if they came within the silence, not at its edges."""
 _THEN = {
@@ -98,15 +99,8 @@ def _is_awaited(context: RuleContext, silence: Silence) -> bool:
 def _stall_message(context: RuleContext, silence: Silence) -> str:
     seconds = (silence.end_ns - silence.start_ns) / NS
     where = f" of {label(silence.call)}" if silence.call else ""
-    between = [
-        count(number, what)
-        for number, what in (
-            (silence.comments, "keep-alive comment"),
-            (silence.idle_events, "empty event"),
-        )
-        if number
-    ]
-    noise = f", with {' and '.join(between)} in between" if between else ""
+    signs = _signs_of_life((silence.comments, _KEEP_ALIVE), (silence.idle_events, _EMPTY))
+    noise = f", with {' and '.join(signs)} in between" if signs else ""
     then = _then(context, silence)
     unseen = not_watched(silence)
     return f"no progress for {seconds:.1f} s ({silence.phase}{where}){noise}{unseen}; {then}"
@@ -172,7 +166,7 @@ def silence_after_tool_result(context: RuleContext) -> Iterator[Claim]:
         blame=blame,
         confidence=confidence,
         severity=None if _is_known(silence, context.settings.after_result_s) else Severity.INFO,
-        place=_place(context, silence),
+        place=Place(span=Span(0, 0), t_ns=silence.start_ns, line=context.exchange.request.line),
         excluded=ALIVE if confidence is Confidence.PROVEN else (),
     )
 
@@ -215,26 +209,21 @@ def _result_message(context: RuleContext, silence: Silence) -> str:
     else:
         gone = "never left" if exchange.response is None else "left"
     status = f"status {exchange.response.status} and then " if exchange.response else ""
+    watched = sum(silence.start_ns < at <= silence.end_ns for at in exchange.idle_ns)
+    signs = _signs_of_life(
+        (silence.comments, _KEEP_ALIVE), (silence.idle_events, _EMPTY), (watched, "idle record")
+    )
+    came = f" ({', '.join(signs)})" if signs else ""
     return (
         f"the request with tool results {gone}; {status}nothing came from the upstream for"
-        f" {_seconds(silence.end_ns - silence.start_ns)}{_signs(context, silence)}"
+        f" {_seconds(silence.end_ns - silence.start_ns)}{came}"
         f"{not_watched(silence)}; {_client(context, silence)}"
     )
 
 
-def _signs(context: RuleContext, silence: Silence) -> str:
-    """Describe the signs of life from the upstream and the recorder meanwhile."""
-    watched = sum(silence.start_ns < at <= silence.end_ns for at in context.exchange.idle_ns)
-    signs = [
-        count(number, what)
-        for number, what in (
-            (silence.comments, "keep-alive comment"),
-            (silence.idle_events, "empty event"),
-            (watched, "idle record"),
-        )
-        if number
-    ]
-    return f" ({', '.join(signs)})" if signs else ""
+def _signs_of_life(*counts: tuple[int, str]) -> list[str]:
+    """Name what came from the upstream and the recorder meanwhile."""
+    return [count(number, what) for number, what in counts if number]
 
 
 def _client(context: RuleContext, silence: Silence) -> str:
@@ -262,11 +251,6 @@ _STILL_THERE = {
 
 def _seconds(ns: int) -> str:
     return f"{ns / NS:.1f} s" if ns >= NS else f"{ns // _MS} ms"
-
-
-def _place(context: RuleContext, silence: Silence) -> Place:
-    """Return the place where the silence begins: when the request was sent."""
-    return Place(span=Span(0, 0), t_ns=silence.start_ns, line=context.exchange.request.line)
 
 
 @exchange_rule("D005", "slow-client", Severity.WARNING)

@@ -28,20 +28,20 @@ def is_asked_for(request: RequestSummary, written: TextCall) -> bool:
     """
     if request.tools:
         return False
-    return written.family == _GENERIC or _stands_in(request.history, written)
+    return written.family == _GENERIC or _is_mentioned(request.history, written)
 
 
-def is_told_of(request: RequestSummary, written: TextCall) -> bool:
+def is_in_prompt(request: RequestSummary, written: TextCall) -> bool:
     """Return whether the request's text for the model contains the opening tag of such a call."""
-    told = [message for message in request.history if message.role not in _OWN]
-    return _stands_in(told, written)
+    prompts = [message for message in request.history if message.role not in _OWN]
+    return _is_mentioned(prompts, written)
 
 
-def _stands_in(messages: Sequence[Message], written: TextCall) -> bool:
+def _is_mentioned(messages: Sequence[Message], written: TextCall) -> bool:
     """Return whether one of `messages` contains the opening tag of such a call."""
     tag = _TAG.match(written.call.arguments_raw)
-    told = tag[0] if tag else ""
-    return len(told) >= _SHORTEST_TAG and any(told in message.text for message in messages)
+    opening = tag[0] if tag else ""
+    return len(opening) >= _SHORTEST_TAG and any(opening in message.text for message in messages)
 
 
 def is_followed(choice: Choice, written: TextCall) -> bool:
@@ -127,7 +127,7 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
             confidence=Confidence.POSSIBLE,
             severity=Severity.WARNING,
         )
-    if is_followed(choice, written) or is_told_of(context.request, written):
+    if is_followed(choice, written) or is_in_prompt(context.request, written):
         return Claim(
             message=(
                 f"{where(written)} names an offered tool, but may only be an example:"
@@ -175,7 +175,7 @@ def _unclosed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
     severity = Severity.WARNING if whole else Severity.ERROR
     if written.channel is Channel.REASONING:
         severity = Severity.INFO
-    if context.request.tools and is_told_of(context.request, written):
+    if context.request.tools and is_in_prompt(context.request, written):
         severity, blame = Severity.INFO, None
         why = f"{why}; the request mentions the notation, so this may only be an example"
     return Claim(

@@ -87,20 +87,24 @@ def text_change(
         repetition: the text that the request has in its place.
         torn: the fragments in which a read ended within a character; see `Digest.torn`.
     """
-    original, got = content.strip(), repetition.strip()
-    if len(original) < _LEAST or not got or original == got:
+    original, repeated = content.strip(), repetition.strip()
+    if len(original) < _LEAST or not repeated or original == repeated:
         return None
     if len(content) >= MAX_CONTENT or len(repetition) >= MAX_CONTENT:
         return None
-    if _is_json(original) and _is_json(got):
+    if _is_json(original) and _is_json(repeated):
         return None
     text = _fragments(content, ends, torn)
-    if _without_space(original) == _without_space(got):
-        return _trimmed(text, got)
-    found = _recoded(text, got) or _doubled(text, got)
+    if _without_space(original) == _without_space(repeated):
+        return _trimmed(text, repeated)
+    found = _recoded(text, repeated) or _doubled(text, repeated)
     if found is None and len(text.pieces) > 1:
-        found = _one_end(text, got, repetition) or _one_gap(text, got) or _one_more(text, got)
-        found = found or _swapped(text, got) or _several(text, got)
+        found = (
+            _one_end(text, repeated, repetition)
+            or _one_gap(text, repeated)
+            or _one_more(text, repeated)
+        )
+        found = found or _swapped(text, repeated) or _several(text, repeated)
     return found
 
 
@@ -148,16 +152,16 @@ def _has_word(text: str) -> bool:
 # -- wrong characters ------------------------------------------------------------------------------
 
 
-def _recoded(text: _Text, got: str) -> TextChange | None:
+def _recoded(text: _Text, repeated: str) -> TextChange | None:
     """Detect bytes that were decoded with the wrong encoding, or chunk by chunk."""
     original = text.whole
     if original.isascii():
         return None
     raw = original.encode("utf-8", "surrogatepass").decode("latin-1")
     for name, wrong in (("Latin-1", raw), ("Windows-1252", raw.translate(_CP1252))):
-        if got == wrong.strip():
+        if repeated == wrong.strip():
             return _encoding(
-                f"with its UTF-8 read as {name}: {_near_special(got)}",
+                f"with its UTF-8 read as {name}: {_near_special(repeated)}",
                 Excluded(
                     "the app changed characters on purpose",
                     (
@@ -166,17 +170,17 @@ def _recoded(text: _Text, got: str) -> TextChange | None:
                     ),
                 ),
             )
-    if _REPLACED in got and _REPLACED not in original:
-        return _replaced(text, got)
-    return _left_out(text, got)
+    if _REPLACED in repeated and _REPLACED not in original:
+        return _replaced(text, repeated)
+    return _left_out(text, repeated)
 
 
-def _replaced(text: _Text, got: str) -> TextChange | None:
-    if not _is_with_gaps(_REPLACED_RUN.split(got), text.whole):
+def _replaced(text: _Text, repeated: str) -> TextChange | None:
+    if not _is_with_gaps(_REPLACED_RUN.split(repeated), text.whole):
         return None
-    count = len(_REPLACED_RUN.findall(got))
+    count = len(_REPLACED_RUN.findall(repeated))
     return _encoding(
-        f"with {count} U+FFFD in place of characters: {_near_special(got)}",
+        f"with {count} U+FFFD in place of characters: {_near_special(repeated)}",
         Excluded("the model wrote U+FFFD", "the delivered text has none"),
         Excluded(
             "the app changed characters on purpose",
@@ -203,22 +207,22 @@ def _is_with_gaps(parts: Sequence[str], original: str) -> bool:
     return True
 
 
-def _left_out(text: _Text, got: str) -> TextChange | None:
+def _left_out(text: _Text, repeated: str) -> TextChange | None:
     """Detect missing non-ASCII characters, as after chunk-by-chunk decoding that ignores errors."""
     original, at, lost = text.whole, 0, []
     for place, character in enumerate(original):
-        if at < len(got) and got[at] == character:
+        if at < len(repeated) and repeated[at] == character:
             at += 1
         elif character.isascii():
             return None
         else:
             lost.append(place)
-    if at < len(got) or not lost:
+    if at < len(repeated) or not lost:
         return None
     missing = {original[place] for place in lost}
     letters = {each for each in missing if each.isalpha()}
-    kept = missing & set(got)
-    others = any(each.isalpha() and not each.isascii() for each in got)
+    kept = missing & set(repeated)
+    others = any(each.isalpha() and not each.isascii() for each in repeated)
     torn = all(_piece_at(text, place) in text.torn for place in lost)
     clause = (
         "without the characters"
@@ -273,20 +277,20 @@ def _near(text: str, place: int) -> str:
 # -- too much --------------------------------------------------------------------------------------
 
 
-def _doubled(text: _Text, got: str) -> TextChange | None:
+def _doubled(text: _Text, repeated: str) -> TextChange | None:
     """Detect doubled text: all of it, each fragment, or all so far at each fragment."""
     original, pieces = text.whole, text.pieces
-    half = len(got) - len(original)
-    around = half >= len(original) and got.startswith(original) and got.endswith(original)
-    if around and not got[len(original) : half].strip():
+    half = len(repeated) - len(original)
+    around = half >= len(original) and repeated.startswith(original) and repeated.endswith(original)
+    if around and not repeated[len(original) : half].strip():
         return _twice("twice", "the provider delivered it once")
-    if len(pieces) > 1 and got == "".join(piece * 2 for piece in pieces).strip():
+    if len(pieces) > 1 and repeated == "".join(piece * 2 for piece in pieces).strip():
         return _twice(
             f"with each of its {len(pieces)} fragments duplicated",
             ("the provider delivered each one once"),
         )
-    long = len(pieces) > 1 and len(got) == sum(text.ends)
-    if long and got == "".join(original[:end] for end in text.ends):
+    long = len(pieces) > 1 and len(repeated) == sum(text.ends)
+    if long and repeated == "".join(original[:end] for end in text.ends):
         return _twice(
             (
                 f"as a series of snapshots: for each of its {len(pieces)} fragments, all text"
@@ -324,12 +328,12 @@ def repeated_message(copies: int) -> TextChange:
     )
 
 
-def _one_more(text: _Text, got: str) -> TextChange | None:
+def _one_more(text: _Text, repeated: str) -> TextChange | None:
     """Detect fragments in a row, most often one, that appear twice."""
-    original, more = text.whole, len(got) - len(text.whole)
+    original, more = text.whole, len(repeated) - len(text.whole)
     if more <= 0:
         return None
-    front, back = _in_common(original, got)
+    front, back = _in_common(original, repeated)
     starts = {start: place for place, start in enumerate(text.starts)}
     for place, end in enumerate(text.ends):
         if end > front:
@@ -338,7 +342,7 @@ def _one_more(text: _Text, got: str) -> TextChange | None:
         if (
             first is None
             or len(original) - end > back
-            or got[end : end + more] != original[end - more : end]
+            or repeated[end : end + more] != original[end - more : end]
         ):
             continue
         double = original[end - more : end]
@@ -346,7 +350,7 @@ def _one_more(text: _Text, got: str) -> TextChange | None:
             return None
         return TextChange(
             damage=TextDamage.DOUBLED,
-            clause=f"with {text.nth(first, place)} duplicated: {_near(got, end)}",
+            clause=f"with {text.nth(first, place)} duplicated: {_near(repeated, end)}",
             where=f"{first}",
             confidence=Confidence.PROVEN
             if _splits_word(original[: end - more], double) or _splits_word(double, original[end:])
@@ -365,20 +369,20 @@ def _one_more(text: _Text, got: str) -> TextChange | None:
 # -- too little ------------------------------------------------------------------------------------
 
 
-def _one_end(text: _Text, got: str, repetition: str) -> TextChange | None:
+def _one_end(text: _Text, repeated: str, repetition: str) -> TextChange | None:
     """Detect missing fragments at the start or the end, or all but one."""
     original = text.whole
-    if len(got) >= len(original):
+    if len(repeated) >= len(original):
         return None
-    if original.endswith(got):
-        start = len(original) - len(got)
+    if original.endswith(repeated):
+        start = len(original) - len(repeated)
         first = _end_within(text, len(original[:start].rstrip()), start)
         if first is not None:
             return _first_lost(text, repetition, first)
-    if original.startswith(got):
-        after = original[len(got) :]
-        last = _end_within(text, len(got), len(original) - len(after.lstrip()))
-        return None if last is None else _last_lost(text, got, last + 1)
+    if original.startswith(repeated):
+        after = original[len(repeated) :]
+        last = _end_within(text, len(repeated), len(original) - len(after.lstrip()))
+        return None if last is None else _last_lost(text, repeated, last + 1)
     return None
 
 
@@ -443,7 +447,7 @@ def _rises(lost: str) -> bool:
     return bare[0].isupper() and bare[-1] not in _ENDS
 
 
-def _last_lost(text: _Text, got: str, first: int) -> TextChange | None:
+def _last_lost(text: _Text, repeated: str, first: int) -> TextChange | None:
     """Describe the loss of the fragments from `first` on."""
     start = text.starts[first]
     left, lost = text.whole[:start], text.whole[start:]
@@ -453,13 +457,13 @@ def _last_lost(text: _Text, got: str, first: int) -> TextChange | None:
     inside = _splits_word(left, lost)
     clause = "its last fragment" if alone else f"its last {len(text.pieces) - first} fragments"
     because = ""
-    if inside and alone and not _is_round(len(got)):
+    if inside and alone and not _is_round(len(repeated)):
         confidence, because = Confidence.PROVEN, "the text now ends inside a word"
-    elif inside and (alone or not _is_round(len(got))):
+    elif inside and (alone or not _is_round(len(repeated))):
         confidence = Confidence.POSSIBLE
-    elif not alone or len(text.pieces) < _FEW or _is_round(len(got)):
+    elif not alone or len(text.pieces) < _FEW or _is_round(len(repeated)):
         return None
-    elif got[-1] not in _ENDS and text.whole[-1] in _ENDS:
+    elif repeated[-1] not in _ENDS and text.whole[-1] in _ENDS:
         confidence, because = Confidence.LIKELY, "the text now ends in the middle of a sentence"
     else:
         confidence = Confidence.POSSIBLE
@@ -485,12 +489,12 @@ def _count(fragments: int) -> str:
     return "the first fragment" if fragments == 1 else f"fragment {fragments}"
 
 
-def _one_gap(text: _Text, got: str) -> TextChange | None:
+def _one_gap(text: _Text, repeated: str) -> TextChange | None:
     """Detect missing fragments in a row in the middle, most often one."""
-    original, less = text.whole, len(text.whole) - len(got)
+    original, less = text.whole, len(text.whole) - len(repeated)
     if less <= 0:
         return None
-    front, back = _in_common(original, got)
+    front, back = _in_common(original, repeated)
     places = {end: place for place, end in enumerate(text.ends)}
     for first, start in enumerate(text.starts[1:], 1):
         if start > front:
@@ -512,7 +516,7 @@ def _one_gap(text: _Text, got: str) -> TextChange | None:
         confidence = Confidence.PROVEN if last == first else Confidence.LIKELY
         return TextChange(
             damage=TextDamage.LOST,
-            clause=f"without {text.nth(first, last)}: {_near(got, start)}",
+            clause=f"without {text.nth(first, last)}: {_near(repeated, start)}",
             where=f"{first}",
             lost=lost,
             confidence=confidence if inside else Confidence.POSSIBLE,
@@ -521,18 +525,18 @@ def _one_gap(text: _Text, got: str) -> TextChange | None:
     return None
 
 
-def _swapped(text: _Text, got: str) -> TextChange | None:
+def _swapped(text: _Text, repeated: str) -> TextChange | None:
     """Detect two neighbouring fragments in the wrong order."""
     original, pieces, starts = text.whole, text.pieces, text.starts
-    if len(got) != len(original):
+    if len(repeated) != len(original):
         return None
-    front, back = _in_common(original, got)
+    front, back = _in_common(original, repeated)
     for first in range(len(pieces) - 1):
         start, end = starts[first], text.ends[first + 1]
         if start > front:
             return None
         one, other = pieces[first], pieces[first + 1]
-        if len(original) - end > back or got[start:end] != other + one:
+        if len(original) - end > back or repeated[start:end] != other + one:
             continue
         if not (_has_word(one) and _has_word(other)):
             return None
@@ -540,7 +544,7 @@ def _swapped(text: _Text, got: str) -> TextChange | None:
             damage=TextDamage.ORDER,
             clause=(
                 f"with fragments {first + 1} and {first + 2} of {len(pieces)} swapped:"
-                f" {_near(got, start)}"
+                f" {_near(repeated, start)}"
             ),
             where=f"{first}",
             confidence=Confidence.PROVEN,
@@ -554,22 +558,22 @@ def _swapped(text: _Text, got: str) -> TextChange | None:
     return None
 
 
-def _several(text: _Text, got: str) -> TextChange | None:
+def _several(text: _Text, repeated: str) -> TextChange | None:
     """Detect fragments that are missing or doubled in several places."""
     lost: list[int] = []
     double: list[int] = []
     at = 0
     for place, piece in enumerate(text.pieces):
-        if not got.startswith(piece, at):
+        if not repeated.startswith(piece, at):
             lost.append(place)
             continue
         at += len(piece)
         after = "".join(text.pieces[place + 1 : place + 2])
-        if got.startswith(piece, at) and not after.startswith(piece):
+        if repeated.startswith(piece, at) and not after.startswith(piece):
             double.append(place)
             at += len(piece)
     words = [place for place in (*lost, *double) if _has_word(text.pieces[place])]
-    if at < len(got) or len(words) < _FEW - 1 or (lost and double):
+    if at < len(repeated) or len(words) < _FEW - 1 or (lost and double):
         return None
     if any(_MARKUP.search(text.pieces[place]) for place in words):
         return None
@@ -613,26 +617,26 @@ def _in_front(one: str, other: str) -> int:
 # -- white space -----------------------------------------------------------------------------------
 
 
-def _trimmed(text: _Text, got: str) -> TextChange | None:
+def _trimmed(text: _Text, repeated: str) -> TextChange | None:
     """Detect words that run together because white space is missing only where fragments meet."""
-    if len(got) >= len(text.whole):
+    if len(repeated) >= len(text.whole):
         return None
     made = [("".join(map(trim, text.pieces)).strip(), "each fragment") for trim in _TRIMS]
     worded = "".join(each for each in text.pieces if each.strip())
     made.append((worded, "fragments of nothing else"))
-    how = next((how for whole, how in made if whole == got), None)
-    if how is None or ("\n" in text.whole and "\n" not in got):
+    how = next((how for whole, how in made if whole == repeated), None)
+    if how is None or ("\n" in text.whole and "\n" not in repeated):
         return None
     meetings = len(_RUNS_TOGETHER.findall(_MEETING.join(text.pieces)))
-    joined = min(meetings, len(text.whole.split()) - len(got.split()))
-    kept = len(got.split()) > 1
+    joined = min(meetings, len(text.whole.split()) - len(repeated.split()))
+    kept = len(repeated.split()) > 1
     if joined < (_FEW - 1 if kept else _RUN_TOGETHER):
         return None
     words = f"{joined + 1} words run together where fragments meet"
     because = f"{words}; white space within fragments is kept" if kept else words
     return TextChange(
         damage=TextDamage.TRIMMED,
-        clause=f"with the white space of {how} stripped: {_quoted(got[:40])}",
+        clause=f"with the white space of {how} stripped: {_quoted(repeated[:40])}",
         where="all",
         confidence=Confidence.PROVEN if kept and joined >= _FEW else Confidence.LIKELY,
         excluded=(Excluded("the app removes white space on purpose", because),),

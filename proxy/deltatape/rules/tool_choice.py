@@ -6,7 +6,7 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import Choice
 from deltatape.model.turn import Turn
 from deltatape.printable import excerpt
-from deltatape.rules._call_references import names
+from deltatape.rules._call_references import tools_of
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.endings import ended_well
 from deltatape.rules.rule import (
@@ -128,10 +128,10 @@ def tool_call_on_small_talk(turn: Turn) -> Iterator[Claim]:
     called = (*digest.calls, *digest.text_calls)
     if not digest.small_talk or not called or digest.must_call:
         return
-    tools = names(*(call.name for call in called[:3])) or "a tool without a name"
     yield Claim(
         message=(
-            f"the user only says {excerpt(digest.small_talk, 80)!r}, but the model calls {tools}"
+            f"the user only says {excerpt(digest.small_talk, 80)!r}, but the model calls"
+            f" {tools_of(called)}"
         ),
         hint="say in the instructions that greetings, thanks and farewells need no tool",
         blame=Blame.MODEL,

@@ -8,7 +8,7 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import MissingResult, OrphanResult, Turn
 from deltatape.printable import excerpt
-from deltatape.rules._call_references import against, called_in, names
+from deltatape.rules._call_references import against, call_label, names
 from deltatape.rules.context import Claim
 from deltatape.rules.rule import turn_rule
 from deltatape.wire.json_value import read_object
@@ -30,7 +30,7 @@ def orphan_tool_result(turn: Turn) -> Iterator[Claim]:
             confidence=confidence,
             severity=Severity.WARNING if mild else None,
             evidence=f"result for {orphan.call_id!r}",
-            against=against(delivered, turn.digest) if delivered else None,
+            against=against(*delivered, turn.digest) if delivered else None,
             excluded=_orphan_excluded(orphan) if confidence is Confidence.PROVEN else (),
         )
 
@@ -73,10 +73,10 @@ def _orphan_excluded(orphan: OrphanResult) -> tuple[Excluded, ...]:
 def _orphan_message(turn: Turn, orphan: OrphanResult) -> str:
     refused = f"; the provider rejected it ({turn.digest.status})" if turn.digest.refused else ""
     if orphan.delivered and orphan.twice:
-        call = called_in(orphan.delivered)
+        call = call_label(*orphan.delivered)
         return f"the request has a second result of {call}, which was delivered once{refused}"
     if orphan.delivered:
-        of = f"{called_in(orphan.delivered)}, but no assistant message in it has that call"
+        of = f"{call_label(*orphan.delivered)}, but no assistant message in it has that call"
     else:
         shown = excerpt(orphan.call_id, 60)
         of = f"the call {shown!r}, which no assistant message in it has"
@@ -97,7 +97,7 @@ def missing_tool_result(turn: Turn) -> Iterator[Claim]:
             severity=None if turn.digest.refused else Severity.WARNING,
             excluded=_missing_excluded(turn),
             evidence=missing.call.arguments or "(no arguments)",
-            against=against(delivered, turn.digest, missing.call) if delivered else None,
+            against=against(*delivered, turn.digest, missing.call) if delivered else None,
         )
 
 
@@ -125,7 +125,7 @@ def _missing_excluded(turn: Turn) -> tuple[Excluded, ...]:
 
 def _missing_message(turn: Turn, missing: MissingResult) -> str:
     if missing.delivered:
-        call = called_in(missing.delivered)
+        call = call_label(*missing.delivered)
     else:
         call = f"a call ({names(missing.call.name, missing.call.id)})"
     status = turn.digest.status
@@ -144,7 +144,7 @@ def results_swapped(turn: Turn) -> Iterator[Claim]:
     if not turn.swapped:
         return
     first = turn.swapped[0]
-    calls = " and ".join(dict.fromkeys(called_in(each.call) for each in turn.swapped[:3]))
+    calls = " and ".join(dict.fromkeys(call_label(*each.call) for each in turn.swapped[:3]))
     yield Claim(
         message=(
             f"the results of {calls} are swapped: each mentions the arguments of the"
@@ -160,7 +160,7 @@ def results_swapped(turn: Turn) -> Iterator[Claim]:
                 "at least two of them name only the arguments of another call",
             ),
         ),
-        against=against(first.call, turn.digest),
+        against=against(*first.call, turn.digest),
     )
 
 

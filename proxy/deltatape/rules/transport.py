@@ -9,7 +9,7 @@ from deltatape.model.reply import CallStatus
 from deltatape.model.stream import Place, Span
 from deltatape.rules.context import NS, Claim, RuleContext, label
 from deltatape.rules.framing import is_torn
-from deltatape.rules.loss import is_exhausted, is_own_patience, is_refusal, unwatched_ns
+from deltatape.rules.loss import is_exhausted, is_recorder_timeout, is_refusal, unwatched_ns
 from deltatape.rules.rule import exchange_rule
 
 LEFT = "the client closed the connection"
@@ -128,7 +128,7 @@ _NOT_TAKEN = _Ending(
     "other recorders may accept such a head: record with --via mitm, and report it with the tape",
     None,
 )
-_IMPATIENT = _Ending(
+_TIMED_OUT = _Ending(
     "the recorder's own timeout expired",
     "give mitmproxy a longer tcp_timeout; finding D001 reports why nothing came",
     None,
@@ -145,8 +145,8 @@ def _ending(exchange: Exchange) -> _Ending:
         return _EXHAUSTED
     if is_refusal(end.detail):
         return _NOT_TAKEN
-    if is_own_patience(end.detail):
-        return _IMPATIENT
+    if is_recorder_timeout(end.detail):
+        return _TIMED_OUT
     return _ENDINGS[end.reason]
 
 
@@ -240,8 +240,8 @@ def _silence_ns(exchange: Exchange) -> int:
 def _timeout(exchange: Exchange) -> str:
     """Describe the timeout in the client's head, if it had just expired; else ""."""
     headers = exchange.request.headers
-    told = (header(headers, name) for name in _TIMEOUTS)
-    limit_s = next((_seconds(value) for value in told if value), None)
+    values = (header(headers, name) for name in _TIMEOUTS)
+    limit_s = next((_seconds(value) for value in values if value), None)
     if limit_s is None or exchange.end is None:
         return ""
     waited = (_silence_ns(exchange), exchange.end.t_ns - exchange.request.t_ns)
