@@ -17,7 +17,7 @@ from typing import NamedTuple
 from deltatape.model.exchange import Framing, Source
 from deltatape.printable import count
 from deltatape.redact.payload_strings import redact_payload
-from deltatape.redact.plan import ChecksumErrors, LeakedSecret, RedactionPlan, RedactionPlanner
+from deltatape.redact.plan import ChecksumErrors, LeakedSecret, RedactionPlanner
 from deltatape.tape.decode import decode_header, decode_record
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError
@@ -249,7 +249,11 @@ class Auditor:
         plan = self._planner.finish()
         self._problems += map(_leak_problem, plan.leaks)
         self._problems += (_checksum_problem(sums) for sums in plan.sums if sums.masked)
-        self._facts += _opaque_facts(plan)
+        self._facts += (
+            f"#{body.exchange}, line {body.line}: the {body.where} could not be searched "
+            f"completely: {body.detail}"
+            for body in plan.opaque
+        )
         self._facts += (_checksum_fact(sums) for sums in plan.sums if sums.wrong)
         if self._noncanonical:
             lines = count(len(self._noncanonical), "line")
@@ -323,11 +327,3 @@ def _checksum_fact(sums: ChecksumErrors) -> str:
         f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} in the response "
         f"body arrived with a wrong checksum, the first at byte {sums.wrong[0]}"
     )
-
-
-def _opaque_facts(plan: RedactionPlan) -> Iterator[str]:
-    for body in plan.opaque:
-        yield (
-            f"#{body.exchange}, line {body.line}: the {body.where} could not be searched "
-            f"completely: {body.detail}"
-        )

@@ -211,7 +211,9 @@ class _Scan:
         if char in "{[":
             self._open(match.start(), is_array=char == "[")
         elif char == ",":
-            self._next()
+            if self._top is not None:
+                self._top.place += 1
+                self._top.pending = None
         else:
             self._mark(match.group())
         return None
@@ -241,11 +243,6 @@ class _Scan:
         if closed.parent is None or closed.key not in self._whole:
             return None
         return Leaf(closed.parent, closed.key, closed.start, end, whole=True)
-
-    def _next(self) -> None:
-        if self._top is not None:
-            self._top.place += 1
-            self._top.pending = None
 
     def _mark(self, value: str) -> None:
         if self._top is not None and self._top.pending in _MARKS:

@@ -65,7 +65,13 @@ def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[lis
     while before < len(known.edits):
         before = len(known.edits)
         body = LayeredView(data.decode("latin-1"))
-        _search(body, frame(body), known)
+        framed_body = frame(body)
+        known.add(_in_view(body))
+        by_index, by_keys = _channels(framed_body)
+        known.add(_in_channels(framed_body, by_index))
+        if framed_body.is_stream:
+            # By keys alone, strings of several texts may be joined: only where nothing is known.
+            known.add(_in_channels(framed_body, by_keys), extend=False)
         data = overwrite(data, known.edits[before:])
     return known.secrets, data
 
@@ -77,15 +83,6 @@ def _folded(unfolded: DecodedEventStream, found: Iterable[Secret], plain: bytes)
     return [
         replace(secret, spans=spans, edits=unfolded.edits(body, spans)) for secret, spans in lower
     ]
-
-
-def _search(body: LayeredView, frame: FramedBody, known: "_Known") -> None:
-    known.add(_in_view(body))
-    by_index, by_keys = _channels(frame)
-    known.add(_in_channels(frame, by_index))
-    if frame.is_stream:
-        # By keys alone, strings of several texts may come together: only where nothing is known.
-        known.add(_in_channels(frame, by_keys), extend=False)
 
 
 def _in_view(view: LayeredView) -> Iterator[Secret]:

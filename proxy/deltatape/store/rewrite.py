@@ -133,15 +133,22 @@ def in_place_of(done: RedactedCopy, path: Path) -> None:
 
 
 def _rewritten(tape: Tape, rewriter: TapeRewriter) -> Iterator[bytes]:
-    for number, line in tape_lines(tape):
+    for number, line in complete_lines(tape):
         if number == 1:
             yield line
-        elif line.endswith(b"\n") or not tape.torn:
+        else:
             yield from rewriter.lines(number, line)
 
 
+def complete_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
+    """Yield the header and the lines of all complete records, with their numbers."""
+    for number, line in tape_lines(tape):
+        if number == 1 or line.endswith(b"\n") or not tape.torn:
+            yield number, line
+
+
 def tape_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
-    """Every line with its number, from the header on."""
+    """Yield every line with its number, from the header on."""
     with Path(tape.path).open("rb") as file:
         number = 0
         while line := file.readline(MAX_LINE + 1):

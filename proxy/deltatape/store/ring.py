@@ -31,9 +31,10 @@ from deltatape.store.writer import TapeWriter
 _NS = 1_000_000_000
 _TIMES = {"s": _NS, "m": 60 * _NS, "h": 3600 * _NS, "d": 86400 * _NS}
 _SIZES = {
-    **{unit: 1000**power for power, unit in enumerate(("KB", "MB", "GB", "TB"), 1)},
-    **{unit: 1024**power for power, unit in enumerate(("KiB", "MiB", "GiB", "TiB"), 1)},
+    **{unit: 1000**power for power, unit in enumerate(("kb", "mb", "gb", "tb"), 1)},
+    **{unit: 1024**power for power, unit in enumerate(("kib", "mib", "gib", "tib"), 1)},
 }
+"""In lower case: sizes are accepted in any."""
 _AMOUNT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)")
 
 _SHARE = 8
@@ -65,7 +66,8 @@ def parse_keep(text: str) -> RetentionPolicy:
     for part in text.split(","):
         match = _AMOUNT.fullmatch(part.strip())
         unit = match[2] if match else ""
-        kind, factor = ("age", _TIMES[unit]) if unit in _TIMES else ("size", _size_unit(unit))
+        kind = "age" if unit in _TIMES else "size"
+        factor = _TIMES.get(unit) or _SIZES.get(unit.lower(), 0)
         amount = round(float(match[1]) * factor) if match and factor else 0
         if not amount or kind in found:
             raise UsageError(
@@ -74,11 +76,6 @@ def parse_keep(text: str) -> RetentionPolicy:
             )
         found[kind] = amount
     return RetentionPolicy(age_ns=found.get("age"), bytes=found.get("size"))
-
-
-def _size_unit(unit: str) -> int:
-    """Its bytes, in any case of letters; 0 if there is no such unit."""
-    return next((size for name, size in _SIZES.items() if name.lower() == unit.lower()), 0)
 
 
 # The tapes of a ring, identified by their names.

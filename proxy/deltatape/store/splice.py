@@ -26,6 +26,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ from deltatape.model.exchange import Source
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.store.names import ulid
 from deltatape.store.reader import Tape
-from deltatape.store.rewrite import PRIVATE, as_named, stamp, tape_lines, write_new
+from deltatape.store.rewrite import PRIVATE, as_named, complete_lines, stamp, write_new
 from deltatape.tape.decode import decode_record
 from deltatape.tape.encode import header_line, json_text, payload_record
 from deltatape.tape.fields import MAX_INT, MalformedError
@@ -186,7 +187,7 @@ def survey(source: SpliceSource) -> SpliceSurvey:
     before = stamp(tape)
     digests: dict[int, _ExchangeDigest] = {}
     last_ns = 0
-    for at, line in _complete_lines(tape):
+    for at, line in islice(complete_lines(tape), 1, None):
         try:
             record, parts = decode_record(line), split_line(line)
         except MalformedError as error:
@@ -222,7 +223,7 @@ def lines_to_copy(source: SpliceSource, without: frozenset[int]) -> Iterator[Spl
     Raises:
         TapeFormatError: the tape is no longer what it was.
     """
-    for number, line in _complete_lines(source.tape):
+    for number, line in islice(complete_lines(source.tape), 1, None):
         try:
             parts = split_line(line)
         except ValueError as error:  # the file was changed meanwhile
@@ -258,13 +259,6 @@ def find_duplicates(
 
 def _name(exchange: SplicedExchange) -> str:
     return f"{exchange.tape}#{exchange.number}" if exchange.number else exchange.tape
-
-
-def _complete_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of all complete records, with their numbers."""
-    for number, line in tape_lines(tape):
-        if number > 1 and (line.endswith(b"\n") or not tape.torn):
-            yield number, line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +311,11 @@ def splice(sources: Sequence[SpliceSource], output: Path, clock: Clock) -> Splic
     part = output.parent / f".{output.name}.{os.urandom(4).hex()}.part"
     try:
         write_new(part, PRIVATE, merger.lines())
-        _check_unchanged(surveys)
+        for one in surveys:
+            if stamp(one.source.tape) != one.stamp:
+                raise UsageError(
+                    f"{one.source.tape.path}: was changed while it was read; try again"
+                )
         latest = max(one.stamp[2] for one in surveys)
         os.utime(part, ns=(latest, latest))  # what counts is when it was recorded
         as_named(part, output)
@@ -368,12 +366,6 @@ def _left_out(
     for _, other in duplicates:
         found.setdefault(other.tape, set()).add(other.number)
     return {tape: frozenset(numbers) for tape, numbers in found.items()}
-
-
-def _check_unchanged(surveys: Iterable[SpliceSurvey]) -> None:
-    for one in surveys:
-        if stamp(one.source.tape) != one.stamp:
-            raise UsageError(f"{one.source.tape.path}: was changed while it was read; try again")
 
 
 @dataclass(slots=True, kw_only=True)

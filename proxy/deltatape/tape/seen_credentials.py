@@ -143,14 +143,11 @@ class SeenCredentials:
             self._prefixes[prefix] -= 1
             if not self._prefixes[prefix]:
                 del self._prefixes[prefix]
-                self._uncover(prefix)
+                for word in _words(prefix):
+                    self._words[word] -= 1
+                    if not self._words[word]:
+                        del self._words[word]
         self._count()
-
-    def _uncover(self, prefix: bytes) -> None:
-        for word in _words(prefix):
-            self._words[word] -= 1
-            if not self._words[word]:
-                del self._words[word]
 
     def _count(self) -> None:
         self._few = tuple(self._sorted) if len(self._sorted) <= _FEW else None

@@ -149,10 +149,17 @@ class JsonArrayDecoder(Framer):
             case b"{" | b"[" | b'"':
                 return self._begin(data, at)
             case b",":
-                self._separate(self._offset + at)
+                comma = self._offset + at
+                if not self._separable:
+                    self._ignore("a comma behind no element", comma, comma + 1)
+                self._separable = False
+                self._comma = comma
                 return at + 1
             case b"]":
-                self._close()
+                if self._comma is not None:
+                    self._ignore("a comma before no element", self._comma, self._comma + 1)
+                self._settle()
+                self._state = JsonArrayDecoder._after
                 return at + 1
             case b"":
                 return at
@@ -160,19 +167,6 @@ class JsonArrayDecoder(Framer):
                 self._begin_at(self._offset + at)
                 self._state = JsonArrayDecoder._in_word
                 return at
-
-    def _separate(self, at: int) -> None:
-        """Process a comma."""
-        if not self._separable:
-            self._ignore("a comma behind no element", at, at + 1)
-        self._separable = False
-        self._comma = at
-
-    def _close(self) -> None:
-        if self._comma is not None:
-            self._ignore("a comma before no element", self._comma, self._comma + 1)
-        self._settle()
-        self._state = JsonArrayDecoder._after
 
     def _begin_at(self, start: int) -> None:
         """Begin an element, whose first byte is at `start` of the body."""

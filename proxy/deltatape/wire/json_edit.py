@@ -53,7 +53,11 @@ def quoted(text: str, *, plain: bool) -> str:
         plain: whether only ASCII is to be used.
     """
     found = json.dumps(text, ensure_ascii=plain)
-    return found if found.isascii() or _is_unicode(found) else json.dumps(text)
+    try:
+        found.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return json.dumps(text)
+    return found
 
 
 def put(text: str, path: Path, source: str) -> str:
@@ -100,14 +104,6 @@ def append(text: str, path: Path, source: str) -> str:
 def source_at(text: str, path: Path) -> str:
     """Return the source of the value at `path`; "" if nothing is there."""
     return slice_at(text, path) or ""
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _children(text: str, start: int | None) -> list[_Child]:

@@ -182,10 +182,7 @@ class JsonScanner:
                 self._lex = JsonScanner._in_string
                 return at + 1
             case _:
-                return self._punctuation(text, at)
-
-    def _punctuation(self, text: str, at: int) -> int:
-        char = text[at]
+                pass
         if char == _ENDS.get(self._expect):
             return self._close(at)
         after = _AFTER.get((self._expect, char))

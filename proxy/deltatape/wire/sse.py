@@ -223,7 +223,9 @@ class SseDecoder(Framer):
         if not raw:
             return self._close(end)
         if raw.startswith(b":"):
-            self._comment(raw, start)
+            text = self._line_text(raw, start, in_event=False)[1:]
+            place = self._place(start, start + len(raw))
+            self.comments.append(Comment(text=text, place=place))
             return None
         if block.start is None:
             block.start = start
@@ -238,11 +240,6 @@ class SseDecoder(Framer):
         block.data.clear()
         if block.start is None:
             block.start = self._line_start
-
-    def _comment(self, raw: bytes, start: int) -> None:
-        text = self._line_text(raw, start, in_event=False)[1:]
-        place = self._place(start, start + len(raw))
-        self.comments.append(Comment(text=text, place=place))
 
     def _line_text(self, raw: bytes, start: int, *, in_event: bool) -> str:
         try:
@@ -277,19 +274,16 @@ class SseDecoder(Framer):
                 else:
                     self._last_id = value
             case "retry":
-                self._retry(value, start, stop)
+                # "If the field value consists of only ASCII digits": isdigit() alone admits others.
+                if value.isascii() and value.isdigit() and len(value) <= _RETRY_DIGITS:
+                    block.retry = int(value)
+                else:
+                    self._fault(AnomalyKind.BAD_RETRY, f"retry {value[:80]!r}", start, stop)
             case _:
                 detail = f"unknown field {name[:80]!r}"
                 self._fault(AnomalyKind.UNKNOWN_FIELD, detail, start, stop)
                 return
         block.fields.append(name)
-
-    def _retry(self, value: str, start: int, stop: int) -> None:
-        # "If the field value consists of only ASCII digits": isdigit() alone admits other scripts.
-        if value.isascii() and value.isdigit() and len(value) <= _RETRY_DIGITS:
-            self._block.retry = int(value)
-        else:
-            self._fault(AnomalyKind.BAD_RETRY, f"retry {value[:80]!r}", start, stop)
 
     def _close(self, end: int) -> Event | None:
         """Dispatch the block at the blank line that ends at `end`."""
