@@ -93,7 +93,7 @@ VERDICT   app, proven  (C002)
           (or one of 3 that do the same): it keeps only the arguments of the first fragment; it
           throws "Unexpected end of JSON input".
 
-FIX       Append the arguments of every piece.
+FIX       Append the arguments of every fragment.
 NEXT      write a failing test:
           deltatape why x.tape#1 --fix DIR
 """
@@ -188,7 +188,7 @@ def test_a_narrow_page_loses_no_words_and_a_wide_one_is_used() -> None:
     assert max(map(len, narrow.splitlines())) <= 60
     for words in (
         "the app repeats the call without arguments",
-        "Append the arguments of every piece",
+        "Append the arguments of every fragment",
     ):
         assert words in " ".join(narrow.split())
     long = [replace(each, tape="a-long-name-of-a.tape") for each in broken_app()]
@@ -263,7 +263,7 @@ def test_in_short_it_is_five_lines() -> None:
         "VERDICT   app, proven  (C002)",
         what,
         "WHERE     x.tape#2, tape line 200, delivered in #1, tape line 105",
-        "FIX       Append the arguments of every piece.",
+        "FIX       Append the arguments of every fragment.",
         "NEXT      deltatape why x.tape#1",
     ]
 

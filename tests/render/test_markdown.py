@@ -18,7 +18,7 @@ def test_a_story_begins_with_the_verdict_and_ends_with_the_folded_timeline() -> 
     assert told.startswith(
         "### Verdict: app, proven (C002)\n\n`x.tape#1` `POST /v1/chat/completions`"
     )
-    assert "\n**Fix:** Append the arguments of every piece.\n" in told
+    assert "\n**Fix:** Append the arguments of every fragment.\n" in told
     assert '| 0 | `get` | `c1` | `{"a":1}` | **differs:** (no bytes) |\n' in told
     assert "\n- **C002 arguments-changed-by-app** (error, app, proven) `x.tape#2, line 200" in told
     assert "<details><summary>Timeline</summary>\n\n```text\n" in told

@@ -10,8 +10,8 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import Symptom
 from deltatape.suspects import delivered, matrix, suspects_of
-from deltatape.suspects.compare import equal
 from deltatape.suspects.delivered import FAMILIES
+from deltatape.suspects.search import equal
 from deltatape.suspects.simulation import Bench
 from helpers.corpus import Case, cases, needs_corpus
 from helpers.mutation import spoilt_bytes, spoilt_values

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.suspects.client import client_of
-from deltatape.suspects.compare import equal
-from deltatape.suspects.search import rows
+from deltatape.suspects.search import equal, rows
 from deltatape.suspects.simulation import Bench
 from helpers import responses
 from helpers.suspected import deliver, told

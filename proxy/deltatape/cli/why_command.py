@@ -39,7 +39,7 @@ from deltatape.store.report_file import write_private
 from deltatape.store.rewrite import SHARED, draft
 from deltatape.store.splice import SpliceSource, splice
 from deltatape.suspects import PRESETS, suspect_page
-from deltatape.suspects.compare import equal
+from deltatape.suspects.search import equal
 from deltatape.tape.mask import Masker
 from deltatape.why.explain import explain
 from deltatape.why.reproduction import mistakes, needed

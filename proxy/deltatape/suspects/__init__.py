@@ -12,11 +12,10 @@ time is bounded, whatever the stream's length.
 
 from deltatape.model.suspect import Suspect, Symptom
 from deltatape.suspects.client import Preset, client_of
-from deltatape.suspects.compare import equal
 from deltatape.suspects.delivered import DeliveredResponse, delivered
 from deltatape.suspects.documentation import suspect_page
 from deltatape.suspects.presets import PRESETS
-from deltatape.suspects.search import PresetResult, find, rows
+from deltatape.suspects.search import PresetResult, equal, find, rows
 from deltatape.suspects.simulation import Bench
 
 LIMIT = 8

@@ -1,7 +1,7 @@
 """The client of which all suspects are variants: turns steps into calls as its axes say.
 
 One pass, linear in the steps. What the client would throw ends the pass, and with it every call
-that was not used before. Calls in the text are looked for apart, in its pieces.
+that was not used before. Calls in the text are looked for apart, in its fragments.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -250,7 +250,7 @@ _NEEDED = {
 
 
 # Calls in the text, as parsers find them that do not wait for a whole tag. What they go by is how
-# the text was cut into pieces; the reference is what `text_calls` finds in the whole of it.
+# the text was cut into fragments; the reference is what `text_calls` finds in the whole of it.
 
 _MOST = 50
 """How many repetitions of one call are reported."""
@@ -290,12 +290,12 @@ def _calls(found: Sequence[TextCall]) -> tuple[RepeatedCall, ...]:
     )
 
 
-def _cuts(pieces: Sequence[TextFragment]) -> list[int]:
+def _cuts(fragments: Sequence[TextFragment]) -> list[int]:
     """Return the ends of the text's fragments."""
     ends, end = [], 0
-    for piece in pieces:
-        if piece.channel is Channel.TEXT:
-            end += len(piece.text)
+    for fragment in fragments:
+        if fragment.channel is Channel.TEXT:
+            end += len(fragment.text)
             ends.append(end)
     return ends
 

@@ -79,14 +79,14 @@ class CallSlot:
 
     def _add(self, entry: ClientCallDelta, *, opening: bool) -> None:
         how = self._client.arguments
-        text = self._piece(entry)
+        text = self._fragment(entry)
         if how == "replace":
             if text is not None:
                 self._fragments = [text]
         elif how in ("append", "index", "event-number") or opening is (how == "first-only"):
             self._fragments.append(text or "")
 
-    def _piece(self, entry: ClientCallDelta) -> str | None:
+    def _fragment(self, entry: ClientCallDelta) -> str | None:
         how = self._client.arguments
         if how == "index":
             return "0" if entry.index is None else str(entry.index)
@@ -187,7 +187,7 @@ def _parsed_alone(fragments: list[str], *, spread: bool) -> str:
     """Merge the members of fragments that are JSON by themselves.
 
     Args:
-        fragments: the pieces.
+        fragments: of the arguments.
         spread: as JavaScript does, for which a text has its characters as members.
     """
     members: dict[str, object] = {}
@@ -224,36 +224,31 @@ def repaired(text: str, *, whole_members: bool) -> str:
 
 def _cuts(text: str, *, whole_members: bool) -> list[int]:
     """Return a few positions where the text can be cut and closed, longest first."""
-    commas = _commas(text)
-    found = [] if whole_members else [len(text)]
-    return [*found, *reversed(commas[-2:])]
+    signs, _ = _structure(text)
+    places = [at + (sign != ",") for at, sign in signs if sign not in _CLOSER.values()]
+    return [*([] if whole_members else [len(text)]), *reversed(places[-2:])]
 
 
-def _commas(text: str) -> list[int]:
-    """Return commas and ends of openers outside strings."""
+def _closed(text: str) -> str:
+    """Close the strings, arrays and objects of `text`."""
+    signs, quoted = _structure(text)
+    closers: list[str] = []
+    for _, sign in signs:
+        if sign in _CLOSER:
+            closers.append(_CLOSER[sign])
+        elif closers and sign == closers[-1]:
+            closers.pop()
+    return text + '"' * quoted + "".join(reversed(closers))
+
+
+def _structure(text: str) -> tuple[list[tuple[int, str]], bool]:
+    """Return brackets and commas outside strings, and whether a string is open at the end."""
     found, quoted, escaped = [], False, False
     for at, sign in enumerate(text):
         if quoted:
             quoted, escaped = escaped or sign != '"', sign == "\\" and not escaped
         elif sign == '"':
             quoted, escaped = True, False
-        elif sign == ",":
-            found.append(at)
-        elif sign in _CLOSER:
-            found.append(at + 1)
-    return found
-
-
-def _closed(text: str) -> str:
-    """Close the strings, arrays and objects of `text`."""
-    stack, quoted, escaped = [], False, False
-    for sign in text:
-        if quoted:
-            quoted, escaped = escaped or sign != '"', sign == "\\" and not escaped
-        elif sign == '"':
-            quoted, escaped = True, False
-        elif sign in _CLOSER:
-            stack.append(_CLOSER[sign])
-        elif stack and sign == stack[-1]:
-            stack.pop()
-    return text + '"' * quoted + "".join(reversed(stack))
+        elif sign in "{}[],":
+            found.append((at, sign))
+    return found, quoted

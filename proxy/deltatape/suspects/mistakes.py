@@ -414,12 +414,12 @@ _TABLE: Mapping[str, Mapping[str, tuple[frozenset[DialectFamily], str, str]]] = 
         ),
         "per-chunk": (
             ALL,
-            "looks for tags in each piece of text by itself",
-            "search the text so far, not the piece",
+            "looks for tags in each fragment of text by itself",
+            "search the text so far, not the fragment",
         ),
         "rescan": (
             ALL,
-            "searches the whole text again with every piece, and finds earlier calls again",
+            "searches the whole text again with every fragment, and finds earlier calls again",
             "remember where the last call ended",
         ),
         "braces": (ALL, "counts braces in strings, too", "use a JSON parser to find the end"),

@@ -7,16 +7,18 @@ walked. A point whose mistakes are those of another one that fits, and more, add
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, Suspect, Symptom
 from deltatape.suspects.accumulate import ClientResult
 from deltatape.suspects.client import CORRECT, ClientModel, Preset, client_of, cost_of, mistakes_of
-from deltatape.suspects.compare import difference, equal, likeness
 from deltatape.suspects.documentation import preset_fix
 from deltatape.suspects.mistakes import MISTAKES, USUAL
 from deltatape.suspects.parsers import stands_in
 from deltatape.suspects.presets import PRESETS
 from deltatape.suspects.simulation import Bench
+from deltatape.wire.json_value import canonical, parse
 
 WORK_LIMIT = 400_000
 """What presets and single mistakes may cost, in steps; and again what pairs and triples may."""
@@ -25,6 +27,10 @@ _NEAR = 3
 """How many suspects are reported if none fits exactly."""
 _FAR = 10
 """How much worse than the best further reported suspects may be."""
+_SHOWN = 60
+"""Characters of a name or of arguments in a description."""
+_EQUAL = 4
+"""What two equal calls score."""
 _NO_REASON = 20
 """What it costs to say that calls are ignored in a stream that is no second one."""
 
@@ -113,11 +119,11 @@ class _Search:
         return sum(one.arguments != other.arguments for one, other in pairs)
 
     def _fits_calls(self, outcome: ClientResult) -> bool:
-        heard, stream = self.symptom.calls, self.bench.stream
-        if heard is None or not self.tells or self.bench.is_documented(outcome.calls):
+        repeated, stream = self.symptom.calls, self.bench.stream
+        if repeated is None or not self.tells or self.bench.is_documented(outcome.calls):
             return False
         written = (*outcome.calls, *stream.text_calls)
-        return any(equal(made, heard, self.bench.ids) for made in (outcome.calls, written))
+        return any(equal(made, repeated, self.bench.ids) for made in (outcome.calls, written))
 
     def _fits_error(self, client: ClientModel, outcome: ClientResult) -> bool:
         """Check whether a client throws the app's error, and repeats nothing or what arrived."""
@@ -132,11 +138,11 @@ class _Search:
 
     def _near(self, outcome: ClientResult) -> float:
         """Rate how much closer a client is to the app than the documented client."""
-        heard, ids = self.symptom.calls, self.bench.ids
-        if not heard:
+        repeated, ids = self.symptom.calls, self.bench.ids
+        if not repeated:
             return 0.0
-        base = likeness(self.bench.documented().calls, heard, ids)
-        mine = likeness(outcome.calls, heard, ids)
+        base = likeness(self.bench.documented().calls, repeated, ids)
+        mine = likeness(outcome.calls, repeated, ids)
         return mine if mine > max(base, 0.5) else 0.0
 
 
@@ -173,8 +179,8 @@ def _is_explained(bench: Bench, symptom: Symptom) -> bool:
 
 def _is_reference(symptom: Symptom, bench: Bench) -> bool:
     """Check whether the app repeats what a client without mistakes gets."""
-    heard = symptom.calls or ()
-    return any(equal(calls, heard, bench.ids) for calls in bench.references)
+    repeated = symptom.calls or ()
+    return any(equal(calls, repeated, bench.ids) for calls in bench.references)
 
 
 def _pairs(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
@@ -280,3 +286,92 @@ def rows(bench: Bench) -> tuple[PresetResult, ...]:
             says = "" if right else describe(bench, client, outcome)
             found.append(PresetResult(name=preset.name, made=made, differs=not right, says=says))
     return tuple(found)
+
+
+# A client's calls, compared with those that an application repeats.
+#
+# By order, name, id, and arguments as JSON values, as the rules over conversations compare them.
+# What never came cannot be repeated: an id where the wire had none is the application's own.
+
+Ids = frozenset[str | None]
+"""The ids that calls have on the wire; empty in dialects without."""
+NO_IDS: Ids = frozenset()
+
+
+def equal(
+    made: Sequence[RepeatedCall], repeated: Sequence[RepeatedCall], ids: Ids = NO_IDS
+) -> bool:
+    """Check whether an application with the calls `made` would repeat `repeated`."""
+    return len(made) == len(repeated) and all(
+        _likeness(one, other, ids) == _EQUAL for one, other in zip(made, repeated, strict=True)
+    )
+
+
+def likeness(made: Sequence[RepeatedCall], repeated: Sequence[RepeatedCall], ids: Ids) -> float:
+    """Rate how much of `repeated` is in `made`, from 0 to 1, by position."""
+    if not made or not repeated:
+        return float(len(made) == len(repeated))
+    pairs = zip(made, repeated, strict=False)
+    score = sum(_likeness(one, other, ids) for one, other in pairs)
+    return score / (_EQUAL * max(len(made), len(repeated)))
+
+
+def _likeness(one: RepeatedCall, other: RepeatedCall, ids: Ids) -> int:
+    # Without an id of its own an application makes one up, but none that the wire has.
+    same_id = one.id == other.id if one.id and (other.id or ids) else other.id not in ids
+    same_name = (one.name or "") == (other.name or "")
+    alike = same_arguments(one.arguments, other.arguments)
+    return same_id + same_name + 2 * alike
+
+
+def same_arguments(made: str, repeated: str) -> bool:
+    """Check whether two texts are equal or the same JSON; no text equals `{}`.
+
+    Arguments that are encoded twice may be repeated as what is in them.
+    """
+    if made == repeated:
+        return True
+    mine = _canonical(made)
+    if mine is not None and mine.startswith('"'):
+        return mine == _canonical(repeated) or _canonical(str(parse(made).value)) == _canonical(
+            repeated
+        )
+    return mine is not None and mine == _canonical(repeated)
+
+
+@lru_cache(maxsize=4096)
+def _canonical(text: str) -> str | None:
+    return canonical(text.strip() or "{}")
+
+
+def difference(wire: Sequence[RepeatedCall], made: Sequence[RepeatedCall]) -> str:
+    """Describe the first difference between the stream's calls and a client's, as a clause."""
+    if len(wire) != len(made):
+        calls = "call" if len(wire) == 1 else f"{len(wire)} calls"
+        return f"of the {calls} in the stream it makes {len(made) or 'none'}"
+    for place, (one, other) in enumerate(zip(wire, made, strict=True)):
+        found = _one_difference(one, other)
+        if found:
+            return f"call {place} {found}"
+    return "the calls come out right"
+
+
+def _one_difference(one: RepeatedCall, other: RepeatedCall) -> str:
+    if (one.name or "") != (other.name or ""):
+        return f"gets {_what('name', other.name)} instead of {_shown(one.name)}"
+    if not same_arguments(one.arguments, other.arguments):
+        got = _what("arguments", other.arguments)
+        return f"gets {got} instead of {_shown(one.arguments)}"
+    if one.id and one.id != other.id:
+        return f"gets {_what('id', other.id)} instead of {_shown(one.id)}"
+    return ""
+
+
+def _what(kind: str, text: str | None) -> str:
+    return f"the {kind} {_shown(text)}" if text else f"no {kind}"
+
+
+def _shown(text: str | None) -> str:
+    if not text:
+        return "nothing"
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -1,8 +1,8 @@
 """Runs clients over one delivered stream, and compares them with the documented client.
 
-What a client is given depends on framing and decoding only; so the steps are kept per pair of these
-and every other axis costs one pass over them. Long runs of argument pieces are joined first: what a
-client does with the hundredth piece it does with the thousandth.
+The steps that a client gets depend on framing and decoding only; so they are kept per pair of
+these, and every other axis costs one pass over them. Long runs of argument fragments are joined
+first: what a client does with the hundredth fragment it does with the thousandth.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from deltatape.wire.sse import SseDecoder
 _LONG = 2_000
 """Steps from which on runs are joined."""
 _KEPT = 8
-"""Pieces at either end of a run that are not joined."""
+"""Fragments at either end of a run that are not joined."""
 _TEXTS = 40
 """Texts of one client that parsers are asked about."""
 _SHOWN = 60
@@ -368,20 +368,20 @@ def _without_runs(steps: Sequence[Step]) -> Iterator[Step]:
     run: list[ClientCallDelta] = []
     for step in steps:
         if isinstance(step, ClientCallDelta) and (
-            _is_piece(step) and (not run or _alike(run[-1], step))
+            _is_fragment(step) and (not run or _alike(run[-1], step))
         ):
             run.append(step)
             continue
         yield from _short(run)
         run = []
-        if isinstance(step, ClientCallDelta) and _is_piece(step):
+        if isinstance(step, ClientCallDelta) and _is_fragment(step):
             run.append(step)
         else:
             yield step
     yield from _short(run)
 
 
-def _is_piece(step: ClientCallDelta) -> bool:
+def _is_fragment(step: ClientCallDelta) -> bool:
     named = step.id or step.name or step.unquoted or step.finished or step.at
     return step.phase is EntryPhase.DELTA and not named
 

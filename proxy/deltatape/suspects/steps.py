@@ -1,6 +1,6 @@
 """A delivered stream as clients see it: what each event asks them to do, in any dialect.
 
-A `ClientCallDelta` is everything that concerns a call: that it begins, a piece of its arguments,
+A `ClientCallDelta` is everything that concerns a call: that it begins, a fragment of its arguments,
 their end, a snapshot of the whole. Absent and `null` members are None here and empty strings stay
 empty: the difference is what some clients stumble over.
 
@@ -25,7 +25,7 @@ class EntryPhase(enum.Enum):
     START = "start"
     """An event of its own says that the call begins; it may already bring arguments."""
     DELTA = "delta"
-    """A piece; in chat completions, the beginning as well."""
+    """A fragment; in chat completions, the beginning as well."""
     DONE = "done"
     """The arguments are complete, and repeated."""
     CLOSE = "close"

@@ -6,7 +6,7 @@ from deltatape.suspects.client import Preset
 from deltatape.suspects.presets import arguments, calls, dialects, streams
 
 GROUPS: Mapping[str, tuple[Preset, ...]] = {
-    "Which call a piece belongs to": calls.WHICH_CALL,
+    "Which call a fragment belongs to": calls.WHICH_CALL,
     "Ids and names": calls.NAMES,
     "Arguments": arguments.ARGUMENTS,
     "When a call counts, and when a stream ends": streams.ENDS,

@@ -11,7 +11,7 @@ ARGUMENTS = (
         summary="It discards the arguments of the fragment that opens a call.",
         does="""
             The branch that creates the call sets an empty string, the other one appends. Servers
-            that send a call whole, or its first piece with the name, lose that.
+            that send a call whole, or its first fragment with the name, lose that.
         """,
         example="""
             if index not in calls: calls[index] = {"name": name, "arguments": ""}
@@ -29,19 +29,19 @@ ARGUMENTS = (
         place=101,
         summary="It keeps only the arguments of the first fragment.",
         does="""
-            The call is made of the piece that names it, usually with an empty string; the rest is
-            dropped.
+            The call is made of the fragment that names it, usually with an empty string; the rest
+            is dropped.
         """,
-        example="if piece.function.name: calls.append(piece.function)",
-        fix="Append the arguments of every piece.",
+        example="if fragment.function.name: calls.append(fragment.function)",
+        fix="Append the arguments of every fragment.",
         references=("https://platform.openai.com/docs/guides/function-calling",),
     ),
     Preset(
         name="last-piece-wins",
         clients=(ClientModel(arguments="replace"),),
         summary="It keeps only the arguments of the last fragment.",
-        does="Every piece overwrites the one before.",
-        example="call.arguments = piece.function.arguments",
+        does="Every fragment overwrites the one before.",
+        example="call.arguments = fragment.function.arguments",
         fix="Append: `call.arguments += ...`.",
         references=("https://platform.openai.com/docs/guides/function-calling",),
     ),
@@ -71,8 +71,8 @@ ARGUMENTS = (
         clients=(ClientModel(absent="undefined"),),
         summary='It appends "undefined" where a fragment has no arguments.',
         does='In JavaScript `"" + undefined` is "undefined". Servers may leave `arguments` out.',
-        example="call.arguments += piece.function.arguments",
-        fix='Append `piece.function.arguments ?? ""`.',
+        example="call.arguments += fragment.function.arguments",
+        fix='Append `fragment.function.arguments ?? ""`.',
         references=("https://github.com/MadSkittles/Router-Maestro/issues/162",),
     ),
     Preset(
@@ -80,7 +80,7 @@ ARGUMENTS = (
         clients=(ClientModel(value="string"),),
         summary='It turns arguments that are an object into "[object Object]".',
         does="Some servers send the arguments as JSON instead of a string with JSON in it.",
-        example="call.arguments += piece.function.arguments      // an object",
+        example="call.arguments += fragment.function.arguments      // an object",
         fix="Serialise arguments that are not a string.",
         references=(
             "https://github.com/can1357/oh-my-pi/issues/1779",
@@ -95,7 +95,7 @@ ARGUMENTS = (
             Some servers send the arguments as JSON instead of a string with JSON in it; the stream
             is lost.
         """,
-        example='call["arguments"] += piece["function"]["arguments"]   # can only concatenate str',
+        example='call["arguments"] += fragment["function"]["arguments"]  # cannot concatenate str',
         fix="Serialise arguments that are not a string.",
         references=("https://github.com/BerriAI/litellm/issues/37792",),
     ),
@@ -109,7 +109,7 @@ ARGUMENTS = (
             `{}`.
         """,
         example="""
-            try: call["args"].update(json.loads(piece["arguments"]))
+            try: call["args"].update(json.loads(fragment["arguments"]))
             except ValueError: pass
         """,
         fix="Append all fragments, and parse once, at the end of the call.",

@@ -19,18 +19,18 @@ WHICH_CALL = (
         place=4,
         summary="It keeps one current call; the next id replaces it.",
         does="""
-            One variable holds the call under construction. A piece with an id begins it anew, other
-            pieces are appended. Interleaved pieces end up in the wrong call; where a server repeats
-            the id on every piece, every piece becomes a call. Some put the call before into a list,
-            others lose it.
+            One variable holds the call under construction. A fragment with an id begins it anew,
+            other fragments are appended. Interleaved fragments end up in the wrong call; where a
+            server repeats the id on every fragment, every fragment becomes a call. Some put the
+            call before into a list, others lose it.
         """,
         example="""
-            if (!current || piece.id) current = start(piece)
-            else current.arguments += piece.function.arguments
+            if (!current || fragment.id) current = start(fragment)
+            else current.arguments += fragment.function.arguments
         """,
         fix="""
-            Keep a map from `index` to call, append each piece to the call of its index, and use all
-            of them when the stream has ended.
+            Keep a map from `index` to call, append each fragment to the call of its index, and use
+            all of them when the stream has ended.
         """,
         references=(
             "https://platform.openai.com/docs/guides/function-calling",
@@ -53,13 +53,13 @@ WHICH_CALL = (
         does="""
             Each delta is passed on, or run, as it comes: the first has a name and no arguments, the
             others arguments and no name. Where a guard drops what is not whole, nothing is left of
-            a call that comes in pieces.
+            a call that comes in fragments.
         """,
         example="""
-            for piece in delta["tool_calls"]:
-                run(piece["function"].get("name"), piece["function"].get("arguments"))
+            for fragment in delta["tool_calls"]:
+                run(fragment["function"].get("name"), fragment["function"].get("arguments"))
         """,
-        fix="Append the pieces of one `index` to one call, and run it after the end of the stream.",
+        fix="Append the fragments of one `index` to one call; run it after the end of the stream.",
         references=(
             "https://platform.openai.com/docs/guides/function-calling",
             "https://github.com/ollama/ollama/issues/7881",
@@ -74,8 +74,8 @@ WHICH_CALL = (
             other.
         """,
         example="""
-            for piece in delta["tool_calls"]:
-                call["arguments"] += piece["function"]["arguments"]
+            for fragment in delta["tool_calls"]:
+                call["arguments"] += fragment["function"]["arguments"]
         """,
         fix="Keep one buffer per `index`.",
         references=(
@@ -92,7 +92,7 @@ WHICH_CALL = (
             lost.
         """,
         example=(
-            """calls[piece["index"]]["arguments"] += piece["function"]["arguments"]"""
+            """calls[fragment["index"]]["arguments"] += fragment["function"]["arguments"]"""
             "    # KeyError: 'index'"
         ),
         fix="""
@@ -113,7 +113,7 @@ WHICH_CALL = (
             Gateways count a text block as index 0, so that the only call has index 1: there is
             nothing at that position yet.
         """,
-        example="calls[piece.index].function.arguments += ...    // undefined at 1",
+        example="calls[fragment.index].function.arguments += ...    // undefined at 1",
         fix="Use a map from index to call.",
         references=(
             "https://github.com/BerriAI/litellm/issues/5231",
@@ -125,11 +125,11 @@ WHICH_CALL = (
         clients=(ClientModel(key="id"),),
         summary="It stores fragments by id, but only the first fragment has one.",
         does="""
-            The first piece makes a call without arguments; all others go to a second one, without
-            id and name, or nowhere.
+            The first fragment makes a call without arguments; all others go to a second one,
+            without id and name, or nowhere.
         """,
-        example='calls[piece.get("id")]["arguments"] += piece["function"]["arguments"]',
-        fix="Key by `index`; take the id from the first piece that has one.",
+        example='calls[fragment.get("id")]["arguments"] += fragment["function"]["arguments"]',
+        fix="Key by `index`; take the id from the first fragment that has one.",
         references=("https://platform.openai.com/docs/guides/function-calling",),
     ),
     Preset(
@@ -140,8 +140,8 @@ WHICH_CALL = (
             Each event's list begins at 0, whatever calls it is about. Calls that come one per event
             overwrite each other or are glued together.
         """,
-        example="delta.tool_calls.forEach((piece, i) => { calls[i] = merge(calls[i], piece) })",
-        fix="Use the index that the piece carries; where calls come whole, append them to a list.",
+        example="delta.tool_calls.forEach((call, i) => { calls[i] = merge(calls[i], call) })",
+        fix="Use the index of the fragment; where calls come whole, append them to a list.",
         references=(
             "https://github.com/su-kaka/gcli2api/issues/406",
             "https://github.com/omnigent-ai/omnigent/issues/28",
@@ -153,7 +153,8 @@ WHICH_CALL = (
         place=103,
         summary="It stores calls by the name of their function.",
         does="""
-            Two calls of one function become one. In a stream of pieces only the first has a name.
+            Two calls of one function become one. In a stream of fragments only the first has a
+            name.
         """,
         example='calls[part["functionCall"]["name"]] = part["functionCall"]["args"]',
         fix="Keep calls in a list, or key by index.",
@@ -168,7 +169,7 @@ WHICH_CALL = (
             An event may bring several entries in `tool_calls`, or several parts; all but the first
             are lost.
         """,
-        example="const piece = delta.tool_calls[0]",
+        example="const fragment = delta.tool_calls[0]",
         fix="Loop over the entries.",
         references=(
             "https://github.com/langchain4j/langchain4j/issues/4921",
@@ -187,8 +188,8 @@ NAMES = (
             Some servers send the name after the first arguments, or after an empty one. The call
             stays without a name.
         """,
-        example='calls[index] ??= { name: piece.function.name, arguments: "" }',
-        fix="Set the name whenever a piece has one and the call has none.",
+        example='calls[index] ??= { name: fragment.function.name, arguments: "" }',
+        fix="Set the name whenever a fragment has one and the call has none.",
         references=(
             "https://github.com/vercel/ai/issues/15879",
             "https://github.com/jjang-ai/vmlx/issues/244",
@@ -199,18 +200,18 @@ NAMES = (
         name="name-overwritten-by-null",
         clients=(ClientModel(name="null-too"),),
         summary="It overwrites the name with that of fragments which have none.",
-        does="Later pieces have no name, or a null. The call ends up without one.",
-        example="call.name = piece.function.name        // undefined from the second piece on",
-        fix="Set the name only if the piece has one.",
+        does="Later fragments have no name, or a null. The call ends up without one.",
+        example="call.name = fragment.function.name     // undefined from the second fragment on",
+        fix="Set the name only if the fragment has one.",
         references=("https://github.com/sgl-project/sglang/issues/35542",),
     ),
     Preset(
         name="name-overwritten-by-empty",
         clients=(ClientModel(name="empty-too"),),
         summary="It overwrites the name with an empty one.",
-        does='Some servers repeat `"name":""` on every piece: `??` treats it as a value.',
-        example="call.name = piece.function.name ?? call.name",
-        fix="Write `piece.function.name || call.name`.",
+        does='Some servers repeat `"name":""` on every fragment: `??` treats it as a value.',
+        example="call.name = fragment.function.name ?? call.name",
+        fix="Write `fragment.function.name || call.name`.",
         references=(
             "https://github.com/zed-industries/zed/issues/53605",
             "https://github.com/jjang-ai/vmlx/issues/244",
@@ -221,19 +222,19 @@ NAMES = (
         clients=(ClientModel(id="null-too"),),
         summary="It overwrites the id with that of fragments which have none.",
         does="""
-            Later pieces have no id. The call ends up without one, its result belongs to nothing.
+            Later fragments have no id. The call ends up without one, its result belongs to nothing.
         """,
-        example="call.id = piece.id                     // undefined from the second piece on",
-        fix="Set the id only if the piece has one.",
+        example="call.id = fragment.id                  // undefined from the second fragment on",
+        fix="Set the id only if the fragment has one.",
         references=("https://github.com/sgl-project/sglang/issues/35542",),
     ),
     Preset(
         name="id-overwritten-by-empty",
         clients=(ClientModel(id="empty-too"),),
         summary="It overwrites the id with an empty one.",
-        does='Some servers repeat `"id":""` on every piece: `??` treats it as a value.',
-        example="call.id = piece.id ?? call.id",
-        fix="Write `piece.id || call.id`.",
+        does='Some servers repeat `"id":""` on every fragment: `??` treats it as a value.',
+        example="call.id = fragment.id ?? call.id",
+        fix="Write `fragment.id || call.id`.",
         references=(
             "https://github.com/JetBrains/koog/issues/1900",
             "https://github.com/spring-projects/spring-ai/issues/6369",
@@ -245,10 +246,10 @@ NAMES = (
         clients=(ClientModel(name="concatenate"),),
         summary="It appends names, as it appends arguments.",
         does="""
-            Servers that repeat the name on every piece make `get_timeget_time` of it: an unknown
+            Servers that repeat the name on every fragment make `get_timeget_time` of it: an unknown
             tool.
         """,
-        example='call["name"] += piece["function"].get("name") or ""',
+        example='call["name"] += fragment["function"].get("name") or ""',
         fix="Set the name once.",
         references=(
             "https://github.com/NousResearch/hermes-agent/issues/8259",
@@ -260,10 +261,10 @@ NAMES = (
         clients=(ClientModel(id="concatenate"),),
         summary="It appends ids, as it appends arguments.",
         does="""
-            Servers that repeat the id on every piece make `c1c1c1` of it; its result belongs to
+            Servers that repeat the id on every fragment make `c1c1c1` of it; its result belongs to
             nothing.
         """,
-        example='call["id"] += piece.get("id") or ""',
+        example='call["id"] += fragment.get("id") or ""',
         fix="Set the id once.",
         references=(
             "https://github.com/JetBrains/koog/issues/2052",
@@ -276,7 +277,7 @@ NAMES = (
         summary="It discards the ids, and makes up its own or none.",
         does="The results name ids that the provider never gave.",
         example='calls.append({"name": name, "arguments": arguments})',
-        fix="Keep the id of the first piece and answer to it.",
+        fix="Keep the id of the first fragment and answer to it.",
         references=("https://platform.openai.com/docs/guides/function-calling",),
     ),
     Preset(

@@ -49,12 +49,12 @@ ENDS = (
         place=10,
         summary="It handles the finish reason before the deltas of the same event.",
         does="""
-            Servers may send the last piece, or the whole call, in the event that has the finish
+            Servers may send the last fragment, or the whole call, in the event that has the finish
             reason.
         """,
         example="""
             if finish_reason: break
-            for piece in delta["tool_calls"]: ...
+            for fragment in delta["tool_calls"]: ...
         """,
         fix="Handle the deltas of an event first.",
         references=(
@@ -95,7 +95,7 @@ ENDS = (
         clients=(ClientModel(emit="at-name"),),
         place=102,
         summary="It uses a call as soon as it has id and name.",
-        does="The first piece has both, and no arguments yet.",
+        does="The first fragment has both, and no arguments yet.",
         example="if (call.id && call.name) execute(call)",
         fix="Wait for the end of the call.",
         references=("https://github.com/OpenRouterTeam/ai-sdk-provider/issues/489",),
@@ -173,8 +173,8 @@ TEXTS = (
     Preset(
         name="tag-within-one-piece",
         clients=(ClientModel(tags="per-chunk"),),
-        summary="It looks for tags in each piece of text by itself.",
-        does="A tag, or a call, that goes over two pieces is never found and is shown to the user.",
+        summary="It looks for tags in each fragment of text by itself.",
+        does="A tag or call that goes over two fragments is never found and is shown to the user.",
         example=r"const match = chunk.match(/<tool>(.*)<\/tool>/)",
         fix="Search the text so far.",
         references=("https://github.com/raullenchai/Rapid-MLX/issues/581",),
@@ -182,7 +182,7 @@ TEXTS = (
     Preset(
         name="rescans-full-text",
         clients=(ClientModel(tags="rescan"),),
-        summary="It searches the whole text again with every piece.",
+        summary="It searches the whole text again with every fragment.",
         does="Calls that were found before are found again, and run again.",
         example="""
             text += chunk
