@@ -10,7 +10,7 @@ same history only the latest are looked at, and of a history only what is new.
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from deltatape.model.digest import ASSISTANT, DeliveredCall, Digest, HistoryMessage
@@ -40,6 +40,24 @@ def call_key(call: DeliveredCall | RepeatedCall) -> str:
     """Return a key that equals for calls of the same tool with equal arguments, however spelled."""
     text = f"{call.name}\0{canonical(call.arguments) or call.arguments.strip()}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def had_arrived(arrived_ns: int | None, reply: Digest, later: Digest) -> bool:
+    """Return whether a part of `reply` had arrived when the request came, as far as is known."""
+    if reply.tape != later.tape or arrived_ns is None or later.t_ns is None:
+        return True
+    return arrived_ns <= later.t_ns
+
+
+def first_new(digest: Digest, known: Collection[str]) -> int:
+    """Return the index of the first message that is in no earlier history.
+
+    Args:
+        digest: of a request.
+        known: hashes of the first messages of every earlier history.
+    """
+    prefixes = digest.prefixes
+    return next((at for at in range(len(digest.history), 0, -1) if prefixes[at] in known), 0)
 
 
 def is_result(message: HistoryMessage) -> bool:
@@ -420,10 +438,7 @@ class Continuations:
 
 
 def _had_ended(reply: Digest, later: Digest) -> bool:
-    """Return whether the reply had ended when the request came, as far as is known."""
-    if reply.tape != later.tape or reply.end_ns is None or later.t_ns is None:
-        return True
-    return reply.end_ns <= later.t_ns
+    return had_arrived(reply.end_ns, reply, later)
 
 
 def _request(digest: Digest) -> tuple[object, ...]:

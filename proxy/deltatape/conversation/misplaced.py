@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from deltatape.conversation.continuation import first_new, had_arrived
 from deltatape.conversation.read_back import goes_on_from
 from deltatape.model.digest import ASSISTANT, DeliveredCall, Digest, HistoryMessage
 from deltatape.model.request_summary import RepeatedCall
@@ -114,9 +115,8 @@ class _Search:
 
     def foreign(self, digest: Digest) -> Iterator[MisplacedMessage]:
         """Yield the messages of other conversations."""
-        history, prefixes = digest.history, digest.prefixes
-        news = next((at for at in range(len(history), 0, -1) if prefixes[at] in self.seen), 0)
-        for place in range(news, len(history)):
+        history = digest.history
+        for place in range(first_new(digest, self.seen), len(history)):
             message = history[place]
             if message.role in ASSISTANT:
                 found = self._reply(digest, place)
@@ -136,7 +136,7 @@ class _Search:
         donors = [
             each
             for each in self.by_content.get(_key(message.text, message.calls), ())
-            if _had_come(each, digest)
+            if had_arrived(each.said_ns, each, digest)
         ]
         if len(donors) != 1:
             return None
@@ -150,7 +150,7 @@ class _Search:
         """Return a result of another conversation's call, found by its id or its content."""
         message = digest.history[place]
         owners: Sequence[DeliveredCallRef] = self.by_id.get(call_id, ())
-        own = next((each for each in reversed(owners) if goes_on_from(digest, each.reply)), None)
+        own = self._owner(digest, call_id)
         if own is None:
             lone = len(owners) == 1 and is_distinctive(call_id) and not _has_call(digest, call_id)
             if lone and self._is_stranger(owners[0].reply, digest, place):
@@ -171,6 +171,11 @@ class _Search:
                 )
         self.results[message.text].append(own)
         return None
+
+    def _owner(self, digest: Digest, call_id: str) -> DeliveredCallRef | None:
+        """Return the latest call of that id in the conversation that `digest` continues."""
+        owners: Sequence[DeliveredCallRef] = self.by_id.get(call_id, ())
+        return next((each for each in reversed(owners) if goes_on_from(digest, each.reply)), None)
 
     def _is_stranger(self, donor: Digest, digest: Digest, place: int) -> bool:
         """Return whether `donor` is unrelated to the conversation that `digest` continues."""
@@ -200,10 +205,7 @@ class _Search:
         self.swapped_seen.add(key)
         results: list[tuple[DeliveredCallRef, str]] = []
         for message in history[start : start + _RESULTS]:
-            owners = self.by_id.get(message.call_id or "", ())
-            owner = next(
-                (each for each in reversed(owners) if goes_on_from(digest, each.reply)), None
-            )
+            owner = self._owner(digest, message.call_id or "")
             if owner is not None and message.content:
                 results.append((owner, message.content))
         wrong = [
@@ -214,12 +216,6 @@ class _Search:
         ]
         if len({id(one.call) for one, _ in wrong}) > 1:
             yield from (SwappedResult(call=one, about=other) for one, other in wrong)
-
-
-def _had_come(reply: Digest, digest: Digest) -> bool:
-    if reply.tape != digest.tape or reply.said_ns is None or digest.t_ns is None:
-        return True
-    return reply.said_ns <= digest.t_ns
 
 
 def _has_call(digest: Digest, call_id: str) -> bool:

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 
+from deltatape.conversation.continuation import had_arrived
 from deltatape.model.digest import (
     ASSISTANT,
     CallHabits,
@@ -399,10 +400,8 @@ def _could_be(reply: Digest, run: AssistantRun) -> bool:
     """Return whether the reply has content and had ended when the request came, if known."""
     if not (reply.whole or reply.calls or reply.text):
         return False
-    later = run.later
-    if reply.tape != later.tape or reply.said_ns is None or later.t_ns is None:
-        return True
-    return reply.said_ns <= later.t_ns or any(map(is_distinctive, _own_ids(reply) & run.ids))
+    arrived = had_arrived(reply.said_ns, reply, run.later)
+    return arrived or any(map(is_distinctive, _own_ids(reply) & run.ids))
 
 
 def _pair(reply: Digest, run: AssistantRun) -> CallPairing:

@@ -16,6 +16,8 @@ from deltatape.conversation.continuation import (
     Continuations,
     ConversationState,
     call_key,
+    first_new,
+    had_arrived,
     is_result,
 )
 from deltatape.conversation.misplaced import misplaced
@@ -142,8 +144,8 @@ def _turn(
     read_backs: Sequence[ReadBack],
     printed_errors: Mapping[int, Complaint],
 ) -> Turn:
-    history, prefixes = digest.history, digest.prefixes
-    news = next((at for at in range(len(history), 0, -1) if prefixes[at] in index.known), 0)
+    news = first_new(digest, index.known)
+    is_longer = news < len(digest.history)
     conversation = _conversation(index, digest, news)
     before = conversation.before
     tools_so_far = index.tool_histories.get(id(before), _ToolHistory())
@@ -154,8 +156,8 @@ def _turn(
         read_backs=tuple(read_backs),
         orphans=tuple(_orphans(index, digest, conversation, news)),
         missing=tuple(_missing(index, digest, conversation)),
-        again=tuple(_repeated_calls(digest, conversation)) if news < len(history) else (),
-        silent_calls=_silent_calls(digest, conversation) if news < len(history) else 0,
+        again=tuple(_repeated_calls(digest, conversation)) if is_longer else (),
+        silent_calls=_silent_calls(digest, conversation) if is_longer else 0,
         offered=tools_so_far.offered,
         lacks_tools=_lacks_tools(digest, conversation, tools_so_far),
         forced_again=tools_so_far.forced,
@@ -166,7 +168,7 @@ def _turn(
         same=index.continuations.same(digest),
         reused=tuple(_reused(index, digest, conversation)),
     )
-    index.known.update(prefixes[news + 1 :])
+    index.known.update(digest.prefixes[news + 1 :])
     _add(index, turn, tools_so_far)
     return turn
 
@@ -271,7 +273,11 @@ def _delivered(
     One of this conversation goes first. Another one counts only if its id can be nobody else's and
     no other reply has it. Where calls have no ids, it is one of the reply before.
     """
-    owners = [each for each in index.delivered.get(call_id, ()) if _had_come(each, digest)]
+    owners = [
+        each
+        for each in index.delivered.get(call_id, ())
+        if had_arrived(each.call.t_ns, each.reply, digest)
+    ]
     for each in reversed(owners):
         if goes_on_from(digest, each.reply):
             return each
@@ -281,14 +287,6 @@ def _delivered(
         return None
     named = (call for call in before.calls if not call.ids and call_id in call.answers_to)
     return next((DeliveredCallRef(call=call, reply=before) for call in named), None)
-
-
-def _had_come(delivered: DeliveredCallRef, digest: Digest) -> bool:
-    """Return whether the call had been delivered when the request left."""
-    came_ns, reply = delivered.call.t_ns, delivered.reply
-    if came_ns is None or digest.t_ns is None or reply.tape != digest.tape:
-        return True
-    return came_ns <= digest.t_ns
 
 
 def _missing(
