@@ -8,7 +8,7 @@ from deltatape.diagnose.digest import (
     argument_spans,
     digest,
     digest_analysis,
-    heard_history,
+    digest_history,
 )
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.digest import HistoryMessage
@@ -256,7 +256,7 @@ def empty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltatape.diagnose.digest._memory", ())
 
 
-class Ear:
+class MessageCounter:
     """Counts the messages that are looked at."""
 
     def __init__(self) -> None:
@@ -278,58 +278,60 @@ def link(so_far: str, message: Message) -> str:
     return f"{so_far}-{message.digest}"
 
 
-def heard_by(ear: Ear, history: list[Message], start: str = "") -> tuple[HistoryDigest, int]:
+def digested_by(
+    counter: MessageCounter, history: list[Message], start: str = ""
+) -> tuple[HistoryDigest, int]:
     """What is kept, and how many messages were looked at for it."""
-    before = ear.count
-    made = heard_history(history, ear, link, start)
-    assert len(made.heard) == len(history)
-    assert [each.text for each in made.heard] == [each.text for each in history]
+    before = counter.count
+    made = digest_history(history, counter, link, start)
+    assert len(made.messages) == len(history)
+    assert [each.text for each in made.messages] == [each.text for each in history]
     so_far = [start]
     for message in history:
         so_far.append(link(so_far[-1], message))
     assert made.prefixes == tuple(so_far)
-    return made, ear.count - before
+    return made, counter.count - before
 
 
 def test_messages_that_an_earlier_history_had_are_not_looked_at_again() -> None:
-    ear, history = Ear(), messages(30)
-    first, count = heard_by(ear, history[:20])
-    second, more = heard_by(ear, history)
+    counter, history = MessageCounter(), messages(30)
+    first, count = digested_by(counter, history[:20])
+    second, more = digested_by(counter, history)
     assert (count, more) == (20, 10)
-    assert all(one is other for one, other in zip(first.heard, second.heard, strict=False))
+    assert all(one is other for one, other in zip(first.messages, second.messages, strict=False))
 
 
 def test_equal_messages_that_are_other_objects_are_looked_at() -> None:
-    ear = Ear()
-    assert [heard_by(ear, messages(20))[1] for _ in range(2)] == [20, 20]
+    counter = MessageCounter()
+    assert [digested_by(counter, messages(20))[1] for _ in range(2)] == [20, 20]
 
 
 def test_histories_share_as_much_as_they_have_in_common() -> None:
-    ear, history = Ear(), messages(20)
-    heard_by(ear, history)
-    assert heard_by(ear, [*history[:15], *messages(5, "n")])[1] == 5
-    assert heard_by(ear, history[5:])[1] == 15
+    counter, history = MessageCounter(), messages(20)
+    digested_by(counter, history)
+    assert digested_by(counter, [*history[:15], *messages(5, "n")])[1] == 5
+    assert digested_by(counter, history[5:])[1] == 15
 
 
 def test_several_conversations_are_remembered_and_not_too_many() -> None:
-    ear = Ear()
+    counter = MessageCounter()
     every = [messages(20, name) for name in "abcdefgh"]
     for history in every:
-        heard_by(ear, history)
-    assert [heard_by(ear, history)[1] for history in every] == [0] * 8
-    heard_by(ear, messages(20, "i"))
-    assert heard_by(ear, every[0])[1] == 20
+        digested_by(counter, history)
+    assert [digested_by(counter, history)[1] for history in every] == [0] * 8
+    digested_by(counter, messages(20, "i"))
+    assert digested_by(counter, every[0])[1] == 20
 
 
-def test_short_histories_and_other_ears_share_nothing() -> None:
-    ear, history = Ear(), messages(7)
-    assert [heard_by(ear, history)[1] for _ in range(2)] == [7, 7]
+def test_short_histories_and_other_functions_share_nothing() -> None:
+    counter, history = MessageCounter(), messages(7)
+    assert [digested_by(counter, history)[1] for _ in range(2)] == [7, 7]
     long = messages(20)
-    heard_by(ear, long)
-    assert heard_by(Ear(), long)[1] == 20
+    digested_by(counter, long)
+    assert digested_by(MessageCounter(), long)[1] == 20
 
 
 def test_where_a_history_starts_is_told_apart() -> None:
-    ear, history = Ear(), messages(20)
-    heard_by(ear, history)
-    heard_by(ear, history, start="stored")
+    counter, history = MessageCounter(), messages(20)
+    digested_by(counter, history)
+    digested_by(counter, history, start="stored")

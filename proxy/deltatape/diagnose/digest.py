@@ -44,25 +44,25 @@ _PART = re.compile(
 _CLOSERS = frozenset("<[]`{,|)")
 """What may follow on the JSON of a call in text: a tag, a fence, the next call."""
 _HISTORIES = 8
-"""That are remembered."""
+"""How many histories are remembered."""
 _SHORT = 8
-"""Messages of a history that is read again."""
+"""A history of fewer messages is digested anew instead of remembered."""
 
 
 class HistoryDigest(NamedTuple):
     """What is kept of a history, with a hash of each prefix of its messages."""
 
-    heard: tuple[HistoryMessage, ...]
+    messages: tuple[HistoryMessage, ...]
     prefixes: tuple[str, ...]
 
 
-class _Known(NamedTuple):
-    hear: Callable[[Message], HistoryMessage]
+class _RememberedHistory(NamedTuple):
+    digest_message: Callable[[Message], HistoryMessage]
     messages: Sequence[Message]
     made: HistoryDigest
 
 
-_memory: tuple[_Known, ...] = ()
+_memory: tuple[_RememberedHistory, ...] = ()
 """The last histories, the latest first: replaced as a whole, for threads."""
 
 
@@ -88,7 +88,7 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
     system = [message for message in asked.history if message.role in _SYSTEM]
     # What goes on from a stored reply has only its end in common with what begins alike.
     start = _hash(asked.previous) if asked.previous else _OF_NOTHING
-    kept = heard_history(said, _heard, _link, start)
+    kept = digest_history(said, _digest_message, _link, start)
     request = _Request(
         system=reduce(_link, system, _OF_NOTHING),
         kept=kept,
@@ -129,7 +129,7 @@ def _digest(
         known=asked.known and bool(asked.history),
         dialect=reply.dialect,
         system=request.system,
-        history=request.kept.heard,
+        history=request.kept.messages,
         prefixes=request.kept.prefixes,
         forced=_is_forced(asked),
         whole=_is_whole(reply),
@@ -275,7 +275,7 @@ def _link(so_far: str, message: Message) -> str:
     return _hash(so_far, message.digest)
 
 
-def _heard(message: Message) -> HistoryMessage:
+def _digest_message(message: Message) -> HistoryMessage:
     return HistoryMessage(
         role=message.role,
         text=_text_hash(message.text),
@@ -396,7 +396,7 @@ def _summary(reply: Reply, choice: Choice) -> str:
     return "; ".join(parts)
 
 
-# Histories as digests keep them, of which each message is looked at once.
+# Histories as digests keep them: each message is digested once.
 #
 # Requests of one conversation share the messages that an earlier one had, as objects (see
 # `dialects._shared`): what was made of those is taken over instead of being made again. So a
@@ -405,42 +405,44 @@ def _summary(reply: Reply, choice: Choice) -> str:
 # The last few histories are remembered. No result depends on it, only time and memory.
 
 
-def heard_history(
+def digest_history(
     messages: Sequence[Message],
-    hear: Callable[[Message], HistoryMessage],
+    digest_message: Callable[[Message], HistoryMessage],
     link: Callable[[str, Message], str],
     start: str,
 ) -> HistoryDigest:
-    """Return what `hear` reads from each of `messages`, and the prefix hashes.
+    """Return what `digest_message` keeps of each of `messages`, and the prefix hashes.
 
     Args:
         messages: a history, without those of the system.
-        hear: looks at the message alone.
+        digest_message: looks at the message alone.
         link: the hash for one message more.
         start: the hash of no messages.
     """
     global _memory  # noqa: PLW0603 - as a cache of functools: no result depends on it
-    known, count = _nearest(messages, hear, start) if len(messages) >= _SHORT else (None, 0)
-    heard = list(known.made.heard[:count]) if known else []
+    known, count = (
+        _nearest(messages, digest_message, start) if len(messages) >= _SHORT else (None, 0)
+    )
+    digested = list(known.made.messages[:count]) if known else []
     prefixes = list(known.made.prefixes[: count + 1]) if known else [start]
     for message in messages[count:]:
-        heard.append(hear(message))
+        digested.append(digest_message(message))
         prefixes.append(link(prefixes[-1], message))
-    made = HistoryDigest(tuple(heard), tuple(prefixes))
+    made = HistoryDigest(tuple(digested), tuple(prefixes))
     if len(messages) >= _SHORT:
         old = known if known and 2 * count >= len(known.messages) else None
         others = [each for each in _memory if each is not old]
-        _memory = (_Known(hear, messages, made), *others[: _HISTORIES - 1])
+        _memory = (_RememberedHistory(digest_message, messages, made), *others[: _HISTORIES - 1])
     return made
 
 
 def _nearest(
-    messages: Sequence[Message], hear: Callable[[Message], HistoryMessage], start: str
-) -> tuple[_Known | None, int]:
+    messages: Sequence[Message], digest_message: Callable[[Message], HistoryMessage], start: str
+) -> tuple[_RememberedHistory | None, int]:
     """Return the remembered history that shares most messages, and their number."""
     found, most = None, 0
     for known in _memory:
-        if known.hear is not hear or known.made.prefixes[0] != start:
+        if known.digest_message is not digest_message or known.made.prefixes[0] != start:
             continue
         shared = list(map(is_, messages, known.messages))
         count = len(shared) if all(shared) else shared.index(False)

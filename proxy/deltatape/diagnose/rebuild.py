@@ -1,15 +1,20 @@
 """Rebuild an exchange's reply: frame it, find its dialect, reduce it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from deltatape.diagnose.decode import decode, media_type
-from deltatape.diagnose.dialect import DetectedDialect, spoken_in
 from deltatape.dialects import (
+    DIALECTS,
+    Dialect,
+    Hints,
     Reducer,
     UnknownReducer,
+    detect,
     dialects_for,
     error_message,
+    expect,
     failure_message,
     feed_all,
 )
@@ -17,8 +22,8 @@ from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.exchange import Exchange, ResponseHead
 from deltatape.model.reply import Observation, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary
-from deltatape.model.stream import Anomaly, AnomalyKind, Format, Place, Span, Stream
-from deltatape.wire.json_value import parse
+from deltatape.model.stream import Anomaly, AnomalyKind, Event, Format, Place, Span, Stream
+from deltatape.wire.json_value import parse, read_object
 
 _HTTP_ERROR = 400
 _UNEXPECTED = "S006"
@@ -34,6 +39,15 @@ class Analysis:
     stream: Stream
     request: RequestSummary
     reply: Reply
+
+
+class _DetectedDialect(NamedTuple):
+    """The dialect of an exchange, and the objects that were parsed to find it."""
+
+    dialect: Dialect | None
+    """None: it is unknown."""
+    frames: Sequence[Mapping[str, object] | None]
+    """Of the first events, the objects that they carry."""
 
 
 def rebuild(exchange: Exchange, app: AppNames = CONTRACT) -> Reply:
@@ -65,14 +79,14 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
     streams = [decode(exchange) for exchange in exchanges]
     dialects = dialects_for(app)
     pairs = [*zip(exchanges, streams, strict=True)]
-    spoken = [spoken_in(exchange, stream, dialects) for exchange, stream in pairs]
+    detected = [_detect(exchange, stream, dialects) for exchange, stream in pairs]
     asked = [
         dialect.read_request(exchange.request.body, exchange.request.path)
         if dialect is not None
         else NOTHING_ASKED
-        for exchange, (dialect, _) in zip(exchanges, spoken, strict=True)
+        for exchange, (dialect, _) in zip(exchanges, detected, strict=True)
     ]
-    reducers = list(map(_fed, spoken, asked, streams))
+    reducers = list(map(_fed, detected, asked, streams))
     replies = [_reply(reducer, *pair) for reducer, pair in zip(reducers, pairs, strict=True)]
     return [
         Analysis(exchange=exchange, stream=stream, request=each, reply=reply)
@@ -80,9 +94,9 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
     ]
 
 
-def _fed(spoken: DetectedDialect, asked: RequestSummary, stream: Stream) -> Reducer:
+def _fed(detected: _DetectedDialect, asked: RequestSummary, stream: Stream) -> Reducer:
     """Return a reducer of the dialect that has read all events."""
-    dialect, frames = spoken
+    dialect, frames = detected
     reducer = UnknownReducer() if dialect is None else dialect.reducer(asked)
     feed_all(reducer, stream.events, frames)
     return reducer
@@ -108,6 +122,99 @@ def _failure(response: ResponseHead, stream: Stream) -> str:
         body = parse(stream.events[0].data).value
         message = failure_message(body) if isinstance(body, dict) else None
     return f"{status}: {message}" if message else status
+
+
+# The dialect of an exchange, found by its response, else by the path of its request.
+#
+# The first events are searched in windows that grow: most dialects show themselves at once, and a
+# few only after many pings. The path counts only where the response holds nothing but errors and
+# pings, or nothing; where it has the status of an error, whose bodies gateways write as they like;
+# and where a stream was requested and a strange document came. Applications call their own
+# endpoints `/api/chat`, too, and may answer with documents and plain text of their own there.
+
+_WINDOW = 2
+"""Events in the first window: nearly every dialect shows itself at once, or behind one event that
+says little, such as the verdict of a filter."""
+_GROWTH = 4
+_BARE_ERROR = frozenset({"message", "Message", "__type"})
+"""All that an error of Amazon's services may consist of."""
+
+
+def dialect_of(
+    exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS
+) -> Dialect | None:
+    """Return the dialect of `exchange`, whose response is framed as `stream`; None if unknown."""
+    return _detect(exchange, stream, among).dialect
+
+
+def _detect(
+    exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS
+) -> _DetectedDialect:
+    headers = _headers(exchange)
+    failed = exchange.response is not None and exchange.response.status >= _HTTP_ERROR
+    has_content = False
+    parsed: list[Mapping[str, object] | None] = []
+    for window in _windows(stream.events):
+        frames = [_object_in(event) for event in window]
+        parsed += frames
+        hints = Hints(
+            format=stream.format,
+            headers=headers,
+            first=tuple([frame for frame in frames if frame is not None]),
+            types=tuple([event.type for event in window]),
+        )
+        found = detect(hints, among)
+        if found is not None:
+            return _DetectedDialect(found, parsed)
+        has_content = has_content or any(map(_has_content, window, frames))
+    found = expect(exchange.request.path, among)
+    strange = not failed and (has_content or stream.format is Format.OTHER)
+    if found is not None and strange and not _answers_otherwise(exchange, stream, found):
+        found = None
+    return _DetectedDialect(found, () if found is None else parsed)
+
+
+def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> bool:
+    """Return whether this is an answer in place of a stream of `dialect`."""
+    request = exchange.request
+    if request.path.rstrip("/").endswith(dialect.traits.shared_paths):
+        return stream.format is Format.OTHER and not _is_text(exchange, stream)
+    if stream.format is Format.JSON:
+        return dialect.read_request(request.body, request.path).stream
+    return stream.format is Format.OTHER
+
+
+def _is_text(exchange: Exchange, stream: Stream) -> bool:
+    headers = exchange.response.headers if exchange.response else ()
+    return stream.body != b"" and media_type(headers) == "text/plain"
+
+
+def _windows(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    """Yield `events` in growing slices; one empty slice if there are none."""
+    start, size = 0, _WINDOW
+    while start == 0 or start < len(events):
+        yield events[start : start + size]
+        start, size = start + size, size * _GROWTH
+
+
+def _object_in(event: Event) -> Mapping[str, object] | None:
+    value = read_object(event.data) or parse(event.data).value
+    return value if isinstance(value, dict) else None
+
+
+def _has_content(event: Event, frame: Mapping[str, object] | None) -> bool:
+    """Return whether `frame` would show its dialect if that were known."""
+    if frame is None or event.exception or (frame and frame.keys() <= _BARE_ERROR):
+        return False
+    if frame.get("type") in ("error", "ping"):
+        return False
+    return "error" not in frame and error_message(frame, event.type) is None
+
+
+def _headers(exchange: Exchange) -> str:
+    fields = exchange.response.headers if exchange.response else ()
+    names = [name for name, value in fields if isinstance(value, bytes)]
+    return b"\n".join([b"", *names, b""]).lower().decode("latin-1")
 
 
 # An error that stands in an event stream without being an event: a bare JSON document.

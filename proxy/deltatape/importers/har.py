@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from deltatape.diagnose.decode import decode
-from deltatape.diagnose.dialect import dialect_of
+from deltatape.diagnose.rebuild import dialect_of
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
     ImportedRequest,
