@@ -27,7 +27,7 @@ from deltatape.player.play_options import (
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes, StagingTape
 from deltatape.replay.environment import PLACEHOLDER
 from deltatape.replay.playback import end
-from deltatape.replay.report import told as as_told
+from deltatape.replay.report import request_lines
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.tap import ExchangeTap, TapeTap
@@ -153,7 +153,7 @@ def test_what_is_told_of_requests_has_no_credentials_in_it(tmp_path: Path) -> No
                 await client.rest()
         assert machine.report.missed
         for one in machine.report.missed:
-            told.lines += [one.message, one.asking.target.decode(), *as_told(one)]
+            told.lines += [one.message, one.asking.target.decode(), *request_lines(one)]
 
     run(scenario())
     assert len(told.lines) > 8

@@ -10,8 +10,8 @@ from deltatape.replay.report import (
     MOST,
     MOST_DIFFERENCES,
     json_report,
+    request_lines,
     summary,
-    told,
 )
 from deltatape.run_check import RunMistake
 from helpers.accused import lost_arguments
@@ -35,21 +35,23 @@ def played(note: str = "") -> PlayedRequest:
 
 
 def test_a_request_is_a_line_without_its_key() -> None:
-    assert list(told(played())) == ["playing x.tape#1 POST /v1/chat/completions (same JSON)"]
-    assert next(told(played("fault cut"))).endswith(" (same JSON; fault cut)")
-    assert list(told(missed())) == [
+    assert list(request_lines(played())) == [
+        "playing x.tape#1 POST /v1/chat/completions (same JSON)"
+    ]
+    assert next(request_lines(played("fault cut"))).endswith(" (same JSON; fault cut)")
+    assert list(request_lines(missed())) == [
         "MISSED POST /v1/chat/completions?key=***&a=1: not on the tape",
     ]
     assert shown(b"/v1/models?a=1") == "/v1/models?a=1"
 
 
 def test_what_was_missed_is_held_against_the_nearest_request() -> None:
-    assert list(told(missed(ONE)))[1:] == [
+    assert list(request_lines(missed(ONE)))[1:] == [
         "  nearest: x.tape#1",
         "  $.a: recorded 1, received 2",
     ]
     many = taped(body=dict.fromkeys("bcdefgh", 1))
-    lines = list(told(missed(many)))
+    lines = list(request_lines(missed(many)))
     assert len(lines) == 2 + MOST_DIFFERENCES + 1
     assert lines[-1] == "  and 3 other differences"
 
@@ -99,11 +101,11 @@ def test_an_answer_to_a_corrected_request_says_what_was_wrong() -> None:
     one = PlayedRequest(
         asking=ASKING, exchange=ONE, level=MatchLevel.CORRECTED, codes=("C001", "C002")
     )
-    (line,) = told(one)
+    (line,) = request_lines(one)
     assert line.endswith(
         " (differs from the recorded request only where that was wrong (C001, C002))"
     )
-    assert list(told(ENDED)) == [
+    assert list(request_lines(ENDED)) == [
         "END OF TAPE POST /v1/chat/completions?key=***&a=1: the tape ends here"
     ]
 

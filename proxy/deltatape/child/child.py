@@ -29,17 +29,13 @@ DRAIN_S = 1.0
 _OWN_FAILURES = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
-def _nothing() -> None:
-    """Nobody wants to know."""
-
-
 async def run_child(
     argv: Sequence[str],
     environment: Mapping[str, str],
     *,
     tee: Tee | None,
     tell: Callable[[str], None],
-    ending: Callable[[], None] = _nothing,
+    ending: Callable[[], None] | None = None,
 ) -> int:
     """Return the exit code of a command: its own, 128+n after signal n, or 125, 126, 127.
 

@@ -171,7 +171,10 @@ class SignalRelay:
     """Directs signals to the child, from creation to `end`."""
 
     def __init__(
-        self, hurry: Callable[[], None], echoed: Callable[[], None], ending: Callable[[], None]
+        self,
+        hurry: Callable[[], None],
+        echoed: Callable[[], None],
+        ending: Callable[[], None] | None,
     ) -> None:
         """Start to catch.
 
@@ -206,7 +209,7 @@ class SignalRelay:
             self._patience.end()
 
     def _catch(self, number: signal.Signals) -> None:
-        if number in _LAST:
+        if self._ending is not None and number in _LAST:
             self._ending()
         if self._process is None or self._patience is None:
             self._early.append(number)
@@ -260,10 +263,12 @@ SIGNALS = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm"}
 
 
 class Signals:
-    """Waits for SIGINT or SIGTERM; a second one calls `hurry`."""
+    """Waits for SIGINT or SIGTERM; a second one calls `hurry`, if that is set."""
 
     def __init__(
-        self, hurry: Callable[[], None], signals: Mapping[signal.Signals, str] = SIGNALS
+        self,
+        hurry: Callable[[], None] | None = None,
+        signals: Mapping[signal.Signals, str] = SIGNALS,
     ) -> None:
         self._hurry = hurry
         self._first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -272,10 +277,10 @@ class Signals:
             loop.add_signal_handler(number, self._caught, name)
 
     def _caught(self, name: str) -> None:
-        if self._first.done():
-            self._hurry()
-        else:
+        if not self._first.done():
             self._first.set_result(name)
+        elif self._hurry is not None:
+            self._hurry()
 
     async def wait(self) -> str:
         """Return the name of the first signal, such as `sigint`."""

@@ -40,7 +40,7 @@ from deltatape.printable import count
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.guard import NetworkGuardTunnel
-from deltatape.replay.session import NOT_WHOLE, ReplayOptions, Responders, replay, teller
+from deltatape.replay.session import REPLAY_FAILED, ReplayOptions, Responders, replay, teller
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
@@ -225,7 +225,7 @@ def _replay(
     for fault, why in unused_faults:
         say(f"fault {fault} was never injected: {why}")
     # A run that passed without its fault has tested nothing.
-    return code or (NOT_WHOLE if unused_faults else 0)
+    return code or (REPLAY_FAILED if unused_faults else 0)
 
 
 def _guard(arguments: ReplayArguments, environment: Mapping[str, str]) -> NetworkGuardTunnel | None:

@@ -16,7 +16,7 @@ from deltatape.match.endpoint import shown
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import MissedRequest, PlayReport, UnusedFault
 from deltatape.printable import count, excerpt
-from deltatape.replay.report import mistake_told, name_of
+from deltatape.replay.report import mistake_text, name_of
 
 if TYPE_CHECKING:
     from deltatape.run_check import RunMistake
@@ -98,7 +98,7 @@ def _untrue_to_tape(run: FinishedTest) -> Iterator[str]:
 def _mistakes(mistakes: "Sequence[RunMistake]") -> Iterator[str]:
     yield f"the app made {count(len(mistakes), 'mistake')} with what it was sent:"
     for one in mistakes[:_LISTED]:
-        yield f"  {mistake_told(one)}"
+        yield f"  {mistake_text(one)}"
     yield from _rest(len(mistakes))
 
 

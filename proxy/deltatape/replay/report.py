@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from deltatape.match.endpoint import shown
-from deltatape.match.request import NoMatch
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import (
     CorrectedRequest,
@@ -30,27 +29,28 @@ MOST_DIFFERENCES = 5
 """How many of a request are printed; the report has more."""
 
 
-def told(what: Told) -> Iterator[str]:
+def request_lines(what: Told) -> Iterator[str]:
     """Yield a line for a request; for a missed one also how it differs from recorded ones."""
     if isinstance(what, PlayedRequest):
-        one = what.exchange
+        exchange = what.exchange
         how = f"{what.matched}; {what.note}" if what.note else what.matched
-        yield f"playing {name_of(one)} {one.request.method} {one.request.path} ({how})"
+        request = f"{exchange.request.method} {exchange.request.path}"
+        yield f"playing {name_of(exchange)} {request} ({how})"
         return
-    asked = f"{what.asking.method} {shown(what.asking.target)}"
+    request = f"{what.asking.method} {shown(what.asking.target)}"
     if isinstance(what, CorrectedRequest):
-        yield f"END OF TAPE {asked}: {what.message}"
+        yield f"END OF TAPE {request}: {what.message}"
         return
     if what.nearest is None:
-        yield f"MISSED {asked}: {what.message}"
+        yield f"MISSED {request}: {what.message}"
         return
-    yield f"MISSED {asked}: not on the tape: {what.miss.problem}"
+    yield f"MISSED {request}: not on the tape: {what.miss.problem}"
     yield f"  nearest: {name_of(what.nearest)}"
-    different = what.miss.differences
-    for each in different[:MOST_DIFFERENCES]:
+    differences = what.miss.differences
+    for each in differences[:MOST_DIFFERENCES]:
         yield f"  {each.path}: recorded {each.recorded}, received {each.received}"
-    if len(different) > MOST_DIFFERENCES:
-        yield f"  and {count(len(different) - MOST_DIFFERENCES, 'other difference')}"
+    if len(differences) > MOST_DIFFERENCES:
+        yield f"  and {count(len(differences) - MOST_DIFFERENCES, 'other difference')}"
 
 
 def name_of(exchange: Exchange) -> str:
@@ -71,7 +71,7 @@ def summary(report: PlayReport, recorded: int = 0) -> Iterator[str]:
     if report.left_behind:
         left = ", ".join(name_of(each) for each in report.left_behind[:MOST])
         yield f"  not needed: {left}: they follow a recorded mistake that this run did not repeat"
-    yield from mistakes_told(report)
+    yield from mistake_lines(report)
     if report.missed and not report.accused:
         yield (
             "note: `deltatape check` finds no mistake in the app's requests on this tape, so each"
@@ -79,15 +79,15 @@ def summary(report: PlayReport, recorded: int = 0) -> Iterator[str]:
         )
 
 
-def mistakes_told(report: PlayReport) -> Iterator[str]:
+def mistake_lines(report: PlayReport) -> Iterator[str]:
     """Yield a line for each mistake of the application, repeated or corrected."""
     for each in report.failures[:MOST]:
-        yield f"MISTAKE {mistake_told(each)}"
+        yield f"MISTAKE {mistake_text(each)}"
     if len(report.failures) > MOST:
         yield f"  and {count(len(report.failures) - MOST, 'other mistake')}"
     for each in report.mistakes:
         if not each.fails:
-            yield f"note: {mistake_told(each)}; does not fail the run (see docs/replay.md)"
+            yield f"note: {mistake_text(each)}; does not fail the run (see docs/replay.md)"
     if report.unseen:
         codes = ", ".join(sorted({finding.code for finding in report.unseen}))
         yield (
@@ -96,7 +96,7 @@ def mistakes_told(report: PlayReport) -> Iterator[str]:
         )
 
 
-def mistake_told(mistake: "RunMistake") -> str:
+def mistake_text(mistake: "RunMistake") -> str:
     """Return `C001 in request 2 (x.tape#2): ...`."""
     finding, where = mistake.finding, name_of(mistake.recorded)
     if mistake.silent:
@@ -170,15 +170,14 @@ def _exchange(exchange: Exchange) -> dict[str, object]:
 
 
 def _missed(one: MissedRequest) -> dict[str, object]:
-    miss: NoMatch = one.miss
     return {
         "method": one.asking.method,
         "target": shown(one.asking.target),
-        "problem": miss.problem,
+        "problem": one.miss.problem,
         "message": one.message,
         "nearest": None if one.nearest is None else _exchange(one.nearest),
         "differences": [
             {"path": each.path, "recorded": each.recorded, "received": each.received}
-            for each in miss.differences
+            for each in one.miss.differences
         ],
     }

@@ -22,11 +22,12 @@ from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayedRequest, PlayReport, Told
 from deltatape.printable import count
+from deltatape.record.reporter import Tell
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.playback import ReplayServer, end, settle
-from deltatape.replay.report import json_report, summary, told
+from deltatape.replay.report import json_report, request_lines, summary
 
-NOT_WHOLE = 1
+REPLAY_FAILED = 1
 """The exit code for a miss, an exchange that was not played, a mistake that was made again, or a
 fault that changed nothing."""
 
@@ -35,8 +36,6 @@ _MOST_OWN = 125
 
 _BY_SIGNAL = 128
 """Exit codes above it say that a signal ended a command."""
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,54 +70,57 @@ class Responders:
         number: of exchanges that it has to play.
         environment: the command's whole environment, from the machine's URL.
         recorded: what it has put on a tape; once it was stopped.
-        ending: called when the command is ended by a signal: what it leaves then, it would not
-            have left.
+        ending: called when a signal ends the command: the answers that it cuts then are no
+            recordings of how it works.
     """
 
     machine: ReplayServer
     number: int
     environment: Callable[[str], Mapping[str, str]]
     recorded: Callable[[], Sequence[Exchange]] = tuple
-    ending: Callable[[], None] = lambda: None
+    ending: Callable[[], None] | None = None
 
 
 def teller(tell: Tell, *, alone: bool) -> Callable[[Told], None]:
     """Return a function that prints requests: all if `alone`, else only unexpected ones."""
 
-    def take(what: Told) -> None:
+    def print_request(what: Told) -> None:
         if alone or not isinstance(what, PlayedRequest) or what.note or what.codes:
-            for line in told(what):
+            for line in request_lines(what):
                 tell(line)
 
-    return take
+    return print_request
 
 
-async def replay(cast: Responders, options: ReplayOptions, tell: Tell) -> int:
+async def replay(responders: Responders, options: ReplayOptions, tell: Tell) -> int:
     """Run a replay; return the command's exit code if it is not 0, else 1 for a failed replay.
 
     Raises:
         UsageError: an address or a file cannot be had.
     """
-    machine = cast.machine
+    machine = responders.machine
     if options.report is not None:
         _check(options.report)
     with contextlib.ExitStack() as services:
-        ready = _ready(options.ready_file, services)
+        ready = None
+        if options.ready_file is not None:
+            ready = ReadyFile(options.ready_file)
+            services.callback(ready.remove)
         await machine.start(options.listen)
         base = machine.listener.url
         signals = None if options.command else _signals()
         if ready is not None:
             ready.write({"url": base, "tapes": options.tapes})
-        _introduce(cast, options, tell)
+        _introduce(responders, options, tell)
         if signals is None:
-            code = await _run(cast, options, tell)
+            code = await _run(responders, options, tell)
         else:
             code = 0
             await signals.wait()
         await settle()
         await end(machine, options.grace_s)
-    report = cast.machine.report
-    verdict = _conclude(cast, report, options, tell)
+    report = machine.report
+    verdict = _conclude(responders, report, options, tell)
     if 0 < code <= _MOST_OWN and report.ended and not verdict:
         tell(
             f"passed up to the end of the tape: exit code {code} does not count, since the command"
@@ -128,17 +130,17 @@ async def replay(cast: Responders, options: ReplayOptions, tell: Tell) -> int:
     return code or verdict
 
 
-async def _run(cast: Responders, options: ReplayOptions, tell: Tell) -> int:
-    listener, guard = cast.machine.listener, options.guard
-    environment = cast.environment(listener.url)
+async def _run(responders: Responders, options: ReplayOptions, tell: Tell) -> int:
+    listener, guard = responders.machine.listener, options.guard
+    environment = responders.environment(listener.url)
     if guard is not None:
         environment = {**environment, **await guard.start(listener.port)}
     try:
         code = await run_child(
-            options.command, environment, tee=None, tell=tell, ending=cast.ending
+            options.command, environment, tee=None, tell=tell, ending=responders.ending
         )
-        if code > _BY_SIGNAL:
-            cast.ending()
+        if code > _BY_SIGNAL and responders.ending is not None:
+            responders.ending()
     finally:
         _signals()  # the command's end is no reason to lose the report
         if guard is not None:
@@ -146,16 +148,8 @@ async def _run(cast: Responders, options: ReplayOptions, tell: Tell) -> int:
     return code
 
 
-def _ready(path: Path | None, services: contextlib.ExitStack) -> ReadyFile | None:
-    if path is None:
-        return None
-    ready = ReadyFile(path)
-    services.callback(ready.remove)
-    return ready
-
-
-def _introduce(cast: Responders, options: ReplayOptions, tell: Tell) -> None:
-    base, exchanges = cast.machine.listener.url, count(cast.number, "exchange")
+def _introduce(responders: Responders, options: ReplayOptions, tell: Tell) -> None:
+    base, exchanges = responders.machine.listener.url, count(responders.number, "exchange")
     if options.command:
         program = PurePath(options.command[0]).name
         tell(f"deltatape {__version__} plays {exchanges} to {program} at {base}")
@@ -164,12 +158,14 @@ def _introduce(cast: Responders, options: ReplayOptions, tell: Tell) -> None:
         tell(f"  set OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")
 
 
-def _conclude(cast: Responders, report: PlayReport, options: ReplayOptions, tell: Tell) -> int:
+def _conclude(
+    responders: Responders, report: PlayReport, options: ReplayOptions, tell: Tell
+) -> int:
     if not options.command:
         # Whether the application lives on, and will yet ask, is not known.
         known = tuple(each for each in report.mistakes if not each.silent)
         report = replace(report, mistakes=known)
-    recorded = tuple(cast.recorded())
+    recorded = tuple(responders.recorded())
     refused = {} if options.guard is None else options.guard.refused
     for line in summary(report, len(recorded)):
         tell(line)
@@ -182,7 +178,7 @@ def _conclude(cast: Responders, report: PlayReport, options: ReplayOptions, tell
             )
         except OSError as error:
             raise _unwritable(options.report, error.strerror or str(error)) from None
-    return 0 if report.whole and not refused else NOT_WHOLE
+    return 0 if report.whole and not refused else REPLAY_FAILED
 
 
 def _check(path: Path) -> None:
@@ -201,8 +197,4 @@ def _signals() -> Signals:
     """Catch Ctrl-C and hangups from now on, so that recordings are kept."""
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup(1)
     also = {} if is_ignored else {signal.SIGHUP: "sighup"}
-    return Signals(_nothing, {**SIGNALS, **also})
-
-
-def _nothing() -> None:
-    """Ignore a request to hurry."""
+    return Signals(signals={**SIGNALS, **also})

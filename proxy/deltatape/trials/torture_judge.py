@@ -28,7 +28,7 @@ from deltatape.model.torture import RunVerdict
 from deltatape.player.play_options import MissedRequest, PlayReport
 from deltatape.printable import count, excerpt
 from deltatape.render.json_document import document
-from deltatape.replay.report import mistake_told
+from deltatape.replay.report import mistake_text
 from deltatape.trials.trial import TrialResult
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class BaselineRuns:
     def _differences(self, outcome: TrialResult) -> Iterator[str]:
         made = {_mark(each) for each in self.first.report.failures}
         yield from (
-            mistake_told(each) for each in outcome.report.failures if _mark(each) not in made
+            mistake_text(each) for each in outcome.report.failures if _mark(each) not in made
         )
         yield from (asked_otherwise(one) for one in outcome.report.missed)
         fewer = len(outcome.report.unplayed) - len(self.first.report.unplayed)
@@ -249,7 +249,7 @@ def standing_problem(
     if oracle:
         return ""
     if first.report.failures:
-        return mistake_told(first.report.failures[0])
+        return mistake_text(first.report.failures[0])
     if first.report.missed:
         return asked_otherwise(first.report.missed[0])
     if first.exit_code:
