@@ -23,7 +23,7 @@ from deltatape.dialects._chat.request import read_request
 from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._table import DialectTable, TableReducer, path
 from deltatape.dialects._table import FinishStep, TextStep, TerminalStep
-from deltatape.dialects._traits import Errors, EventShape, Traits
+from deltatape.dialects._traits import Errors, Traits
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Format
@@ -49,7 +49,6 @@ class Toy:
 
     name: ClassVar[str] = _TABLE.name
     traits: ClassVar[Traits] = Traits(
-        shape=EventShape.LINES,
         formats=frozenset({Format.NDJSON}),
         errors=Errors(document=_error),
         delta_keys=frozenset({"text"}),
@@ -135,8 +134,7 @@ def test_a_dialect_is_added_by_its_module_and_its_entry(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["dialect"], found["text"], found["codes"]) == ("toy", "Good day", [])
     assert "S001" in found["cut"]
-    assert "proxy-buffered" in found["mutators"]
-    assert "index-missing" not in found["mutators"]
+    assert found["mutators"] == [], "without a shape of events there are none"
     assert (found["finer"], found["events"]) == ("Good day", len("Good day") + 1)
     assert found["error"][0] == "toy"
     assert "fault of deltatape" in found["error"][1]

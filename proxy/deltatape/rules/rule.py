@@ -109,7 +109,7 @@ class RuleKind(Generic[Seen]):
         survives_loss: bool = False,
         about_missing: bool = False,
     ) -> Callable[[Check[Seen]], Check[Seen]]:
-        """Return a decorator that makes a function a rule; codes and names must be unique.
+        """Return a decorator that makes a function a rule.
 
         Args:
             code: a letter for its group, and a number.
@@ -118,7 +118,14 @@ class RuleKind(Generic[Seen]):
             at_end: whether it judges what an ending left.
             survives_loss: whether its findings hold although some of the exchange was lost.
             about_missing: whether it reports what never came.
+
+        Raises:
+            ValueError: the code is another rule's, or its letter no group's.
         """
+        if code in self._rules:
+            raise ValueError(f"the code {code} of {name!r} is that of {self._rules[code].name!r}")
+        if code[0] not in _GROUPS:
+            raise ValueError(f"the code {code} of {name!r} begins with none of {_GROUPS}")
 
         def register(check: Check[Seen]) -> Check[Seen]:
             self._rules[code] = Rule(
