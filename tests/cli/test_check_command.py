@@ -370,7 +370,7 @@ def test_accepted_findings_are_known_wherever_they_occur(
         False,
     ]
     capsys.readouterr()
-    known.tell()
+    known.print_summary()
     assert capsys.readouterr().err.endswith("b.json: 4 findings are accepted\n")
 
 
@@ -385,7 +385,7 @@ def test_what_did_not_occur_is_told_up_to_a_limit(
     capsys.readouterr()
     known = Baseline(tmp_path / "b.json")
     known.is_new(FOUND[0]._replace(fingerprint=f"{0:016x}"))
-    known.tell()
+    known.print_summary()
     told = capsys.readouterr().err.splitlines()
     assert told[0].endswith("b.json: 1 finding is accepted")
     assert told[1].endswith("b.json: 6 accepted findings did not occur:")

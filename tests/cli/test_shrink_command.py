@@ -241,7 +241,7 @@ def test_a_pass_that_took_something_away_is_told_once(
             step("fields", 2, 6),
             step("", 1, 7),
         ):
-            progress.take(each)
+            progress.update(each)
     looking, events, fields = capsys.readouterr().err.splitlines()
     assert looking == "target failure: exit code 1"
     assert events.startswith("events: 1 exchange, 2 events, ")

@@ -119,23 +119,23 @@ def main() -> int:
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        told = io.StringIO()
-        error.show(told)
-        _tell(told.getvalue().rstrip("\n").split("\n"))
+        printed = io.StringIO()
+        error.show(printed)
+        _print_error(printed.getvalue().rstrip("\n").split("\n"))
         return DeltatapeError.exit_code
     except DeltatapeError as error:
-        _tell([f"deltatape: {error}"])
+        _print_error([f"deltatape: {error}"])
         return error.exit_code
     except OSError as error:
         # A path that the system refuses even to look for: too long, a loop of links.
         if error.filename is None:
             raise
-        _tell([f"deltatape: {os.fsdecode(error.filename)}: {error.strerror}"])
+        _print_error([f"deltatape: {os.fsdecode(error.filename)}: {error.strerror}"])
         return DeltatapeError.exit_code
     return result if isinstance(result, int) else 0
 
 
-def _tell(lines: Iterable[str]) -> None:
+def _print_error(lines: Iterable[str]) -> None:
     """Print an error, escaped: its file names may contain anything."""
     from deltatape.cli.terminal import say  # noqa: PLC0415 - costs a moment that help does not need
 

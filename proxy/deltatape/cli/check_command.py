@@ -56,7 +56,7 @@ class Baseline:
         self._seen.add(reported.fingerprint)
         return False
 
-    def tell(self) -> None:
+    def print_summary(self) -> None:
         """Print how many findings were accepted, and which accepted ones no longer occur."""
         gone = [each for print_, each in self._accepted.items() if print_ not in self._seen]
         are = "is" if self._known == 1 else "are"
@@ -196,18 +196,18 @@ class _Check:
         """Check and report; return the exit code."""
         with Bar("tapes", len(names)) as bar:
             for checked in check_all(names, current_rules(), jobs, excerpts=self._report.excerpts):
-                self._take(checked, bar)
+                self._report_tape(checked, bar)
                 bar.step()
         _write(self._report.end())
         if self._known is not None:
-            self._known.tell()
+            self._known.print_summary()
         if self._unreadable:
             return DeltatapeError.exit_code
         if self._accepting is not None:
             self._accepting.write()
         return int(self._failed)
 
-    def _take(self, checked: TapeReport, bar: Bar) -> None:
+    def _report_tape(self, checked: TapeReport, bar: Bar) -> None:
         """Report on a tape; the progress bar pauses for output."""
         left = checked.only(self._is_wanted)
         for each in left.reported:
@@ -218,7 +218,7 @@ class _Check:
         part = self._report.tape(left)
         if part or left.notes or left.problem:
             with bar.aside():
-                _tell(left)
+                _print_notes(left)
                 _write(part)
 
     def _is_wanted(self, reported: ReportedFinding) -> bool:
@@ -230,7 +230,7 @@ class _Check:
         return self._known is None or self._known.is_new(reported)
 
 
-def _tell(report: TapeReport) -> None:
+def _print_notes(report: TapeReport) -> None:
     """Print notes next to the report."""
     if report.problem:
         say(inert_remark(f"deltatape: {report.problem}"))

@@ -28,7 +28,7 @@ from deltatape.vary.variation import HARMLESS, HOSTILE
 
 ALL = "all"
 
-_Make: TypeAlias = Callable[[Exchange, MutationChoices], Exchange | None]
+_Change: TypeAlias = Callable[[Exchange, MutationChoices], Exchange | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class FaultSpec:
     name: str
     family: str
     summary: str
-    make: _Make
+    make: _Change
 
 
 _FAMILIES = {
@@ -116,12 +116,12 @@ def command(
         raise UsageError(
             "mutate: a tape, --as NAME and -o OUT are required; --list shows the names"
         )
-    taken = _taken(tape)
+    source = _source_tape(tape)
     if ALL not in names:
-        return _together(taken, names, seed, output)
+        return _write_one(source, names, seed, output)
     if len(names) > 1:
         raise UsageError("--as all: cannot be combined with other names")
-    return _each(taken, seed, output)
+    return _write_all(source, seed, output)
 
 
 def _listing(columns: int) -> str:
@@ -143,7 +143,7 @@ def _listing(columns: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
+class _SourceTape:
     """A tape whose exchanges are changed."""
 
     text: str
@@ -152,7 +152,7 @@ class _Taken:
     only: int | None
     """The number of the one that is meant; None: any."""
 
-    def changed(self, make: _Make, seed: int) -> "_Taken | None":
+    def changed(self, make: _Change, seed: int) -> "_SourceTape | None":
         """Change every exchange that has a place for it; return None if none has."""
         found = [
             make(one, SeededChoices((seed << 32) + one.number))
@@ -165,7 +165,7 @@ class _Taken:
         return replace(self, exchanges=made) if any(found) else None
 
 
-def _taken(text: str) -> _Taken:
+def _source_tape(text: str) -> _SourceTape:
     place = locate(text)
     tape = open_tape(place.path)
     exchanges = tuple(tape)
@@ -175,22 +175,24 @@ def _taken(text: str) -> _Taken:
         raise UsageError(
             f"{text}: no such exchange; the tape has {count(len(exchanges), 'exchange')}"
         )
-    return _Taken(text=text, source=tape.header.source, exchanges=exchanges, only=place.exchange)
+    return _SourceTape(
+        text=text, source=tape.header.source, exchanges=exchanges, only=place.exchange
+    )
 
 
-def _named(name: str) -> _Make:
+def _change_named(name: str) -> _Change:
     for change in changes():
         if change.name == name:
             return change.make
     if name.partition(",")[0].partition("=")[0] in FAULTS:
-        return _faulty(name)
+        return _fault_change(name)
     near = did_you_mean(name, (*(change.name for change in changes()), *FAULTS))
     raise UsageError(
         f"--as {name!r}: neither a name from --list nor a fault such as cut,at=in-text.{near}"
     )
 
 
-def _faulty(text: str) -> _Make:
+def _fault_change(text: str) -> _Change:
     """Return a function that applies a fault to its exchange, or to all."""
     try:
         fault = parse_fault(text)
@@ -207,20 +209,20 @@ def _faulty(text: str) -> _Make:
     return make
 
 
-def _together(taken: _Taken, names: Sequence[str], seed: int, path: Path) -> int:
+def _write_one(source: _SourceTape, names: Sequence[str], seed: int, path: Path) -> int:
     """Write one tape with everything that is named."""
-    made = taken
+    made = source
     for name in names:
-        changed = made.changed(_named(name), seed)
+        changed = made.changed(_change_named(name), seed)
         if changed is None:
-            say(f"{name}: applies to no exchange of {taken.text}; no tape was written")
+            say(f"{name}: applies to no exchange of {source.text}; no tape was written")
             return 1
         made = changed
     _write(path, made, names)
     return 0
 
 
-def _each(taken: _Taken, seed: int, folder: Path) -> int:
+def _write_all(source: _SourceTape, seed: int, folder: Path) -> int:
     """Write a tape per applicable name into a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -229,25 +231,25 @@ def _each(taken: _Taken, seed: int, folder: Path) -> int:
     every = [*changes()]
     made = 0
     for change in every:
-        changed = taken.changed(change.make, seed)
+        changed = source.changed(change.make, seed)
         if changed is not None:
             _write(folder / f"{change.name}{SUFFIX}", changed, (change.name,))
             made += 1
-    say(f"{made} of {len(every)} apply to {taken.text}")
+    say(f"{made} of {len(every)} apply to {source.text}")
     return 0 if made else 1
 
 
-def _write(path: Path, taken: _Taken, names: Sequence[str]) -> None:
+def _write(path: Path, source: _SourceTape, names: Sequence[str]) -> None:
     clock = SystemClock()
     header = Header(
         id=ulid(clock),
         tool=f"deltatape {__version__}",
-        recorded_at=taken.exchanges[0].recorded_at,
-        source=taken.source,
+        recorded_at=source.exchanges[0].recorded_at,
+        source=source.source,
     )
     stop = Stop(reason=f"mutated: {', '.join(names)}", exit_code=None)
     try:
-        write_new(path, PRIVATE, tape_lines(header, taken.exchanges, stop))
+        write_new(path, PRIVATE, tape_lines(header, source.exchanges, stop))
     except FileExistsError:
         raise UsageError(f"-o {path}: already exists; a tape is never overwritten") from None
     except OSError as error:

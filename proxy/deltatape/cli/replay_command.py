@@ -214,26 +214,22 @@ def _replay(
         report=arguments.report,
         ready_file=arguments.ready_file,
         grace_s=GRACE_S if arguments.mode == AUTO else 0.0,
-        guard=_guard(arguments, environment) if argv else None,
+        guard=(
+            NetworkGuardTunnel(outbound_from(environment), Path.cwd(), say)
+            if argv and not arguments.no_tunnel
+            else None
+        ),
     )
     playing = _playing(arguments)
     make = _auto if arguments.mode == AUTO else _plain
-    cast = make(arguments, playing, environment, alone=not argv)
+    responders = make(arguments, playing, environment, alone=not argv)
     with aside():
-        code = asyncio.run(replay(cast, options, say))
+        code = asyncio.run(replay(responders, options, say))
     unused_faults = playing.unused_faults()
     for fault, why in unused_faults:
         say(f"fault {fault} was never injected: {why}")
     # A run that passed without its fault has tested nothing.
     return code or (REPLAY_FAILED if unused_faults else 0)
-
-
-def _guard(arguments: ReplayArguments, environment: Mapping[str, str]) -> NetworkGuardTunnel | None:
-    return (
-        None
-        if arguments.no_tunnel
-        else NetworkGuardTunnel(outbound_from(environment), Path.cwd(), say)
-    )
 
 
 def _listen(address_text: str | None, argv: tuple[str, ...]) -> Address:
@@ -303,7 +299,7 @@ def _auto(
     tape = _only(arguments.tapes)
     every = list(exchanges_of(arguments.tapes[0])) if tape.exists() else []
     exchanges = _of_provider(every)
-    ways = ProviderRoutes(
+    routes = ProviderRoutes(
         upstreams=upstreams_of(arguments.upstream),
         outbound=outbound_from(environment),
         environment=environment,
@@ -312,7 +308,7 @@ def _auto(
         clock=SystemClock(),
         say=say,
     )
-    auto = AutoPlayer(tape, exchanges, playing, teller(say, alone=alone), ways)
+    auto = AutoPlayer(tape, exchanges, playing, teller(say, alone=alone), routes)
     return Responders(
         machine=auto,
         number=len(exchanges),

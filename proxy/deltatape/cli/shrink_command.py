@@ -182,7 +182,7 @@ def _shrunk(
     exchanges: Sequence[Exchange], setting: TrialSetup, arguments: ShrinkArguments
 ) -> ShrinkResult:
     """Search, and print the progress."""
-    wanted = ShrinkRequest(
+    request = ShrinkRequest(
         speeds=_speeds(arguments.speed),
         runs=arguments.runs,
         sound=not arguments.allow_findings,
@@ -192,7 +192,7 @@ def _shrunk(
     try:
         with progress.shown():
             return shrink_tape(
-                exchanges, setting, wanted, Path(DEFAULT_FOLDER, _MEMORY), progress.take
+                exchanges, setting, request, Path(DEFAULT_FOLDER, _MEMORY), progress.update
             )
     except KeyboardInterrupt:
         say("interrupted; run the same command to resume")
@@ -260,19 +260,19 @@ class ShrinkProgress:
         with self._status:
             yield
             if self._step is not None:
-                self._tell(amount_of(self._step.exchanges).text, self._step.runs)
+                self._print_pass(amount_of(self._step.exchanges).text, self._step.runs)
 
-    def take(self, step: ShrinkStep) -> None:
+    def update(self, step: ShrinkStep) -> None:
         self._step = step
         left = amount_of(step.exchanges).text
         if step.note:
             self._say(step.note)
         if step.what:
-            self._tell(left, step.runs)
+            self._print_pass(left, step.runs)
             self._pass = step.what
         self._status.update(Text(f"{self._pass}: {left} ({count(step.runs, 'run')})"))
 
-    def _tell(self, left: str, runs: int) -> None:
+    def _print_pass(self, left: str, runs: int) -> None:
         if left != self._last and self._pass:
             self._say(f"{self._pass}: {left} after {count(runs, 'run')}")
         self._last = left

@@ -55,7 +55,7 @@ def join(places: Sequence[Location], output: Path) -> None:
     for tape in (source.tape for source in sources):
         if tape.torn:
             say(f"note: {tape.path}: left out a truncated last record of {tape.torn} bytes")
-    _tell(done)
+    _print_summary(done)
     write(f"{output}\n")
     say(f"next: deltatape show {shlex.quote(str(output))}")
 
@@ -82,7 +82,7 @@ def sources_of(places: Sequence[Location]) -> list[SpliceSource]:
     ]
 
 
-def _tell(done: SplicedTape) -> None:
+def _print_summary(done: SplicedTape) -> None:
     for first, other in done.duplicates:
         if other.number:
             say(

@@ -197,8 +197,12 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     argv = WrapperCommand.command_of(ctx)
     if not arguments.tapes or not argv:
         raise click.UsageError("a tape and a command are required: torture TAPE... -- CMD", ctx)
-    rig = rig_of(arguments, argv, tuple(_again(ctx)))
-    _check_files(arguments)
+    rig = rig_of(arguments, argv, tuple(_shared_options(ctx)))
+    # Fail before the first run if the output cannot be written.
+    if arguments.junit is not None:
+        check_report("--junit", arguments.junit)
+    if arguments.keep is not None:
+        check_folder("--keep", arguments.keep, made=True)
     result = _secluded(rig)
     if arguments.format == "json":
         write(torture_json(result))
@@ -207,14 +211,6 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     if arguments.junit is not None:
         write_report("--junit", arguments.junit, torture_junit(result))
     return 0 if result.passes and not untried(result) else 1
-
-
-def _check_files(arguments: TortureArguments) -> None:
-    """Check before the first run that the output files can be written."""
-    if arguments.junit is not None:
-        check_report("--junit", arguments.junit)
-    if arguments.keep is not None:
-        check_folder("--keep", arguments.keep, made=True)
 
 
 def _secluded(rig: TortureSetup) -> TortureResult:
@@ -302,7 +298,7 @@ def _positions(names: Sequence[str], exchanges: Sequence[Exchange]) -> Iterator[
         yield found[0]
 
 
-def _again(ctx: click.Context) -> Iterator[str]:
+def _shared_options(ctx: click.Context) -> Iterator[str]:
     """Yield the options that repeat a single cell, as they were given."""
     for name in _SHARED:
         value = ctx.params[name]

@@ -3,9 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,15 +41,6 @@ from deltatape.suspects.search import equal
 from deltatape.tape.mask import Masker
 from deltatape.why.explain import explain
 from deltatape.why.reproduction import mistakes, needed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """What to add to the explanation."""
-
-    errors: tuple[str, ...]
-    suspects: bool
-    sdks: tuple[str, ...]
 
 
 @click.command("why")
@@ -111,7 +100,7 @@ def command(
     found = named(what) if what else latest()
     if not found.exchanges:
         raise UsageError(f"{found.name}: {NO_REQUEST}")
-    explanation = _told(found, _Wanted(errors=error, suspects=suspects, sdks=sdks))
+    explanation = _explained(found, errors=error, suspects=suspects, sdks=sdks)
     if html is not None:
         write_private(html, explanation_html(explanation))
         say(f"written: {html}")
@@ -127,16 +116,18 @@ def command(
     return 0
 
 
-def _told(found: NamedExchanges, wanted: _Wanted) -> Explanation:
+def _explained(
+    found: NamedExchanges, *, errors: tuple[str, ...], suspects: bool, sdks: tuple[str, ...]
+) -> Explanation:
     explanation = explain(
         found.exchanges,
         found.number,
         current_rules(),
         found.beside(),
-        errors=wanted.errors,
-        clients=wanted.suspects,
+        errors=errors,
+        clients=suspects,
     )
-    if not wanted.sdks:
+    if not sdks:
         return explanation
     exchange = next(each for each in found.exchanges if each.number == explanation.exchange)
     reference = tuple(
@@ -144,7 +135,7 @@ def _told(found: NamedExchanges, wanted: _Wanted) -> Explanation:
         for call in explanation.arrival.calls
         if call.kind not in NOT_OURS
     )
-    tried = (_tried(each, reference) for each in made_by(exchange, wanted.sdks, tell=say))
+    tried = (_tried(each, reference) for each in made_by(exchange, sdks, tell=say))
     return replace(explanation, tried=(*explanation.tried, *tried))
 
 
@@ -236,8 +227,10 @@ def write_fix(found: NamedExchanges, explanation: Explanation, folder: Path) -> 
     kit = fix_kit(
         explanation, count, name=f"{stem}-{explanation.exchange}", node=_is_node(exchange)
     )
-    with _reported(folder):
+    try:
         _write(kit, found.tape, numbers, folder)
+    except OSError as error:
+        raise UsageError(f"--fix {folder}: {error.strerror or error}") from error
 
 
 def _is_node(exchange: Exchange) -> bool:
@@ -261,11 +254,3 @@ def _write(kit: FixKit, tape: Tape, numbers: frozenset[int] | None, folder: Path
     for path in paths:
         say(f"written: {path}")
     say(f"next: read {shlex.quote(str(paths[2]))}; the prompts and answers are on the tape")
-
-
-@contextmanager
-def _reported(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"--fix {folder}: {error.strerror or error}") from error

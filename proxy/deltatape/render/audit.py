@@ -39,25 +39,27 @@ def audit_lines(audits: Iterable[Audit], width: int = WIDTH) -> list[Line]:
 
 def problem_lines(problems: Sequence[TapeProblem], width: int = WIDTH) -> list[Line]:
     """Format each problem with its place."""
-    return [each for problem in problems for each in wrapped(_said(problem), 4, width=width)]
+    return [
+        each for problem in problems for each in wrapped(_problem_text(problem), 4, width=width)
+    ]
 
 
 def _one(audit: Audit, width: int) -> list[Line]:
     if audit.report is None:
         return wrapped(audit.error, 0, STYLES[Severity.ERROR], width)
     problems = audit.report.problems
-    told = StyledText("clean", GOOD)
+    state = StyledText("clean", GOOD)
     if problems:
-        told = StyledText(count(len(problems), "problem"), STYLES[Severity.ERROR])
+        state = StyledText(count(len(problems), "problem"), STYLES[Severity.ERROR])
     return [
-        line(StyledText(audit.path, BOLD), ": ", told),
+        line(StyledText(audit.path, BOLD), ": ", state),
         *problem_lines(problems, width),
         *(each for fact in audit.report.facts for each in wrapped(f"note: {fact}", 4, DIM, width)),
         *(today_lines(audit.asked, audit.url, width) if audit.url else ()),
     ]
 
 
-def _said(problem: TapeProblem) -> str:
+def _problem_text(problem: TapeProblem) -> str:
     """`line 12, #3, bytes 40 to 91: response body holds ...`."""
     place = [f"line {problem.line}"]
     if problem.exchange:
@@ -91,8 +93,8 @@ def today_lines(asked: Sequence[Recheck], url: str, width: int = WIDTH) -> list[
     """Format what each exchange of a tape gives today, when it is requested from `url` again."""
     compared = [one.today for one in asked if one.today is not None]
     same = sum(1 for today in compared if not today.drifts)
-    said = f"{count(len(compared), 'answer')}, {same} as on the tape"
-    lines = [line("  ", StyledText(f"today at {url}", BOLD), f": {said}")]
+    answers = f"{count(len(compared), 'answer')}, {same} as on the tape"
+    lines = [line("  ", StyledText(f"today at {url}", BOLD), f": {answers}")]
     for one in asked:
         lines += _one_today(one, width)
     return lines

@@ -96,8 +96,8 @@ def _verdict(hops: Sequence[ComparedSides], damaged: int | None, width: int) -> 
     if damaged is None:
         return [line(StyledText("no hop damaged a call", GOOD))]
     hop = hops[damaged]
-    told = _call(hop.comparison.damaged[0])
-    text = f"first hop that damaged a call: {hop.left} -> {hop.right}: {told}"
+    damage = _call(hop.comparison.damaged[0])
+    text = f"first hop that damaged a call: {hop.left} -> {hop.right}: {damage}"
     return wrapped(text, 0, "bold red", width)
 
 
@@ -229,7 +229,7 @@ class _Events:
     def lines(self) -> Iterator[Line]:
         """Yield the changes with equal events around them."""
         yield line(StyledText(f"  {'left':>{self._digits}} {'right':>{self._digits}}", DIM))
-        shown = 0
+        changes = 0
         groups = [list(group) for _, group in groupby(self._changes, key=_sort_of)]
         for place, group in enumerate(groups):
             if group[0].kind is ChangeKind.EQUAL:
@@ -237,8 +237,8 @@ class _Events:
                     last = place == len(groups) - 1
                     yield from self._equal(change, before=place > 0, after=not last)
                 continue
-            shown += 1
-            if shown > _MOST_CHANGES:
+            changes += 1
+            if changes > _MOST_CHANGES:
                 rest = sum(1 for each in groups[place:] if each[0].kind is not ChangeKind.EQUAL)
                 text = f"{count(rest, 'more change')}; --format json lists all"
                 yield line(StyledText(text, DIM))
@@ -261,16 +261,16 @@ class _Events:
 
     def _group(self, group: Sequence[EventChange]) -> Iterator[Line]:
         """Yield neighbours with the same change: the first ones, and a count."""
-        told: tuple[JsonDifference, ...] = ()
+        shown: tuple[JsonDifference, ...] = ()
         for change in group[:_MOST_EVENTS]:
-            yield from self._change(change, told)
-            told = change.differences
+            yield from self._change(change, shown)
+            shown = change.differences
         more = len(group) - _MOST_EVENTS
         if more > 0:
             text = f"  ... {count(more, 'more event')} {group[0].kind} in the same way"
             yield line(StyledText(text, _STYLES[group[0].kind]))
 
-    def _change(self, change: EventChange, told: Sequence[JsonDifference] = ()) -> Iterator[Line]:
+    def _change(self, change: EventChange, shown: Sequence[JsonDifference] = ()) -> Iterator[Line]:
         """Yield a change, with its differences unless the previous change had the same."""
         kind, left, right = change.kind, change.left, change.right
         if kind in (ChangeKind.DROPPED, ChangeKind.INSERTED) and not change.part:
@@ -285,7 +285,7 @@ class _Events:
         if not change.part and (len(left) > 1 or len(right) > 1):
             yield from self._pieces(kind, left, right)
         for difference in change.differences[:_MOST_DIFFERENCES]:
-            if difference not in told:
+            if difference not in shown:
                 yield from _difference(difference, 2 * self._digits + 8, self._width)
 
     def _pieces(
@@ -304,12 +304,12 @@ class _Events:
         kind = change.kind
         mark, style = _MARKS.get(kind, "~"), _STYLES[kind]
         here, there = f"{_range(left):>{self._digits}}", f"{_range(right):>{self._digits}}"
-        told = "" if kind is ChangeKind.EQUAL else f"{kind}: "
+        prefix = "" if kind is ChangeKind.EQUAL else f"{kind}: "
         what = change.part
         if not what and len(left) <= 1 and len(right) <= 1:
             what = self._news[0].get(left[0], "") if left else self._news[1].get(right[0], "")
         whole = line(
-            StyledText(f"{mark} {here} {there}  ", style), StyledText(f"{told}{what}", style)
+            StyledText(f"{mark} {here} {there}  ", style), StyledText(f"{prefix}{what}", style)
         )
         return cropped(whole, self._width)
 

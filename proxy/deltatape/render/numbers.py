@@ -20,12 +20,12 @@ def duration(ns: int) -> str:
         return f"{seconds * 1000:.0f} ms"
     if seconds < _TENTHS_BELOW_S:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < _HOUR_S:
-        return f"{whole // _MINUTE_S} min {whole % _MINUTE_S} s"
-    if whole < _DAY_S:
-        return f"{whole // _HOUR_S} h {whole % _HOUR_S // _MINUTE_S} min"
-    return f"{whole // _DAY_S} d {whole % _DAY_S // _HOUR_S} h"
+    rounded = round(seconds)
+    if rounded < _HOUR_S:
+        return f"{rounded // _MINUTE_S} min {rounded % _MINUTE_S} s"
+    if rounded < _DAY_S:
+        return f"{rounded // _HOUR_S} h {rounded % _HOUR_S // _MINUTE_S} min"
+    return f"{rounded // _DAY_S} d {rounded % _DAY_S // _HOUR_S} h"
 
 
 def seconds(ns: int) -> str:

@@ -79,7 +79,9 @@ def _on_one_line(call: ToolCall) -> str:
 def event_lines(analysis: Analysis, width: int = WIDTH) -> list[Line]:
     """Format events and comments by position, with time, span and contribution."""
     stream, exchange = analysis.stream, analysis.exchange
-    told = dict(zip((event.number for event in stream.events), news(analysis), strict=True))
+    news_by_event = dict(
+        zip((event.number for event in stream.events), news(analysis), strict=True)
+    )
     units: list[Event | Comment] = sorted(
         [*stream.events, *stream.comments], key=lambda unit: unit.place.span
     )
@@ -87,14 +89,14 @@ def event_lines(analysis: Analysis, width: int = WIDTH) -> list[Line]:
         return [line(StyledText("no events", DIM))]
     typed = any(event.type != _USUAL for event in stream.events)
     names = ("event", "seconds", "bytes", *(("type",) if typed else ()), "what is new")
-    rows = [list(_event_cells(unit, exchange, told, typed=typed)) for unit in units]
+    rows = [list(_event_cells(unit, exchange, news_by_event, typed=typed)) for unit in units]
     head = [StyledText(word, BOLD) for word in names]
     give = dict.fromkeys((len(names) - 1, *((3,) if typed else ())), LEAST)
     return [_clock(exchange), *table([head, *rows], right=(0, 1), width=width, give=give)]
 
 
 def _event_cells(
-    unit: Event | Comment, exchange: Exchange, told: dict[int, str], *, typed: bool
+    unit: Event | Comment, exchange: Exchange, news_by_event: dict[int, str], *, typed: bool
 ) -> Iterator[Cell]:
     start, end = unit.place.span
     yield str(unit.number) if isinstance(unit, Event) else ":"
@@ -103,7 +105,7 @@ def _event_cells(
     if typed:
         yield excerpt(unit.type, 30) if isinstance(unit, Event) else ""
     if isinstance(unit, Event):
-        yield excerpt(told[unit.number])
+        yield excerpt(news_by_event[unit.number])
     else:
         yield StyledText(f"comment: {excerpt(unit.text.lstrip())}", DIM)
 
@@ -170,5 +172,5 @@ def log_lines(entries: Sequence[LogEntry], width: int = WIDTH) -> list[Line]:
 
 def log_hint(lines: int, tape: str) -> Line:
     """Return how many log lines there are, and how to see them."""
-    said = count(lines, "line")
-    return line(StyledText(f"{said} that the app printed: deltatape show {tape} --log", DIM))
+    number = count(lines, "line")
+    return line(StyledText(f"{number} that the app printed: deltatape show {tape} --log", DIM))

@@ -7,7 +7,7 @@ fails.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -95,28 +95,22 @@ class ShrinkResult:
     """What a last run, with requests as recorded, told, if it did not fail in the same way."""
 
 
-def _hidden(exchanges: Sequence[Exchange], setting: TrialSetup) -> tuple[Exchange, ...]:
+def _without_credentials(
+    exchanges: Sequence[Exchange], setting: TrialSetup
+) -> tuple[Exchange, ...]:
     """Return the exchanges, renumbered and without credentials, for the tape and the tests."""
     secrets = AppCredentials(setting.mask_key, setting.environ, setting.folder)
-    _check_words(setting, secrets)
+    _refuse_credentials(setting, secrets)
     return tuple(
         replace(one, number=at, request=secrets.asked(one.request))
         for at, one in enumerate(exchanges, 1)
     )
 
 
-def _memory(path: Path, wanted: ShrinkRequest) -> SearchCache:
-    """Return the cache of an interrupted search, if wanted."""
-    memory = SearchCache(path)
-    if wanted.fresh:
-        memory.forget()
-    return memory
-
-
 def shrink_tape(
     exchanges: Sequence[Exchange],
     setting: TrialSetup,
-    wanted: ShrinkRequest,
+    request: ShrinkRequest,
     folder: Path,
     tell: Callable[[ShrinkStep], None],
 ) -> ShrinkResult:
@@ -125,7 +119,7 @@ def shrink_tape(
     Args:
         exchanges: of the provider's side.
         setting: how the command is run.
-        wanted: what is asked for.
+        request: what to search for.
         folder: where answers are kept meanwhile.
         tell: called when a pass begins, and when a smaller tape was found.
 
@@ -134,15 +128,16 @@ def shrink_tape(
             it asks a provider past the player; a credential would come into the tests.
         DeltatapeError: the oracle does not answer.
     """
-    start = _hidden(exchanges, setting)
-    memory = _memory(folder / f"{_name(start, setting, wanted)}.jsonl", wanted)
+    start = _without_credentials(exchanges, setting)
+    memory = SearchCache(folder / f"{_name(start, setting, request)}.jsonl")
+    if request.fresh:
+        memory.forget()
     remembered = memory.found
-    trials, speed, failure, begun = _baseline(start, setting, wanted, memory)
-    _tell_goal(
-        tell, ShrinkStep(what="", exchanges=begun, runs=trials.count), _notes(failure, speed)
-    )
-    search, whole = _searched(begun, trials, tell, sound=wanted.sound)
-    last = _in_the_end(trials, search.exchanges)
+    trials, speed, failure, begun = _baseline(start, setting, request, memory)
+    for note in _notes(failure, speed):
+        tell(ShrinkStep(what="", exchanges=begun, runs=trials.count, note=note))
+    search, whole = _searched(begun, trials, tell, sound=request.sound)
+    last = _final_run(trials, search.exchanges)
     if whole:
         memory.forget()
     return ShrinkResult(
@@ -157,12 +152,7 @@ def shrink_tape(
     )
 
 
-def _tell_goal(tell: Callable[[ShrinkStep], None], step: ShrinkStep, notes: Iterable[str]) -> None:
-    for note in notes:
-        tell(replace(step, note=note))
-
-
-def _in_the_end(trials: Trials, exchanges: Exchanges) -> CompletedRun:
+def _final_run(trials: Trials, exchanges: Exchanges) -> CompletedRun:
     """Run the final tape with its requests; return the first run that does not fail, if any."""
     last = trials.run(exchanges, strict=True)
     for _ in range(AFTER - 1):
@@ -203,25 +193,25 @@ def _searched(
 
 
 def _baseline(
-    start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest, memory: SearchCache
+    start: Exchanges, setting: TrialSetup, request: ShrinkRequest, memory: SearchCache
 ) -> tuple[Trials, TempoSetting, TargetFailure, Exchanges]:
     """Return the judge, the speed at which the command fails, the failure, and its exchanges."""
     first: CompletedRun | None = None
-    most = wanted.runs - AFTER
-    for made, speed in enumerate(wanted.speeds):
+    most = request.runs - AFTER
+    for made, speed in enumerate(request.speeds):
         trials = Trials(setting, speed.tempo, memory, most=most, made=made)
         first = trials.run(start, strict=True)
-        _check_asking(first, setting)
+        _check_requests(first, setting)
         if first.failure is not None:
             trials.want(first)
-            begun = _again(trials, start)
+            begun = _confirmed(trials, start)
             assert trials.wanted is not None
             return trials, speed, trials.wanted, begun
     assert first is not None
     raise UsageError(_no_failure(first, setting))
 
 
-def _again(trials: Trials, start: Exchanges) -> Exchanges:
+def _confirmed(trials: Trials, start: Exchanges) -> Exchanges:
     """Return what the command requests when it fails once more."""
     again = trials.run(start, strict=False)
     if len(start) > 1 and not trials.is_wanted(again):
@@ -239,14 +229,14 @@ def _again(trials: Trials, start: Exchanges) -> Exchanges:
 
 def _check_same(trials: Trials, ran: CompletedRun) -> None:
     if not trials.is_wanted(ran):
-        told = ran.failure.description if ran.failure else "no failure"
+        failure = ran.failure.description if ran.failure else "no failure"
         raise UsageError(
-            f"the command does not fail in the same way each time: another run gave {told}."
+            f"the command does not fail in the same way each time: another run gave {failure}."
             " Shrinking needs a reproducible failure; define it with --error TEXT or --oracle CMD"
         )
 
 
-def _check_words(setting: TrialSetup, secrets: AppCredentials) -> None:
+def _refuse_credentials(setting: TrialSetup, secrets: AppCredentials) -> None:
     """Refuse texts with credentials that would be written into the tests."""
     oracle = setting.oracle.command if setting.oracle else ""
     words = (("the command", " ".join(setting.command)), ("--oracle", oracle))
@@ -258,7 +248,7 @@ def _check_words(setting: TrialSetup, secrets: AppCredentials) -> None:
             )
 
 
-def _check_asking(ran: CompletedRun, setting: TrialSetup) -> None:
+def _check_requests(ran: CompletedRun, setting: TrialSetup) -> None:
     if ran.passed and setting.network_guard is not None:
         raise UsageError(
             f"{setting.network_guard.problem()}; they were blocked. The player gets a request"
@@ -272,31 +262,31 @@ def _check_asking(ran: CompletedRun, setting: TrialSetup) -> None:
             f"the command requested nothing on the tape: {report.missed[0].message}; use --volatile"
             " PATH for fields that may differ"
         )
-    told = f" It ended with {ran.failure.description}" if ran.failure else ""
+    ending = f" It ended with {ran.failure.description}" if ran.failure else ""
     raise UsageError(
         "the command sent no request to the player; its base URL must come from the environment"
-        f" (see `deltatape doctor`).{told}"
+        f" (see `deltatape doctor`).{ending}"
     )
 
 
 def _no_failure(ran: CompletedRun, setting: TrialSetup) -> str:
-    told = "the command does not fail on this tape: exit code 0"
+    problem = "the command does not fail on this tape: exit code 0"
     if setting.oracle is not None:
-        told = "the oracle accepts the run on this tape"
+        problem = "the oracle accepts the run on this tape"
     elif setting.error is not None:
-        told = f"the command does not print {setting.error!r} on this tape"
+        problem = f"the command does not print {setting.error!r} on this tape"
     missed = ran.outcome.report.missed
     if missed:
         return (
-            f"{told}, but it made {count(len(missed), 'request')} that the tape does not have:"
+            f"{problem}, but it made {count(len(missed), 'request')} that the tape does not have:"
             f" {missed[0].message}; use --volatile PATH for fields that may differ"
         )
     if setting.oracle is not None or setting.error is not None:
-        return told
-    return f"{told}; define the failure with --error TEXT or --oracle CMD"
+        return problem
+    return f"{problem}; define the failure with --error TEXT or --oracle CMD"
 
 
-def _name(start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest) -> str:
+def _name(start: Exchanges, setting: TrialSetup, request: ShrinkRequest) -> str:
     """Return a name that follows from all that results depend on, as far as that can be known."""
     files = [_file_digest(setting.folder / word) for word in setting.command]
     known = [
@@ -308,8 +298,8 @@ def _name(start: Exchanges, setting: TrialSetup, wanted: ShrinkRequest) -> str:
         [*setting.volatile],
         setting.error,
         setting.oracle.command if setting.oracle else None,
-        [speed.options for speed in wanted.speeds],
-        wanted.sound,
+        [speed.options for speed in request.speeds],
+        request.sound,
     ]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 

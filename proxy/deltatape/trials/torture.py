@@ -197,8 +197,8 @@ def torture(
 
     Args:
         rig: what is to be run.
-        begun: is told how many tasks there are.
-        done: is told the cells of each task when it is done.
+        begun: gets the number of tasks.
+        done: gets the cells of each finished task.
 
     Raises:
         DeltatapeError: the command cannot be run.
@@ -221,10 +221,10 @@ async def _tortured(
     varied = [at for at in asked if at in rig.only or not rig.only]
     cells: tuple[MatrixCell, ...] = ()
     if not problem:
-        rack = _Rack(rig, runner, BaselineRuns(outcomes, rig.output_rules))
+        task_runner = _TaskRunner(rig, runner, BaselineRuns(outcomes, rig.output_rules))
         planned = tasks(rig.variations, rig.exchanges, varied, rig.seeds)
         begun(sum(1 if one.harmless else len(varied) for one in rig.variations))
-        cells = await _all(rack, planned, rig.jobs, done)
+        cells = await _all(task_runner, planned, rig.jobs, done)
     together = (ALL,) if any(cell.exchange == ALL for cell in cells) else ()
     return TortureResult(
         command=rig.command,
@@ -260,7 +260,7 @@ def _asked_for(rig: TortureSetup, outcome: TrialResult) -> tuple[int, ...]:
 
 
 async def _all(
-    rack: "_Rack",
+    task_runner: "_TaskRunner",
     planned: Iterable[VariationTask],
     jobs: int,
     done: Callable[[tuple[MatrixCell, ...]], None],
@@ -271,25 +271,21 @@ async def _all(
 
     async def work() -> None:
         for number, task in waiting:
-            found[number] = await rack.cells(task)
+            found[number] = await task_runner.cells(task)
             done(found[number])
 
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(jobs):
                 group.create_task(work())
-    except* DeltatapeError as group_error:
-        raise _first(group_error) from None
+    except* DeltatapeError as errors:
+        error = errors.exceptions[0]
+        assert isinstance(error, DeltatapeError)
+        raise error from None
     return tuple(cell for number in sorted(found) for cell in found[number])
 
 
-def _first(group: BaseExceptionGroup[DeltatapeError]) -> DeltatapeError:
-    error = group.exceptions[0]
-    assert isinstance(error, DeltatapeError)
-    return error
-
-
-class _Rack:
+class _TaskRunner:
     """Runs tasks."""
 
     def __init__(self, rig: TortureSetup, runner: TortureRunner, standard: BaselineRuns) -> None:
@@ -304,14 +300,14 @@ class _Rack:
         }
         rest: tuple[MatrixCell, ...] = ()
         for number, tried in enumerate(task.tries, 1):
-            outcome, told = await self._run(task, tried)
-            if not told.verdict.passes:
-                failed, rest = await self._failed(task, tried, outcome, told)
+            outcome, judgement = await self._run(task, tried)
+            if not judgement.verdict.passes:
+                failed, rest = await self._failed(task, tried, outcome, judgement)
                 found |= failed
                 break
             seconds = outcome.seconds
             for at in tried.varied:
-                found[at] = replace(self._cell(task, at, told), seconds=seconds, runs=number)
+                found[at] = replace(self._cell(task, at, judgement), seconds=seconds, runs=number)
         return (*found.values(), *rest)
 
     async def _run(
@@ -333,42 +329,50 @@ class _Rack:
         )
 
     async def _failed(
-        self, task: VariationTask, tried: TrialAttempt, outcome: TrialResult, told: VariationVerdict
+        self,
+        task: VariationTask,
+        tried: TrialAttempt,
+        outcome: TrialResult,
+        judgement: VariationVerdict,
     ) -> tuple[Mapping[int, MatrixCell], tuple[MatrixCell, ...]]:
         """Return the cells of a failed attempt: of its exchanges, and of all at once."""
         if len(tried.varied) == 1:
             (position,) = tried.varied
-            sure = await self._confirmed(task, tried, told)
+            sure = await self._confirmed(task, tried, judgement)
             return {position: self._shown(task, tried, position, outcome, sure)}, ()
         found = {}
         for position in tried.varied:
             single = alone(task, tried, position)
             (lone,) = single.tries
-            own, said = await self._run(single, lone)
-            cell = replace(self._cell(task, position, said), seconds=own.seconds, runs=1)
-            if not said.verdict.passes:
-                cell = self._shown(single, lone, position, own, said)
+            own, own_judgement = await self._run(single, lone)
+            cell = replace(self._cell(task, position, own_judgement), seconds=own.seconds, runs=1)
+            if not own_judgement.verdict.passes:
+                cell = self._shown(single, lone, position, own, own_judgement)
             found[position] = cell
         if all(cell.verdict.passes for cell in found.values()):
-            return found, (self._shown(task, tried, None, outcome, told),)
+            return found, (self._shown(task, tried, None, outcome, judgement),)
         return found, ()
 
     async def _confirmed(
-        self, task: VariationTask, tried: TrialAttempt, told: VariationVerdict
+        self, task: VariationTask, tried: TrialAttempt, judgement: VariationVerdict
     ) -> VariationVerdict:
-        """Return `told`, after checking whether it happens each time."""
-        if told.verdict is RunVerdict.HANGS:  # no accident, and takes long
-            return told
+        """Return `judgement`, after checking whether it happens each time."""
+        if judgement.verdict is RunVerdict.HANGS:  # no accident, and takes long
+            return judgement
         _, second = await self._run(task, tried)
-        return told._replace(why=f"in 1 of 2 runs: {told.why}") if second.verdict.passes else told
+        return (
+            judgement._replace(why=f"in 1 of 2 runs: {judgement.why}")
+            if second.verdict.passes
+            else judgement
+        )
 
-    def _cell(self, task: VariationTask, position: int, told: VariationVerdict) -> MatrixCell:
+    def _cell(self, task: VariationTask, position: int, judgement: VariationVerdict) -> MatrixCell:
         return MatrixCell(
             variation=task.variation.name,
             harmless=task.variation.harmless,
             exchange=self._rig.labels[position],
-            verdict=told.verdict,
-            why=told.why,
+            verdict=judgement.verdict,
+            why=judgement.why,
         )
 
     def _shown(
@@ -377,7 +381,7 @@ class _Rack:
         tried: TrialAttempt,
         position: int | None,
         outcome: TrialResult,
-        told: VariationVerdict,
+        judgement: VariationVerdict,
     ) -> MatrixCell:
         """Return a failed cell with all that is needed to reproduce it."""
         name = task.variation.name
@@ -388,8 +392,8 @@ class _Rack:
             variation=name,
             harmless=task.variation.harmless,
             exchange=label,
-            verdict=told.verdict,
-            why=told.why,
+            verdict=judgement.verdict,
+            why=judgement.why,
             seed=tried.seed,
             seconds=outcome.seconds,
             runs=1,

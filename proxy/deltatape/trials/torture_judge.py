@@ -25,7 +25,7 @@ from deltatape.child.child import CANNOT_RUN, NOT_FOUND
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.torture import RunVerdict
-from deltatape.player.play_options import MissedRequest, PlayReport
+from deltatape.player.play_options import MissedRequest
 from deltatape.printable import count, excerpt
 from deltatape.render.json_document import document
 from deltatape.replay.report import mistake_text
@@ -75,7 +75,9 @@ class BaselineKnowledge:
     def __init__(self, texts: Iterable[str]) -> None:
         forms = [form for text in texts for form in _forms(text)]
         self._text = "\n".join(forms)
-        self._words = f" {' '.join(_lines(self._text.splitlines()))} "
+        self._words = (
+            f" {' '.join(word for line in self._text.splitlines() for word in _words(line))} "
+        )
 
     def has(self, line: str, start: int, end: int) -> bool:
         """Return whether this part of a line is known in its context."""
@@ -83,7 +85,7 @@ class BaselineKnowledge:
         held = [at for at, word in enumerate(words) if word.start() < end and word.end() > start]
         if not held:
             return line in self._text
-        names = _line(line)
+        names = _words(line)
         first, last = held[0] + 1, held[-1] + 2  # the edge comes first
         before = names[max(0, first - _COMPANY) : last]
         behind = names[first : last + _COMPANY]
@@ -104,12 +106,7 @@ def _forms(text: str) -> Iterator[str]:
     yield from (json.dumps(text, ensure_ascii=ascii_only) for ascii_only in (True, False))
 
 
-def _lines(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield from _line(line)
-
-
-def _line(line: str) -> list[str]:
+def _words(line: str) -> list[str]:
     """Return the words of a line; all numbers are equal."""
     found = (match[0].casefold() for match in _WORD.finditer(line))
     return [_EDGE, *("0" if _DIGIT.search(word) else word for word in found), _EDGE]
@@ -150,9 +147,9 @@ class BaselineRuns:
     def __init__(self, outcomes: Sequence[TrialResult], output_rules: OutputRules) -> None:
         self.first = outcomes[0]
         self.seconds = max(outcome.seconds for outcome in outcomes)
-        self._manners = output_rules
+        self._output_rules = output_rules
         printed = (output_rules.text(text) for one in outcomes for text in (one.stdout, one.stderr))
-        self._known = BaselineKnowledge((*printed, *_said(self.first)))
+        self._known = BaselineKnowledge((*printed, *_model_texts(self.first)))
 
     def difference(self, outcome: TrialResult) -> str:
         """Describe how `outcome` differs; "" if it does not."""
@@ -161,14 +158,17 @@ class BaselineRuns:
     def spoken(self, outcome: TrialResult) -> str:
         """Return an error line that the command never prints otherwise; "" if there is none."""
         found = (
-            own_words(self._manners.text(output), self._known, self._manners.visible)
+            own_words(self._output_rules.text(output), self._known, self._output_rules.visible)
             for output in (outcome.stderr, outcome.stdout)
         )
         return next(filter(None, found), "")
 
     def made_good(self, outcome: TrialResult) -> bool:
         """Return whether the command retried, and then printed all that it should."""
-        was, now = self._manners.text(self.first.stdout), self._manners.text(outcome.stdout)
+        was, now = (
+            self._output_rules.text(self.first.stdout),
+            self._output_rules.text(outcome.stdout),
+        )
         report, standard = outcome.report, self.first.report
         asked_again = len(report.played) > len(standard.played)
         if not was.strip() or not asked_again or len(report.unplayed) != len(standard.unplayed):
@@ -191,7 +191,10 @@ class BaselineRuns:
             yield f"{count(fewer, 'request')} missing"
         if outcome.exit_code != self.first.exit_code:
             yield f"exit code {outcome.exit_code}"
-        was, now = self._manners.text(self.first.stdout), self._manners.text(outcome.stdout)
+        was, now = (
+            self._output_rules.text(self.first.stdout),
+            self._output_rules.text(outcome.stdout),
+        )
         if was != now:
             yield first_difference(was, now)
 
@@ -215,9 +218,9 @@ def judged(outcome: TrialResult, standard: BaselineRuns, *, harmless: bool) -> V
         return VariationVerdict(RunVerdict.REPORTED, f"exit code {outcome.exit_code}")
     if standard.made_good(outcome):
         return VariationVerdict(RunVerdict.SAME, "retried, and printed the complete output")
-    said = standard.spoken(outcome)
-    if said:
-        return VariationVerdict(RunVerdict.REPORTED, f"prints {excerpt(said, _SHOWN)}")
+    error_line = standard.spoken(outcome)
+    if error_line:
+        return VariationVerdict(RunVerdict.REPORTED, f"prints {excerpt(error_line, _SHOWN)}")
     return VariationVerdict(RunVerdict.SWALLOWED, f"exit code 0 and no error message: {difference}")
 
 
@@ -286,7 +289,7 @@ def _idle(outcome: TrialResult) -> str:
     )
 
 
-def _said(outcome: TrialResult) -> Iterator[str]:
+def _model_texts(outcome: TrialResult) -> Iterator[str]:
     """Yield the model's texts in all that was played."""
     for one in outcome.report.played:
         for choice in rebuild(one.exchange).choices:
@@ -359,27 +362,27 @@ class Oracle:
             UsageError: the command cannot be run.
             DeltatapeError: it does not come to an end.
         """
-        told = document(
+        runs = document(
             variation=variation,
             harmless=harmless,
             outcome=_outcome(outcome),
             recorded=_outcome(standard),
         )
-        code, said = await self._ask(told)
+        code, printed = await self._ask(runs)
         if code == 0:
             return VariationVerdict(
                 RunVerdict.SAME if harmless else RunVerdict.REPORTED, "accepted by the oracle"
             )
-        last = said.strip().splitlines()[-1:] or [f"exit code {code}"]
+        last = printed.strip().splitlines()[-1:] or [f"exit code {code}"]
         why = excerpt(last[0], _SHOWN_OF_ORACLE)
         if code in (CANNOT_RUN, NOT_FOUND):
             raise UsageError(f"--oracle {self.command!r} cannot be run: {why}")
         return VariationVerdict(RunVerdict.REFUSED, f"rejected by the oracle: {why}")
 
-    async def _ask(self, told: str) -> tuple[int, str]:
+    async def _ask(self, runs: str) -> tuple[int, str]:
         """Return exit code and output of the command; via files, which no child can hold open."""
         with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as printed:
-            document.write(told.encode())
+            document.write(runs.encode())
             document.seek(0)
             process = await asyncio.create_subprocess_exec(
                 *("/bin/sh", "-c", self.command),
@@ -415,6 +418,7 @@ def oracle_of(
 
 def _outcome(outcome: TrialResult) -> dict[str, object]:
     """Return a run as JSON."""
+    report = outcome.report
     return {
         "exit_code": outcome.exit_code,
         "signal": outcome.signal,
@@ -422,14 +426,9 @@ def _outcome(outcome: TrialResult) -> dict[str, object]:
         "seconds": round(outcome.seconds, 3),
         "stdout": outcome.stdout.decode("utf-8", "replace"),
         "stderr": outcome.stderr.decode("utf-8", "replace"),
-        "report": _report(outcome.report),
-    }
-
-
-def _report(report: PlayReport) -> dict[str, object]:
-    played = (one.exchange for one in report.played)
-    return {
-        "played": [f"{one.tape}#{one.number}" for one in played],
-        "missed": [one.message for one in report.missed],
-        "unplayed": [f"{one.tape}#{one.number}" for one in report.unplayed],
+        "report": {
+            "played": [f"{one.exchange.tape}#{one.exchange.number}" for one in report.played],
+            "missed": [one.message for one in report.missed],
+            "unplayed": [f"{one.tape}#{one.number}" for one in report.unplayed],
+        },
     }
