@@ -124,10 +124,10 @@ class Reads:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, element: Mapping[str, object], source: JsonSource) -> str:
+    def __call__(self, element: Mapping[str, object], source: JsonSource) -> tuple[str]:
         self.count += 1
         assert parse(source.text).value == element
-        return source.text
+        return (source.text,)
 
 
 def message(number: int, size: int = SMALL // 2) -> Message:

@@ -110,4 +110,4 @@ class Dialect(Protocol):
         """
 
     def reducer(self, request: RequestSummary) -> Reducer:
-        """Return a new reducer for the reply to the request `asked`."""
+        """Return a new reducer for the reply to `request`."""

@@ -197,7 +197,9 @@ class ChoiceDraft:
                 (order, self._pieces[start:end])
                 for (start, order), end in zip(self._order_changes, ends, strict=True)
             ]
-            self._pieces = [piece for _, run in sorted(runs, key=_order) for piece in run]
+            self._pieces = [
+                piece for _, run in sorted(runs, key=lambda run: run[0]) for piece in run
+            ]
 
     def _note_shared_ids(self, drafts: Sequence[CallDraft]) -> None:
         """Note ids that two calls share: a result for them is ambiguous."""
@@ -217,10 +219,6 @@ class ChoiceDraft:
             elif draft is not self.calls[-1]:
                 ending = CallEndCause.NORMAL  # what was cut came later
         return draft.judged(place, ending, self._request, ids=self.policy.ids)
-
-
-def _order(run: tuple[int, Sequence[TextFragment]]) -> int:
-    return run[0]
 
 
 # Tool calls that the model wrote into its text, with the events that brought them.

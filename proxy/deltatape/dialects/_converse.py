@@ -7,7 +7,6 @@ of the type's name. An answer that is not streamed is the same document in both.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
@@ -241,7 +240,7 @@ def read_conversation(body: bytes, *, model: str | None, stream: bool) -> Reques
 
     Model and stream stand in the path.
     """
-    found = read_history(body, _PATH, _entry)
+    found = read_history(body, _PATH, _messages)
     if found is None:
         return NOTHING_ASKED
     request = found.body.value
@@ -252,7 +251,7 @@ def read_conversation(body: bytes, *, model: str | None, stream: bool) -> Reques
         stream=stream,
         tools=tuple(_tools(tools)),
         tool_choice=_tool_choice(get_object(tools, "toolChoice") or {}),
-        history=(*_system(request), *chain.from_iterable(found.entries)),
+        history=(*_system(request), *found.entries),
         thinking=thinking_in(get_object(request, "additionalModelRequestFields") or {}),
     )
 
@@ -277,10 +276,6 @@ def _system(request: Mapping[str, object]) -> Iterator[Message]:
     system = get_array(request, "system")
     if system:
         yield make_message("system", content_text(system), {"role": "system", "content": system})
-
-
-def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
-    return tuple(_messages(message, source))
 
 
 def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Message]:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
@@ -130,8 +131,8 @@ _BROKEN = (ValueError, IndexError, RecursionError)
 
 T = TypeVar("T")
 Object = Mapping[str, object]
-ReadElement = Callable[[Object, JsonSource], T]
-"""Makes something of an element, which stands at the source."""
+ReadElement = Callable[[Object, JsonSource], Iterable[T]]
+"""Reads an element of the history, which stands at the source, into entries."""
 
 
 class History(NamedTuple, Generic[T]):
@@ -139,7 +140,7 @@ class History(NamedTuple, Generic[T]):
 
     body: JsonRequestBody
     entries: tuple[T, ...]
-    """What was made of each object in the array."""
+    """What the objects in the array were read into."""
 
 
 class _Spans(NamedTuple):
@@ -156,7 +157,7 @@ class _ParsedBody:
         self.body = body
         self.path = path
         self.read = read
-        self.made: tuple[object, ...] = ()
+        self.made: tuple[tuple[object, ...], ...] = ()
         self._spans: _Spans | None = None
 
     def placed(self, spans: _Spans) -> None:
@@ -210,8 +211,7 @@ def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> Hist
         return None
     if len(body) >= SMALL and known.made:
         _enter(known, run)
-    entries = tuple([each for each in known.made if each is not None])
-    return History(found, cast("tuple[T, ...]", entries))
+    return History(found, cast("tuple[T, ...]", tuple(chain.from_iterable(known.made))))
 
 
 def _read_all(known: _ParsedBody) -> JsonRequestBody | None:
@@ -240,14 +240,14 @@ def _read_rest(known: _ParsedBody, run: _Run) -> JsonRequestBody | None:
 
 def _each(
     body: JsonRequestBody, path: Sequence[str], read: ReadElement[object]
-) -> Iterator[object]:
-    """Yield the result of `read` for each element; None for elements that are not objects."""
+) -> Iterator[tuple[object, ...]]:
+    """Yield the entries of each element; none for elements that are not objects."""
     holder, source = body
     for key in path[:-1]:
         holder, source = as_object(holder.get(key)) or {}, MemberValue(source, key)
     elements = Elements(MemberValue(source, path[-1]))
     for place, value in enumerate(map(as_object, as_array(holder.get(path[-1])) or ())):
-        yield None if value is None else read(value, Element(elements, place))
+        yield () if value is None else tuple(read(value, Element(elements, place)))
 
 
 def _joined(rest: _Spans, run: _Run) -> _Spans:

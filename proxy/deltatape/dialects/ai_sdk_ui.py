@@ -9,7 +9,6 @@ Not here: the line protocol of older versions (`0:"text"`), which is no event st
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
@@ -215,7 +214,7 @@ _RESULT_KEYS = ("toolCallId", "state", "output", "errorText")
 
 def read_request(body: bytes) -> RequestSummary:
     """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
-    found = read_history(body, _PATH, _entry)
+    found = read_history(body, _PATH, _messages)
     if found is None:
         return NOTHING_ASKED
     return RequestSummary(
@@ -224,12 +223,8 @@ def read_request(body: bytes) -> RequestSummary:
         stream=True,
         tools=(),
         tool_choice=None,
-        history=tuple(chain.from_iterable(found.entries)),
+        history=found.entries,
     )
-
-
-def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
-    return tuple(_messages(message, source))
 
 
 def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Message]:

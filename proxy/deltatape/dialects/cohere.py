@@ -8,7 +8,6 @@ comes after their pieces has more authority.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
@@ -205,7 +204,7 @@ _JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "bo
 
 def read_request(body: bytes) -> RequestSummary:
     """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
-    found = read_history(body, _PATH, _turn)
+    found = read_history(body, _PATH, _entry)
     if found is None:
         return NOTHING_ASKED
     request = found.body.value
@@ -243,17 +242,11 @@ def _schema(tool: Mapping[str, object]) -> Mapping[str, object]:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _turn(entry: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
-    return tuple(_entry(entry, source))
-
-
-def _history(
-    request: Mapping[str, object], turns: Iterable[tuple[Message, ...]]
-) -> Iterator[Message]:
+def _history(request: Mapping[str, object], turns: Iterable[Message]) -> Iterator[Message]:
     preamble = get_str(request, "preamble")
     if preamble:
         yield _outside_message("SYSTEM", preamble)
-    yield from chain.from_iterable(turns)
+    yield from turns
     question = get_str(request, "message")
     if question:
         yield _outside_message("USER", question)

@@ -7,7 +7,6 @@ interaction, at its completion, is the reason to finish.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
@@ -292,7 +291,7 @@ _PATH = ("input",)
 
 def read_request(body: bytes) -> RequestSummary:
     """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
-    found = read_history(body, _PATH, _entry)
+    found = read_history(body, _PATH, _messages)
     if found is None:
         return NOTHING_ASKED
     request = found.body.value
@@ -302,7 +301,7 @@ def read_request(body: bytes) -> RequestSummary:
         stream=request.get("stream") is True,
         tools=tool_specs(get_array(request, "tools")),
         tool_choice=_tool_choice(get_object(request, "generation_config") or {}),
-        history=(*_opening(found.body), *chain.from_iterable(found.entries)),
+        history=(*_opening(found.body), *found.entries),
         previous=get_str(request, "previous_interaction_id"),
     )
 
@@ -328,10 +327,6 @@ def _opening(request: JsonRequestBody) -> Iterator[Message]:
         yield _plain_message(_USER, given, given)
     elif isinstance(given, dict):
         yield _message(given, _USER, MemberValue(request.source, "input"))
-
-
-def _entry(entry: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
-    return tuple(_messages(entry, source))
 
 
 def _messages(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]:

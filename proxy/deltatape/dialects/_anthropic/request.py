@@ -9,8 +9,6 @@ cache, and whether a lone text stands in an array.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
-from operator import attrgetter
 from typing import NamedTuple
 
 from deltatape.dialects._anthropic.reducer import SIGNATURES
@@ -50,9 +48,6 @@ class _Entry(NamedTuple):
     """Those that it defines."""
 
 
-_MESSAGES = attrgetter("messages")
-
-
 def read_request(body: bytes) -> RequestSummary:
     """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object."""
     found = read_history(body, _PATH, _entry)
@@ -67,7 +62,7 @@ def read_request(body: bytes) -> RequestSummary:
         stream=request.get("stream") is True,
         tools=tool_specs(tools, "input_schema"),
         tool_choice=_tool_choice(request),
-        history=(*_system(request), *chain.from_iterable(map(_MESSAGES, found.entries))),
+        history=(*_system(request), *(one for entry in found.entries for one in entry.messages)),
         tools_elsewhere=any(map(_is_toolset, tools)),
         answer=_answer(request),
         thinking=thinking_in(request),
@@ -75,8 +70,8 @@ def read_request(body: bytes) -> RequestSummary:
     )
 
 
-def _entry(message: Mapping[str, object], source: JsonSource) -> _Entry:
-    return _Entry(tuple(_messages(message, source)), tuple(_added_tools(message)))
+def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[_Entry]:
+    return (_Entry(tuple(_messages(message, source)), tuple(_added_tools(message))),)
 
 
 def _added_tools(message: Mapping[str, object]) -> Iterator[object]:

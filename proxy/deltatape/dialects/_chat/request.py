@@ -94,15 +94,15 @@ def _tool_choice(request: Mapping[str, object]) -> str | None:
     return get_str(named, "name")
 
 
-def _nameless(message: Mapping[str, object], source: JsonSource) -> Message:
+def _nameless(message: Mapping[str, object], source: JsonSource) -> tuple[Message]:
     """Like `_message`, where results name the function instead of the call."""
-    read = _message(message, source)
+    (read,) = _message(message, source)
     if read.call_id is not None or message.get("role") != "tool":
-        return read
-    return replace(read, call_id=get_str(message, "tool_name") or get_str(message, "name"))
+        return (read,)
+    return (replace(read, call_id=get_str(message, "tool_name") or get_str(message, "name")),)
 
 
-def _message(message: Mapping[str, object], source: JsonSource) -> Message:
+def _message(message: Mapping[str, object], source: JsonSource) -> tuple[Message]:
     elements = Elements(MemberValue(source, "tool_calls"))
     entries = [
         (place, entry)
@@ -115,7 +115,7 @@ def _message(message: Mapping[str, object], source: JsonSource) -> Message:
     if legacy is not None:
         arguments = exact(legacy, "arguments", MemberValue(source, "function_call"))
         calls.append(RepeatedCall(id=None, name=get_str(legacy, "name"), arguments=arguments))
-    return Message(
+    read = Message(
         role=get_str(message, "role") or "",
         text=content_text(message.get("content")),
         calls=tuple(calls),
@@ -123,6 +123,7 @@ def _message(message: Mapping[str, object], source: JsonSource) -> Message:
         digest=message_digest(message),
         thoughts=tuple(Thought(signature=each) for each in signatures if each),
     )
+    return (read,)
 
 
 def _repeated(entry: Mapping[str, object], source: JsonSource) -> RepeatedCall:

@@ -9,7 +9,6 @@ Source: https://ai.google.dev/api/generate-content#request-body.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 
 from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
 from deltatape.dialects._request import History, make_message, read_history, source_of
@@ -52,19 +51,19 @@ def read_request(body: bytes, path: str) -> RequestSummary:
         stream=method_of(path) == "streamGenerateContent",
         tools=tuple(_tools(request)),
         tool_choice=_tool_choice(request),
-        history=(*_opening(request, source), *chain.from_iterable(found.entries)),
+        history=(*_opening(request, source), *found.entries),
         answer=_answer(request),
     )
 
 
-def _read(body: bytes, path: str) -> History[tuple[Message, ...]] | None:
+def _read(body: bytes, path: str) -> History[Message] | None:
     """Read the request with the history; the path usually names the model."""
     expected = _INNER_PATH if _CLOUD_CODE in path else _PATH
-    found = read_history(body, expected, _content)
+    found = read_history(body, expected, _messages)
     if found is None:
         return None
     there = _PATH if _inner(found.body.value) is None else _INNER_PATH
-    return found if there == expected else read_history(body, there, _content)
+    return found if there == expected else read_history(body, there, _messages)
 
 
 def _inner(request: Mapping[str, object]) -> Mapping[str, object] | None:
@@ -144,17 +143,15 @@ def _opening(request: Mapping[str, object], source: JsonSource) -> Iterator[Mess
     if isinstance(system, str):
         system = {"parts": [{"text": system}]}
     if isinstance(system, dict):
-        yield from _messages(system, "system", MemberValue(source, key))
+        yield from _messages(system, MemberValue(source, key), "system")
     contents = request.get("contents")
     if isinstance(contents, dict):
-        yield from _messages(contents, "", MemberValue(source, "contents"))
+        yield from _messages(contents, MemberValue(source, "contents"))
 
 
-def _content(content: Mapping[str, object], source: JsonSource) -> tuple[Message, ...]:
-    return tuple(_messages(content, "", source))
-
-
-def _messages(content: Mapping[str, object], role: str, source: JsonSource) -> Iterator[Message]:
+def _messages(
+    content: Mapping[str, object], source: JsonSource, role: str = ""
+) -> Iterator[Message]:
     """Yield the messages of `content` at `source`: its results, then the rest."""
     role = role or get_str(content, "role") or "user"
     elements = Elements(MemberValue(source, "parts"))

@@ -130,7 +130,9 @@ def _texts(item: Mapping[str, object], group: TextGroup) -> Iterator[tuple[Chann
 def _settle(
     channel: Channel, streamed: list[TextFragment], wholes: Sequence[WholeText]
 ) -> tuple[list[TextFragment], list[WholeText]]:
-    best = max((whole for whole in wholes if whole.text), default=None, key=_rank)
+    best = max(
+        (whole for whole in wholes if whole.text), default=None, key=lambda whole: whole.rank
+    )
     if not streamed:
         return ([piece_of(channel, best.text, best.event)] if best else []), []
     joined = join_pairs("".join([piece.text for piece in streamed]))
@@ -140,10 +142,6 @@ def _settle(
     if best.text.startswith(joined):
         return [*streamed, piece_of(channel, best.text[len(joined) :], best.event)], against
     return [piece_of(channel, best.text, best.event)], against
-
-
-def _rank(whole: WholeText) -> SourceRank:
-    return whole.rank
 
 
 _INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})

@@ -96,9 +96,9 @@ class _Entry(NamedTuple):
     of the request."""
 
 
-def _entry(item: Object, source: JsonSource) -> _Entry:
+def _entry(item: Object, source: JsonSource) -> tuple[_Entry]:
     custom = get_str(item, "type") == "custom_tool_call"
-    return _Entry(_item(item, source), tuple(_specs(get_array(item, "tools"))), custom)
+    return (_Entry(_item(item, source), tuple(_specs(get_array(item, "tools"))), custom),)
 
 
 def _added(entries: Sequence[_Entry]) -> Iterator[ToolSpec]:
