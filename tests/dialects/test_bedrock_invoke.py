@@ -8,8 +8,6 @@ from deltatape.dialects.bedrock_invoke import (
     NovaReducer,
     is_nova,
     is_own,
-    read_request,
-    serves,
 )
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
@@ -305,7 +303,7 @@ PATH = "/model/some.model-v1%3A0/invoke-with-response-stream"
 
 
 def asked(**body: object) -> RequestSummary:
-    return read_request(json.dumps(body).encode(), PATH)
+    return BedrockInvoke().read_request(json.dumps(body).encode(), PATH)
 
 
 @pytest.mark.parametrize(
@@ -320,18 +318,18 @@ def asked(**body: object) -> RequestSummary:
     ],
 )
 def test_its_paths_have_a_model_and_its_action(path: str, expected: bool) -> None:  # noqa: FBT001
-    assert serves(path) is expected
+    assert BedrockInvoke().serves(path) is expected
 
 
 @pytest.mark.parametrize("action", ["invoke", "invoke-with-response-stream"])
 @pytest.mark.parametrize("body", [b'{"prompt": "Hi"}', b'{"inferenceConfig": {}}'])
 def test_the_path_names_the_model_and_says_whether_it_streams(body: bytes, action: str) -> None:
-    found = read_request(body, f"/bedrock/model/a%3A0/{action}")
+    found = BedrockInvoke().read_request(body, f"/bedrock/model/a%3A0/{action}")
     assert (found.model, found.stream) == ("a:0", action != "invoke")
 
 
 def test_what_is_no_object_asks_nothing() -> None:
-    assert read_request(b"", PATH) == NOTHING_ASKED
+    assert BedrockInvoke().read_request(b"", PATH) == NOTHING_ASKED
 
 
 def test_messages_are_read_as_anthropics() -> None:
@@ -364,7 +362,7 @@ def test_a_body_without_words_has_no_history() -> None:
 
 
 def test_outside_of_its_path_the_body_tells_what_it_can() -> None:
-    assert read_request(b'{"model":"m"}', "/").model == "m"
+    assert BedrockInvoke().read_request(b'{"model":"m"}', "/").model == "m"
 
 
 def test_novas_requests_are_read_as_converses() -> None:

@@ -1,8 +1,8 @@
-"""A tool call under construction: collects what the stream says and decides nothing.
+"""A tool call under construction: its ids, name and fragments, and its status at the end.
 
-Dialects find the call that a delta belongs to and say what the delta means; here it is kept, and at
-the end judged. The argument text is scanned at most once, and only as far as somebody asks: a
-dialect may ask at any time whether the call holds a whole object already, at linear cost in all.
+Reducers find the call that a delta belongs to and add the delta. The argument text is scanned at
+most once, and only on demand: a reducer may ask at any time whether the call holds a whole object
+already, at linear cost in all.
 """
 
 import enum
@@ -68,7 +68,7 @@ class ObservationLog:
 
 # Repairs arguments that gateways are known to damage; applied once, at the end of a call.
 #
-# Rule: if the plain concatenation is one JSON value, nothing is mended, whatever it looks like.
+# Rule: if the plain concatenation is one JSON value, nothing is repaired, whatever it looks like.
 # Else the known ways in which good arguments are spoilt are undone, each recognised by its exact
 # trace on the wire: an empty object leaked in front (T017), the whole value sent again (T014),
 # pieces that each repeat what came before (T014). Partial JSON is never completed.

@@ -1,6 +1,6 @@
 """One answer under construction: its text, its calls, its finish reason.
 
-Dialects say what events mean (`add_text`, `open`, `finish`); here it is kept and judged at the end.
+Reducers add what events bring (`add_text`, `open`, `finish`); `build` judges it at the end.
 """
 
 from bisect import bisect_right

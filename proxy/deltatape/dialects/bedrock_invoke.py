@@ -18,7 +18,6 @@ from deltatape.dialects._base import Hints, Reducer
 from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._chat import reducer as chat
 from deltatape.dialects._chat import request as chat_request
-from deltatape.dialects._chat.reducer import ChatReducer, is_chat
 from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._cohere_v1 import is_v1, v1_table
 from deltatape.dialects._converse import (
@@ -275,7 +274,7 @@ class NovaReducer(TableReducer):
                 step.take(draft, frame, event)
 
 
-# Reads the request to a model on Bedrock: its path, and a body in the model's own format.
+# Requests: their bodies are in the model's own format.
 
 
 _WHOLE = "invoke"
@@ -284,22 +283,7 @@ _NOVA = ("toolConfig", "inferenceConfig", "schemaVersion")
 _PROMPTS = ("prompt", "inputText", "message")
 
 
-def serves(path: str) -> bool:
-    """Check whether `path` belongs to InvokeModel."""
-    model, action = read_path(path)
-    return model is not None and action in (_WHOLE, _STREAMED)
-
-
-def read_request(body: bytes, path: str) -> RequestSummary:
-    """Parse `body` for the model in `path`; return `NOTHING_ASKED` if it is not a JSON object."""
-    asked = _read(body)
-    if not asked.known or not serves(path):
-        return asked
-    model, action = read_path(path)
-    return replace(asked, model=model, stream=action == _STREAMED)
-
-
-def _read(body: bytes) -> RequestSummary:
+def _read_body(body: bytes) -> RequestSummary:
     found = read_body(body)
     if found is None:
         return NOTHING_ASKED
@@ -386,8 +370,8 @@ class InvokeReducer:
             self._start(TableReducer(v1_table(self._name), self._request))
         elif (shape := shape_of(frame)) is not None:
             self._start(FlatReducer(self._name, self._request, shape))
-        elif is_chat(frame):
-            self._start(ChatReducer(self._name, self._request))
+        elif chat.is_chat(frame):
+            self._start(chat.ChatReducer(self._name, self._request))
 
     def _start(self, inner: Reducer) -> None:
         self._inner = inner
@@ -438,10 +422,16 @@ class BedrockInvoke:
         return hints.format is Format.JSON and any(map(is_own, hints.first))
 
     def serves(self, path: str) -> bool:
-        return serves(path)
+        model, action = read_path(path)
+        return model is not None and action in (_WHOLE, _STREAMED)
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
-        return read_request(body, path)
+        """See `Dialect.read_request`: the path names the model and whether it streams."""
+        request = _read_body(body)
+        if not request.known or not self.serves(path):
+            return request
+        model, action = read_path(path)
+        return replace(request, model=model, stream=action == _STREAMED)
 
     def reducer(self, request: RequestSummary) -> InvokeReducer:
         return InvokeReducer(self.name, request)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from deltatape.diagnose.decode import decode
@@ -20,16 +22,7 @@ def exchange(pieces: list[bytes]) -> Exchange:
         b"", content_type="text/event-stream", url="http://127.0.0.1/v1/chat/completions"
     )
     reads = (Read(t_ns=0, data=piece, boundaries=None, line=None) for piece in pieces)
-    return Exchange(
-        tape="",
-        number=1,
-        id="",
-        source=whole.source,
-        recorded_at="",
-        request=whole.request,
-        response=whole.response,
-        reads=tuple(reads),
-    )
+    return replace(whole, reads=tuple(reads))
 
 
 def evidence(reply: Reply) -> set[str]:
@@ -46,8 +39,8 @@ def evidence(reply: Reply) -> set[str]:
 @EACH
 def test_the_calls_of_every_vector_are_the_reference_under_any_cutting(vector: Vector) -> None:
     first = analyse(exchange([vector.body]))
-    told = [(call.id, call.name, call.arguments) for call in first.reply.tool_calls]
-    assert tuple(told) == vector.calls
+    found = [(call.id, call.name, call.arguments) for call in first.reply.tool_calls]
+    assert tuple(found) == vector.calls
     assert analyse(exchange(each_alone(vector.body))).reply == first.reply
     for pieces in cuttings(vector.body):
         # The reply depends on nothing but the request and this.

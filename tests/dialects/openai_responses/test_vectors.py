@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -20,16 +21,7 @@ AT_LEAST = 20
 def exchange(pieces: list[bytes]) -> Exchange:
     whole = Exchange.from_body(b"", content_type="text/event-stream", url=URL)
     reads = (Read(t_ns=0, data=piece, boundaries=None, line=None) for piece in pieces)
-    return Exchange(
-        tape="",
-        number=1,
-        id="",
-        source=whole.source,
-        recorded_at="",
-        request=whole.request,
-        response=whole.response,
-        reads=tuple(reads),
-    )
+    return replace(whole, reads=tuple(reads))
 
 
 def test_there_are_nineteen_vectors() -> None:
@@ -39,8 +31,8 @@ def test_there_are_nineteen_vectors() -> None:
 @EACH
 def test_the_calls_of_every_vector_are_the_reference_under_any_cutting(vector: Vector) -> None:
     first = analyse(exchange([vector.body]))
-    told = [(call.id, call.name, call.arguments) for call in first.reply.tool_calls]
-    assert tuple(told) == vector.calls
+    found = [(call.id, call.name, call.arguments) for call in first.reply.tool_calls]
+    assert tuple(found) == vector.calls
     assert first.reply.tool_calls[0].status == vector.status
     assert first.reply.dialect == "openai-responses"
     assert analyse(exchange(each_alone(vector.body))).reply == first.reply

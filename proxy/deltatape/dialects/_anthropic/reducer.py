@@ -20,15 +20,15 @@ from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import canonical, read_object
 
-# Content blocks of a message: finds the block of each delta and applies the delta.
+# Content blocks: finds the block of each delta and applies the delta.
 #
 # The documented key is the block's `index`, never "the current block": gateways interleave blocks,
 # start to count at 1, leave out stops. What is decided here:
 #
-# - without index, or under one that never started: the last block that can take the delta, else a
-# block that nothing opened, whose arguments belong to no call; - texts stand in the order in which
-# their blocks started, also where deltas of several mix; - an index that starts again: the same
-# call, if it has the same id, else another block (T012).
+# - A delta without an index, or under one that never started, belongs to the last block that can
+#   take it, else to a block that nothing opened, whose arguments belong to no call.
+# - Texts stand in the order in which their blocks started, also where deltas of several mix.
+# - An index that starts again is the same call if it has the same id, else another block (T012).
 #
 # The input of a call is `{}` at its start, and then comes in deltas. Where a gateway sends all of
 # it at the start, it counts only if no delta brings any (T014 if both say the same, T015 if not).

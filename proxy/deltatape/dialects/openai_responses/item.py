@@ -181,7 +181,7 @@ class ItemDraft:
         self._choice = choice
         self._request = request
         self._shape: ItemShape | None = None
-        self._said: dict[SourceRank, tuple[str, Event]] = {}
+        self._whole_arguments: dict[SourceRank, tuple[str, Event]] = {}
         self._incomplete = False
         self._late = False
         self._answer_to: str | None = None
@@ -232,7 +232,7 @@ class ItemDraft:
 
     def end_arguments(self, text: str, name: str | None, event: Event) -> None:
         """Set the whole arguments and the name from an event."""
-        self._said[SourceRank.PART_DONE] = (text, event)
+        self._whole_arguments[SourceRank.PART_DONE] = (text, event)
         if self.call is not None:
             self.call.name = self.call.name or name or ""
 
@@ -321,13 +321,13 @@ class ItemDraft:
         if shape is None or value is None:
             return
         if isinstance(value, str):
-            self._said[rank] = (value, event)
+            self._whole_arguments[rank] = (value, event)
             return
         if shape.form is ArgumentsForm.TEXT:
             detail = f"{shape.field} is JSON instead of a string with JSON in it"
             call.note("bare", "T006", detail, item, event)
-        if rank is not SourceRank.SNAPSHOT or SourceRank.ITEM_DONE not in self._said:
-            self._said[rank] = (MemberValue(source, shape.field).text, event)
+        if rank is not SourceRank.SNAPSHOT or SourceRank.ITEM_DONE not in self._whole_arguments:
+            self._whole_arguments[rank] = (MemberValue(source, shape.field).text, event)
 
     def _take_end(
         self, call: CallDraft, item: Mapping[str, object], rank: SourceRank, event: Event
@@ -340,9 +340,10 @@ class ItemDraft:
 
     def _settle_call(self, call: CallDraft, *, partial: bool) -> None:
         streamed, raw = bool(call.fragments), call.raw
-        added = self._said.pop(SourceRank.ADDED, None)
-        told = [self._said[rank] for rank in sorted(self._said, reverse=True)]
-        best = next((one for one in told if one[0]), told[0] if told else None)
+        added = self._whole_arguments.pop(SourceRank.ADDED, None)
+        ranks = sorted(self._whole_arguments, reverse=True)
+        sources = [self._whole_arguments[rank] for rank in ranks]
+        best = next((one for one in sources if one[0]), sources[0] if sources else None)
         if best is None and not streamed:
             best = added
         if best is None:
@@ -358,8 +359,8 @@ class ItemDraft:
 
     def _compare(self, call: CallDraft, other: str) -> None:
         """Note a source that contradicts `other`."""
-        for rank in sorted(self._said, reverse=True):
-            text, event = self._said[rank]
+        for rank in sorted(self._whole_arguments, reverse=True):
+            text, event = self._whole_arguments[rank]
             cut = self._incomplete and (other.startswith(text) or text.startswith(other))
             if text == other or cut or _same_json(text, other, call):
                 continue
