@@ -225,11 +225,11 @@ def plan(
     planner = _Planner(base, known, upstreams, purpose)
     planner.run()
     variables = {**planner.variables, **_no_proxy(known), GATEWAY: planner.base}
-    told = [problem for file in dotenv for problem in file.problems]
+    unread = [problem for file in dotenv for problem in file.problems]
     return EnvironmentPlan(
         variables=variables,
         upstreams=tuple(planner.prefixes.added),
-        notes=(*told, *problems, *planner.notes),
+        notes=(*unread, *problems, *planner.notes),
         secrets=known_secrets(environment, dotenv),
     )
 
@@ -278,7 +278,7 @@ class _Planner:
                     self._redirect(name)
             elif provider == "openai" and self._uses_azure():
                 # Clients for Azure take OPENAI_BASE_URL for their own, or refuse both.
-                self._tell_azure()
+                self._note_azure()
             else:
                 self.variables |= {n: f"{self.base}/{provider}{p}" for n, p in names.items()}
         for name in self._own_names():
@@ -301,7 +301,7 @@ class _Planner:
     def _uses_azure(self) -> bool:
         return "azure" in self._named or self._has("AZURE_OPENAI_ENDPOINT")
 
-    def _tell_azure(self) -> None:
+    def _note_azure(self) -> None:
         self.notes.append(
             "AZURE_OPENAI_ENDPOINT is set, and some of its clients refuse OPENAI_BASE_URL beside"
             " it: what this app sends to OpenAI itself is not taped unless you set"
@@ -326,10 +326,10 @@ class _Planner:
         prefix = f"/{upstream.name}" if upstream.name else ""
         for name, path in names.items():
             if self._has(name):
-                self._tell_unused(name, upstream)
+                self._note_unused(name, upstream)
             self.variables[name] = self.base + prefix + without_overlap(upstream.path, path)
 
-    def _tell_unused(self, name: str, upstream: Upstream) -> None:
+    def _note_unused(self, name: str, upstream: Upstream) -> None:
         url = parse_url(name, self._known[name].value.strip())
         if url is None or url.origin != upstream.origin:
             self.notes.append(
@@ -349,7 +349,7 @@ class _Planner:
         if self._is_left(name, url):
             return
         if self._single is not None:
-            self._tell_unused(name, self._single)
+            self._note_unused(name, self._single)
             path = without_overlap(self._single.path, url.path)
             self.variables[name] = self._join(url, path)
             return

@@ -28,7 +28,7 @@ from deltatape.render.json_document import findings_json
 AT_ONCE = 2
 WAITING = 32
 LIMIT_S = 60.0
-FAREWELL_S = 5.0
+GRACE_S = 5.0
 """How long commands may go on when the recorder ends."""
 
 _TERMINATED_S = 2.0
@@ -107,21 +107,21 @@ class OnFinding:
         self._running.discard(task)
         self._next()
 
-    async def stop(self, patience_s: float = FAREWELL_S) -> None:
+    async def stop(self, patience_s: float = GRACE_S) -> None:
         """Wait `patience_s` for running commands, then end them."""
         self._closing = True
         deadline = asyncio.get_running_loop().time() + patience_s
         while self._running and asyncio.get_running_loop().time() < deadline:
             left = deadline - asyncio.get_running_loop().time()
             await asyncio.wait(self._running, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        unrun = len(self._waiting) + self.left_out
+        left_out = len(self._waiting) + self.left_out
         self._waiting.clear()
         for task in tuple(self._running):
             task.cancel()
         if self._running:
             await asyncio.wait(self._running, timeout=2 * _TERMINATED_S + _PIPE_S)
-        if unrun:
-            self._tell(f"on-finding: not run for {count(unrun, 'exchange')} with findings")
+        if left_out:
+            self._tell(f"on-finding: not run for {count(left_out, 'exchange')} with findings")
 
     async def _call(self, call: _Call) -> None:
         name = f"on-finding ({call.tape}#{call.exchange})"
@@ -137,7 +137,7 @@ class OnFinding:
             except asyncio.CancelledError:
                 self._tell(f"{name}: not run: the recording has ended")
                 raise
-            output = asyncio.get_running_loop().create_task(self._talk(reader))
+            output = asyncio.get_running_loop().create_task(self._print_output(reader))
             stack.callback(output.cancel)
             await self._wait(name, process)
             await asyncio.wait((output,), timeout=_PIPE_S)
@@ -168,24 +168,25 @@ class OnFinding:
             self._tell(f"{name}: ended with the recording: it was still running")
             await _end(process)
         else:
-            if process.returncode:
-                self._tell(f"{name}: {_how(process.returncode)}")
+            code = process.returncode or 0
+            if code:
+                how = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+                self._tell(f"{name}: {how}")
 
-    async def _talk(self, output: asyncio.StreamReader) -> None:
-        """Print its output."""
+    async def _print_output(self, output: asyncio.StreamReader) -> None:
         rest, lines = b"", 0
         while data := await output.read(65536):
-            *whole, rest = (rest + data).split(b"\n")
+            *complete, rest = (rest + data).split(b"\n")
             rest = rest[:_MAX_LINE]
-            for line in whole[: max(0, _MAX_LINES - lines)]:
-                self._say(line)
-            if lines < _MAX_LINES <= lines + len(whole):
+            for line in complete[: max(0, _MAX_LINES - lines)]:
+                self._print_line(line)
+            if lines < _MAX_LINES <= lines + len(complete):
                 self._tell(f"on-finding: prints more than {_MAX_LINES} lines; they are left out")
-            lines += len(whole)
+            lines += len(complete)
         if rest and lines < _MAX_LINES:
-            self._say(rest)
+            self._print_line(rest)
 
-    def _say(self, line: bytes) -> None:
+    def _print_line(self, line: bytes) -> None:
         self._tell(f"on-finding: {line[:_MAX_LINE].decode('utf-8', 'replace')}")
 
 
@@ -235,13 +236,9 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _how(code: int) -> str:
-    return f"ended by signal {-code}" if code < 0 else f"exit code {code}"
-
-
 def _document(tape: str, exchange: int, findings: Sequence[Finding]) -> bytes:
-    told = json.loads(findings_json(findings))
-    for finding in told["findings"]:
+    found = json.loads(findings_json(findings))
+    for finding in found["findings"]:
         finding["tape"] = tape
-    document = {"version": told["version"], "tape": tape, "exchange": exchange, **told}
+    document = {"version": found["version"], "tape": tape, "exchange": exchange, **found}
     return (json.dumps(document) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Sends taped requests to a live provider again, and tapes today's answers.
+"""Send taped requests to a live provider again, and tape today's answers.
 
 Strategy: a recorder of our own on a port of loopback, in front of the provider. So the answers of
 today come in the same form as the recorded ones, by the same code, with the same care: a key that
@@ -9,7 +9,6 @@ One request after the other: a provider's limits are those of the user.
 
 import asyncio
 import contextlib
-import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,11 +47,9 @@ _BLOCK = 1 << 16
 # A recorded request as bytes that can be sent once more.
 #
 # A tape has no credentials. Those that stood in the request are put in again from the environment,
-# under the names that the provider's SDKs read, as the application would. What else was masked is
-# left out and told: cookies, tokens of others. What makes a request that one request and no other
-# (idempotency keys, signatures over a time) is left out, too.
-#
-# Pure: values in, values out.
+# under the names that the provider's SDKs read, as the application would. What else was masked
+# (cookies, tokens of others) is left out and reported. So is what may be used once only:
+# idempotency keys, signatures over a time.
 #
 # Source: the variables that the providers' SDKs document.
 
@@ -87,20 +84,15 @@ class RecheckRequest:
 
 
 def why_not(exchange: Exchange, upstream: Upstream, reply: Reply) -> str:
-    """Return why `upstream` must not receive the request of `exchange`; "" if it may.
-
-    Args:
-        exchange: recorded.
-        upstream: where its request would go.
-        reply: what the exchange carried.
-    """
+    """Return why `upstream` must not receive the request of `exchange`; "" if it may."""
     if exchange.tap is Tap.APP or reply.from_app:
         return "it was taken in front of the application"
     if reply.dialect == UNKNOWN:
         return "it is no request to a model that can be read"
-    asked, recorded = provider_of_host(upstream.origin.host), _recorded(exchange.request)
-    if asked and recorded and asked != recorded:
-        return f"it went to {recorded}, and {upstream.origin.host} is {asked}"
+    today = provider_of_host(upstream.origin.host)
+    recorded = _recorded_provider(exchange.request)
+    if today and recorded and today != recorded:
+        return f"it went to {recorded}, and {upstream.origin.host} is {today}"
     return ""
 
 
@@ -119,8 +111,10 @@ def request_again(
         UsageError: it cannot be sent: it is not complete, or a credential is missing.
     """
     request = exchange.request
-    _check_whole(exchange)
-    provider = _provider(request, upstream) or traits_of(dialect).provider
+    _check_complete(exchange)
+    # Whose key is needed: the hosts tell, else the dialect.
+    by_host = provider_of_host(upstream.origin.host) or _recorded_provider(request)
+    provider = by_host or traits_of(dialect).provider
     keys = _Keys(PROVIDERS.get(provider), environment)
     target = without_overlap(upstream.path, _target(request, keys))
     left_out = [name for name, value in _fields(request, keys) if value is None]
@@ -135,7 +129,7 @@ def request_again(
     )
 
 
-def _check_whole(exchange: Exchange) -> None:
+def _check_complete(exchange: Exchange) -> None:
     request = exchange.request
     fields = tuple((name, value) for name, value in request.headers if isinstance(value, bytes))
     length = field(fields, b"content-length") or b"%d" % len(request.body)
@@ -143,16 +137,11 @@ def _check_whole(exchange: Exchange) -> None:
     if not request.method or request.t_end_ns is None or untaped:
         raise UsageError("its request is not complete on the tape")
     if length != b"%d" % len(request.body):
-        taped, whole = len(request.body), length.decode("latin-1")
-        raise UsageError(f"its request is not complete on the tape: {taped} of {whole} bytes")
+        taped, sent = len(request.body), length.decode("latin-1")
+        raise UsageError(f"its request is not complete on the tape: {taped} of {sent} bytes")
 
 
-def _provider(request: Request, upstream: Upstream) -> str | None:
-    """Return the provider whose key is needed, if the hosts tell."""
-    return provider_of_host(upstream.origin.host) or _recorded(request)
-
-
-def _recorded(request: Request) -> str | None:
+def _recorded_provider(request: Request) -> str | None:
     return provider_of_host(urlsplit(request.upstream).hostname or "")
 
 
@@ -273,7 +262,7 @@ def ask_again(
             # Ctrl-C above all: what was answered is paid for.
             asker.save()
             raise
-        found = tuple(_asked(each, asker.taped, asking.rules) for each in answers)
+        found = tuple(_rechecked(each, asker.taped, asking.rules) for each in answers)
         if asking.output is not None and asker.taped:
             _keep(asker.path, asking.output)
     return found
@@ -296,7 +285,7 @@ class _Observer:
     """Receives the recorder's events."""
 
     tell: Callable[[str], None]
-    refused_last: str = dataclasses.field(default="", init=False)
+    last_refusal: str = ""
 
     def exchange(self, ended: AnalyzedExchange) -> None:
         """See `RecorderObserver.exchange`."""
@@ -306,7 +295,7 @@ class _Observer:
 
     def refused(self, refusal: Refusal) -> None:
         # What follows is advice for applications.
-        self.refused_last = refusal.message.partition(". ")[0]
+        self.last_refusal = refusal.message.partition(". ")[0]
 
     def alarm(self, problem: str) -> None:
         self.tell(problem)
@@ -352,8 +341,8 @@ class _Asker:
         """Save the tape of an interrupted run, and print where it is, or that it is lost."""
         if not self.path.exists():
             return
-        whole = sum(not _is_cut(each) for each in open_tape(self.path))
-        answers, output = count(whole, "whole answer"), self._asking.output
+        complete = sum(not _is_cut(each) for each in open_tape(self.path))
+        answers, output = count(complete, "whole answer"), self._asking.output
         if output is None:
             self._tell(f"stopped; {answers} not kept: -o TAPE keeps them")
             return
@@ -374,8 +363,8 @@ class _Asker:
         before = recorder.counts.exchanges
         problem = await self._exchange(again, port)
         if recorder.counts.exchanges == before:
-            said = self._observer.refused_last
-            return _Answer(recorded=recorded, problem=f"not asked: {said or problem}")
+            why = self._observer.last_refusal or problem
+            return _Answer(recorded=recorded, problem=f"not asked: {why}")
         return _Answer(
             recorded=recorded,
             number=recorder.counts.exchanges,
@@ -400,7 +389,7 @@ class _Asker:
         return ""
 
 
-def _asked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> Recheck:
+def _rechecked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> Recheck:
     today = taped.get(answer.number or 0)
     compared = None
     problem = answer.problem
@@ -419,7 +408,7 @@ def _asked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) -> R
 
 
 def _is_cut(today: Exchange) -> bool:
-    """Check whether the end of the run cut it."""
+    """Return whether the end of the run cut it."""
     return today.end is None or today.end.reason in {EndReason.STOPPED, EndReason.CLIENT_CLOSED}
 
 
