@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.gateway.recorder import ExchangeTaping
 from deltatape.gateway.tapes import OpenTape
-from deltatape.gateway.taping import ExchangeTaping
 from deltatape.http1.head import ParsedResponseHead
 from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.store.writer import TapeWriter

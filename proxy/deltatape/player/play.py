@@ -12,8 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from deltatape.http1.answer import error_answer
-from deltatape.http1.head import Fields, ParsedRequestHead, waits_to_continue, write_response
+from deltatape.http1.head import (
+    Fields,
+    ParsedRequestHead,
+    error_answer,
+    waits_to_continue,
+    write_response,
+)
 from deltatape.http1.server import ServerConnection
 from deltatape.http1.socket import UnreadBytes
 from deltatape.match.request import MatchQuery, NoMatch

@@ -26,14 +26,18 @@ from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
 from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
-from deltatape.gateway.forward import ExchangeForwarder
-from deltatape.gateway.gateway import Gateway
+from deltatape.gateway.gateway import ExchangeForwarder, Gateway
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, Upstream, parse_upstream
 from deltatape.gateway.tapes import TapeBook
-from deltatape.http1.answer import error_answer
-from deltatape.http1.head import Fields, ParsedRequestHead, waits_to_continue, write_response
+from deltatape.http1.head import (
+    Fields,
+    ParsedRequestHead,
+    error_answer,
+    waits_to_continue,
+    write_response,
+)
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.match.endpoint import shown

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from deltatape.errors import DeltatapeError
 from deltatape.http1.access import check_origin
-from deltatape.http1.answer import error_answer
-from deltatape.http1.head import ParsedRequestHead
+from deltatape.http1.head import ParsedRequestHead, error_answer
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.http1.socket import UnreadBytes
