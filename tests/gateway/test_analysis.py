@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from deltatape.clock import SystemClock
 from deltatape.gateway import analysis
-from deltatape.gateway.analysis import AnalysisThread, AnalyzedExchange, PendingLines
+from deltatape.gateway.analysis import SWITCH_S, AnalysisThread, AnalyzedExchange, PendingLines
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.exchange import EndReason
 from deltatape.store.tape_file import LossCounter
@@ -180,3 +182,82 @@ def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_analysis_that_fails_is_told_as_an_exchange_without_one() -> None:
     assert analysed((3, [b"not a record\n"])) == [AnalyzedExchange(TAPE, 3, None, ())]
+
+
+# Findings about an earlier reply are reported with the request that shows them, once.
+
+
+LOST = [USER, assistant(("c1", "get", "")), result("c1")]
+
+
+def asking_lines(number: int, messages: list[dict[str, object]], answer: bytes) -> list[bytes]:
+    kept = PendingLines()
+    kept.begin(number)
+    tap = ExchangeTap(number, kept.put, MASKER)
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    start(tap, body=body, t_ns=1_000 * number)
+    tap.read(1_000 * number + 60, answer, (len(answer),))
+    tap.end(1_000 * number + 100, EndReason.COMPLETE, detail="", recorder={})
+    return kept.take(number) or []
+
+
+def test_a_call_that_was_changed_is_told_once() -> None:
+    writer = TapeWriter(None, HEADER, SystemClock(), 0, LossCounter(print))
+    tape = OpenTape(None, writer, TapeTap(writer.put, MASKER))
+    asked: tuple[list[dict[str, object]], ...] = (
+        [USER],
+        LOST,
+        [*LOST, {"role": "assistant", "content": "hi"}, USER],
+    )
+    told: list[AnalyzedExchange] = []
+
+    async def scenario() -> None:
+        analyst = AnalysisThread(told.append)
+        for number, messages in enumerate(asked, 1):
+            analyst.submit(
+                tape,
+                number,
+                number,
+                asking_lines(number, messages, CALL if number == 1 else HI + DONE),
+            )
+        await analyst.finish()
+        await asyncio.sleep(0)
+
+    run(scenario())
+    assert [[finding.code for finding in each.findings] for each in told] == [[], ["C002"], []]
+
+
+# While an exchange is analysed, the loop does not wait for long.
+
+
+@pytest.fixture(autouse=True)
+def _interval() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    yield
+    sys.setswitchinterval(before)
+
+
+def analyse_nothing() -> list[AnalyzedExchange]:
+    told: list[AnalyzedExchange] = []
+    writer = TapeWriter(None, HEADER, SystemClock(), 0, LossCounter(print))
+
+    async def scenario() -> None:
+        analyst = AnalysisThread(told.append)
+        analyst.submit(OpenTape(None, writer, TapeTap(writer.put, MASKER)), 1, 1, None)
+        await analyst.finish()
+        await asyncio.sleep(0)
+
+    run(scenario())
+    return told
+
+
+def test_the_interpreter_changes_threads_often_once_exchanges_are_analysed() -> None:
+    sys.setswitchinterval(0.005)
+    assert len(analyse_nothing()) == 1
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_S, abs=2e-6)
+
+
+def test_an_application_that_asked_for_more_often_keeps_it() -> None:
+    sys.setswitchinterval(SWITCH_S / 2)
+    assert len(analyse_nothing()) == 1
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_S / 2, abs=2e-6)

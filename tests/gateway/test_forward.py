@@ -1,14 +1,31 @@
-"""The transparency contract, shown with raw sockets on both sides; endings: forward/."""
+"""The transparency contract, shown with raw sockets on both sides."""
 
 import asyncio
+import gzip
 import hashlib
+import socket
+import tempfile
 from pathlib import Path
 
 import pytest
+import zstandard
 
+from deltatape.diagnose.check import check
+from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Framing, MaskedCredential
-from helpers.recording import recording
-from helpers.upstream import SSE_HEAD, Peer, chunk, eventually, post, provider, run
+from helpers.playing import playing
+from helpers.recording import Recording, recording
+from helpers.upstream import (
+    SSE_HEAD,
+    Peer,
+    chunk,
+    connect,
+    eventually,
+    free_port,
+    post,
+    provider,
+    run,
+)
 
 EVENTS = [b'data: {"n":%d}\n\n' % n for n in range(5)]
 
@@ -309,5 +326,494 @@ def test_silence_is_noted_while_watched(tmp_path: Path, monkeypatch: pytest.Monk
             client.close()
             (exchange,) = await gateway.ended()
             assert len(exchange.idle_ns) >= 2
+
+    run(scenario())
+
+
+# Bodies of every kind pass untouched, and what they hold is understood all the same.
+
+
+SSE = (
+    b'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
+    b"data: [DONE]\n\n"
+)
+JSON = b'{"object":"chat.completion","choices":[{"index":0,"message":{"content":"hi"}}]}'
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "text"),
+    [
+        (b"Content-Type: text/event-stream\r\nContent-Encoding: gzip", gzip.compress(SSE), "hi"),
+        (
+            b"Content-Type: text/event-stream\r\nContent-Encoding: zstd",
+            zstandard.ZstdCompressor().compress(SSE),
+            "hi",
+        ),
+        (b"Content-Type: application/json", JSON, "hi"),
+        (b"Content-Type: application/octet-stream", bytes(range(256)) * 300, ""),
+        (b"Content-Type: text/event-stream", b"", ""),
+    ],
+    ids=["gzip", "zstd", "json", "binary", "empty"],
+)
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_a_body_passes_untouched(
+    tmp_path: Path, fields: bytes, body: bytes, text: str, *, chunked: bool
+) -> None:
+    length = b"\r\nContent-Length: %d" % len(body)
+    head = (
+        b"HTTP/1.1 200 OK\r\n" + fields + (b"\r\nTransfer-Encoding: chunked" if chunked else length)
+    )
+    framed = (chunk(body) if body else b"") + b"0\r\n\r\n" if chunked else body
+    sent = head + b"\r\n\r\n" + framed
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(sent)
+
+    async def scenario() -> None:
+        async with provider(script) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(post())
+            assert await client.reader.readexactly(len(sent)) == sent
+            (exchange,) = await gateway.ended()
+            assert exchange.body == body
+            assert rebuild(exchange).text == text
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("request_line", "head"),
+    [
+        (b"HEAD /x HTTP/1.1", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
+        (b"GET /x HTTP/1.1", b"HTTP/1.1 204 No Content\r\n\r\n"),
+        (b"GET /x HTTP/1.1", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
+    ],
+)
+def test_an_answer_without_a_body_leaves_the_connection_usable(
+    tmp_path: Path, request_line: bytes, head: bytes
+) -> None:
+    async def script(peer: Peer) -> None:
+        while True:
+            await peer.request()
+            await peer.send(head)
+
+    async def scenario() -> None:
+        async with provider(script) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            for _ in range(2):
+                await client.send(request_line + b"\r\nHost: localhost\r\n\r\n")
+                assert await client.until(b"\r\n\r\n") == head
+            exchanges = await gateway.ended(2)
+            assert [exchange.body for exchange in exchanges] == [b"", b""]
+
+    run(scenario())
+
+
+# Every way in which an exchange ends reaches the other side as what it is.
+
+
+EVENT = b'data: {"n":0}\n\n'
+
+
+def ending(cut: str, head: bytes) -> tuple[bytes, str, EndReason]:
+    """What a client sees, and the tape says, of a response that upstream ends in this way."""
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(head + (chunk(EVENT) if b"chunked" in head else EVENT))
+        await asyncio.sleep(0.05)
+        peer.close() if cut == "fin" else peer.reset()
+
+    async def scenario(folder: Path) -> tuple[bytes, str, EndReason]:
+        async with provider(script) as port, recording(folder, port) as gateway:
+            client = await gateway.client()
+            await client.send(post())
+            await client.until(b"\r\n\r\n")
+            body, how = await client.rest()
+            (exchange,) = await gateway.ended()
+            assert exchange.end is not None
+            assert exchange.body == EVENT
+            return body, how, exchange.end.reason
+
+    with tempfile.TemporaryDirectory() as folder:
+        return run(scenario(Path(folder)))
+
+
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
+CLOSE = b"HTTP/1.1 200 OK\r\n\r\n"
+
+
+def test_a_cut_stays_a_cut_in_every_framing() -> None:
+    assert ending("fin", SSE_HEAD) == (chunk(EVENT), "eof", EndReason.UPSTREAM_CLOSED)
+    assert ending("fin", LENGTH) == (EVENT, "eof", EndReason.UPSTREAM_CLOSED)
+    assert ending("fin", CLOSE) == (EVENT, "eof", EndReason.COMPLETE)
+
+
+def test_a_reset_stays_a_reset_in_every_framing() -> None:
+    assert ending("rst", SSE_HEAD) == (chunk(EVENT), "reset", EndReason.UPSTREAM_RESET)
+    assert ending("rst", LENGTH) == (EVENT, "reset", EndReason.UPSTREAM_RESET)
+    assert ending("rst", CLOSE) == (EVENT, "reset", EndReason.UPSTREAM_RESET)
+
+
+def test_an_http_1_0_client_sees_a_cut_of_a_chunked_body_as_reset(tmp_path: Path) -> None:
+    async def cut(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(EVENT))
+        await asyncio.sleep(0.05)
+        peer.close()
+
+    async def scenario() -> None:
+        async with provider(cut) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(b"GET /x HTTP/1.0\r\n\r\n")
+            head = await client.until(b"\r\n\r\n")
+            assert b"Transfer-Encoding" not in head
+            assert b"Connection: close" in head
+            assert await client.rest() == (EVENT, "reset")
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("how", ["fin", "rst"])
+def test_an_upstream_that_leaves_without_an_answer_is_seen_to_leave(
+    tmp_path: Path, how: str
+) -> None:
+    async def leave(peer: Peer) -> None:
+        await peer.request()
+        peer.close() if how == "fin" else peer.reset()
+
+    async def scenario() -> None:
+        async with provider(leave) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(post())
+            assert await client.rest() == (b"", "eof" if how == "fin" else "reset")
+            (exchange,) = await gateway.ended()
+            assert exchange.response is None
+
+    run(scenario())
+
+
+def test_an_idle_clients_leaving_closes_the_upstream_at_once(tmp_path: Path) -> None:
+    gone = asyncio.Event()
+
+    async def silent(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(EVENT))
+        await peer.rest()
+        gone.set()
+
+    async def scenario() -> None:
+        async with provider(silent) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(post())
+            await client.until(chunk(EVENT))
+            client.close()
+            async with asyncio.timeout(1):
+                await gone.wait()
+            (exchange,) = await gateway.ended()
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.CLIENT_CLOSED
+
+    run(scenario())
+
+
+def test_a_client_that_leaves_during_a_paused_upload_closes_the_upstream(tmp_path: Path) -> None:
+    gone = asyncio.Event()
+
+    async def deaf(peer: Peer) -> None:
+        peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await asyncio.sleep(1.0)
+        peer.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        await peer.rest()
+        gone.set()
+
+    async def scenario() -> None:
+        async with provider(deaf) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            client.writer.write(post(b"x" * 50_000_000))
+            await asyncio.sleep(0.5)
+            client.reset()
+            (exchange,) = await gateway.ended()
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.CLIENT_CLOSED
+            assert not gone.is_set()  # noticed while upstream still takes nothing
+            await asyncio.wait_for(gone.wait(), 5)
+
+    run(scenario())
+
+
+def test_a_refused_upstream_is_answered_and_named(tmp_path: Path) -> None:
+    port = free_port()
+
+    async def scenario() -> None:
+        async with recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(post())
+            answer, _ = await client.rest()
+            assert answer.startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
+            assert f"http://127.0.0.1:{port}".encode() in answer
+            assert b'"code": "upstream_refused"' in answer
+            (exchange,) = await gateway.ended()
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.REFUSED
+            assert f"127.0.0.1:{port}" in exchange.end.detail
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("debris", [b"SSH-2.0-hello\r\n\r\n", b"HTTP/1.1 200 OK\r\nServ"])
+def test_what_comes_in_place_of_a_head_is_passed_on_taped_and_played(
+    tmp_path: Path, debris: bytes
+) -> None:
+    async def babble(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(debris)
+        peer.close()
+
+    async def scenario() -> None:
+        async with provider(babble) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(post())
+            assert await client.rest() == (debris, "eof")
+            (exchange,) = await gateway.ended()
+            assert exchange.response is None
+            assert exchange.body == debris
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.UPSTREAM_CLOSED
+            assert "W006" in [finding.code for finding in check(exchange)]
+        async with playing(exchange) as stage:
+            client = await stage.client()
+            await client.send(post())
+            assert await client.rest() == (debris, "eof")
+
+    run(scenario())
+
+
+def test_broken_chunk_framing_goes_on_raw_and_is_noted(tmp_path: Path) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(EVENT))
+        await asyncio.sleep(0.05)
+        await peer.send(b"not a size\r\nrest")
+        peer.close()
+
+    async def scenario() -> None:
+        async with provider(script) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(post())
+            await client.until(b"\r\n\r\n")
+            assert (await client.rest())[0] == chunk(EVENT) + b"not a size\r\nrest"
+            (exchange,) = await gateway.ended()
+            assert "broken chunk framing" in exchange.notes[0].text
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.UPSTREAM_CLOSED
+
+    run(scenario())
+
+
+def test_bytes_after_the_response_are_withheld_and_noted(tmp_path: Path) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n")
+
+    async def scenario() -> None:
+        async with provider(script) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(post(extra="Connection: close\r\n"))
+            answer, how = await client.rest()
+            assert answer.endswith(b"\r\n\r\nok")
+            assert how == "eof"
+            (exchange,) = await gateway.ended()
+            assert "after the response's end" in exchange.notes[0].text
+
+    run(scenario())
+
+
+# Back-pressure and endings where both sides lag: what a fast loopback hardly ever shows.
+
+
+BIG = 8_000_000
+
+
+async def lagging_client(running: Recording) -> Peer:
+    """A client with a small window that does not read."""
+    peer = await connect(running.port)
+    sock: socket.socket = peer.writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 262144)
+    peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
+    return peer
+
+
+def answer(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def test_a_connection_paused_at_its_answers_end_serves_the_next_request(tmp_path: Path) -> None:
+    async def large(peer: Peer) -> None:
+        while True:
+            await peer.request()
+            await peer.send(answer(b"x" * BIG))
+
+    async def scenario() -> None:
+        async with provider(large) as port, recording(tmp_path, port) as running:
+            client = await lagging_client(running)
+            for _ in range(3):
+                await client.send(post())
+                await asyncio.sleep(0.2)
+                client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+                await client.until(b"\r\n\r\n")
+                assert len(await client.reader.readexactly(BIG)) == BIG
+                client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+
+    run(scenario())
+
+
+def test_pipelined_requests_of_a_client_that_does_not_read_wait(tmp_path: Path) -> None:
+    asked = 0
+
+    async def large(peer: Peer) -> None:
+        nonlocal asked
+        while True:
+            await peer.request()
+            asked += 1
+            await peer.send(answer(b"x" * BIG))
+
+    async def scenario() -> None:
+        async with provider(large) as port, recording(tmp_path, port) as running:
+            client = await lagging_client(running)
+            await client.send(post() * 20)
+            await asyncio.sleep(0.7)
+            assert asked <= 2
+            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            for _ in range(20):
+                await client.until(b"\r\n\r\n")
+                await client.reader.readexactly(BIG)
+            assert asked == 20
+
+    run(scenario(), limit_s=40)
+
+
+def test_an_upload_that_was_buffered_while_dialling_is_held_back(tmp_path: Path) -> None:
+    async def deaf(peer: Peer) -> None:
+        peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await asyncio.sleep(30)
+
+    async def scenario() -> None:
+        async with provider(deaf) as port, recording(tmp_path, port) as running:
+            client = await connect(running.port)
+            sent = 0
+
+            async def upload() -> None:
+                nonlocal sent
+                await client.send(post().replace(b"Length: 2", b"Length: 999999999"))
+                while True:
+                    await client.send(b"x" * 1_000_000)
+                    sent += 1_000_000
+
+            task = asyncio.ensure_future(upload())
+            await asyncio.sleep(1.0)
+            held = sent
+            await asyncio.sleep(0.5)
+            assert sent == held
+            assert held < 60_000_000
+            task.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_an_early_answer_reaches_the_client_although_the_upstream_closes(
+    tmp_path: Path, turn: int
+) -> None:
+    refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
+
+    async def hasty(peer: Peer) -> None:
+        await peer.until(b"\r\n\r\n")
+        await peer.send(refusal)
+        await asyncio.sleep(0.02 * turn)
+        peer.close()
+
+    async def scenario() -> None:
+        async with provider(hasty) as port, recording(tmp_path, port) as running:
+            client = await connect(running.port)
+            client.writer.write(post(b"x" * 3_000_000))
+            assert b" 413 " in await client.until(b"\r\n\r\nno")
+            (exchange,) = await running.ended()
+            assert exchange.response is not None
+            assert exchange.response.status == 413
+
+    run(scenario())
+
+
+def test_an_upstream_that_closes_its_side_during_an_upload_is_seen_at_once(tmp_path: Path) -> None:
+    async def half(peer: Peer) -> None:
+        await peer.until(b"\r\n\r\n")
+        peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        peer.writer.write(b"HTTP/1.1 413 Too Large\r\n\r\nno")
+        peer.writer.write_eof()
+        await asyncio.sleep(30)
+
+    async def scenario() -> None:
+        async with provider(half) as port, recording(tmp_path, port) as running:
+            client = await connect(running.port)
+            client.writer.write(post(b"x" * 30_000_000))
+            assert (await client.until(b"\r\n\r\nno")).startswith(b"HTTP/1.1 413")
+            (exchange,) = await running.ended()
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.COMPLETE
+
+    run(scenario())
+
+
+def test_stopping_shows_a_lagging_client_the_cut_of_a_body_that_the_close_ends(
+    tmp_path: Path,
+) -> None:
+    async def endless(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            await peer.send(b"x" * 65536)
+
+    async def scenario() -> None:
+        async with provider(endless) as port, recording(tmp_path, port) as running:
+            client = await lagging_client(running)
+            await client.send(post())
+            await eventually(lambda: any(e.reads for e in running.tape()), "a stream")
+            await asyncio.sleep(0.3)
+            await running.stop()
+            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            assert (await client.rest())[1] == "reset"
+
+    run(scenario())
+
+
+def test_stopping_takes_no_further_request_on_an_open_connection(tmp_path: Path) -> None:
+    async def slow(peer: Peer) -> None:
+        while True:
+            await peer.request()
+            await asyncio.sleep(0.3)
+            await peer.send(answer(b"ok"))
+
+    async def scenario() -> None:
+        async with provider(slow) as port, recording(tmp_path, port) as running:
+            running.grace_s = 5.0
+            client = await connect(running.port)
+            await client.send(post() + post())
+            await eventually(lambda: bool(running.recorder.active), "a request")
+            await running.stop()
+            body, _ = await client.rest()
+            assert body.count(b"HTTP/1.1 200 OK") == 1
+            assert len(running.tape()) == 1
+
+    run(scenario())
+
+
+def test_a_name_that_no_dns_could_hold_is_answered_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with recording(tmp_path, "http://a..b") as running:
+            client = await connect(running.port)
+            await client.send(post())
+            assert (await client.rest())[0].startswith(b"HTTP/1.1 502")
 
     run(scenario())

@@ -8,7 +8,8 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
-from deltatape.match.request import MatchLevel
+from deltatape.match.request import MatchLevel, MatchQuery, NoMatch
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import (
     EndReason,
     Exchange,
@@ -17,11 +18,17 @@ from deltatape.model.exchange import (
     ResponseHead,
     Source,
 )
-from deltatape.player.play_options import MissedRequest, PlayedRequest, PlayOptions
-from deltatape.player.player import Player, hider
+from deltatape.player.play_options import (
+    MissedRequest,
+    PlayedRequest,
+    PlayOptions,
+    PlayReport,
+    Told,
+)
+from deltatape.player.player import MARGIN_BYTES, Player, hider
 from helpers.playing import Stage, answer, playing
 from helpers.taped import taped
-from helpers.upstream import chunk, eventually, post, run
+from helpers.upstream import chunk, connect, eventually, post, run
 
 TWO = ((10, b"data: 1\n\n"), (20, b"data: 2\n\n"))
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -380,3 +387,107 @@ def test_a_target_is_told_without_tokens_and_keys() -> None:
             assert KEY[:10] not in text
             assert KNOWN[:9] not in text
             assert "v2" in text
+
+
+# Whom the player serves, and how much of a request it takes and keeps.
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["Host: evil.example", "Host: localhost\r\nOrigin: https://evil.example"],
+)
+def test_who_is_not_of_this_machine_gets_nothing_of_the_tape(field: str) -> None:
+    async def scenario() -> None:
+        async with playing(taped(TWO)) as stage:
+            for method, length in ((b"POST", 9), (b"HEAD", 0)):
+                client = await stage.client()
+                head = b"%b /v1/chat/completions HTTP/1.1\r\n%b\r\nContent-Length: %d\r\n\r\n"
+                await client.send(head % (method, field.encode(), length))
+                got, _ = await client.rest()  # before the body: it is of no interest
+                assert got.startswith(b"HTTP/1.1 403 ")
+                assert b"x-should-retry: false" in got
+                assert got.endswith(b"\r\n\r\n") == (method == b"HEAD")
+            report = stage.player.report
+            assert [one.asking.method for one in report.missed] == ["POST", "HEAD"]
+            assert len(report.unplayed) == 1
+
+    run(scenario())
+
+
+def test_pages_of_this_machine_are_served() -> None:
+    got, _ = answer(
+        taped(TWO), post(extra="Origin: http://localhost:5173\r\nConnection: close\r\n")
+    )
+    assert got.startswith(b"HTTP/1.1 200 ")
+
+
+def test_the_report_has_bodies_only_where_they_are_wanted() -> None:
+    recorded = taped(TWO, body=b'{"a": 1}')
+
+    async def bodies(*, wanted: bool) -> list[bytes]:
+        told: list[Told] = []
+        player = Player(
+            (recorded,), told.append, PlayOptions(tempo=ReplayTempo(factor=0.0), bodies=wanted)
+        )
+        await player.start(Address("127.0.0.1", 0))
+        for body in (b'{"a": 2}', b'{"a": 1}'):
+            client = await connect(player.listener.port)
+            await client.send(post(body, extra="Connection: close\r\n"))
+            await client.rest()
+        await player.stop()
+        return [one.asking.body for one in told]
+
+    assert run(bodies(wanted=True)) == [b'{"a": 2}', b'{"a": 1}']
+    assert run(bodies(wanted=False)) == [b"", b""]
+
+
+@pytest.mark.parametrize("field", [b"Transfer-Encoding: chunked", b"Content-Length: 9000000000"])
+def test_a_body_that_is_longer_than_any_on_the_tape_is_not_read(field: bytes) -> None:
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%b\r\n\r\n" % field
+
+    async def scenario() -> None:
+        async with playing(taped(TWO)) as stage:
+            client = await stage.client()
+            await client.send(head)
+            if b"chunked" in field:
+                piece = chunk(b"x" * 1_000_000)
+                for _ in range(MARGIN_BYTES // 1_000_000 + 2):
+                    await client.send(piece)
+            got, _ = await client.rest()
+            assert got.startswith(b"HTTP/1.1 400 ")
+            assert b"its body has more than" in got
+            (missed,) = stage.player.report.missed
+            assert missed.asking.body == b""
+
+    run(scenario())
+
+
+def test_a_client_of_http_1_0_is_not_told_to_continue() -> None:
+    head = (
+        b"POST /v1/chat/completions HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+    )
+    got, _ = answer(taped(TWO, body=b"{}"), head + b"{}")
+    assert got.startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_long_target_does_not_come_back_whole() -> None:
+    async def scenario() -> None:
+        async with playing(taped(TWO)) as stage:
+            client = await stage.client()
+            await client.send(post(target="/v1/x?api_key=sk-fake-000000&b=" + "a" * 60_000))
+            got, _ = await client.rest()
+            assert len(got) < 2000
+            assert b"sk-fake" not in got
+            (missed,) = stage.player.report.missed
+            assert len(missed.asking.target) <= 4096
+
+    run(scenario())
+
+
+def test_a_report_is_whole_when_nothing_was_missed_and_nothing_is_left() -> None:
+    asking = MatchQuery(method="GET", target=b"/", body=b"")
+    miss = NoMatch(nearest=None, problem="", differences=())
+    missed = MissedRequest(asking=asking, miss=miss, nearest=None, message="")
+    assert PlayReport().whole
+    assert not PlayReport(missed=(missed,)).whole
+    assert not PlayReport(unplayed=(taped(),)).whole
