@@ -59,7 +59,7 @@ def healthy(story: Story, folder: Path, *, go: str = "") -> tuple[Exchange, ...]
     exchanges: list[Exchange] = []
     for number, body in enumerate(story.replies, 1):
         outcome = run(story, exchanges, folder, go=go)
-        missed = outcome.report.missed[0].asking
+        missed = outcome.report.missed[0].query
         pieces = [piece + b"\n\n" for piece in body.split(b"\n\n")[:-1]]
         reads = [(20 * at, piece) for at, piece in enumerate(pieces, 1)]
         made = taped(reads, body=missed.body, number=number, target=story.target)

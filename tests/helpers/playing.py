@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
-from deltatape.player.play_options import PlayOptions, Told
+from deltatape.player.play_options import PlayOptions, RequestOutcome
 from deltatape.player.player import Player
 from helpers.upstream import Peer, connect, post, run
 
@@ -14,7 +14,7 @@ from helpers.upstream import Peer, connect, post, run
 class Stage:
     """A running player and what it told."""
 
-    def __init__(self, player: Player, told: list[Told]) -> None:
+    def __init__(self, player: Player, told: list[RequestOutcome]) -> None:
         self.player = player
         self.told = told
 
@@ -32,7 +32,7 @@ async def playing(
     volatile: Sequence[str] = (),
 ) -> AsyncIterator[Stage]:
     """A player of `exchanges` on a free port; `factor` 0.0 does not wait."""
-    told: list[Told] = []
+    told: list[RequestOutcome] = []
     player = Player(
         exchanges,
         told.append,

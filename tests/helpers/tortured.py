@@ -161,7 +161,7 @@ def outcome(
         seconds=0.25,
         timed_out=timed_out,
         report=PlayReport(
-            played=(PlayedRequest(asking=asked, exchange=first, level=MatchLevel.EXACT),),
+            played=(PlayedRequest(query=asked, exchange=first, level=MatchLevel.EXACT),),
             missed=(_missed(),) * missed,
             unplayed=(second,) * unplayed,
         ),
@@ -169,9 +169,9 @@ def outcome(
 
 
 def _missed() -> MissedRequest:
-    asking = MatchQuery(method="POST", target=b"/v1/chat/completions?a=b", body=b"{}")
+    query = MatchQuery(method="POST", target=b"/v1/chat/completions?a=b", body=b"{}")
     miss = NoMatch(nearest=None, problem="nothing is recorded", differences=())
-    return MissedRequest(asking=asking, miss=miss, nearest=None, message="not on the tape")
+    return MissedRequest(query=query, miss=miss, nearest=None, message="not on the tape")
 
 
 def cell(variation: str = "every-byte", **facts: object) -> MatrixCell:

@@ -8,11 +8,11 @@ from deltatape.http1.head import (
     BadMessageError,
     end_to_end,
     error_answer,
+    expects_continue,
     field,
     find_head,
     parse_request,
     parse_response,
-    waits_to_continue,
     write_request,
     write_response,
 )
@@ -168,7 +168,7 @@ def test_a_short_head_that_comes_again_is_not_parsed_again_a_long_one_is() -> No
 
 def test_only_a_client_of_http_1_1_waits_to_continue() -> None:
     def waits(http: str, field: str) -> bool:
-        return waits_to_continue(
+        return expects_continue(
             parse_request(f"POST / HTTP/{http}\r\nHost: a\r\n{field}\r\n\r\n".encode())
         )
 

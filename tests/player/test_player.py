@@ -23,7 +23,7 @@ from deltatape.player.play_options import (
     PlayedRequest,
     PlayOptions,
     PlayReport,
-    Told,
+    RequestOutcome,
 )
 from deltatape.player.player import MARGIN_BYTES, Player, hider
 from helpers.playing import Stage, answer, playing
@@ -383,7 +383,7 @@ def test_a_body_that_differs_in_a_credential_is_told_without_it() -> None:
 def test_a_target_is_told_without_tokens_and_keys() -> None:
     for target in (f"/t/{KNOWN[:9]}/v2", f"/s/x/t/{KEY}/v2", f"/v2?{KEY}", f"/v2/{KNOWN}/x"):
         answer, told = missed(b"{}", target)
-        for text in (answer, told.message, repr(told.asking.target), told.miss.problem):
+        for text in (answer, told.message, repr(told.query.target), told.miss.problem):
             assert KEY[:10] not in text
             assert KNOWN[:9] not in text
             assert "v2" in text
@@ -408,7 +408,7 @@ def test_who_is_not_of_this_machine_gets_nothing_of_the_tape(field: str) -> None
                 assert b"x-should-retry: false" in got
                 assert got.endswith(b"\r\n\r\n") == (method == b"HEAD")
             report = stage.player.report
-            assert [one.asking.method for one in report.missed] == ["POST", "HEAD"]
+            assert [one.query.method for one in report.missed] == ["POST", "HEAD"]
             assert len(report.unplayed) == 1
 
     run(scenario())
@@ -425,7 +425,7 @@ def test_the_report_has_bodies_only_where_they_are_wanted() -> None:
     recorded = taped(TWO, body=b'{"a": 1}')
 
     async def bodies(*, wanted: bool) -> list[bytes]:
-        told: list[Told] = []
+        told: list[RequestOutcome] = []
         player = Player(
             (recorded,), told.append, PlayOptions(tempo=ReplayTempo(factor=0.0), bodies=wanted)
         )
@@ -435,7 +435,7 @@ def test_the_report_has_bodies_only_where_they_are_wanted() -> None:
             await client.send(post(body, extra="Connection: close\r\n"))
             await client.rest()
         await player.stop()
-        return [one.asking.body for one in told]
+        return [one.query.body for one in told]
 
     assert run(bodies(wanted=True)) == [b'{"a": 2}', b'{"a": 1}']
     assert run(bodies(wanted=False)) == [b"", b""]
@@ -457,7 +457,7 @@ def test_a_body_that_is_longer_than_any_on_the_tape_is_not_read(field: bytes) ->
             assert got.startswith(b"HTTP/1.1 400 ")
             assert b"its body has more than" in got
             (missed,) = stage.player.report.missed
-            assert missed.asking.body == b""
+            assert missed.query.body == b""
 
     run(scenario())
 
@@ -479,15 +479,15 @@ def test_a_long_target_does_not_come_back_whole() -> None:
             assert len(got) < 2000
             assert b"sk-fake" not in got
             (missed,) = stage.player.report.missed
-            assert len(missed.asking.target) <= 4096
+            assert len(missed.query.target) <= 4096
 
     run(scenario())
 
 
 def test_a_report_is_whole_when_nothing_was_missed_and_nothing_is_left() -> None:
-    asking = MatchQuery(method="GET", target=b"/", body=b"")
+    query = MatchQuery(method="GET", target=b"/", body=b"")
     miss = NoMatch(nearest=None, problem="", differences=())
-    missed = MissedRequest(asking=asking, miss=miss, nearest=None, message="")
+    missed = MissedRequest(query=query, miss=miss, nearest=None, message="")
     assert PlayReport().whole
     assert not PlayReport(missed=(missed,)).whole
     assert not PlayReport(unplayed=(taped(),)).whole

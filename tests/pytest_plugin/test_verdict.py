@@ -18,7 +18,7 @@ ASKING = MatchQuery(method="POST", target=b"/openai/v1/chat/completions", body=b
 
 def played(exchange: Exchange) -> PlayedRequest:
     """A request that was answered."""
-    return PlayedRequest(asking=ASKING, exchange=exchange, level=MatchLevel.EXACT)
+    return PlayedRequest(query=ASKING, exchange=exchange, level=MatchLevel.EXACT)
 
 
 def missed() -> MissedRequest:
@@ -26,7 +26,7 @@ def missed() -> MissedRequest:
     difference = JsonDifference(path="$.model", recorded='"m"', received='"n"')
     problem = "the nearest recorded request differs"
     miss = NoMatch(nearest=1, problem=problem, differences=(difference,))
-    return MissedRequest(asking=ASKING, miss=miss, nearest=TWO, message="")
+    return MissedRequest(query=ASKING, miss=miss, nearest=TWO, message="")
 
 
 def test_a_test_that_was_true_to_its_tape_holds() -> None:
@@ -46,7 +46,7 @@ def test_a_miss_names_the_nearest_request_and_what_differs() -> None:
 def test_a_miss_of_a_tape_without_requests_names_none_and_no_key() -> None:
     asking = MatchQuery(method="GET", target=b"/gemini/v1beta/models?key=fake-000000", body=b"")
     miss = NoMatch(nearest=None, problem="nothing is recorded", differences=())
-    one = MissedRequest(asking=asking, miss=miss, nearest=None, message="")
+    one = MissedRequest(query=asking, miss=miss, nearest=None, message="")
     assert complaint(FinishedTest(report=PlayReport(missed=(one,)))).splitlines() == [
         "1 request is not on the tape:",
         "  GET /gemini/v1beta/models?key=***: nothing is recorded",

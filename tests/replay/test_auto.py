@@ -153,7 +153,7 @@ def test_what_is_told_of_requests_has_no_credentials_in_it(tmp_path: Path) -> No
                 await client.rest()
         assert machine.report.missed
         for one in machine.report.missed:
-            told.lines += [one.message, one.asking.target.decode(), *request_lines(one)]
+            told.lines += [one.message, one.query.target.decode(), *request_lines(one)]
 
     run(scenario())
     assert len(told.lines) > 8

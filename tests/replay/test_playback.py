@@ -15,7 +15,7 @@ from deltatape.player.play_options import (
     PlayedRequest,
     PlayOptions,
     PlayReport,
-    Told,
+    RequestOutcome,
 )
 from deltatape.replay.playback import Playback, ReplayServer
 from helpers.asking import ask
@@ -27,7 +27,7 @@ ONE, TWO = taped(body={"a": 1}), taped(body={"a": 2}, number=2)
 
 
 def test_it_plays_and_tells_and_reports_also_when_it_is_over() -> None:
-    told: list[Told] = []
+    told: list[RequestOutcome] = []
     with Playback((ONE, TWO), AT_ONCE, told.append) as playback:
         assert ask(playback.url, ONE.request.body) == (200, ONE.body)
         assert ask(playback.url, b'{"a": 3}')[0] == 400

@@ -27,11 +27,11 @@ def missed(*recorded: Exchange) -> MissedRequest:
     miss = RequestMatcher(recorded).match(asking)
     assert isinstance(miss, NoMatch)
     near = None if miss.nearest is None else recorded[miss.nearest]
-    return MissedRequest(asking=ASKING, miss=miss, nearest=near, message="not on the tape")
+    return MissedRequest(query=ASKING, miss=miss, nearest=near, message="not on the tape")
 
 
 def played(note: str = "") -> PlayedRequest:
-    return PlayedRequest(asking=ASKING, exchange=ONE, level=MatchLevel.CANONICAL, note=note)
+    return PlayedRequest(query=ASKING, exchange=ONE, level=MatchLevel.CANONICAL, note=note)
 
 
 def test_a_request_is_a_line_without_its_key() -> None:
@@ -89,7 +89,7 @@ def test_the_document_has_all_of_it() -> None:
     assert none["problem"].endswith("it has no request")
 
 
-ENDED = CorrectedRequest(asking=ASKING, codes=("C002",), message="the tape ends here")
+ENDED = CorrectedRequest(query=ASKING, codes=("C002",), message="the tape ends here")
 (FINDING, *_) = lost_arguments().findings
 
 
@@ -99,7 +99,7 @@ def mistake(*, fails: bool = True, silent: bool = False) -> RunMistake:
 
 def test_an_answer_to_a_corrected_request_says_what_was_wrong() -> None:
     one = PlayedRequest(
-        asking=ASKING, exchange=ONE, level=MatchLevel.CORRECTED, codes=("C001", "C002")
+        query=ASKING, exchange=ONE, level=MatchLevel.CORRECTED, codes=("C001", "C002")
     )
     (line,) = request_lines(one)
     assert line.endswith(

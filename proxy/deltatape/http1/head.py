@@ -216,7 +216,7 @@ def field(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for key, value in fields if key.lower() == name), None)
 
 
-def waits_to_continue(head: ParsedRequestHead) -> bool:
+def expects_continue(head: ParsedRequestHead) -> bool:
     """Check whether a client waits for 100 before it sends its body.
 
     One of HTTP/1.0 does not, whatever it says (RFC 9110 section 10.1.1).

@@ -1,10 +1,10 @@
-"""Answer one request from the tape by its timetable.
+"""Answer one request from the tape by its timetable, with at most one timer per exchange.
 
-At most one timer per exchange. Each step is sent in a turn of the loop of its own, and when it
-follows shortly upon another, only once that was read, where the system says so: else TCP would
-join them, and the client would not get the reads of the tape. A client loses no time by that, since
-it has not yet taken what it could have. One that does not take its bytes at all stops the clock for
-what follows, as back-pressure would have stopped the provider.
+Each step is sent in its own turn of the event loop. A step that follows shortly after another
+waits until the client has read that one, where the system can tell: otherwise TCP would merge the
+two, and the client would not see the reads of the tape. The client loses no time, since it has not
+yet read what was there. A client that reads nothing at all stops the clock for what follows, as
+back-pressure would have stopped the provider.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from deltatape.http1.head import (
     Fields,
     ParsedRequestHead,
     error_answer,
-    waits_to_continue,
+    expects_continue,
     write_response,
 )
 from deltatape.http1.server import ServerConnection
@@ -27,13 +27,13 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.player.response_bytes import Rendition, Renditions
 
 _CONTINUE = write_response(100, b"Continue", ())
-_SHORTLY_NS = 2_000_000
-"""What is sent further apart is hardly ever read as one."""
-_PATIENCE_S = 0.25
-"""How long to wait at most for a step to be read."""
-_SPIN_S = 0.0005
-_LONGEST_LOOK_S = 0.005
-"""Clients are quick, so look all the time at first, then ever more seldom."""
+_MERGEABLE_NS = 2_000_000
+"""Steps that are sent further apart are hardly ever merged into one read."""
+_READ_TIMEOUT_S = 0.25
+"""How long to wait at most until a step was read."""
+_BUSY_POLL_S = 0.0005
+_MAX_POLL_S = 0.005
+"""Most clients read at once, so poll without a pause at first, then at growing intervals."""
 
 
 @dataclass(slots=True)
@@ -61,10 +61,10 @@ class PlayContext(Protocol):
     def continues(self, head: ParsedRequestHead) -> bool:
         """Return whether to send 100 Continue to a client that expects it."""
 
-    def find(self, asking: MatchQuery, play: "PlayHandler") -> Exchange | NoMatch:
+    def find(self, query: MatchQuery, play: "PlayHandler") -> Exchange | NoMatch:
         """Return the exchange to play; `play` knows how far that has come."""
 
-    def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
+    def missed(self, query: MatchQuery, miss: NoMatch) -> bytes:
         """Return the answer to a request that no exchange answers."""
 
     def begun(self, play: "PlayHandler") -> None:
@@ -78,10 +78,10 @@ class PlayHandler:
     """Serves one request; see `http1.server.Handler`."""
 
     def __init__(
-        self, shelf: PlayContext, client: ServerConnection, exchange: Exchange | None = None
+        self, context: PlayContext, client: ServerConnection, exchange: Exchange | None = None
     ) -> None:
         """Args: exchange: what to play, where that is known before the request is complete."""
-        self._shelf = shelf
+        self._context = context
         self._client = client
         self._loop = asyncio.get_running_loop()
         self._request: ParsedRequestHead | None = None
@@ -92,7 +92,7 @@ class PlayHandler:
         self._next = 0
         self._origin_s = 0.0
         self._sent_s = 0.0
-        self._waiting_s: float | None = None
+        self._wait_began_s: float | None = None
         self._writable = True
         self._timer: asyncio.TimerHandle | None = None
         self.progress = SendProgress()
@@ -101,38 +101,38 @@ class PlayHandler:
 
     def on_request(self, head: ParsedRequestHead) -> None:
         self._request = head
-        self._shelf.begun(self)
-        refusal = self._shelf.refused(head)
+        self._context.begun(self)
+        refusal = self._context.refused(head)
         if refusal is not None:
             self._answer(refusal)
-        elif (head.length or 0) > self._shelf.longest:
+        elif (head.length or 0) > self._context.longest:
             self._miss(self._too_long())
-        elif waits_to_continue(head):
-            self._continued = self._shelf.continues(head)
+        elif expects_continue(head):
+            self._continued = self._context.continues(head)
             if self._continued:
                 self._client.write(_CONTINUE)
 
     def on_body(self, data: bytes) -> None:
         self._body = joined(self._body, data)
-        if len(self._body) > self._shelf.longest:
+        if len(self._body) > self._context.longest:
             self._body = b""
             self._miss(self._too_long())
 
     def on_request_end(self, trailers: Fields) -> None:  # noqa: ARG002 - part of the protocol
         request = self._request
         assert request is not None
-        asking = self._asking()
-        found = self._exchange or self._shelf.find(asking, self)
+        query = self._query()
+        found = self._exchange or self._context.find(query, self)
         if isinstance(found, NoMatch):
             self._miss(found)
             return
         self._body = b""
         self._exchange = found
-        self._rendition = self._shelf.renditions.of(found, request, continued=self._continued)
+        self._rendition = self._context.renditions.of(found, request, continued=self._continued)
         self._origin_s = self._loop.time()
         self._play()
 
-    def _asking(self) -> MatchQuery:
+    def _query(self) -> MatchQuery:
         assert self._request is not None
         self._body = bytes(self._body)
         return MatchQuery(method=self._request.method, target=self._request.target, body=self._body)
@@ -140,16 +140,17 @@ class PlayHandler:
     def _too_long(self) -> NoMatch:
         return NoMatch(
             nearest=None,
-            problem=f"its body has more than {self._shelf.longest} bytes, longer than any recorded",
+            problem=f"its body has more than {self._context.longest} bytes,"
+            " longer than any recorded",
             differences=(),
         )
 
     def _miss(self, miss: NoMatch) -> None:
-        self._answer(self._shelf.missed(self._asking(), miss))
+        self._answer(self._context.missed(self._query(), miss))
 
-    def _answer(self, whole: bytes) -> None:
+    def _answer(self, response: bytes) -> None:
         """Send an answer other than an exchange."""
-        self._client.write(whole)
+        self._client.write(response)
         self._finish(self._client.finish, keep_alive=False)
 
     def on_writable(self, *, writable: bool) -> None:
@@ -160,7 +161,7 @@ class PlayHandler:
     def on_client_lost(self, *, was_reset: bool) -> None:  # noqa: ARG002 - part of the protocol
         if self._timer is not None:
             self._timer.cancel()
-        self._over()
+        self._end_request()
 
     def stop(self) -> None:
         """Cut what is playing, because the player stops."""
@@ -203,24 +204,28 @@ class PlayHandler:
 
     def _until_read_s(self, now_s: float) -> float | None:
         """Return how long to wait before the next check; None if nothing waits."""
-        if self._waiting_s is None and not self._follows_shortly(now_s):
+        if self._wait_began_s is None and not self._may_be_unread(now_s):
             return None
-        since_s = now_s if self._waiting_s is None else self._waiting_s
+        since_s = now_s if self._wait_began_s is None else self._wait_began_s
         waited_s = now_s - since_s
         transport = self._client.transport
-        if transport is None or waited_s > _PATIENCE_S or not self._shelf.unread.waits(transport):
-            self._waiting_s = None
+        if (
+            transport is None
+            or waited_s > _READ_TIMEOUT_S
+            or not self._context.unread.waits(transport)
+        ):
+            self._wait_began_s = None
             return None
-        self._waiting_s = since_s
-        return 0.0 if waited_s < _SPIN_S else min(waited_s, _LONGEST_LOOK_S)
+        self._wait_began_s = since_s
+        return 0.0 if waited_s < _BUSY_POLL_S else min(waited_s, _MAX_POLL_S)
 
-    def _follows_shortly(self, now_s: float) -> bool:
-        """Return whether the client may not have read the step before yet."""
+    def _may_be_unread(self, now_s: float) -> bool:
+        """Check whether the previous step was sent so recently that TCP might merge the two."""
         if self._next == 0:
             return False
         assert self._rendition is not None
-        one, other = self._rendition.table.steps[self._next - 1 : self._next + 1]
-        return min(other.due_ns - one.due_ns, (now_s - self._sent_s) * 1e9) <= _SHORTLY_NS
+        previous, step = self._rendition.table.steps[self._next - 1 : self._next + 1]
+        return min(step.due_ns - previous.due_ns, (now_s - self._sent_s) * 1e9) <= _MERGEABLE_NS
 
     def _end(self) -> None:
         self._timer = None
@@ -234,7 +239,7 @@ class PlayHandler:
             self._client.write(_gateway_answer(exchange))
             self._finish(self._client.finish, keep_alive=False)
         elif ending is ConnectionEnd.HOLD:
-            self._timer = self._loop.call_later(self._shelf.hold_s, self._let_go)
+            self._timer = self._loop.call_later(self._context.hold_s, self._let_go)
         else:
             self._cut(hard=ending is ConnectionEnd.RESET)
 
@@ -249,14 +254,14 @@ class PlayHandler:
         else:
             self._finish(self._client.close)
 
-    def _finish(self, end: Callable[..., None], **how: bool) -> None:
+    def _finish(self, end: Callable[..., None], **options: bool) -> None:
         self._rendition = None
-        end(**how)
-        self._over()
+        end(**options)
+        self._end_request()
 
-    def _over(self) -> None:
+    def _end_request(self) -> None:
         self.progress.ended_s = self._loop.time()
-        self._shelf.ended(self)
+        self._context.ended(self)
 
 
 def joined(body: bytes | bytearray, data: bytes) -> bytes | bytearray:

@@ -87,7 +87,7 @@ class PlayOptions:
 class PlayedRequest:
     """A request that was answered."""
 
-    asking: MatchQuery
+    query: MatchQuery
     """Its body is left empty but for `PlayOptions.bodies`."""
     exchange: Exchange
     """The recorded one."""
@@ -107,7 +107,7 @@ class PlayedRequest:
 class MissedRequest:
     """A request that was not answered, with the message that it got."""
 
-    asking: MatchQuery
+    query: MatchQuery
     """As of `PlayedRequest`."""
     miss: NoMatch
     nearest: Exchange | None
@@ -118,7 +118,7 @@ class MissedRequest:
 class CorrectedRequest:
     """A correct request where the tape's is wrong, so that the tape has no answer for it."""
 
-    asking: MatchQuery
+    query: MatchQuery
     """As of `PlayedRequest`."""
     codes: tuple[str, ...]
     """What is wrong on the tape."""
@@ -126,7 +126,7 @@ class CorrectedRequest:
     """What it was answered with."""
 
 
-Told: TypeAlias = PlayedRequest | MissedRequest | CorrectedRequest
+RequestOutcome: TypeAlias = PlayedRequest | MissedRequest | CorrectedRequest
 """The result of one request."""
 
 

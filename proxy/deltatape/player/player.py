@@ -22,8 +22,8 @@ from deltatape.player.play_options import (
     PlayedRequest,
     PlayOptions,
     PlayReport,
+    RequestOutcome,
     StagedExchange,
-    Told,
 )
 from deltatape.player.response_bytes import Renditions
 from deltatape.redact import patterns
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 END_OF_TAPE = "end_of_tape"
 """The code of the error for a request that is right where the tape is wrong."""
 NO_RETRY = ((b"x-should-retry", b"false"),)
-"""Read by SDKs: asking again would miss again."""
+"""Tells SDKs not to retry: the same request would miss again."""
 MARGIN_BYTES = 16 * 1024 * 1024
 """By how much a request may exceed the longest on the tape and still be compared."""
 _MOST_TARGET = 4096
@@ -49,10 +49,10 @@ class Player:
     def __init__(
         self,
         exchanges: Sequence[Exchange],
-        tell: Callable[[Told], None],
+        on_outcome: Callable[[RequestOutcome], None],
         playing: PlayOptions,
     ) -> None:
-        """Args: tell: called when a request was matched, missed, or came behind the tape's end."""
+        """Args: on_outcome: called with each request that was answered or missed."""
         self.hold_s = playing.hold_s
         self.renditions = Renditions(playing.tempo)
         self.unread = UnreadBytes()
@@ -65,15 +65,15 @@ class Player:
         self._matcher = RequestMatcher(
             self._exchanges, playing.volatile, repeat=playing.repeat, hide=self.hide
         )
-        self._tell = tell
+        self._on_outcome = on_outcome
         self._playing = playing
         self._check: RunCheck | None = None
-        self._read: tuple[object, PlayReport] | None = None
-        """The last report, and as of what."""
+        self._cached_report: tuple[object, PlayReport] | None = None
+        """The last report, and the counts that it was made with."""
         self._stage = playing.stage
         self._bodies = playing.bodies
-        self._asked_for: set[int] = set()
-        self._told: list[Told] = []
+        self._requested: set[int] = set()
+        self._outcomes: list[RequestOutcome] = []
         self._plays: set[PlayHandler] = set()
         self._drained = asyncio.Event()
         self.listener = Listener()
@@ -100,31 +100,31 @@ class Player:
     @property
     def report(self) -> PlayReport:
         """Return the requests so far, and the exchanges that were never requested."""
-        state = (len(self._told), len(self._plays))
-        if self._read is None or self._read[0] != state or self._plays:
-            self._read = (state, self._report())
-        return self._read[1]
+        state = (len(self._outcomes), len(self._plays))
+        if self._cached_report is None or self._cached_report[0] != state or self._plays:
+            self._cached_report = (state, self._report())
+        return self._cached_report[1]
 
     def _report(self) -> PlayReport:
-        check = self._run_check if self._told else None
+        check = self._run_check if self._outcomes else None
         behind = frozenset[int]() if check is None else check.left_behind
         left = [
             position
             for position, exchange in enumerate(self._exchanges)
-            if position not in self._asked_for and _can_be_asked_for(exchange)
+            if position not in self._requested and _is_playable(exchange)
         ]
         return PlayReport(
-            played=tuple(one for one in self._told if isinstance(one, PlayedRequest)),
-            missed=tuple(one for one in self._told if isinstance(one, MissedRequest)),
+            played=tuple(one for one in self._outcomes if isinstance(one, PlayedRequest)),
+            missed=tuple(one for one in self._outcomes if isinstance(one, MissedRequest)),
             unplayed=tuple(self._exchanges[at] for at in left if at not in behind),
-            ended=tuple(one for one in self._told if isinstance(one, CorrectedRequest)),
+            ended=tuple(one for one in self._outcomes if isinstance(one, CorrectedRequest)),
             left_behind=tuple(self._exchanges[at] for at in left if at in behind),
-            mistakes=() if check is None else tuple(map(self._shown, check.mistakes())),
+            mistakes=() if check is None else tuple(map(self._masked_mistake, check.mistakes())),
             unseen=() if check is None else check.unseen(),
             accused=check is None or check.accuses,
         )
 
-    def _shown(self, mistake: "RunMistake") -> "RunMistake":
+    def _masked_mistake(self, mistake: "RunMistake") -> "RunMistake":
         finding = mistake.finding
         return replace(mistake, finding=replace(finding, message=self.hide(finding.message)))
 
@@ -166,11 +166,11 @@ class Player:
         foreign = check_origin(head, local=not self.listener.address.path)
         if foreign is None:
             return None
-        asking = MatchQuery(method=head.method, target=head.target, body=b"")
+        query = MatchQuery(method=head.method, target=head.target, body=b"")
         miss = NoMatch(nearest=None, problem=foreign.message, differences=())
-        self._say(
+        self._add_outcome(
             MissedRequest(
-                asking=self._hidden(asking), miss=miss, nearest=None, message=foreign.message
+                query=self._masked_query(query), miss=miss, nearest=None, message=foreign.message
             )
         )
         return error_answer(
@@ -192,34 +192,34 @@ class Player:
             one.status == HTTPStatus.CONTINUE for each in waited for one in each.informational
         )
 
-    def find(self, asking: MatchQuery, play: PlayHandler | None = None) -> Exchange | NoMatch:
-        found = self._matcher.match(asking)
+    def find(self, query: MatchQuery, play: PlayHandler | None = None) -> Exchange | NoMatch:
+        found = self._matcher.match(query)
         if isinstance(found, RecordedMatch):
-            return self._played(asking, found, play)
-        return self._corrected(asking, found, play)
+            return self._played(query, found, play)
+        return self._corrected(query, found, play)
 
     def _corrected(
-        self, asking: MatchQuery, miss: NoMatch, play: PlayHandler | None
+        self, query: MatchQuery, miss: NoMatch, play: PlayHandler | None
     ) -> Exchange | NoMatch:
         """Look for a correct request where the tape's is wrong."""
-        check, here = self._run_check, self._matcher.positions_at(asking.method, asking.target)
+        check, here = self._run_check, self._matcher.positions_at(query.method, query.target)
         if check is None or not here:
             return miss
         now_s = asyncio.get_running_loop().time()
-        found = check.corrected(asking.body, now_s, here, self._matcher.spent)
+        found = check.corrected(query.body, now_s, here, self._matcher.spent)
         if found is not None and found.position is not None and not found.ended:
             match = RecordedMatch(position=found.position, level=MatchLevel.CORRECTED)
-            return self._played(asking, match, play, found)
+            return self._played(query, match, play, found)
         if found is not None and found.position is not None:
-            self._asked_for.add(found.position)
+            self._requested.add(found.position)
             self._matcher.play(found.position, spent=True)
         near = miss.nearest if miss.nearest in here else here[0]
-        check.enter(asking.body, now_s, self._exchanges[near], correction=found)
+        check.enter(query.body, now_s, self._exchanges[near], correction=found)
         return miss if found is None else _EndOfTape.of(found, self._exchanges)
 
     def _played(
         self,
-        asking: MatchQuery,
+        query: MatchQuery,
         found: RecordedMatch,
         play: PlayHandler | None,
         correction: "Correction | None" = None,
@@ -228,11 +228,11 @@ class Player:
         staged = StagedExchange(exchange=recorded)
         if self._stage is not None:
             staged = self._stage(found.position, recorded)
-        self._asked_for.add(found.position)
+        self._requested.add(found.position)
         self._matcher.play(found.position, spent=staged.spent)
         if self._run_check is not None:
             self._run_check.enter(
-                asking.body,
+                query.body,
                 asyncio.get_running_loop().time(),
                 recorded,
                 played=staged.exchange,
@@ -240,9 +240,9 @@ class Player:
                 position=found.position,
                 correction=correction,
             )
-        self._say(
+        self._add_outcome(
             PlayedRequest(
-                asking=self._kept(asking, recorded.request.body),
+                query=self._reported_query(query, recorded.request.body),
                 exchange=recorded,
                 level=found.level,
                 note=staged.note,
@@ -251,34 +251,34 @@ class Player:
         )
         return staged.exchange
 
-    def _kept(self, asking: MatchQuery, recorded: bytes | None = None) -> MatchQuery:
+    def _reported_query(self, query: MatchQuery, recorded: bytes | None = None) -> MatchQuery:
         """Return a request for the report; `recorded` is a body that is kept anyway."""
-        body = asking.body if self._bodies else b""
+        body = query.body if self._bodies else b""
         if self._bodies and body == recorded:
             body = recorded
-        return replace(asking, target=asking.target[:_MOST_TARGET], body=body)
+        return replace(query, target=query.target[:_MOST_TARGET], body=body)
 
-    def _hidden(self, asking: MatchQuery) -> MatchQuery:
+    def _masked_query(self, query: MatchQuery) -> MatchQuery:
         """Return a request that was not answered for the report, with its credentials hidden."""
-        target = shown(asking.target, _MOST_TARGET, self.hide).encode()
-        return self._kept(replace(asking, target=target))
+        target = shown(query.target, _MOST_TARGET, self.hide).encode()
+        return self._reported_query(replace(query, target=target))
 
-    def _say(self, what: Told) -> None:
-        self._told.append(what)
-        self._tell(what)
+    def _add_outcome(self, outcome: RequestOutcome) -> None:
+        self._outcomes.append(outcome)
+        self._on_outcome(outcome)
 
-    def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
+    def missed(self, query: MatchQuery, miss: NoMatch) -> bytes:
         if isinstance(miss, _EndOfTape):
             ended = CorrectedRequest(
-                asking=self._hidden(asking), codes=miss.codes, message=miss.problem
+                query=self._masked_query(query), codes=miss.codes, message=miss.problem
             )
-            self._say(ended)
+            self._add_outcome(ended)
             return error_answer(
                 400,
                 END_OF_TAPE,
                 miss.problem,
                 fields=NO_RETRY,
-                head_only=asking.method == "HEAD",
+                head_only=query.method == "HEAD",
             )
         near = self._exchanges[miss.nearest] if miss.nearest is not None else None
         where = f" (nearest: {near.tape}#{near.number})" if near else ""
@@ -286,8 +286,8 @@ class Player:
         if miss.differences:
             first = miss.differences[0]
             message += f"; {first.path}: recorded {first.recorded}, received {first.received}"
-        kept = self._hidden(asking)
-        self._say(MissedRequest(asking=kept, miss=miss, nearest=near, message=message))
+        kept = self._masked_query(query)
+        self._add_outcome(MissedRequest(query=kept, miss=miss, nearest=near, message=message))
         detail = {
             "nearest": f"{near.tape}#{near.number}" if near else None,
             "differences": [
@@ -301,7 +301,7 @@ class Player:
             message,
             detail=detail,
             fields=NO_RETRY,
-            head_only=asking.method == "HEAD",
+            head_only=query.method == "HEAD",
         )
 
     def begun(self, play: PlayHandler) -> None:
@@ -335,16 +335,16 @@ class _EndOfTape(NoMatch):
         return cls(nearest=correction.position, problem=problem, differences=(), codes=codes)
 
 
-def _can_be_asked_for(exchange: Exchange) -> bool:
+def _is_playable(exchange: Exchange) -> bool:
     """Return whether its request was complete; a partial one ends only when its client leaves."""
     return exchange.request.t_end_ns is not None or not exchange.timed
 
 
-# Keeps credentials out of what is told of requests, on a terminal, in a report or in an answer.
+# Keeps credentials out of messages about requests: on a terminal, in a report, in a response.
 #
-# A request that misses has not been masked by any recorder, and what its developer does next is to
-# paste the message somewhere. What looks like a provider's key is hidden, and what is known to be a
-# credential; see `redact.patterns` and `tape.seen_credentials`.
+# No recorder has masked a request that misses, and developers paste such messages elsewhere. Hidden
+# is what looks like a provider's key (`redact.patterns`), and every known credential
+# (`tape.seen_credentials`).
 
 
 def hider(secrets: Iterable[bytes]) -> Callable[[str], str]:
@@ -353,7 +353,7 @@ def hider(secrets: Iterable[bytes]) -> Callable[[str], str]:
     Args:
         secrets: known ones, whatever they look like.
     """
-    masker = Masker(b"")  # only asterisks are wanted of it, no hashes
+    masker = Masker(b"")  # the text gets asterisks, no hashes, so no key is needed
     for secret in secrets:
         masker.learn(secret)
 

@@ -20,7 +20,7 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.model.exchange import Exchange
-from deltatape.player.play_options import Told
+from deltatape.player.play_options import RequestOutcome
 from deltatape.pytest_plugin.fixture import TapeFixture
 from deltatape.pytest_plugin.marker_options import MARKER, MarkerOptions, options_of
 from deltatape.pytest_plugin.replaying import as_recorded, environment
@@ -215,5 +215,5 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def _ignore(what: Told | str) -> None:
+def _ignore(what: RequestOutcome | str) -> None:
     """Ignore the event: the report covers it."""

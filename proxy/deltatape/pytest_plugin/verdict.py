@@ -106,8 +106,8 @@ def _misses(missed: Sequence[MissedRequest]) -> Iterator[str]:
     verb = "is" if len(missed) == 1 else "are"
     yield f"{count(len(missed), 'request')} {verb} not on the tape:"
     for one in missed[:_LISTED]:
-        target = excerpt(shown(one.asking.target), _SHOWN)
-        yield f"  {one.asking.method} {target}: {_in_tests(one.miss.problem)}"
+        target = excerpt(shown(one.query.target), _SHOWN)
+        yield f"  {one.query.method} {target}: {_in_tests(one.miss.problem)}"
         if one.nearest is not None:
             yield f"    nearest: {name_of(one.nearest)}"
         for difference in one.miss.differences[:_LISTED]:

@@ -35,7 +35,7 @@ from deltatape.http1.head import (
     Fields,
     ParsedRequestHead,
     error_answer,
-    waits_to_continue,
+    expects_continue,
     write_response,
 )
 from deltatape.http1.listener import Address, Listener
@@ -44,7 +44,7 @@ from deltatape.match.endpoint import shown
 from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.player.play import PlayHandler, joined
-from deltatape.player.play_options import MissedRequest, PlayOptions, PlayReport, Told
+from deltatape.player.play_options import MissedRequest, PlayOptions, PlayReport, RequestOutcome
 from deltatape.player.player import NO_RETRY, Player
 from deltatape.replay.environment import PLACEHOLDER, placeholders
 from deltatape.store.names import SUFFIX
@@ -95,7 +95,7 @@ class AutoPlayer:
         tape: Path,
         exchanges: Sequence[Exchange],
         playing: PlayOptions,
-        tell: Callable[[Told], None],
+        tell: Callable[[RequestOutcome], None],
         ways: ProviderRoutes,
     ) -> None:
         """Create a player; call `start` to listen.
@@ -264,8 +264,8 @@ class AutoPlayer:
         miss = NoMatch(nearest=None, problem=problem, differences=())
         hide = self._player.hide
         problem = hide(problem)
-        asking = MatchQuery(method=method, target=shown(target, hide=hide).encode(), body=b"")
-        missed = MissedRequest(asking=asking, miss=miss, nearest=None, message=problem)
+        query = MatchQuery(method=method, target=shown(target, hide=hide).encode(), body=b"")
+        missed = MissedRequest(query=query, miss=miss, nearest=None, message=problem)
         self._missed.append(missed)
         self._tell(missed)
 
@@ -319,7 +319,7 @@ class AutoHandler:
         if refusal is not None:
             self._end(refusal)
             return
-        if waits_to_continue(head):
+        if expects_continue(head):
             self._client.write(_CONTINUE)
         fields = tuple(pair for pair in head.fields if pair[0].lower() != b"expect")
         self._head = replace(head, fields=fields)

@@ -14,7 +14,7 @@ from typing import Protocol, Self
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, Listener
 from deltatape.model.exchange import Exchange
-from deltatape.player.play_options import PlayOptions, PlayReport, Told
+from deltatape.player.play_options import PlayOptions, PlayReport, RequestOutcome
 from deltatape.player.player import Player
 
 ANY_PORT = Address("127.0.0.1", 0)
@@ -45,7 +45,7 @@ class ReplayServer(Protocol):
         """Return the requests so far."""
 
 
-def _ignore(what: Told) -> None:
+def _ignore(what: RequestOutcome) -> None:
     """Ignore the message."""
 
 
@@ -61,7 +61,7 @@ class Playback:
         self,
         exchanges: Sequence[Exchange],
         playing: PlayOptions,
-        tell: Callable[[Told], None] = _ignore,
+        tell: Callable[[RequestOutcome], None] = _ignore,
         address: Address = ANY_PORT,
         *,
         machine: ReplayServer | None = None,

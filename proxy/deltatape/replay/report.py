@@ -14,7 +14,7 @@ from deltatape.player.play_options import (
     MissedRequest,
     PlayedRequest,
     PlayReport,
-    Told,
+    RequestOutcome,
 )
 from deltatape.printable import count
 from deltatape.render.json_document import document
@@ -29,7 +29,7 @@ MOST_DIFFERENCES = 5
 """How many of a request are printed; the report has more."""
 
 
-def request_lines(what: Told) -> Iterator[str]:
+def request_lines(what: RequestOutcome) -> Iterator[str]:
     """Yield a line for a request; for a missed one also how it differs from recorded ones."""
     if isinstance(what, PlayedRequest):
         exchange = what.exchange
@@ -37,7 +37,7 @@ def request_lines(what: Told) -> Iterator[str]:
         request = f"{exchange.request.method} {exchange.request.path}"
         yield f"playing {name_of(exchange)} {request} ({how})"
         return
-    request = f"{what.asking.method} {shown(what.asking.target)}"
+    request = f"{what.query.method} {shown(what.query.target)}"
     if isinstance(what, CorrectedRequest):
         yield f"END OF TAPE {request}: {what.message}"
         return
@@ -132,8 +132,8 @@ def json_report(
         refused=[{"host": host, "provider": provider} for host, provider in refused],
         ended=[
             {
-                "method": one.asking.method,
-                "target": shown(one.asking.target),
+                "method": one.query.method,
+                "target": shown(one.query.target),
                 "codes": one.codes,
                 "message": one.message,
             }
@@ -171,8 +171,8 @@ def _exchange(exchange: Exchange) -> dict[str, object]:
 
 def _missed(one: MissedRequest) -> dict[str, object]:
     return {
-        "method": one.asking.method,
-        "target": shown(one.asking.target),
+        "method": one.query.method,
+        "target": shown(one.query.target),
         "problem": one.miss.problem,
         "message": one.message,
         "nearest": None if one.nearest is None else _exchange(one.nearest),

@@ -20,7 +20,7 @@ from deltatape.child.signals import SIGNALS, Signals
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
-from deltatape.player.play_options import PlayedRequest, PlayReport, Told
+from deltatape.player.play_options import PlayedRequest, PlayReport, RequestOutcome
 from deltatape.printable import count
 from deltatape.record.reporter import Tell
 from deltatape.replay.guard import NetworkGuardTunnel
@@ -81,10 +81,10 @@ class Responders:
     ending: Callable[[], None] | None = None
 
 
-def teller(tell: Tell, *, alone: bool) -> Callable[[Told], None]:
+def teller(tell: Tell, *, alone: bool) -> Callable[[RequestOutcome], None]:
     """Return a function that prints requests: all if `alone`, else only unexpected ones."""
 
-    def print_request(what: Told) -> None:
+    def print_request(what: RequestOutcome) -> None:
         if alone or not isinstance(what, PlayedRequest) or what.note or what.codes:
             for line in request_lines(what):
                 tell(line)

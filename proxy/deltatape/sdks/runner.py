@@ -101,16 +101,16 @@ class SdkServer:
     def continues(self, head: ParsedRequestHead) -> bool:  # noqa: ARG002 - part of the protocol
         return True
 
-    def find(self, asking: MatchQuery, play: PlayHandler) -> Exchange | NoMatch:  # noqa: ARG002 - none is read back
-        named = _NUMBER.match(asking.target)
+    def find(self, query: MatchQuery, play: PlayHandler) -> Exchange | NoMatch:  # noqa: ARG002 - none is read back
+        named = _NUMBER.match(query.target)
         if named is None or int(named[1]) >= len(self._exchanges):
             return NoMatch(
                 nearest=None, problem="no number of an exchange in the path", differences=()
             )
         return self._exchanges[int(named[1])]
 
-    def missed(self, asking: MatchQuery, miss: NoMatch) -> bytes:
-        path = asking.target.decode("latin-1")
+    def missed(self, query: MatchQuery, miss: NoMatch) -> bytes:
+        path = query.target.decode("latin-1")
         return error_answer(404, "not_on_tape", f"{path}: {miss.problem}", fields=NO_RETRY)
 
     def begun(self, play: PlayHandler) -> None:

@@ -173,13 +173,13 @@ class Trials:
             return CandidateResult(same=False)
         report = ran.outcome.report
         for one in report.played:
-            self._secrets.found(one.exchange.request, one.asking.body)
+            self._secrets.found(one.exchange.request, one.query.body)
         return CandidateResult(
             same=True,
             asked={
-                one.exchange.number: self._secrets.body(one.asking.body)
+                one.exchange.number: self._secrets.body(one.query.body)
                 for one in report.played
-                if self._is_other(one.asking.body, one.exchange.request)
+                if self._is_other(one.query.body, one.exchange.request)
             },
             unplayed=frozenset(one.number for one in report.unplayed),
         )

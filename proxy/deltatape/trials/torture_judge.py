@@ -299,7 +299,7 @@ def _model_texts(outcome: TrialResult) -> Iterator[str]:
 
 def asked_otherwise(missed: MissedRequest) -> str:
     """Describe how a request differs from the nearest one on the tape."""
-    asking = missed.asking
+    asking = missed.query
     path = asking.target.decode("ascii", "replace").partition("?")[0]
     for one in missed.miss.differences[:1]:
         recorded, received = excerpt(one.recorded, _SHOWN), excerpt(one.received, _SHOWN)

@@ -23,7 +23,7 @@ from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
 from deltatape.http1.head import ParsedRequestHead
 from deltatape.model.exchange import Exchange
-from deltatape.player.play_options import PlayOptions, PlayReport, Told
+from deltatape.player.play_options import PlayOptions, PlayReport, RequestOutcome
 from deltatape.player.player import Player
 from deltatape.replay.environment import replay_environment
 from deltatape.replay.playback import ANY_PORT, end, settle
@@ -116,7 +116,7 @@ class _Player(Player):
         return super().refused(head)
 
 
-def _ignore(what: Told) -> None:
+def _ignore(what: RequestOutcome) -> None:
     """Ignore it: the report has it all."""
 
 
