@@ -26,7 +26,7 @@ from deltatape.gateway.dial import (
     ProxyError,
     connect,
     connect_first,
-    pass_through,
+    connect_through_proxy,
 )
 from deltatape.gateway.outbound import OutboundSettings, Proxy, outbound_from
 from deltatape.gateway.routes import Origin
@@ -217,7 +217,7 @@ async def refusal(
     proxy: Proxy, host: str = "api.test", context: ssl.SSLContext | None = None
 ) -> ProxyError:
     with pytest.raises(ProxyError) as caught:
-        await pass_through(proxy, host, 443, context)
+        await connect_through_proxy(proxy, host, 443, context)
     return caught.value
 
 
@@ -247,7 +247,7 @@ def test_the_way_is_open_behind_credentials_and_early_hints() -> None:
             provider(speak_first) as port,
             corporate_proxy({"api.test": port}, guarded=True) as proxy,
         ):
-            passage = await pass_through(
+            passage = await connect_through_proxy(
                 proxy_at(proxy.port, authorization=PAIR), "api.test", 443, None
             )
             assert not passage.transport.is_reading()
@@ -263,7 +263,7 @@ def test_the_way_is_open_behind_credentials_and_early_hints() -> None:
 def test_what_came_behind_the_answer_is_kept() -> None:
     async def scenario() -> None:
         async with raw_proxy(b"HTTP/1.1 200 OK\r\n\r\n220 hello\r\n") as port:
-            passage = await pass_through(proxy_at(port), "api.test", 443, None)
+            passage = await connect_through_proxy(proxy_at(port), "api.test", 443, None)
             assert passage.rest == b"220 hello\r\n"
             passage.transport.abort()
 
@@ -385,7 +385,7 @@ def test_asking_is_given_up_when_it_is_cancelled() -> None:
         async with provider(silent) as port:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.2):
-                    await pass_through(proxy_at(port), "api.test", 443, None)
+                    await connect_through_proxy(proxy_at(port), "api.test", 443, None)
             await asyncio.wait_for(left.wait(), 5)
 
     run(scenario())

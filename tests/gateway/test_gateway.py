@@ -86,7 +86,7 @@ def test_an_upstream_connection_is_used_again_only_while_it_is_fresh(
             for _ in range(2):
                 await client.send(post())
                 await client.until(b"ok")
-            monkeypatch.setattr(gateway, "FRESH_S", -1.0)
+            monkeypatch.setattr(gateway, "MAX_IDLE_S", -1.0)
             await client.send(post())
             await client.until(b"ok")
             exchanges = await running.ended(3)
@@ -189,7 +189,7 @@ def test_stopping_cuts_what_goes_on_and_says_so(tmp_path: Path) -> None:
 def test_stopping_tapes_the_end_of_every_connection_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, lingering: bool
 ) -> None:
-    monkeypatch.setattr(gateway, "FAREWELL_S", 0.1)
+    monkeypatch.setattr(gateway, "CLOSE_TIMEOUT_S", 0.1)
 
     async def scenario() -> None:
         async with provider(answer_all) as port, recording(tmp_path, port) as running:
@@ -214,7 +214,7 @@ def test_stopping_tapes_the_end_of_every_connection_and_loses_nothing(
 def test_a_client_that_never_takes_its_bytes_does_not_hold_up_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gateway, "FAREWELL_S", 0.1)
+    monkeypatch.setattr(gateway, "CLOSE_TIMEOUT_S", 0.1)
 
     async def pour(peer: Peer) -> None:
         await peer.request()

@@ -215,7 +215,7 @@ def test_fifty_at_once_do_not_mix() -> None:
 
             assert all(await asyncio.gather(*(one(number) for number in range(50))))
             assert len(t.passed) == 50
-            await eventually(lambda: not t.tunnel._ends, "all are closed")
+            await eventually(lambda: not t.tunnel._sides, "all are closed")
 
     run(scenario())
 
@@ -270,7 +270,7 @@ def test_a_half_close_is_passed_on_and_the_answer_comes_back() -> None:
             got, ending = await peer.rest()
             assert hashlib.sha256(got).digest() == hashlib.sha256(data).digest()
             assert ending == "eof"
-            await eventually(lambda: not t.tunnel._ends, "both sides are closed")
+            await eventually(lambda: not t.tunnel._sides, "both sides are closed")
 
     run(scenario())
 
@@ -291,7 +291,7 @@ def test_a_server_may_finish_first() -> None:
             await peer.send(b"more")
             peer.close()
             await eventually(lambda: received == b"more", "the rest arrives")
-            await eventually(lambda: not t.tunnel._ends, "both sides are closed")
+            await eventually(lambda: not t.tunnel._sides, "both sides are closed")
 
     run(scenario())
 
@@ -318,7 +318,7 @@ def test_a_reset_arrives_as_a_reset(side: str) -> None:
             else:
                 peer.reset()
                 assert await asyncio.wait_for(seen.get(), 5) == "reset"
-            await eventually(lambda: not t.tunnel._ends, "both sides are closed")
+            await eventually(lambda: not t.tunnel._sides, "both sides are closed")
 
     run(scenario())
 
@@ -344,7 +344,7 @@ def test_a_side_that_does_not_read_stops_the_other() -> None:
             transport.pause_reading()
             total = await asyncio.wait_for(sent, 15)
             held = sum(
-                end.transport.get_write_buffer_size() for end in t.tunnel._ends if end.transport
+                end.transport.get_write_buffer_size() for end in t.tunnel._sides if end.transport
             )
             assert held < 1024 * 1024
             transport.resume_reading()
@@ -382,7 +382,7 @@ def test_bytes_pass_through_tls_both_ways(tmp_path: Path) -> None:
             got, ending = await peer.rest()
             assert hashlib.sha256(got).digest() == hashlib.sha256(data).digest()
             assert ending == "eof"
-            await eventually(lambda: not t.tunnel._ends, "both sides are closed")
+            await eventually(lambda: not t.tunnel._sides, "both sides are closed")
 
     run(scenario())
 
@@ -399,7 +399,7 @@ def test_a_client_that_ends_is_seen_behind_tls(tmp_path: Path) -> None:
             peer = await t.through(443, "api.test")
             peer.close()
             await asyncio.wait_for(ended.wait(), 5)
-            await eventually(lambda: not t.tunnel._ends, "both sides are closed")
+            await eventually(lambda: not t.tunnel._sides, "both sides are closed")
 
     run(scenario())
 

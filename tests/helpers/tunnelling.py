@@ -58,4 +58,4 @@ async def tunnelling(
     finally:
         await tunnel.stop()
         await asyncio.sleep(0)
-        assert not tunnel._ends
+        assert not tunnel._sides

@@ -192,17 +192,17 @@ def states(listener: socket.socket, client: socket.socket) -> list[bool]:
     async def scenario() -> list[bool]:
         unread = UnreadBytes()
         transport = await accepted(listener, client)
-        found = [unread.waits(transport)]
+        found = [unread.has_unread(transport)]
         transport.write(b"four")
-        found.append(unread.waits(transport))
+        found.append(unread.has_unread(transport))
         client.recv(3)
-        found.append(unread.waits(transport))
+        found.append(unread.has_unread(transport))
         client.recv(1)
-        found.append(unread.waits(transport))
+        found.append(unread.has_unread(transport))
         transport.write(b"more")
         unread.close()
         unread.close()
-        found.append(unread.waits(transport))
+        found.append(unread.has_unread(transport))
         transport.close()
         return found
 
@@ -258,7 +258,7 @@ def test_nothing_waits_in_a_connection_that_is_gone() -> None:
             transport = await accepted(listener, client)
             transport.abort()
             await asyncio.sleep(0)
-            return UnreadBytes().waits(transport)
+            return UnreadBytes().has_unread(transport)
 
     assert not run(scenario())
 
@@ -276,7 +276,7 @@ def test_nothing_waits_at_a_peer_that_has_left() -> None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             client.close()
             unread = UnreadBytes()
-            waits = unread.waits(transport)
+            waits = unread.has_unread(transport)
             unread.close()
             transport.abort()
             return waits

@@ -64,8 +64,8 @@ def read_address(
     seen: set[bytes] = set()
     while match := _PREFIX.match(target):
         kind, value = match[1], match[2]
-        ours = reserved or (kind == b"t" and _same(value, token))
-        if not ours or (kind in seen and not (kind == b"t" and _same(value, token))):
+        ours = reserved or (kind == b"t" and _is_token(value, token))
+        if not ours or (kind in seen and not (kind == b"t" and _is_token(value, token))):
             break
         seen.add(kind)
         taken[kind] = value
@@ -81,11 +81,11 @@ def read_address(
         except UsageError as error:
             return Refusal(400, "bad_tape_name", str(error))
     return AddressedTarget(
-        target, None if name is None else name.decode("latin-1"), _same(taken[b"t"], token)
+        target, None if name is None else name.decode("latin-1"), _is_token(taken[b"t"], token)
     )
 
 
-def _same(value: bytes | None, token: str | None) -> bool:
+def _is_token(value: bytes | None, token: str | None) -> bool:
     """Compare in constant time."""
     return value is not None and token is not None and hmac.compare_digest(value, token.encode())
 
@@ -144,7 +144,7 @@ def mismatch(fields: Fields, target: bytes, origin_host: str) -> str | None:
     for place, key in _keys(fields, target):
         owner, prefix = provider_of_key(key)
         if owner is not None and host_owner not in (owner.name, *owner.keys_fit):
-            return _explain(owner, prefix, place, origin_host)
+            return _mismatch_message(owner, prefix, place, origin_host)
     return None
 
 
@@ -159,7 +159,7 @@ def _keys(fields: Fields, target: bytes) -> Iterator[tuple[str, bytes]]:
             yield "?key=", unquote_to_bytes(value)
 
 
-def _explain(owner: Provider, prefix: str, place: str, host: str) -> str:
+def _mismatch_message(owner: Provider, prefix: str, place: str, host: str) -> str:
     name, asked = owner.name, provider_of_host(host)
     if owner.url:
         base = f"a base URL that ends with /{name}{owner.api_path}"

@@ -62,7 +62,7 @@ class AnalyzedExchange:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _PastExchange:
     """An analysed exchange, kept for later ones."""
 
     serial: int
@@ -102,17 +102,17 @@ class AnalysisThread:
     """Analyses ended exchanges one by one, off the event loop."""
 
     def __init__(
-        self, tell: Callable[[AnalyzedExchange], None], rules: Settings = DEFAULTS
+        self, on_result: Callable[[AnalyzedExchange], None], rules: Settings = DEFAULTS
     ) -> None:
-        """Args: tell: called on the loop with each result, in the order of endings."""
-        self._tell = tell
+        """Args: on_result: called on the loop with each result, in the order of endings."""
+        self._on_result = on_result
         self._rules = rules
-        self._pool = ThreadPoolExecutor(1, "deltatape-analysis", _give_way)
+        self._pool = ThreadPoolExecutor(1, "deltatape-analysis", _switch_threads_often)
         self._open: set[asyncio.Future[AnalyzedExchange]] = set()
         self._waiting_bytes = 0
-        self._hurried = asyncio.Event()
+        self._hurry = asyncio.Event()
         # By the name that was asked for: what follows a rotation belongs to the same tape.
-        self._digests: dict[str | None, deque[_Known]] = {}
+        self._digests: dict[str | None, deque[_PastExchange]] = {}
 
     def submit(self, tape: OpenTape, number: int, serial: int, lines: list[bytes] | None) -> None:
         """Analyse an exchange from its lines on `tape`; `serial` is its number in the run."""
@@ -120,42 +120,42 @@ class AnalysisThread:
         if self._waiting_bytes + size > MAX_WAITING_BYTES:
             lines, size = None, 0
         self._waiting_bytes += size
-        otherwise = AnalyzedExchange(tape, number, None, ())
+        unanalysed = AnalyzedExchange(tape, number, None, ())
         try:
             future = asyncio.get_running_loop().run_in_executor(
                 self._pool, self._analyse, tape, number, serial, lines
             )
         except RuntimeError:  # the system has no more threads
             self._waiting_bytes -= size
-            self._tell(otherwise)
+            self._on_result(unanalysed)
             return
         self._open.add(future)
-        future.add_done_callback(lambda done: self._done(done, size, otherwise))
+        future.add_done_callback(lambda done: self._done(done, size, unanalysed))
 
     def _done(
-        self, future: asyncio.Future[AnalyzedExchange], size: int, otherwise: AnalyzedExchange
+        self, future: asyncio.Future[AnalyzedExchange], size: int, unanalysed: AnalyzedExchange
     ) -> None:
         self._open.discard(future)
         self._waiting_bytes -= size
         if not future.cancelled():
             # A machine without descriptors or memory fails here, too: the exchange has ended.
-            self._tell(otherwise if future.exception() else future.result())
+            self._on_result(unanalysed if future.exception() else future.result())
 
     async def finish(self) -> None:
         """Wait for running analyses, at most `FINISH_S`, and not after `hurry`."""
         if self._open:
-            hurried = asyncio.ensure_future(self._hurried.wait())
-            everything = asyncio.gather(*self._open, return_exceptions=True)
+            hurry = asyncio.ensure_future(self._hurry.wait())
+            analyses = asyncio.gather(*self._open, return_exceptions=True)
             await asyncio.wait(
-                (hurried, everything), timeout=FINISH_S, return_when=asyncio.FIRST_COMPLETED
+                (hurry, analyses), timeout=FINISH_S, return_when=asyncio.FIRST_COMPLETED
             )
-            hurried.cancel()
-            everything.cancel()
+            hurry.cancel()
+            analyses.cancel()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def hurry(self) -> None:
         """Stop waiting for analyses."""
-        self._hurried.set()
+        self._hurry.set()
 
     def _analyse(
         self, tape: OpenTape, number: int, serial: int, lines: Iterable[bytes] | None
@@ -165,17 +165,17 @@ class AnalysisThread:
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
             analysis = analyse(exchange, self._rules.app)
             digest = digest_analysis(analysis, self._rules)
-            about_app = self._in_conversation(_Known(serial, tape, digest))
+            about_app = self._in_conversation(_PastExchange(serial, tape, digest))
             findings = (*about_app, *check_analysis(analysis, self._rules))
             parsed = parsed_as(analysis, tape.writer.header.tool)
             return AnalyzedExchange(tape, number, analysis, findings, parsed)
         return AnalyzedExchange(tape, number, None, ())
 
-    def _in_conversation(self, latest: _Known) -> Iterator[Finding]:
+    def _in_conversation(self, latest: _PastExchange) -> Iterator[Finding]:
         """Yield what the latest request shows about the app's handling of replies and history."""
-        known = self._digests.setdefault(latest.tape.name, deque(maxlen=MAX_REMEMBERED))
-        known.append(latest)
-        in_order = [each.digest for each in sorted(known, key=attrgetter("serial"))]
+        past = self._digests.setdefault(latest.tape.name, deque(maxlen=MAX_REMEMBERED))
+        past.append(latest)
+        in_order = [each.digest for each in sorted(past, key=attrgetter("serial"))]
         # Silences and what was printed are left out: they are told of a tape that ends.
         for turn in turns(in_order, read_backs(in_order), settings=self._rules):
             if turn.digest is latest.digest:
@@ -183,11 +183,11 @@ class AnalysisThread:
 
     def silences(self, tape: OpenTape, watch: TapeSummary) -> tuple[Finding, ...]:
         """Return unanswered replies on a tape that ends now."""
-        known = sorted(self._digests.get(tape.name, ()), key=attrgetter("serial"))
-        digests = [replace(k.digest, watch=watch) for k in known if k.tape is tape]
+        past = sorted(self._digests.get(tape.name, ()), key=attrgetter("serial"))
+        digests = [replace(k.digest, watch=watch) for k in past if k.tape is tape]
         silent = unanswered(digests, read_backs(digests))
         return tuple(f for each in silent for f in findings_of_silence(each, self._rules))
 
 
-def _give_way() -> None:
+def _switch_threads_often() -> None:
     sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))

@@ -1,8 +1,8 @@
 """Opens upstream connections: DNS, TCP, proxy and TLS, each with its own errors.
 
-What is measured: `connect_ns` until bytes can pass to the upstream, which counts the name, the race
-of its addresses and, where there is one, the proxy with its TLS and its answer to CONNECT; `tls_ns`
-is the upstream's own TLS.
+Two durations are measured. `connect_ns` lasts until bytes can pass to the upstream: DNS, the race
+of its addresses and, with a proxy, the proxy's TLS and its response to CONNECT. `tls_ns` is the
+upstream's own TLS handshake.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from deltatape.http1.listener import bracketed
 
 CONNECT_TIMEOUT_S = 60.0
 TLS_TIMEOUT_S = 10.0
-"""How long an upstream may take for the TLS handshake: one without TLS often waits in silence."""
+"""Limit for the TLS handshake: an upstream that speaks no TLS often waits in silence."""
 TLS_BUFFER_BYTES = 32 * 1024
-"""What asyncio holds for reading per TLS connection; its own default is eight times as much."""
+"""asyncio's read buffer per TLS connection; its own default is eight times as much."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG")
 
 
-# Through a corporate proxy: CONNECT, and what it says to that.
+# Through a corporate proxy: CONNECT and its response.
 #
-# The proxy is asked with CONNECT also for an `http://` upstream: then it passes bytes, where a
-# request in absolute form would be read, changed and perhaps kept by it.
+# CONNECT is used for `http://` upstreams, too: the proxy then passes bytes, whereas it would read a
+# request in absolute form, change it and perhaps store it.
 #
 # Source: RFC 9110 section 9.3.6 (CONNECT), RFC 7617 (Basic).
 
@@ -54,49 +54,51 @@ class ProxyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ProxyPassage:
+class ProxiedConnection:
     """An open, paused connection through a proxy; `rest` are bytes after the proxy's answer."""
 
     transport: asyncio.Transport
     rest: bytes
 
 
-async def pass_through(
+async def connect_through_proxy(
     proxy: Proxy, host: str, port: int, context: ssl.SSLContext | None
-) -> ProxyPassage:
+) -> ProxiedConnection:
     """Send CONNECT to `proxy` for `host` and `port`.
 
     Args:
-        proxy: whom to ask.
-        host: where to.
-        port: where to.
-        context: for a proxy that is spoken to with TLS, else None.
+        proxy: the proxy.
+        host: the upstream's.
+        port: the upstream's.
+        context: for a proxy that expects TLS, else None.
 
     Raises:
-        ProxyError: there is none; the message says why, without naming the proxy.
+        ProxyError: there is no connection; the message says why, without naming the proxy.
     """
-    asking = _Asking()
+    client = _ConnectClient()
     try:
-        await _reach(proxy, asking, context)
+        await _connect_to_proxy(proxy, client, context)
         try:
-            asking.ask(_request(proxy, host, port))
-            head, line = await asking.answer
+            client.send(_connect_request(proxy, host, port))
+            head, line = await client.answer
         except BaseException:
-            asking.abort()
+            client.abort()
             raise
     except (OSError, BadMessageError, UnicodeError) as error:
         raise _proxy_error(error) from None
     if head.status // 100 != HTTPStatus.OK // 100:
-        asking.abort()
-        raise _denied(proxy, head, line)
-    return ProxyPassage(asking.transport, asking.rest)
+        client.abort()
+        raise _refused_by_proxy(proxy, head, line)
+    return ProxiedConnection(client.transport, client.rest)
 
 
-async def _reach(proxy: Proxy, asking: "_Asking", context: ssl.SSLContext | None) -> None:
+async def _connect_to_proxy(
+    proxy: Proxy, client: "_ConnectClient", context: ssl.SSLContext | None
+) -> None:
     sock = await connect(proxy.host, proxy.port)
     try:
         await asyncio.get_running_loop().create_connection(
-            lambda: asking,
+            lambda: client,
             sock=sock,
             ssl=context,
             server_hostname=proxy.host if context is not None else None,
@@ -106,7 +108,7 @@ async def _reach(proxy: Proxy, asking: "_Asking", context: ssl.SSLContext | None
         raise
 
 
-def _request(proxy: Proxy, host: str, port: int) -> bytes:
+def _connect_request(proxy: Proxy, host: str, port: int) -> bytes:
     name = bracketed(host) if ":" in host else host.encode("idna").decode("ascii")
     authority = f"{name}:{port}".encode("ascii")
     credentials = b""
@@ -133,10 +135,10 @@ def _proxy_error(error: OSError | BadMessageError | UnicodeError) -> ProxyError:
     return ProxyError("proxy_refused", reason(error) or "it closed the connection")
 
 
-def _denied(proxy: Proxy, head: ParsedResponseHead, line: bytes) -> ProxyError:
-    said = ascii(line[:_SHOWN_BYTES].decode("latin-1"))
+def _refused_by_proxy(proxy: Proxy, head: ParsedResponseHead, line: bytes) -> ProxyError:
+    status_line = ascii(line[:_SHOWN_BYTES].decode("latin-1"))
     if head.status != HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return ProxyError("proxy_denied", f"it answered CONNECT with {said}")
+        return ProxyError("proxy_denied", f"it answered CONNECT with {status_line}")
     schemes = sorted(
         {
             value.split(maxsplit=1)[0].decode("latin-1")
@@ -156,10 +158,10 @@ def _denied(proxy: Proxy, head: ParsedResponseHead, line: bytes) -> ProxyError:
             f"it wants a user and password: {proxy.variable}={proxy.scheme}://USER:PASSWORD@"
             f"{bracketed(proxy.host)}:{proxy.port}"
         )
-    return ProxyError("proxy_auth", f"it answered CONNECT with {said}: {advice}")
+    return ProxyError("proxy_auth", f"it answered CONNECT with {status_line}: {advice}")
 
 
-class _Asking(asyncio.Protocol):
+class _ConnectClient(asyncio.Protocol):
     """The client side of one CONNECT."""
 
     def __init__(self) -> None:
@@ -175,14 +177,14 @@ class _Asking(asyncio.Protocol):
         assert self._transport is not None
         return self._transport
 
-    def ask(self, request: bytes) -> None:
+    def send(self, request: bytes) -> None:
         self.transport.write(request)
 
     def abort(self) -> None:
         if not self.answer.done():
             self.answer.cancel()
         elif not self.answer.cancelled():
-            self.answer.exception()  # seen, and reported or overtaken by what led here
+            self.answer.exception()  # retrieved, so that asyncio does not log it
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -253,7 +255,7 @@ class Connector:
         self._clock = clock
         self._upstream_context: ssl.SSLContext | None = None
         self._proxy_context: ssl.SSLContext | None = None
-        _hold_less_per_connection()
+        _limit_tls_buffers()
 
     async def dial(self, origin: Origin) -> OpenConnection:
         """Connect to `origin`.
@@ -270,7 +272,7 @@ class Connector:
             proxy=self._outbound.proxy_for(origin.scheme, origin.host, origin.port),
             tls=origin.scheme == "https",
         )
-        async with _in_time(target):
+        async with _connect_timeout(target):
             connect_ns, tls_ns = await self._open(target, connection)
         return OpenConnection(connection, connect_ns, tls_ns)
 
@@ -289,7 +291,7 @@ class Connector:
             proxy=self._outbound.proxy_for("https", host, port),
             tls=False,
         )
-        async with _in_time(target):
+        async with _connect_timeout(target):
             await self._open(target, protocol)
 
     async def _open(self, target: _Target, protocol: asyncio.Protocol) -> tuple[int, int]:
@@ -298,17 +300,17 @@ class Connector:
         if target.proxy is None:
             sock = await _connect(target)
             connected = self._clock.now_ns()
-            await self._begin(target, sock, protocol)
+            await self._attach(target, sock, protocol)
         else:
-            passage = await self._pass(target, target.proxy)
+            proxied = await self._connect_proxied(target, target.proxy)
             connected = self._clock.now_ns()
-            await self._take_over(target, passage, protocol)
+            await self._hand_over(target, proxied, protocol)
         done = self._clock.now_ns()
         return connected - started, done - connected if target.tls else 0
 
     # Directly.
 
-    async def _begin(
+    async def _attach(
         self, target: _Target, sock: socket.socket, protocol: asyncio.Protocol
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -317,7 +319,7 @@ class Connector:
                 await loop.create_connection(lambda: protocol, sock=sock)
                 return
             context = self._context(target)
-            async with _securing(target):
+            async with _tls_handshake(target):
                 await loop.create_connection(
                     lambda: protocol, sock=sock, ssl=context, server_hostname=target.host
                 )
@@ -327,12 +329,12 @@ class Connector:
 
     # Through a proxy.
 
-    async def _pass(self, target: _Target, proxy: Proxy) -> ProxyPassage:
+    async def _connect_proxied(self, target: _Target, proxy: Proxy) -> ProxiedConnection:
         try:
             if proxy.scheme == "https" and self._proxy_context is None:
                 self._proxy_context = self._outbound.trust.proxy_context()
             context = self._proxy_context if proxy.scheme == "https" else None
-            return await pass_through(proxy, target.host, target.port, context)
+            return await connect_through_proxy(proxy, target.host, target.port, context)
         except UsageError as error:  # a file that was good at the start has changed
             raise ConnectionFailedError("proxy_refused", f"{target.name}: {error}") from None
         except ProxyError as error:
@@ -340,16 +342,16 @@ class Connector:
                 error.code, f"{target.name}: the proxy {proxy.url} ({proxy.variable}): {error}"
             ) from None
 
-    async def _take_over(
-        self, target: _Target, passage: ProxyPassage, protocol: asyncio.Protocol
+    async def _hand_over(
+        self, target: _Target, proxied: ProxiedConnection, protocol: asyncio.Protocol
     ) -> None:
-        """Hand a proxy connection to `protocol`, with TLS inside if wanted."""
-        transport = passage.transport
+        """Hand a proxy connection to `protocol`, after the upstream's TLS handshake if any."""
+        transport = proxied.transport
         try:
             if target.tls:
                 context = self._context(target)
-                async with _securing(target):
-                    transport = await _start_tls(passage, protocol, context, target.host)
+                async with _tls_handshake(target):
+                    transport = await _start_tls(proxied, protocol, context, target.host)
             else:
                 transport.set_protocol(protocol)
         except BaseException:
@@ -358,8 +360,8 @@ class Connector:
         protocol.connection_made(transport)
         if not target.tls:
             transport.resume_reading()
-            if passage.rest:
-                protocol.data_received(passage.rest)
+            if proxied.rest:
+                protocol.data_received(proxied.rest)
 
     def _context(self, target: _Target) -> ssl.SSLContext:
         """Return the TLS context, created once, since it reads the CA bundle."""
@@ -372,12 +374,12 @@ class Connector:
 
 
 async def _start_tls(
-    passage: ProxyPassage, protocol: asyncio.Protocol, context: ssl.SSLContext, host: str
+    proxied: ProxiedConnection, protocol: asyncio.Protocol, context: ssl.SSLContext, host: str
 ) -> asyncio.Transport:
-    if passage.rest:
-        raise ConnectionError(f"it sent {passage.rest[:40]!r} before the handshake")
+    if proxied.rest:
+        raise ConnectionError(f"it sent {proxied.rest[:40]!r} before the handshake")
     transport = await asyncio.get_running_loop().start_tls(
-        passage.transport, protocol, context, server_hostname=host
+        proxied.transport, protocol, context, server_hostname=host
     )
     if transport is None:
         raise ConnectionError("it closed the connection")
@@ -399,7 +401,7 @@ async def _connect(target: _Target) -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def _in_time(target: _Target) -> AsyncIterator[None]:
+async def _connect_timeout(target: _Target) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             yield
@@ -412,7 +414,7 @@ async def _in_time(target: _Target) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _securing(target: _Target) -> AsyncIterator[None]:
+async def _tls_handshake(target: _Target) -> AsyncIterator[None]:
     """Turn errors of a TLS handshake into `ConnectionFailedError`."""
     try:
         async with asyncio.timeout(TLS_TIMEOUT_S):
@@ -436,7 +438,7 @@ def _tls_reason(error: ssl.SSLError) -> str:
     return error.reason or str(error)
 
 
-def _hold_less_per_connection() -> None:
+def _limit_tls_buffers() -> None:
     """Cap asyncio's buffer for each TLS connection: a record of TLS has 16 KB at most.
 
     The attribute is not documented: where it does not exist, the buffer stays as it is.
@@ -483,7 +485,7 @@ async def connect_first(addresses: Iterable[Address]) -> socket.socket:
         OSError: none did.
     """
     loop = asyncio.get_running_loop()
-    waiting = _in_turn(addresses)
+    waiting = _alternate_families(addresses)
     running: dict[asyncio.Task[socket.socket], Address] = {}
     failures: list[tuple[str, str]] = []
     try:
@@ -503,7 +505,7 @@ async def connect_first(addresses: Iterable[Address]) -> socket.socket:
                     return task.result()
                 failures.append((str(address[3][0]), reason(error)))
     finally:
-        await _drop(running)
+        await _cancel_attempts(running)
     reasons = {why for _, why in failures}
     if len(reasons) > 1:
         raise OSError("; ".join(f"{where}: {why}" for where, why in failures))
@@ -516,7 +518,7 @@ def reason(error: BaseException) -> str:
     return os.strerror(number) if number else str(error)
 
 
-def _in_turn(addresses: Iterable[Address]) -> deque[Address]:
+def _alternate_families(addresses: Iterable[Address]) -> deque[Address]:
     """Alternate address families, starting with that of the first address."""
     families: dict[int, deque[Address]] = {}
     for address in addresses:
@@ -540,9 +542,9 @@ async def _connect_to(address: Address) -> socket.socket:
     return sock
 
 
-async def _drop(losers: Iterable[asyncio.Task[socket.socket]]) -> None:
+async def _cancel_attempts(attempts: Iterable[asyncio.Task[socket.socket]]) -> None:
     """Cancel pending attempts, and close late connections."""
-    tasks = tuple(losers)
+    tasks = tuple(attempts)
     for task in tasks:
         task.cancel()
     for outcome in await asyncio.gather(*tasks, return_exceptions=True):

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from deltatape.errors import UsageError
-from deltatape.gateway.access import AddressedTarget, check_access, mismatch, read_address
+from deltatape.gateway.access import check_access, mismatch, read_address
 from deltatape.gateway.dial import ConnectionFailedError, OpenConnection
 from deltatape.gateway.recorder import ExchangeTaping, Recorder
 from deltatape.gateway.routes import Origin, Refusal, Route, Routes
@@ -32,10 +32,10 @@ from deltatape.http1.server import Handler, ServerConnection
 from deltatape.model.exchange import EndReason, Framing, Tap
 
 OWN_FIELD_PREFIX = b"x-deltatape-"
-FRESH_S = 4.0
-"""How long an idle upstream connection may be used again; providers close theirs after more."""
-FAREWELL_S = 0.5
-"""How long connections that were closed may take to be gone: their end is on the tape, too."""
+MAX_IDLE_S = 4.0
+"""Reuse upstream connections for at most this long: providers keep idle ones a little longer."""
+CLOSE_TIMEOUT_S = 0.5
+"""How long to wait for closed connections to end: the tape records their end, too."""
 
 Dial = Callable[[Origin], Awaitable[OpenConnection]]
 
@@ -45,10 +45,9 @@ class TapPolicy:
     """What a gateway accepts.
 
     Attributes:
-        token: opens the gateway to those who bring it; needed where others than this machine can
-            reach it.
+        token: the secret that requests must carry where other machines can reach the gateway.
         check_keys: refuse a key of one provider that is about to go to another.
-        side: of the application that it is on.
+        side: the side of the application that the gateway stands on.
     """
 
     token: str | None = None
@@ -58,7 +57,7 @@ class TapPolicy:
 
 @dataclass(slots=True)
 class _Pin:
-    """The upstream connection that a client connection may reuse."""
+    """An upstream connection that a client connection may reuse, unused since `since`."""
 
     origin: Origin
     connection: UpstreamConnection
@@ -80,16 +79,14 @@ class Gateway:
         self._pins: dict[ServerConnection, _Pin] = {}
         self._numbers: dict[ServerConnection, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._left = asyncio.Event()
-
-    # Life.
+        self._clients_gone = asyncio.Event()
 
     async def start(self, address: Address) -> None:
         """Listen.
 
         Raises:
-            UsageError: the address cannot be had, others could reach it and there is no token, or
-                an upstream is this gateway itself.
+            UsageError: the address is not available, other machines can reach it and there is no
+                token, or an upstream is this gateway itself.
         """
         if not address.loopback and self._policy.token is None:
             raise UsageError(
@@ -121,19 +118,19 @@ class Gateway:
         """Stop accepting."""
         self.listener.close()
 
-    async def farewell(self) -> None:
-        """Flush what was written, then end the rest; a cut stays visible as a cut."""
-        await self._wait_until_left()
+    async def end_connections(self) -> None:
+        """Flush what was written, then end all connections; a cut stays visible as a cut."""
+        await self._wait_for_clients()
         self.listener.drop()
-        await self._wait_until_left()
+        await self._wait_for_clients()
         for pin in self._pins.values():
             pin.connection.abort()
 
-    async def _wait_until_left(self) -> None:
+    async def _wait_for_clients(self) -> None:
         if self._numbers:
-            self._left.clear()
+            self._clients_gone.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._left.wait(), FAREWELL_S)
+                await asyncio.wait_for(self._clients_gone.wait(), CLOSE_TIMEOUT_S)
 
     # What connections ask (`http1.server.ServerOwner`).
 
@@ -151,7 +148,7 @@ class Gateway:
             pin.connection.abort()
         self._recorder.client_left(self._numbers.pop(connection))
         if not self._numbers:
-            self._left.set()
+            self._clients_gone.set()
 
     def refused_bytes(self, problem: str) -> bytes:
         """Return the answer to bytes that are not a request."""
@@ -168,13 +165,10 @@ class Gateway:
         )
         if isinstance(addressed, Refusal):
             return addressed
-        return self._refuse(head, addressed) or self._resolve(head, addressed)
-
-    def _refuse(self, head: ParsedRequestHead, addressed: AddressedTarget) -> Refusal | None:
         own = self.listener.address
-        return check_access(head, addressed, guarded=not own.loopback, local=not own.path)
-
-    def _resolve(self, head: ParsedRequestHead, addressed: AddressedTarget) -> Route | Refusal:
+        refusal = check_access(head, addressed, guarded=not own.loopback, local=not own.path)
+        if refusal is not None:
+            return refusal
         route = self._routes.resolve(addressed.target)
         if isinstance(route, Refusal):
             return route
@@ -197,7 +191,7 @@ class Gateway:
         pin = self._pins.pop(client, None)
         if pin is None:
             return None
-        fresh = asyncio.get_running_loop().time() - pin.since <= FRESH_S
+        fresh = asyncio.get_running_loop().time() - pin.since <= MAX_IDLE_S
         if pin.origin == origin and fresh and pin.connection.reusable:
             return pin.connection
         pin.connection.abort()
@@ -213,7 +207,7 @@ class Gateway:
 
         async def run() -> None:
             try:
-                dialled = await self._dial(origin)
+                opened = await self._dial(origin)
             except ConnectionFailedError as error:
                 failed(error)
             except (OSError, RuntimeError) as error:  # no descriptor, no thread to resolve names
@@ -223,7 +217,7 @@ class Gateway:
                     )
                 )
             else:
-                done(dialled)
+                done(opened)
 
         task = asyncio.get_running_loop().create_task(run())
         self._tasks.add(task)
@@ -265,15 +259,15 @@ class ExchangeForwarder:
         self._client = client
         self._upstream: UpstreamConnection | None = None
         self._dialling: asyncio.Task[None] | None = None
-        self._outbox: list[bytes] = []
+        self._unsent: list[bytes] = []
         self._origin: Origin | None = None
-        self._sent: dict[str, int | bool] = {}
+        self._timing: dict[str, int | bool] = {}
         self._request: ParsedRequestHead | None = None
         self._response: ParsedResponseHead | None = None
-        self._request_whole = False
-        self._without_chunks = False
+        self._request_complete = False
+        self._remove_chunks = False
         self._delivered = 0
-        self._over = False
+        self._ended = False
         self.taping: ExchangeTaping | None = None
 
     # The request, from the client.
@@ -282,7 +276,7 @@ class ExchangeForwarder:
         self._request = head
         route = self._gateway.route(head)
         if isinstance(route, Refusal):
-            self._over = True
+            self._ended = True
             self._gateway.refused(route)
             self._answer(route.status, route.code, route.message)
             return
@@ -296,7 +290,7 @@ class ExchangeForwarder:
             http=head.http,
             headers=fields,
         )
-        self._outbox.append(write_request(head.method, route.target, fields))
+        self._unsent.append(write_request(head.method, route.target, fields))
         idle = self._gateway.idle_connection(self._client, route.origin)
         if idle is not None:
             self._attach(OpenConnection(idle, 0, 0), reused=True)
@@ -305,19 +299,19 @@ class ExchangeForwarder:
             self._dialling = self._gateway.dial(route.origin, self._attach, self._dial_failed)
 
     def on_body(self, data: bytes) -> None:
-        if self._over or self._request is None or self.taping is None:
+        if self._ended or self._request is None or self.taping is None:
             return
         self._send(write_chunk(data) if self._request.length is None else data)
         self.taping.request_body(data)
 
     def on_request_end(self, trailers: Fields) -> None:
-        if self._over or self._request is None or self.taping is None:
+        if self._ended or self._request is None or self.taping is None:
             return
-        self._request_whole = True
+        self._request_complete = True
         if self._request.length is None:
             self._send(b"0\r\n%b\r\n" % write_fields(trailers))
         self.taping.request_end()
-        self._note_sent()
+        self._tape_sent()
 
     def on_writable(self, *, writable: bool) -> None:
         if self._upstream is None or self.taping is None:
@@ -338,20 +332,20 @@ class ExchangeForwarder:
 
     # The upstream connection.
 
-    def _attach(self, dialled: OpenConnection, *, reused: bool = False) -> None:
+    def _attach(self, opened: OpenConnection, *, reused: bool = False) -> None:
         assert self._request is not None
         self._dialling = None
-        self._upstream = dialled.connection
-        self._sent = {
-            "connect_ns": dialled.connect_ns,
-            "tls_ns": dialled.tls_ns,
+        self._upstream = opened.connection
+        self._timing = {
+            "connect_ns": opened.connect_ns,
+            "tls_ns": opened.tls_ns,
             "reused": reused,
         }
-        dialled.connection.start(self, self._request.method)
-        outbox, self._outbox = self._outbox, []
+        opened.connection.start(self, self._request.method)
+        unsent, self._unsent = self._unsent, []
         self._client.resume_body()  # first: the write may pause it again
-        dialled.connection.write(b"".join(outbox))
-        self._note_sent()
+        opened.connection.write(b"".join(unsent))
+        self._tape_sent()
 
     def _dial_failed(self, error: ConnectionFailedError) -> None:
         timeout = error.code == "upstream_timeout"
@@ -362,14 +356,14 @@ class ExchangeForwarder:
         if self._upstream is not None:
             self._upstream.write(data)
         else:
-            self._outbox.append(data)
+            self._unsent.append(data)
 
-    def _note_sent(self) -> None:
-        if self._request_whole and self._sent and self.taping is not None:
+    def _tape_sent(self) -> None:
+        if self._request_complete and self._timing and self.taping is not None:
             self.taping.sent(
-                connect_ns=int(self._sent["connect_ns"]),
-                tls_ns=int(self._sent["tls_ns"]),
-                reused=bool(self._sent["reused"]),
+                connect_ns=int(self._timing["connect_ns"]),
+                tls_ns=int(self._timing["tls_ns"]),
+                reused=bool(self._timing["reused"]),
             )
 
     def on_upstream_writable(self, *, writable: bool) -> None:
@@ -390,9 +384,9 @@ class ExchangeForwarder:
         assert self._request is not None
         self._response = head
         chunked = head.framing is Framing.CHUNKED
-        self._without_chunks = chunked and self._request.http == "1.0"
+        self._remove_chunks = chunked and self._request.http == "1.0"
         fields = end_to_end(head.fields)
-        if self._without_chunks:
+        if self._remove_chunks:
             fields = tuple(f for f in fields if f[0].lower() != b"transfer-encoding")
         if not self._keep_client:
             fields += ((b"Connection", b"close"),)
@@ -402,7 +396,7 @@ class ExchangeForwarder:
 
     def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
         """See `ResponseHandler.on_response_data`: the client first, the tape after."""
-        self._client.write(scan.data if self._without_chunks else raw)
+        self._client.write(scan.data if self._remove_chunks else raw)
         if scan.data and self.taping is not None:
             self._delivered += len(scan.data)
             self.taping.read(scan.data, scan.ends)
@@ -421,16 +415,16 @@ class ExchangeForwarder:
         if self.taping is not None and trailers:
             self.taping.trailers(trailers)
         keep = self._keep_client
-        self._end(EndReason.COMPLETE, "", keep_upstream=self._request_whole)
+        self._end(EndReason.COMPLETE, "", keep_upstream=self._request_complete)
         self._client.finish(keep_alive=keep)
 
-    def on_upstream_lost(self, how: ConnectionLost, detail: str) -> None:
+    def on_upstream_lost(self, loss: ConnectionLost, detail: str) -> None:
         self._upstream = None
         reason = (
-            EndReason.UPSTREAM_RESET if how is ConnectionLost.RESET else EndReason.UPSTREAM_CLOSED
+            EndReason.UPSTREAM_RESET if loss is ConnectionLost.RESET else EndReason.UPSTREAM_CLOSED
         )
         self._end(reason, detail)
-        self._cut(hard=how is ConnectionLost.RESET)
+        self._cut(hard=loss is ConnectionLost.RESET)
 
     # Endings.
 
@@ -443,7 +437,7 @@ class ExchangeForwarder:
     def _cut(self, *, hard: bool) -> None:
         """End the client's connection so that the client notices the cut."""
         framing = self._response.framing if self._response else None
-        if hard or fin_completes(framing, bare=self._without_chunks):
+        if hard or fin_completes(framing, bare=self._remove_chunks):
             self._client.reset()
         else:
             self._client.close()
@@ -454,9 +448,9 @@ class ExchangeForwarder:
         self._client.finish(keep_alive=False)
 
     def _end(self, reason: EndReason, detail: str, *, keep_upstream: bool = False) -> None:
-        if self._over:
+        if self._ended:
             return
-        self._over = True
+        self._ended = True
         if self._dialling is not None:
             self._dialling.cancel()
         upstream, self._upstream = self._upstream, None

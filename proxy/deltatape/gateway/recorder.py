@@ -172,7 +172,7 @@ class RecorderFeed(Protocol):
     def close(self) -> None:
         """Stop accepting."""
 
-    async def farewell(self) -> None:
+    async def end_connections(self) -> None:
         """Flush what was written, then end all connections."""
 
 
@@ -191,7 +191,7 @@ class RecorderOptions:
     rules: Settings = DEFAULTS
 
 
-DEFAULT_MANNER = RecorderOptions()
+DEFAULT_OPTIONS = RecorderOptions()
 
 
 @dataclass(slots=True)
@@ -212,7 +212,7 @@ class Recorder:
         masker: Masker,
         clock: Clock,
         observer: RecorderObserver,
-        manner: RecorderOptions = DEFAULT_MANNER,
+        options: RecorderOptions = DEFAULT_OPTIONS,
     ) -> None:
         self.book = book
         self.counts = RecorderCounts()
@@ -221,8 +221,8 @@ class Recorder:
         self._masker = masker
         self._clock = clock
         self._observer = observer
-        self._manner = manner
-        self._analyst = AnalysisThread(self._analysed, manner.rules)
+        self._options = options
+        self._analysis = AnalysisThread(self._analysed, options.rules)
         self._kept = PendingLines()
         self._ticker: asyncio.TimerHandle | None = None
         self._drained = asyncio.Event()
@@ -277,7 +277,7 @@ class Recorder:
             ExchangeTap(tape.exchanges, self._putter(serial, tape), self._masker),
             self._observer.alarm,
             side=side,
-            bodies=self._manner.bodies,
+            bodies=self._options.bodies,
         )
 
     def _putter(self, serial: int, tape: OpenTape) -> Callable[[int, bytes], None]:
@@ -295,8 +295,8 @@ class Recorder:
         self.active.pop(taping.serial, None)
         tape.active -= 1
         tape.watched_ns = tape.writer.now_ns()
-        self._analyst.submit(tape, taping.number, taping.serial, self._kept.take(taping.serial))
-        if self._manner.durable:
+        self._analysis.submit(tape, taping.number, taping.serial, self._kept.take(taping.serial))
+        if self._options.durable:
             tape.writer.durable()
         self.book.release(tape)
         if not self.active:
@@ -324,8 +324,8 @@ class Recorder:
             tap.close()
         await self._drain(grace_s)
         for tap in taps:
-            await tap.farewell()
-        await self._analyst.finish()
+            await tap.end_connections()
+        await self._analysis.finish()
         if self._ticker is not None:
             self._ticker.cancel()
         for tape in self.book.written():
@@ -335,7 +335,7 @@ class Recorder:
     def tell_silences(self, tape: OpenTape, reason: str, code: int | None = None) -> None:
         """Report unanswered replies on a tape that is about to end."""
         watch = TapeSummary(until_ns=tape.writer.now_ns(), stop=reason, exit_code=code)
-        findings = self._analyst.silences(tape, watch)
+        findings = self._analysis.silences(tape, watch)
         for number in sorted({finding.exchange for finding in findings}):
             about = tuple(each for each in findings if each.exchange == number)
             self._observer.silence(AnalyzedExchange(tape, number, None, about))
@@ -355,5 +355,5 @@ class Recorder:
 
     def hurry(self) -> None:
         """Stop waiting for streams and analyses."""
-        self._analyst.hurry()
+        self._analysis.hurry()
         self._cut()

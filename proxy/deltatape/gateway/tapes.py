@@ -1,9 +1,8 @@
 """The tapes of a run: the main one, and those requested by name.
 
-A tape says which client connections there were while it was written, since an application that
-has hung up is what a dead zone looks like; so each tape gets a connection when it matters
-to it. Rotation affects new exchanges only: a tape that was replaced is closed when its last
-exchange has ended.
+Each tape records the client connections that were open while it was written: without them, an
+application that has hung up looks like one that is silent. Rotation affects new exchanges only: a
+tape that was replaced is closed when its last exchange has ended.
 """
 
 import asyncio
@@ -19,10 +18,10 @@ from deltatape.tape.payload import ClientState, ParsedAs
 from deltatape.tape.tap import TapeTap
 
 MAX_NAMED = 256
-"""How many named tapes stay open; beyond, the one that was quiet for longest is closed."""
+"""How many named tapes stay open; beyond that, the one idle for longest is closed."""
 
 Create = Callable[[str | None], TapeWriter]
-"""Makes the tape of that name; of None the one for traffic without a name."""
+"""Creates the tape of that name; None: the tape for requests that name none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,13 +32,13 @@ class OpenTape:
     writer: TapeWriter
     tap: TapeTap
     exchanges: int = 0
-    """How many it has: the number of the latest."""
+    """Exchanges so far, and so the number of the latest."""
     active: int = 0
-    """How many of them go on."""
+    """Exchanges in progress."""
     clients: set[int] = field(default_factory=set)
-    """The connections that it knows to be open."""
+    """Connections that the tape records as open."""
     watched_ns: int = 0
-    """When it last said, or was seen, to be watching."""
+    """When the tape last showed that it was being recorded."""
 
     @property
     def path(self) -> str:
@@ -64,7 +63,7 @@ class TapeBook:
         self._retired: set[OpenTape] = set()
         self._closing: set[OpenTape] = set()
         self.pool = ThreadPoolExecutor(2, "deltatape-tapes")
-        """For what may wait for a disk; the loop's own pool resolves names, which must not."""
+        """For work that may wait for a disk: the loop's own pool must be free to resolve names."""
         self._clients: set[int] = set()
         self._lost = (0, 0)
         self._stopped = False
@@ -79,7 +78,7 @@ class TapeBook:
     def start(self) -> None:
         """Write lines once per turn of the running loop from now on."""
         for tape in self.all():
-            _once_per_turn(tape.writer)
+            _flush_once_per_turn(tape.writer)
 
     def all(self) -> Iterator[OpenTape]:
         """Yield every open tape."""
@@ -94,16 +93,16 @@ class TapeBook:
         if tape is None:
             self._make_room()
             tape = self._open(name)
-            _once_per_turn(tape.writer)
+            _flush_once_per_turn(tape.writer)
         self._named[name] = tape  # the latest stands last
         return tape
 
     def _make_room(self) -> None:
         if len(self._named) >= MAX_NAMED:
-            quiet = next((each for each in self._named.values() if not each.active), None)
-            if quiet is not None and quiet.name is not None:
-                del self._named[quiet.name]
-                self._rotate_out(quiet)
+            longest_idle = next((each for each in self._named.values() if not each.active), None)
+            if longest_idle is not None and longest_idle.name is not None:
+                del self._named[longest_idle.name]
+                self._close_in_background(longest_idle)
 
     def written(self) -> Iterator[OpenTape]:
         """Yield every tape that takes new exchanges."""
@@ -118,7 +117,7 @@ class TapeBook:
                 new.writer.close()
                 return False
             self.current = new
-            _once_per_turn(self.current.writer)
+            _flush_once_per_turn(self.current.writer)
             for connection in self._clients:
                 self.current.client(connection, ClientState.OPENED)
         elif old.name is not None:
@@ -131,7 +130,7 @@ class TapeBook:
         """Close a replaced tape after its last exchange."""
         if tape in self._retired and not tape.active:
             self._retired.discard(tape)
-            self._rotate_out(tape)
+            self._close_in_background(tape)
 
     def client(self, connection: int, state: ClientState) -> None:
         """Record a client connection; nothing follows a tape's `stop` record."""
@@ -179,7 +178,7 @@ class TapeBook:
             tape.tap.stop(tape.writer.now_ns(), reason, code)
             tape.writer.close()
 
-    def _rotate_out(self, tape: OpenTape) -> None:
+    def _close_in_background(self, tape: OpenTape) -> None:
         """End a tape in the background: its last sync must not delay a stream."""
         tape.tap.stop(tape.writer.now_ns(), ROTATED, None)
         # The writer belongs to the closing thread from now on: no flush may follow in this thread
@@ -192,7 +191,7 @@ class TapeBook:
 
     def _closed(self, tape: OpenTape) -> None:
         self._closing.discard(tape)
-        self._lost = _plus(self._lost, tape.writer)
+        self._lost = _add_losses(self._lost, tape.writer)
         if self.on_closed is not None:
             self.on_closed(tape)
 
@@ -200,15 +199,15 @@ class TapeBook:
         """Count records and bytes that all tapes of the run lack."""
         lost = self._lost
         for tape in (*self.all(), *self._closing):
-            lost = _plus(lost, tape.writer)
+            lost = _add_losses(lost, tape.writer)
         return lost
 
 
-def _plus(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:
+def _add_losses(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:
     return lost[0] + writer.lost_records, lost[1] + writer.lost_bytes
 
 
-def _once_per_turn(writer: TapeWriter) -> None:
+def _flush_once_per_turn(writer: TapeWriter) -> None:
     """Flush before any socket is read again: asyncio runs scheduled calls first."""
     loop = asyncio.get_running_loop()
 

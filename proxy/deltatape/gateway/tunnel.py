@@ -70,7 +70,7 @@ class TunnelSide(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self._tunnel.joined(self)
+        self._tunnel.side_opened(self)
 
     def data_received(self, data: bytes) -> None:
         if self.peer is not None:
@@ -109,7 +109,7 @@ class TunnelSide(asyncio.Protocol):
                 reset(peer.transport)
             else:
                 peer.close()
-        self._tunnel.left(self)
+        self._tunnel.side_closed(self)
 
     def write(self, data: bytes) -> None:
         """Send; ignored after the end of the connection."""
@@ -144,8 +144,8 @@ class Tunnel:
 
     def __init__(
         self,
-        dialler: Connector,
-        seen: Callable[[TunnelledConnection], None],
+        connector: Connector,
+        on_connection: Callable[[TunnelledConnection], None],
         *,
         provider_of: Callable[[str], str | None] = provider_of_host,
         sealed: bool = False,
@@ -153,19 +153,19 @@ class Tunnel:
         """Create a tunnel that does not listen yet.
 
         Args:
-            dialler: for the way out.
-            seen: is called for each attempted connection, on the loop's thread.
-            provider_of: whose LLM API a host serves.
-            sealed: whether no such host is to be reached.
+            connector: opens the connections.
+            on_connection: called for each attempted connection, on the loop's thread.
+            provider_of: returns the provider whose LLM API a host serves.
+            sealed: whether to refuse such hosts.
         """
-        self._dialler = dialler
-        self._seen = seen
+        self.connector = connector
+        self._on_connection = on_connection
         self._provider_of = provider_of
         self._sealed = sealed
         self._server: asyncio.Server | None = None
         self._own_ports: frozenset[int] = frozenset()
-        self._ends: set[TunnelSide] = set()
-        self._empty = asyncio.Event()
+        self._sides: set[TunnelSide] = set()
+        self._all_closed = asyncio.Event()
         self.port = 0
         self.user = USER
         self.token = secrets.token_urlsafe(24)
@@ -183,7 +183,7 @@ class Tunnel:
             own_ports: of deltatape's other listeners on loopback, which must not be tunnelled to.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Near(self), HOST, 0, backlog=BACKLOG)
+        self._server = await loop.create_server(lambda: _ClientSide(self), HOST, 0, backlog=BACKLOG)
         self.port = self._server.sockets[0].getsockname()[1]
         self._own_ports = frozenset((*own_ports, self.port))
 
@@ -192,25 +192,25 @@ class Tunnel:
         if self._server is not None:
             self._server.close()
             self._server = None
-        for end in tuple(self._ends):
-            end.abort()
-        if self._ends:
-            self._empty.clear()
+        for side in tuple(self._sides):
+            side.abort()
+        if self._sides:
+            self._all_closed.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._empty.wait(), _STOP_S)
+                await asyncio.wait_for(self._all_closed.wait(), _STOP_S)
 
     # What connections ask.
 
-    def joined(self, end: TunnelSide) -> None:
-        self._ends.add(end)
+    def side_opened(self, side: TunnelSide) -> None:
+        self._sides.add(side)
 
-    def left(self, end: TunnelSide) -> None:
-        self._ends.discard(end)
-        if not self._ends:
-            self._empty.set()
+    def side_closed(self, side: TunnelSide) -> None:
+        self._sides.discard(side)
+        if not self._sides:
+            self._all_closed.set()
 
-    def judge(self, head: ParsedRequestHead) -> "_Refusal | tuple[str, int]":
-        """Decide where a request may go."""
+    def destination(self, head: ParsedRequestHead) -> "_Refusal | tuple[str, int]":
+        """Return where to connect, or why a request is refused."""
         if head.method != "CONNECT":
             return _Refusal(
                 405,
@@ -219,7 +219,7 @@ class Tunnel:
                 " NO_PROXY for that host",
                 ((b"Allow", b"CONNECT"),),
             )
-        if not self._may(field(head.fields, b"proxy-authorization") or b""):
+        if not self._is_authorized(field(head.fields, b"proxy-authorization") or b""):
             return _Refusal(
                 407,
                 "this tunnel serves one program, with the user and password of the HTTPS_PROXY"
@@ -230,7 +230,7 @@ class Tunnel:
         if match is None or not 0 < int(match[3]) <= _MAX_PORT:
             return _Refusal(400, "CONNECT wants HOST:PORT")
         host, port = match[1] or match[2], int(match[3])
-        if port in self._own_ports and _is_here(host):
+        if port in self._own_ports and _is_this_machine(host):
             return _Refusal(
                 403,
                 f"{host}:{port} is deltatape itself; a base URL there is http://, which needs no"
@@ -241,22 +241,21 @@ class Tunnel:
             return _Refusal(403, f"{host}:{port}: {_SEALED}")
         return host, port
 
-    def _may(self, credentials: bytes) -> bool:
-        scheme, _, given = credentials.partition(b" ")
+    def _is_authorized(self, credentials: bytes) -> bool:
+        scheme, _, encoded = credentials.partition(b" ")
         pair = base64.b64encode(f"{USER}:{self.token}".encode())
-        return scheme.lower() == b"basic" and hmac.compare_digest(given.strip(), pair)
-
-    async def dial(self, host: str, port: int, far: "_Far") -> None:
-        await self._dialler.tcp(host, port, far)
+        return scheme.lower() == b"basic" and hmac.compare_digest(encoded.strip(), pair)
 
     def opened(self, host: str, port: int) -> None:
         """Report an open connection."""
-        self._seen(TunnelledConnection(host=host, port=port, llm=self._provider_of(host)))
+        self._on_connection(TunnelledConnection(host=host, port=port, llm=self._provider_of(host)))
 
     def failed(self, host: str, port: int, failure: str) -> None:
-        """Report that the far side is unreachable."""
+        """Report that the server side is unreachable."""
         provider = self._provider_of(host)
-        self._seen(TunnelledConnection(host=host, port=port, llm=provider, failure=failure))
+        self._on_connection(
+            TunnelledConnection(host=host, port=port, llm=provider, failure=failure)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +265,7 @@ class _Refusal:
     fields: Fields = ()
 
 
-def _is_here(host: str) -> bool:
+def _is_this_machine(host: str) -> bool:
     if is_loopback(host):
         return True
     try:
@@ -275,27 +274,27 @@ def _is_here(host: str) -> bool:
         return False
 
 
-class _Far(TunnelSide):
+class _ServerSide(TunnelSide):
     """The requested server."""
 
-    def __init__(self, tunnel: Tunnel, near: "_Near") -> None:
+    def __init__(self, tunnel: Tunnel, client: "_ClientSide") -> None:
         super().__init__(tunnel)
-        self._near = near
+        self._client = client
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Answer before any byte of the server can pass."""
         super().connection_made(transport)
-        self._near.join(self)
+        self._client.join(self)
 
 
-class _Near(TunnelSide):
+class _ClientSide(TunnelSide):
     """The application's side: first its request, then its bytes."""
 
     def __init__(self, tunnel: Tunnel) -> None:
         super().__init__(tunnel)
         self._buffer = bytearray()
         self._dialling: asyncio.Task[None] | None = None
-        self._asked: tuple[str, int] | None = None
+        self._destination: tuple[str, int] | None = None
         self._refused = False
 
     def data_received(self, data: bytes) -> None:
@@ -305,8 +304,8 @@ class _Near(TunnelSide):
         if self._refused:
             return
         self._buffer += data
-        if self._asked is None:
-            self._read_head()
+        if self._destination is None:
+            self._parse_head()
         elif len(self._buffer) > _EARLY_BYTES and self.transport is not None:
             self.transport.pause_reading()
 
@@ -320,7 +319,7 @@ class _Near(TunnelSide):
             self._dialling.cancel()
         super().connection_lost(exc)
 
-    def _read_head(self) -> None:
+    def _parse_head(self) -> None:
         try:
             end = find_head(self._buffer)
             if not end:
@@ -330,36 +329,36 @@ class _Near(TunnelSide):
             self._refuse(_Refusal(400, f"not an HTTP/1 request: {error}"))
             return
         del self._buffer[:end]
-        judgement = self._tunnel.judge(head)
-        if isinstance(judgement, _Refusal):
-            self._refuse(judgement)
+        destination = self._tunnel.destination(head)
+        if isinstance(destination, _Refusal):
+            self._refuse(destination)
             return
-        self._asked = judgement
-        self._dialling = asyncio.get_running_loop().create_task(self._dial(*judgement))
+        self._destination = destination
+        self._dialling = asyncio.get_running_loop().create_task(self._dial(*destination))
 
     async def _dial(self, host: str, port: int) -> None:
-        far = _Far(self._tunnel, self)
+        server = _ServerSide(self._tunnel, self)
         try:
-            await self._tunnel.dial(host, port, far)
+            await self._tunnel.connector.tcp(host, port, server)
         except ConnectionFailedError as error:
             status = 504 if error.code == "upstream_timeout" else 502
             self._tunnel.failed(host, port, str(error))
             self._refuse(_Refusal(status, str(error)))
         self._dialling = None
 
-    def join(self, far: _Far) -> None:
-        """Answer and splice, once the far side is connected."""
-        assert self._asked is not None
+    def join(self, server: _ServerSide) -> None:
+        """Answer and splice, once the server side is connected."""
+        assert self._destination is not None
         if self.transport is None:
-            far.abort()
+            server.abort()
             return
-        self.peer, far.peer = far, self
+        self.peer, server.peer = server, self
         self.write(write_response(200, _REASONS[200], ()))
         if self._buffer:
-            far.write(bytes(self._buffer))
+            server.write(bytes(self._buffer))
             self._buffer.clear()
         self.transport.resume_reading()
-        self._tunnel.opened(*self._asked)
+        self._tunnel.opened(*self._destination)
 
     def _refuse(self, refusal: _Refusal) -> None:
         """Answer, then wait briefly for the client to read: a RST would discard the answer."""

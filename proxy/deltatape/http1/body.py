@@ -116,7 +116,7 @@ class ChunkedBody:
                 continue
             newline = raw.find(b"\n", at)
             stop = size if newline < 0 else newline + 1
-            if self._try_line(raw[at:stop], whole=newline >= 0):
+            if self._feed_line(raw[at:stop], complete=newline >= 0):
                 at = stop
         return BodyScan(pieces[0] if len(pieces) == 1 else b"".join(pieces), tuple(ends), at)
 
@@ -125,22 +125,22 @@ class ChunkedBody:
         """The incomplete framing line of earlier reads."""
         return self._line
 
-    def _try_line(self, piece: bytes, *, whole: bool) -> bool:
+    def _feed_line(self, piece: bytes, *, complete: bool) -> bool:
         """Check part of a framing line; set `problem` if it is invalid."""
         line = self._line + piece
-        if not whole and len(line) > MAX_LINE_BYTES:
+        if not complete and len(line) > MAX_LINE_BYTES:
             self.problem = f"a framing line is longer than {MAX_LINE_BYTES} bytes"
             return False
         try:
-            if whole:
-                self._take_line(line)
+            if complete:
+                self._parse_line(line)
         except BadMessageError as error:
             self.problem = str(error)
             return False
-        self._line = b"" if whole else line
+        self._line = b"" if complete else line
         return True
 
-    def _take_line(self, line: bytes) -> None:
+    def _parse_line(self, line: bytes) -> None:
         if not line.endswith(b"\r\n"):
             raise BadMessageError(f"a framing line ends without CRLF: {line[:40]!r}")
         line = line[:-2]
@@ -152,11 +152,11 @@ class ChunkedBody:
                 raise BadMessageError(f"a chunk is longer than its size says: {line[:40]!r}")
             self._state = _State.SIZE
         elif line:
-            self._take_trailer(line)
+            self._parse_trailer(line)
         else:
             self.done = True
 
-    def _take_trailer(self, line: bytes) -> None:
+    def _parse_trailer(self, line: bytes) -> None:
         self._trailer_bytes += len(line)
         name, colon, value = line.partition(b":")
         if not colon or not name or name != name.strip() or self._trailer_bytes > MAX_TRAILER_BYTES:

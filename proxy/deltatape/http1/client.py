@@ -99,11 +99,11 @@ class UpstreamConnection(asyncio.Protocol):
         if exc is None and isinstance(self._body, CloseBody) and not self._body.broken:
             handler.on_response_end(())
             return
-        self._hand_on_pieces(handler)
+        self._forward_incomplete_head(handler)
         how = ConnectionLost.CLOSED if exc is None else ConnectionLost.RESET
         handler.on_upstream_lost(how, "" if exc is None else str(exc))
 
-    def _hand_on_pieces(self, handler: ResponseHandler) -> None:
+    def _forward_incomplete_head(self, handler: ResponseHandler) -> None:
         """Forward an incomplete head: the client sees what it would have seen."""
         if self._buffer:
             handler.on_response_note(
@@ -192,7 +192,7 @@ class UpstreamConnection(asyncio.Protocol):
             return
         scan = body.feed(raw)
         if body.problem:
-            self._go_on_raw(raw, scan)
+            self._forward_unframed(raw, scan)
             return
         if scan.used < len(raw):
             handler.on_response_note(f"{len(raw) - scan.used} bytes after the response's end")
@@ -206,7 +206,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self.abort()
             handler.on_response_end(body.trailers)
 
-    def _go_on_raw(self, raw: bytes, scan: BodyScan) -> None:
+    def _forward_unframed(self, raw: bytes, scan: BodyScan) -> None:
         """Stop framing and forward all further bytes as they come."""
         body, handler = self._body, self._handler
         assert isinstance(body, ChunkedBody)

@@ -132,11 +132,11 @@ def parse_request(raw: bytes) -> ParsedRequestHead:
     Raises:
         BadMessageError: not a valid head of HTTP/1.0 or HTTP/1.1.
     """
-    return _kept_request(raw) if len(raw) <= _SHORT_BYTES else _parse_request(raw)
+    return _cached_request(raw) if len(raw) <= _SHORT_BYTES else _parse_request(raw)
 
 
 @lru_cache(maxsize=128)
-def _kept_request(raw: bytes) -> ParsedRequestHead:
+def _cached_request(raw: bytes) -> ParsedRequestHead:
     return _parse_request(raw)
 
 

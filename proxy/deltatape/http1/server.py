@@ -71,9 +71,9 @@ class ServerConnection(asyncio.Protocol):
         self._head: ParsedRequestHead | None = None
         self._body: MessageBody | None = None
         self._buffer = bytearray()
-        self._request_whole = True
+        self._request_complete = True
         self._answering = False
-        self._deaf = False
+        self._ignoring = False
         self._retired = False
         self._resetting = False
         self._writable = True
@@ -92,9 +92,9 @@ class ServerConnection(asyncio.Protocol):
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._ignoring:
             return
-        if self._request_whole and (self._handler is not None or not self._writable):
+        if self._request_complete and (self._handler is not None or not self._writable):
             self._buffer += data  # pipelined: its turn comes
             if len(self._buffer) > _MAX_PIPELINED_BYTES:
                 self._pause("pipelined")
@@ -135,7 +135,7 @@ class ServerConnection(asyncio.Protocol):
     @property
     def idle(self) -> bool:
         """Whether nothing is in progress, not even an end."""
-        return self._handler is None and not self._buffer and not self._deaf
+        return self._handler is None and not self._buffer and not self._ignoring
 
     @property
     def transport(self) -> asyncio.Transport | None:
@@ -160,7 +160,7 @@ class ServerConnection(asyncio.Protocol):
         self._handler = None
         paused = bool(self._paused)
         self._paused.discard("body")
-        if not self._request_whole:
+        if not self._request_complete:
             self._linger()
         elif keep_alive and self._transport is not None and not self._retired:
             if paused:
@@ -179,7 +179,7 @@ class ServerConnection(asyncio.Protocol):
     def reset(self) -> None:
         """Close with RST after everything written; ignore further bytes."""
         self._handler = None
-        self._deaf = True
+        self._ignoring = True
         self._resetting = True
         if self._transport is not None:
             reset(self._transport)
@@ -209,7 +209,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _next_head(self) -> None:
         transport = self._transport
-        busy = self._handler is not None or self._deaf or not self._writable
+        busy = self._handler is not None or self._ignoring or not self._writable
         if transport is None or transport.is_closing() or busy:
             return
         while self._buffer.startswith(_EMPTY_LINE):  # RFC 9112 section 2.2: to be ignored
@@ -225,7 +225,7 @@ class ServerConnection(asyncio.Protocol):
         del self._buffer[:end]
         head = self._head
         self._body = ChunkedBody() if head.length is None else LengthBody(head.length)
-        self._request_whole = False
+        self._request_complete = False
         self._answering = False
         self._handler = self._owner.handler(self)
         self._handler.on_request(head)
@@ -249,7 +249,7 @@ class ServerConnection(asyncio.Protocol):
             handler.on_body(scan.data)
         if body.done:
             self._body = None
-            self._request_whole = True
+            self._request_complete = True
             self._buffer += raw[scan.used :]
             if self._handler is not None:
                 self._handler.on_request_end(body.trailers)
@@ -272,7 +272,7 @@ class ServerConnection(asyncio.Protocol):
         Closing beside unread bytes sends an RST that would take the response with it (RFC 9112
         section 9.6).
         """
-        self._deaf = True
+        self._ignoring = True
         self._handler = None
         transport = self._transport
         if transport is None:

@@ -100,22 +100,22 @@ class HangupWatch:
     that nobody takes; `poll` does. Looks every 50 ms, and only while started.
     """
 
-    def __init__(self, transport: asyncio.Transport, gone: Callable[[], None]) -> None:
+    def __init__(self, transport: asyncio.Transport, on_hangup: Callable[[], None]) -> None:
         self._transport = transport
-        self._gone = gone
+        self._on_hangup = on_hangup
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """Start watching; starting twice is harmless."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_WATCH_STEP_S, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_WATCH_STEP_S, self._poll)
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         self._timer = None
         sock = socket_of(self._transport)
         if sock is None:
@@ -123,17 +123,17 @@ class HangupWatch:
         poller = select.poll()
         poller.register(sock.fileno(), _GONE)
         if poller.poll(0):
-            self._gone()
+            self._on_hangup()
         else:
             self.start()
 
 
-# Whether a peer has read what it was sent, where it is on the same machine.
+# Whether a peer on this machine has read what it was sent.
 #
-# TCP joins what is not read in time: two pieces that are sent shortly after each other come as one.
-# Who wants them to be read one by one has to know that the first is gone. Linux tells how much
-# waits in any socket of the machine (sock_diag(7)); of a Unix socket, how much the peer has left
-# unread. Elsewhere nobody tells, and nothing is waited for.
+# TCP merges what is not read in time: two pieces sent shortly after each other arrive as one. To
+# have them read one by one, the sender must know that the first was read. Linux reports how many
+# bytes wait in any socket of the machine (sock_diag(7)), and for a Unix socket how many the peer
+# has not read. Other systems report nothing, so there the sender does not wait.
 
 _NETLINK_SOCK_DIAG = 4
 _BY_FAMILY = 20
@@ -154,40 +154,40 @@ class UnreadBytes:
 
     def __init__(self) -> None:
         self._netlink: socket.socket | None = None
-        self._tells = sys.platform == "linux"
+        self._supported = sys.platform == "linux"
 
     def close(self) -> None:
         """Stop inspecting: everything counts as read from now on."""
-        self._tells = False
+        self._supported = False
         netlink, self._netlink = self._netlink, None
         if netlink is not None:
             netlink.close()
 
-    def waits(self, transport: asyncio.BaseTransport) -> bool:
+    def has_unread(self, transport: asyncio.BaseTransport) -> bool:
         """Check whether something written is known to be unread."""
         sock = socket_of(transport)
-        if sock is None or not self._tells:
+        if sock is None or not self._supported:
             return False
         if sock.family is socket.AF_UNIX:
             return unsent(sock) > 0
-        query = _query(sock)
-        if query is None:
+        request = _diag_request(sock)
+        if request is None:
             return False
         try:
-            return _waiting(self._asked(query)) > 0
+            return _unread_bytes(self._send_query(request)) > 0
         except OSError:  # a kernel without it, or one that forbids it
             self.close()
             return False
 
-    def _asked(self, query: bytes) -> bytes:
+    def _send_query(self, request: bytes) -> bytes:
         if self._netlink is None:
             self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
             self._netlink.settimeout(0)  # the answer is there when the question has been taken
-        self._netlink.send(query)
+        self._netlink.send(request)
         return self._netlink.recv(_ANSWER_BYTES)
 
 
-def _query(sock: socket.socket) -> bytes | None:
+def _diag_request(sock: socket.socket) -> bytes | None:
     """Build the query for the peer's socket; None if it is on another machine."""
     try:
         own, peer = sock.getsockname(), sock.getpeername()
@@ -208,7 +208,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return mapped or address
 
 
-def _waiting(answer: bytes) -> int:
+def _unread_bytes(answer: bytes) -> int:
     """Return the bytes waiting in the socket of the answer; 0 if unknown."""
     if len(answer) < _HEADER.size + _REST.size or _HEADER.unpack_from(answer)[1] == _ERROR:
         return 0

@@ -212,7 +212,7 @@ class PlayHandler:
         if (
             transport is None
             or waited_s > _READ_TIMEOUT_S
-            or not self._context.unread.waits(transport)
+            or not self._context.unread.has_unread(transport)
         ):
             self._wait_began_s = None
             return None
