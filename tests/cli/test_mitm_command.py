@@ -39,7 +39,7 @@ def test_the_addon_s_path_is_all_that_is_printed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--hosts", "https://x.com"), "is no pattern for hosts"),
+        (("--hosts", "https://x.com"), "invalid host pattern"),
         (("--listen", "8377"), "not an address"),
         (("--listen", "unix:/tmp/x"), "mitmproxy listens on HOST:PORT only"),
         (("--listen", "0.0.0.0:8377"), "--proxyauth USER:PASSWORD"),

@@ -16,13 +16,13 @@ from deltatape.mitm.addon_log import (
     ParentLogHandler,
     PlainObserver,
     find_live,
-    find_voice,
+    find_logger,
 )
 from deltatape.mitm.ipc import VARIABLE, AddonMessage
 from deltatape.mitm.live_analysis import MitmAnalyzer
 from helpers.upstream import run
 
-WORDS: list[tuple[AddonMessage, dict[str, object]]] = [
+MESSAGES: list[tuple[AddonMessage, dict[str, object]]] = [
     (AddonMessage.READY, {"tape": "t/x.tape"}),
     (AddonMessage.READY, {"tape": ""}),
     (AddonMessage.TRAFFIC, {"what": "client"}),
@@ -37,12 +37,12 @@ WORDS: list[tuple[AddonMessage, dict[str, object]]] = [
 
 def test_without_a_parent_they_go_to_mitmproxy_s_log(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        voice = find_voice({}, lambda *_: None, lambda: None)
-        assert isinstance(voice, MitmproxyLogHandler)
-        await voice.connect()
+        logger = find_logger({}, lambda *_: None, lambda: None)
+        assert isinstance(logger, MitmproxyLogHandler)
+        await logger.connect()
         with caplog.at_level(logging.INFO, logger="deltatape"):
-            for word, fields in WORDS:
-                voice.say(word, **fields)
+            for kind, fields in MESSAGES:
+                logger.send(kind, **fields)
 
     run(scenario())
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
@@ -59,11 +59,11 @@ def test_with_a_parent_they_go_there_from_any_thread() -> None:
     async def scenario() -> list[object]:
         ours, theirs = socket.socketpair()
         gone = asyncio.Event()
-        voice = find_voice({VARIABLE: str(theirs.detach())}, lambda *_: None, gone.set)
-        assert isinstance(voice, ParentLogHandler)
-        voice.say(AddonMessage.LINE, text="before")
-        await voice.connect()
-        thread = threading.Thread(target=lambda: voice.say(AddonMessage.ALARM, text="aside"))
+        logger = find_logger({VARIABLE: str(theirs.detach())}, lambda *_: None, gone.set)
+        assert isinstance(logger, ParentLogHandler)
+        logger.send(AddonMessage.LINE, text="before")
+        await logger.connect()
+        thread = threading.Thread(target=lambda: logger.send(AddonMessage.ALARM, text="aside"))
         thread.start()
         await asyncio.to_thread(thread.join)
         reader, writer = await asyncio.open_unix_connection(sock=ours)

@@ -18,9 +18,9 @@ from deltatape.mitm.environment import (
     CA_VARIABLES,
     NODE_PROXY,
     ca_bundle,
-    past,
+    no_proxy,
+    proxy_variables,
     state_folder,
-    variables,
 )
 from deltatape.model.exchange import EndReason
 from helpers.clients import CLIENTS
@@ -81,7 +81,7 @@ async def stream(peer: Peer) -> None:
 
 def test_every_client_s_variables_are_set_and_no_proxy_is_left_alone(tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.pem"
-    found = variables(
+    found = proxy_variables(
         "http://127.0.0.1:1", bundle, {"NO_PROXY": "x", "NODE_OPTIONS": "--no-warnings"}
     )
     assert {found[name] for name in CA_VARIABLES} == {str(bundle)}
@@ -94,9 +94,9 @@ def test_every_client_s_variables_are_set_and_no_proxy_is_left_alone(tmp_path: P
 
 def test_loopback_is_added_to_what_is_reached_past_mitmproxy() -> None:
     loopback = "localhost,127.0.0.1,::1"
-    assert past({}) == {"NO_PROXY": loopback, "no_proxy": loopback}
-    assert past({"NO_PROXY": "a"})["no_proxy"] == f"a,{loopback}"
-    assert past({"NO_PROXY": "a", "no_proxy": "b"})["NO_PROXY"] == f"b,{loopback}"
+    assert no_proxy({}) == {"NO_PROXY": loopback, "no_proxy": loopback}
+    assert no_proxy({"NO_PROXY": "a"})["no_proxy"] == f"a,{loopback}"
+    assert no_proxy({"NO_PROXY": "a", "no_proxy": "b"})["NO_PROXY"] == f"b,{loopback}"
 
 
 def test_the_bundle_holds_the_system_s_roots_and_the_ca_for_the_owner_only(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_fetch_and_https_of_node_are_led_through_mitmproxy(tmp_path: Path) -> No
         ):
             own = trusting(tmp_path, upstream)
             bundle = ca_bundle(running.started.ca, tmp_path / "state", own)
-            env = {**own, **variables(running.started.url, bundle, own)}
+            env = {**own, **proxy_variables(running.started.url, bundle, own)}
             url = f"https://localhost:{port}/v1/chat/completions"
             code, out, err = await node(FETCH, url, env, *MODULE)
             assert (code, err) == (0, "")
@@ -209,7 +209,7 @@ def test_http2_of_node_is_led_through_mitmproxy_and_lets_the_process_end(
         ):
             own = environment(tmp_path)
             bundle = ca_bundle(running.started.ca, tmp_path / "state", own)
-            env = {**own, **variables(running.started.url, bundle, own)}
+            env = {**own, **proxy_variables(running.started.url, bundle, own)}
             for program in (HTTP2, HTTP2_CLOSING):
                 code, out, err = await node(program, f"https://localhost:{port}", env, *MODULE)
                 assert (code, err) == (0, "")
@@ -230,7 +230,7 @@ def test_http2_of_node_goes_past_mitmproxy_for_hosts_of_no_proxy_and_fails_with_
     async def scenario() -> None:
         async with http2_provider(tmp_path) as (port, upstream):
             own = trusting(tmp_path, upstream)
-            nobody = variables(f"http://127.0.0.1:{free_port()}", upstream.path, own)
+            nobody = proxy_variables(f"http://127.0.0.1:{free_port()}", upstream.path, own)
             url = f"https://localhost:{port}"
             code, _, err = await node(HTTP2, url, {**own, **nobody}, *MODULE)
             assert code == 7
@@ -249,7 +249,7 @@ def test_hosts_of_no_proxy_are_reached_by_node_without_mitmproxy(tmp_path: Path)
     async def scenario() -> None:
         async with provider(stream, tls=upstream.context) as port, provider(stream) as plain:
             own = trusting(tmp_path, upstream)
-            nobody = variables(f"http://127.0.0.1:{free_port()}", upstream.path, own)
+            nobody = proxy_variables(f"http://127.0.0.1:{free_port()}", upstream.path, own)
             env = {**own, **nobody, "NO_PROXY": "example.com, .localhost"}
             url = f"https://localhost:{port}/"
             for program, kind in ((FETCH, MODULE), (HTTPS, ())):
@@ -280,7 +280,7 @@ def test_a_proxy_that_is_gone_or_refuses_is_an_error_in_node(tmp_path: Path) -> 
                 (other, "closed the connection"),
                 (free_port(), "ECONNREFUSED"),
             ):
-                env = {**own, **variables(f"http://127.0.0.1:{port}", tmp_path / "x", own)}
+                env = {**own, **proxy_variables(f"http://127.0.0.1:{port}", tmp_path / "x", own)}
                 code, _, err = await node(HTTPS, "https://api.openai.com/", env)
                 assert code == 7
                 assert told in err
@@ -299,7 +299,7 @@ def test_credentials_of_the_proxy_reach_it_from_node(tmp_path: Path) -> None:
         own = environment(tmp_path)
         async with provider(noting) as port:
             url = f"http://user:pass%20word@127.0.0.1:{port}"
-            env = {**own, **variables(url, tmp_path / "x", own)}
+            env = {**own, **proxy_variables(url, tmp_path / "x", own)}
             await node(HTTPS, "https://api.openai.com/", env)
 
     run(scenario(), limit_s=LIMIT_S)

@@ -33,5 +33,5 @@ def test_patterns_add_hosts(pattern: str, host: str, *, taped: bool) -> None:
 
 @pytest.mark.parametrize("pattern", ["https://x.com", "x.com/v1", "a b", "", "[a]"])
 def test_what_is_no_pattern_is_refused(pattern: str) -> None:
-    with pytest.raises(UsageError, match="is no pattern for hosts"):
+    with pytest.raises(UsageError, match="invalid host pattern"):
         Hosts([pattern])

@@ -17,10 +17,10 @@ from deltatape.mitm.ipc import (
     AddonMessage,
     AddonSocket,
     Fields,
-    inherit,
-    inherited,
-    log_order,
-    logged,
+    apply_options,
+    log_fields,
+    options_variable,
+    parse_log,
 )
 from deltatape.model.tape_summary import LogStream
 from helpers.upstream import eventually, run
@@ -48,10 +48,10 @@ def test_messages_arrive_in_order_those_before_the_line_stood_included() -> None
     async def scenario() -> None:
         one, other = End(), End()
         left, right = socket.socketpair()
-        one.line.say(AddonMessage.LINE, text="early\n")
+        one.line.send(AddonMessage.LINE, text="early\n")
         ends = [await one.connect(left), await other.connect(right)]
-        one.line.say(AddonMessage.ALARM, text="ü" * 100_000)
-        other.line.say(AddonCommand.STOP, reason="x", code=None, grace_s=0.5)
+        one.line.send(AddonMessage.ALARM, text="ü" * 100_000)
+        other.line.send(AddonCommand.STOP, reason="x", code=None, grace_s=0.5)
         await eventually(lambda: len(other.heard) == 2 and len(one.heard) == 1, "messages")
         assert other.heard == [("line", {"text": "early\n"}), ("alarm", {"text": "ü" * 100_000})]
         assert one.heard == [("stop", {"reason": "x", "code": None, "grace_s": 0.5})]
@@ -76,7 +76,7 @@ def test_the_end_of_one_side_is_told_to_the_other() -> None:
 
 
 def test_any_bytes_of_a_child_s_output_come_through() -> None:
-    assert logged(log_order("stderr", b"\xff\n")) == (LogStream.STDERR, b"\xff\n")
+    assert parse_log(log_fields("stderr", b"\xff\n")) == (LogStream.STDERR, b"\xff\n")
 
 
 @dataclass
@@ -98,12 +98,12 @@ VALUES = {CA_FILE: "/c.pem", CA_FOLDER: "/c", CLIENT_CERTS: "/me.pem", PROXY_LOG
 
 
 def taken(chosen: Chosen, environment: dict[str, str]) -> dict[str, str]:
-    inherit(cast("AddonOptions", chosen), environment)
+    apply_options(cast("AddonOptions", chosen), environment)
     return {name: value for update in chosen.updates for name, value in update.items()}
 
 
 def test_what_is_handed_on_is_set_and_the_variable_is_gone() -> None:
-    environment = {"HOME": "/h", **inherited(VALUES)}
+    environment = {"HOME": "/h", **options_variable(VALUES)}
     assert json.loads(environment[OPTIONS_VARIABLE]) == VALUES
     assert taken(Chosen(), environment) == VALUES
     assert environment == {"HOME": "/h"}
@@ -111,7 +111,7 @@ def test_what_is_handed_on_is_set_and_the_variable_is_gone() -> None:
 
 def test_what_the_user_has_set_stays_with_what_belongs_to_it() -> None:
     theirs = Chosen(ssl_verify_upstream_trusted_ca="/own.pem", upstream_auth="bob:y")
-    assert taken(theirs, inherited(VALUES)) == {CLIENT_CERTS: "/me.pem"}
+    assert taken(theirs, options_variable(VALUES)) == {CLIENT_CERTS: "/me.pem"}
 
 
 def test_a_mitmproxy_that_deltatape_did_not_start_inherits_nothing() -> None:

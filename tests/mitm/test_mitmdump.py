@@ -132,7 +132,7 @@ def test_what_it_says_itself_is_relayed_however_long(tmp_path: Path) -> None:
 def test_mitmproxy_ends_when_deltatape_is_gone(tmp_path: Path, version: str) -> None:
     async def scenario() -> None:
         async with mitmproxy(tmp_path, version) as running:
-            transport = running.mitmdump._line._transport
+            transport = running.mitmdump._socket._transport
             assert transport is not None
             transport.abort()
             await asyncio.wait_for(running.mitmdump.gone(), 20)

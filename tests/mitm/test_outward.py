@@ -12,7 +12,7 @@ import trustme
 
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, Proxy, ProxyBypass, outbound_from
-from deltatape.mitm.environment import outward
+from deltatape.mitm.environment import mitmproxy_environment
 from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABLE, PROXY_LOGIN
 from deltatape.mitm.mitmdump import MitmOptions, arguments
 from deltatape.mitm.session import MitmRunResult, serve_child
@@ -29,7 +29,7 @@ PS = "ps -ww -eo args > ps; env > env; "
 
 def values(options: MitmOptions, environment: dict[str, str]) -> dict[str, str]:
     """What mitmproxy is handed."""
-    with outward(options, environment) as theirs:
+    with mitmproxy_environment(options, environment) as theirs:
         handed: dict[str, str] = json.loads(theirs[OPTIONS_VARIABLE])
         return handed
 
@@ -164,7 +164,7 @@ def test_what_is_put_together_is_the_owner_s_alone_and_goes_with_the_run(tmp_pat
     me.private_key_pem.write_to_path(str(key))
     env = {"SSL_CERT_FILE": str(file), "XDG_STATE_HOME": str(tmp_path / "state")}
     outbound = outbound_from(env, ca=extra, client_cert=cert, client_key=key)
-    with outward(replace(PLAIN, outbound=outbound), env) as theirs:
+    with mitmproxy_environment(replace(PLAIN, outbound=outbound), env) as theirs:
         handed = json.loads(theirs[OPTIONS_VARIABLE])
         both, shown = Path(handed[CA_FILE]), Path(handed[CLIENT_CERTS])
         assert (

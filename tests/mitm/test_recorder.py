@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.diagnose.rebuild import rebuild
-from deltatape.mitm.environment import ca_bundle, variables
+from deltatape.mitm.environment import ca_bundle, proxy_variables
 from deltatape.model.exchange import EndReason
 from helpers.clients import PYTHON
 from helpers.mitm import (
@@ -40,7 +40,7 @@ def led(folder: Path, running: Running, upstream: Authority) -> dict[str, str]:
     """An environment whose programs come through mitmproxy, and trust the upstream itself."""
     env = {**environment(folder), "SSL_CERT_FILE": str(upstream.path)}
     bundle = ca_bundle(running.started.ca, folder / "state", env)
-    return {**env, **variables(running.started.url, bundle, env)}
+    return {**env, **proxy_variables(running.started.url, bundle, env)}
 
 
 async def issuer(proxy: int, host: str, port: int, trusted: Path) -> str:
@@ -237,4 +237,4 @@ def test_a_wrong_pattern_is_refused_when_mitmproxy_starts(tmp_path: Path) -> Non
             out, _ = await asyncio.wait_for(own.process.communicate(), 20)
             return out.decode()
 
-    assert "is no pattern for hosts" in run(scenario(), limit_s=LIMIT_S)
+    assert "invalid host pattern" in run(scenario(), limit_s=LIMIT_S)

@@ -15,7 +15,7 @@ from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping_guard import GuardedTaping
 from deltatape.http1.head import Fields, ParsedResponseHead
-from deltatape.model.exchange import EndReason, Tap
+from deltatape.model.exchange import Tap
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.store.names import ulid
@@ -123,22 +123,6 @@ class ExchangeTaping(GuardedTaping):
     def delivered(self, total: int) -> None:
         """Write that a slow client has taken `total` body bytes."""
         self._write(ExchangeTap.delivered, total)
-
-    def watch(self, every_ns: int) -> None:
-        """Write that a silent exchange is still being recorded."""
-        last = self.last_ns
-        if self._writer.now_ns() - last >= every_ns:
-            self._write(ExchangeTap.idle)
-            self.last_ns = last
-
-    def note(self, text: str) -> None:
-        """Write a note."""
-        self._write(ExchangeTap.note, text)
-
-    def end(self, reason: EndReason, detail: str) -> None:
-        """Write the end."""
-        losses = self._writer.losses(self.number)
-        self._write(ExchangeTap.end, reason, detail=detail, recorder=losses)
 
 
 class RecorderObserver(Protocol):
@@ -270,24 +254,21 @@ class Recorder:
         serial = self.counts.exchanges
         self.active[serial] = exchange
         self._kept.begin(serial)
+        keep, put = self._kept.put, tape.writer.put
+
+        def keep_and_put(number: int, line: bytes) -> None:
+            keep(serial, line)
+            put(number, line)
+
         return ExchangeTaping(
             serial,
             ulid(self._clock),
             tape,
-            ExchangeTap(tape.exchanges, self._putter(serial, tape), self._masker),
+            ExchangeTap(tape.exchanges, keep_and_put, self._masker),
             self._observer.alarm,
             side=side,
             bodies=self._options.bodies,
         )
-
-    def _putter(self, serial: int, tape: OpenTape) -> Callable[[int, bytes], None]:
-        keep, put = self._kept.put, tape.writer.put
-
-        def both(number: int, line: bytes) -> None:
-            keep(serial, line)
-            put(number, line)
-
-        return both
 
     def ended(self, taping: ExchangeTaping) -> None:
         """Handle the end of an exchange whose end is on the tape."""

@@ -1,12 +1,13 @@
-"""Keeps errors of taping away from the stream.
+"""Writes the records of one exchange, and keeps errors of taping away from the stream.
 
-A failure of ours ends the taping of its exchange, is reported once, and the bytes go on. Standard
-library only: mitmproxy's addon stands on it, too.
+An error while taping ends the taping of that exchange and is reported once; the bytes go on.
+Standard library only: mitmproxy's addon uses it, too.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Concatenate, ParamSpec, Protocol
 
+from deltatape.model.exchange import EndReason
 from deltatape.tape.tap import ExchangeTap
 
 P = ParamSpec("P")
@@ -23,11 +24,11 @@ class Writer(Protocol):
 
 
 class GuardedTaping:
-    """An exchange on its tape. Subclasses call `_write` for each record.
+    """An exchange on its tape. Subclasses call `_write` for their other records.
 
     Attributes:
         number: on its tape.
-        last_ns: when it was last heard of.
+        last_ns: the time of its last record, other than `idle`.
     """
 
     def __init__(
@@ -38,6 +39,22 @@ class GuardedTaping:
         self._writer = writer
         self._tap: ExchangeTap | None = tap
         self._alarm = alarm
+
+    def watch(self, every_ns: int) -> None:
+        """Write that a silent exchange is still being recorded."""
+        last = self.last_ns
+        if self._writer.now_ns() - last >= every_ns:
+            self._write(ExchangeTap.idle)
+            self.last_ns = last
+
+    def note(self, text: str) -> None:
+        """Write a note."""
+        self._write(ExchangeTap.note, text)
+
+    def end(self, reason: EndReason, detail: str) -> None:
+        """Write the end."""
+        losses = self._writer.losses(self.number)
+        self._write(ExchangeTap.end, reason, detail=detail, recorder=losses)
 
     def _write(
         self,

@@ -15,7 +15,7 @@ _log = logging.getLogger("deltatape")
 class AddonLogger(Protocol):
     """Where the addon's messages go."""
 
-    def say(self, word: AddonMessage, **fields: object) -> None:
+    def send(self, kind: AddonMessage, **fields: object) -> None:
         """Send one message; may be called from any thread."""
 
     async def connect(self) -> None:
@@ -25,8 +25,8 @@ class AddonLogger(Protocol):
 class MitmproxyLogHandler:
     """mitmproxy's own log: its terminal, its event log."""
 
-    def say(self, word: AddonMessage, **fields: object) -> None:
-        match word:
+    def send(self, kind: AddonMessage, **fields: object) -> None:
+        match kind:
             case AddonMessage.LINE:
                 _log.info("%s", fields["text"])
             case AddonMessage.ALARM:
@@ -45,37 +45,37 @@ class MitmproxyLogHandler:
 class ParentLogHandler:
     """The deltatape that started this mitmproxy."""
 
-    def __init__(self, line: AddonSocket, number: int) -> None:
+    def __init__(self, connection: AddonSocket, number: int) -> None:
         """Args: number: the socket's descriptor."""
-        self._line = line
+        self._socket = connection
         self._number = number
         self._loop = asyncio.get_running_loop()
 
-    def say(self, word: AddonMessage, **fields: object) -> None:
+    def send(self, kind: AddonMessage, **fields: object) -> None:
         try:
             here = asyncio.get_running_loop() is self._loop
         except RuntimeError:
             here = False
         if here:
-            self._line.say(word, **fields)
+            self._socket.send(kind, **fields)
         else:
-            self._loop.call_soon_threadsafe(lambda: self._line.say(word, **fields))
+            self._loop.call_soon_threadsafe(lambda: self._socket.send(kind, **fields))
 
     async def connect(self) -> None:
         sock = socket.socket(fileno=self._number)
         sock.setblocking(False)  # noqa: FBT003 - its only argument
-        await self._loop.create_unix_connection(lambda: self._line, sock=sock)
+        await self._loop.create_unix_connection(lambda: self._socket, sock=sock)
 
 
-def find_voice(
+def find_logger(
     environment: Mapping[str, str],
-    heard: Callable[[str, Fields], None],
-    gone: Callable[[], None],
+    on_message: Callable[[str, Fields], None],
+    on_gone: Callable[[], None],
 ) -> AddonLogger:
     """Return the logger for this run; see `ipc.AddonSocket` for the arguments."""
     number = environment.get(VARIABLE, "")
     return (
-        ParentLogHandler(AddonSocket(heard, gone), int(number))
+        ParentLogHandler(AddonSocket(on_message, on_gone), int(number))
         if number.isdecimal()
         else MitmproxyLogHandler()
     )
@@ -83,14 +83,14 @@ def find_voice(
 
 def _summary(fields: Fields) -> str:
     lost, taped = fields["lost_records"], fields["exchanges"]
-    told = f"deltatape taped {taped} exchange{'' if taped == 1 else 's'}"
-    return f"{told}; NOT ON THE TAPE: {lost} records" if lost else told
+    text = f"deltatape taped {taped} exchange{'' if taped == 1 else 's'}"
+    return f"{text}; NOT ON THE TAPE: {lost} records" if lost else text
 
 
-# What is said about an exchange that has ended.
+# Lines about exchanges that have ended.
 #
-# Where all of deltatape can be imported, its findings, in the gateway's own words; in a mitmproxy
-# of another environment only that it ended, and how.
+# With all of deltatape importable they have the findings, as the gateway prints them. A mitmproxy
+# in another environment reports only that the exchange ended, and how.
 
 
 class LiveObserver(Protocol):
@@ -107,8 +107,8 @@ class LiveObserver(Protocol):
     def begin(self, number: int) -> None:
         """Begin a new exchange."""
 
-    def ended(self, tape: OpenTape, number: int, said: str) -> None:
-        """End an exchange; `said` is its line without an analysis."""
+    def ended(self, tape: OpenTape, number: int, line: str) -> None:
+        """End an exchange; `line` is its line without an analysis."""
 
     async def finish(self) -> None:
         """Finish the exchanges still being analysed."""
@@ -120,8 +120,8 @@ class PlainObserver:
     with_findings: int | None = None
     worst: str | None = None
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        self._on_line = on_line
 
     def put(self, number: int, line: bytes) -> None:
         pass
@@ -129,16 +129,16 @@ class PlainObserver:
     def begin(self, number: int) -> None:
         pass
 
-    def ended(self, tape: OpenTape, number: int, said: str) -> None:
+    def ended(self, tape: OpenTape, number: int, line: str) -> None:
         del tape
-        self._tell(f"#{number} {said}")
+        self._on_line(f"#{number} {line}")
 
     async def finish(self) -> None:
         pass
 
 
 MakeLive = Callable[[Callable[[str], None]], LiveObserver]
-"""Makes a `LiveObserver` of what takes its lines."""
+"""Creates a `LiveObserver`; its argument is called with each line."""
 
 
 def find_live() -> MakeLive:

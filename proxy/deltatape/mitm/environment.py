@@ -25,7 +25,7 @@ from pathlib import Path
 
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import Proxy, TrustSettings
-from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, inherited
+from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, options_variable
 from deltatape.mitm.mitmdump import MitmOptions
 
 NODE_PROXY = Path(__file__).resolve().with_name("node_proxy.cjs")
@@ -58,8 +58,8 @@ def state_folder(environment: Mapping[str, str]) -> Path:
     return (stated if stated.is_absolute() else home) / "deltatape"
 
 
-def variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables to add for a command; for NO_PROXY see `past`.
+def proxy_variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables to add for a command; for NO_PROXY see `no_proxy`.
 
     Args:
         proxy_url: where mitmproxy listens.
@@ -75,7 +75,7 @@ def variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]) -> d
     }
 
 
-def past(environment: Mapping[str, str]) -> dict[str, str]:
+def no_proxy(environment: Mapping[str, str]) -> dict[str, str]:
     """Return NO_PROXY with loopback, where a corporate proxy behind mitmproxy cannot reach."""
     so_far = environment.get("no_proxy") or environment.get("NO_PROXY")
     return dict.fromkeys(("NO_PROXY", "no_proxy"), f"{so_far},{LOOPBACK}" if so_far else LOOPBACK)
@@ -101,7 +101,7 @@ def ca_bundle(ca: Path, folder: Path, environment: Mapping[str, str]) -> Path:
     path = folder / _BUNDLE
     draft = folder / f"{_BUNDLE}.{os.getpid()}"
     try:
-        parts = [each.read_bytes().strip() for each in (*_trusted(environment, path), ca)]
+        parts = [each.read_bytes().strip() for each in (*_trusted_files(environment, path), ca)]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(fd, "wb") as file:
@@ -113,7 +113,7 @@ def ca_bundle(ca: Path, folder: Path, environment: Mapping[str, str]) -> Path:
     return path
 
 
-def _trusted(environment: Mapping[str, str], bundle: Path) -> Iterator[Path]:
+def _trusted_files(environment: Mapping[str, str], bundle: Path) -> Iterator[Path]:
     """Yield the CA files in force, each once."""
     named = [environment[name] for name in CA_VARIABLES if environment.get(name)]
     replaced = environment.get("SSL_CERT_FILE")
@@ -153,7 +153,9 @@ _KEY = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", r
 
 
 @contextlib.contextmanager
-def outward(options: MitmOptions, environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def mitmproxy_environment(
+    options: MitmOptions, environment: Mapping[str, str]
+) -> Iterator[dict[str, str]]:
     """Yield the environment for mitmproxy; its files exist until the end of the block.
 
     Args:
@@ -166,12 +168,12 @@ def outward(options: MitmOptions, environment: Mapping[str, str]) -> Iterator[di
     with contextlib.ExitStack() as stack:
         values = {} if options.proxy is None else _login(options.proxy)
         try:
-            folder = _folder(options.outbound.trust, stack, environment)
-            values |= _roots(options.outbound.trust, folder)
-            values |= _shown(options.outbound.trust, folder)
+            folder = _certificate_folder(options.outbound.trust, stack, environment)
+            values |= _root_certificates(options.outbound.trust, folder)
+            values |= _client_certificate(options.outbound.trust, folder)
         except OSError as error:
             raise UsageError(f"{error.filename}: {error.strerror}") from None
-        yield {**environment, **inherited(values)}
+        yield {**environment, **options_variable(values)}
 
 
 def _login(proxy: Proxy) -> dict[str, str]:
@@ -186,7 +188,7 @@ def _login(proxy: Proxy) -> dict[str, str]:
     return {PROXY_LOGIN: pair}
 
 
-def _folder(
+def _certificate_folder(
     trust: TrustSettings, stack: contextlib.ExitStack, environment: Mapping[str, str]
 ) -> Path:
     """Create the folder for joined files, only if there are any."""
@@ -197,12 +199,12 @@ def _folder(
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mitm-", dir=state)))
 
 
-def _roots(trust: TrustSettings, folder: Path) -> dict[str, str]:
+def _root_certificates(trust: TrustSettings, folder: Path) -> dict[str, str]:
     """Return file and folder as in `TrustSettings`: each the user's or the system's, and `--ca`."""
     file = Path(trust.ca_file) if trust.ca_file else system_roots()
     if trust.ca is not None:
         parts = [each.read_bytes().strip() for each in (file, trust.ca) if each is not None]
-        file = _written(folder / "ca.pem", *parts)
+        file = _write_private(folder / "ca.pem", *parts)
     capath = trust.ca_folder or ssl.get_default_verify_paths().openssl_capath
     found = {}
     if file is not None:
@@ -212,20 +214,22 @@ def _roots(trust: TrustSettings, folder: Path) -> dict[str, str]:
     return found
 
 
-def _shown(trust: TrustSettings, folder: Path) -> dict[str, str]:
+def _client_certificate(trust: TrustSettings, folder: Path) -> dict[str, str]:
     """Write the certificate and its key into one file, as mitmproxy requires."""
     if trust.client_cert is None:
         return {}
-    one = trust.client_cert
+    certificate = trust.client_cert
     if trust.client_key is not None:
         key = _KEY.search(trust.client_key.read_bytes())
         assert key is not None  # else `outbound_from` had refused it
         # First: the file with the certificate may hold the key of another.
-        one = _written(folder / "client.pem", key[0], one.read_bytes().strip())
-    return {CLIENT_CERTS: str(one.absolute())}
+        certificate = _write_private(
+            folder / "client.pem", key[0], certificate.read_bytes().strip()
+        )
+    return {CLIENT_CERTS: str(certificate.absolute())}
 
 
-def _written(path: Path, *parts: bytes) -> Path:
+def _write_private(path: Path, *parts: bytes) -> Path:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(b"\n".join(parts) + b"\n")

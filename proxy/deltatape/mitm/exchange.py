@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from deltatape.gateway.taping_guard import GuardedTaping, Writer
 from deltatape.mitm.flows import Flow, FlowMessage, FlowResponse, Headers, Server, Stream
-from deltatape.model.exchange import EndReason, Framing
+from deltatape.model.exchange import Framing
 from deltatape.tape.tap import ExchangeTap
 
 _BODILESS = (204, 304)
@@ -33,15 +33,15 @@ class FlowTaping(GuardedTaping):
 
     def request(self, flow: Flow, ident: str) -> None:
         """Tape the request's head."""
-        asked = flow.request
+        request = flow.request
         self._write(
             ExchangeTap.request,
             id=ident,
-            method=asked.method,
-            target=asked.data.path,
-            upstream=_origin(asked.scheme, _host(flow), asked.port),
-            http=_version(asked),
-            headers=_sent_fields(asked.headers),
+            method=request.method,
+            target=request.data.path,
+            upstream=_origin(request.scheme, _host(flow), request.port),
+            http=_version(request),
+            headers=_sent_fields(request.headers),
         )
 
     def upload(self, flow: Flow, reused: Callable[[Server], bool]) -> Stream:
@@ -51,7 +51,7 @@ class FlowTaping(GuardedTaping):
             flow: of which.
             reused: whether an upstream connection has served before; asked when it serves again.
         """
-        theirs = _other_stream(flow.request)
+        other_filter = _filter_of_other_addon(flow.request)
 
         def read(data: bytes) -> bytes:
             if not self._uploading:
@@ -59,13 +59,13 @@ class FlowTaping(GuardedTaping):
                 self._sent(flow.server_conn, reused)
             if data:
                 self._write(ExchangeTap.request_body, data)
-            return data if theirs is None else theirs(data)
+            return data if other_filter is None else other_filter(data)
 
         return read
 
     def _sent(self, server: Server, reused: Callable[[Server], bool]) -> None:
         """Tape that the request's head has left: the body follows it at once."""
-        again = reused(server)
+        is_reused = reused(server)
         start, tcp, tls = (
             server.timestamp_start,
             server.timestamp_tcp_setup,
@@ -73,9 +73,9 @@ class FlowTaping(GuardedTaping):
         )
         self._write(
             ExchangeTap.sent,
-            connect_ns=0 if again else _between_ns(start, tcp),
-            tls_ns=0 if again else _between_ns(tcp, tls),
-            reused=again,
+            connect_ns=0 if is_reused else _between_ns(start, tcp),
+            tls_ns=0 if is_reused else _between_ns(tcp, tls),
+            reused=is_reused,
         )
 
     def request_end(self, flow: Flow) -> None:
@@ -101,14 +101,14 @@ class FlowTaping(GuardedTaping):
 
     def download(self, flow: Flow, response: FlowResponse) -> Stream:
         """Return the stream filter for the response's body."""
-        theirs = _other_stream(response)
+        other_filter = _filter_of_other_addon(response)
         chunked = _framing(flow.request.method, response) is Framing.CHUNKED
 
         def read(data: bytes) -> bytes:
             self._downloading = True
             if data:
                 self._read(data, chunked=chunked)
-            return data if theirs is None else theirs(data)
+            return data if other_filter is None else other_filter(data)
 
         return read
 
@@ -125,26 +125,9 @@ class FlowTaping(GuardedTaping):
         if trailers is not None:
             self._write(ExchangeTap.trailers, trailers.fields)
 
-    # At any time.
-
     def silent_ns(self) -> int:
         """Return how long nothing has arrived."""
         return self._writer.now_ns() - self.last_ns
-
-    def idle(self) -> None:
-        """Tape that a silent exchange is still watched."""
-        last = self.last_ns
-        self._write(ExchangeTap.idle)
-        self.last_ns = last
-
-    def note(self, text: str) -> None:
-        """Tape a note."""
-        self._write(ExchangeTap.note, text)
-
-    def end(self, reason: EndReason, detail: str = "") -> None:
-        """Tape how the exchange ended."""
-        losses = self._writer.losses(self.number)
-        self._write(ExchangeTap.end, reason, detail=detail, recorder=losses)
 
 
 def _host(flow: Flow) -> str:
@@ -178,7 +161,7 @@ def _between_ns(start: float | None, end: float | None) -> int:
     return max(0, round((end - start) * 1e9)) if start is not None and end is not None else 0
 
 
-def _other_stream(message: FlowMessage) -> Stream | None:
+def _filter_of_other_addon(message: FlowMessage) -> Stream | None:
     """Return a stream filter that another addon has set."""
     return message.stream if callable(message.stream) else None
 

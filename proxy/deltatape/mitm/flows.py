@@ -169,7 +169,7 @@ class AddonOptions(Protocol):
 # Source: mitmproxy 11.0.2 and 12.2.3, `proxy/layers/http` and `proxy/server`.
 
 KILLED = "Connection killed."
-LEFT = "Client disconnected."
+CLIENT_LEFT = "Client disconnected."
 _RESET = "stream reset by client"
 _CANCEL = "(CANCEL)"
 _HTTP2 = "HTTP/2"
@@ -179,20 +179,21 @@ _TIMED_OUT = ("[Errno 110]", "[Errno 60]", "timed out")
 
 def ending(flow: Flow) -> tuple[EndReason, str]:
     """Return why a flow failed, and mitmproxy's own words."""
-    told = flow.error.msg if flow.error is not None else ""
-    if told == KILLED:
-        return EndReason.STOPPED, told
-    if told == LEFT or not flow.client_conn.connected:
-        return EndReason.CLIENT_CLOSED, told
-    if not _reached(flow):
-        timed_out = any(sign in told for sign in _TIMED_OUT)
-        return EndReason.TIMEOUT if timed_out else EndReason.REFUSED, told
-    if told.startswith(_RESET) and flow.server_conn.connected:
-        return _reset(flow, told), f"HTTP/2: {told}; mitmproxy does not tell which side it was"
-    return EndReason.UPSTREAM_CLOSED, told
+    message = flow.error.msg if flow.error is not None else ""
+    if message == KILLED:
+        return EndReason.STOPPED, message
+    if message == CLIENT_LEFT or not flow.client_conn.connected:
+        return EndReason.CLIENT_CLOSED, message
+    if not _was_connected(flow):
+        timed_out = any(sign in message for sign in _TIMED_OUT)
+        return EndReason.TIMEOUT if timed_out else EndReason.REFUSED, message
+    if message.startswith(_RESET) and flow.server_conn.connected:
+        detail = f"HTTP/2: {message}; mitmproxy does not tell which side it was"
+        return _reset(flow, message), detail
+    return EndReason.UPSTREAM_CLOSED, message
 
 
-def _reached(flow: Flow) -> bool:
+def _was_connected(flow: Flow) -> bool:
     """Return whether there was a connection to upstream that could carry HTTP."""
     server = flow.server_conn
     if server.timestamp_tcp_setup is None:
@@ -200,11 +201,11 @@ def _reached(flow: Flow) -> bool:
     return flow.request.scheme != "https" or server.timestamp_tls_setup is not None
 
 
-def _reset(flow: Flow, told: str) -> EndReason:
+def _reset(flow: Flow, message: str) -> EndReason:
     """Return which side reset an HTTP/2 stream: the one that speaks it; if both do, who cancels."""
     if not flow.request.http_version.startswith(_HTTP2):
         return EndReason.UPSTREAM_RESET
     upstream = flow.response.http_version if flow.response is not None else ""
-    if told.endswith(_CANCEL) or (upstream and not upstream.startswith(_HTTP2)):
+    if message.endswith(_CANCEL) or (upstream and not upstream.startswith(_HTTP2)):
         return EndReason.CLIENT_CLOSED
     return EndReason.UPSTREAM_RESET

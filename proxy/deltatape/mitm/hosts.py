@@ -19,7 +19,7 @@ class Hosts:
         """Args: added: the user's own patterns.
 
         Raises:
-            UsageError: one of them is none.
+            UsageError: a pattern is invalid.
         """
         self._added = tuple(_compile(pattern) for pattern in added)
 
@@ -34,7 +34,7 @@ class Hosts:
 def _compile(pattern: str) -> re.Pattern[str]:
     if not _PATTERN.fullmatch(pattern):
         raise UsageError(
-            f"{pattern!a} is no pattern for hosts: a name is, without scheme and port, in which *"
-            " stands for any characters, such as *.example.com"
+            f"{pattern!a}: invalid host pattern; use a name without scheme and port, with * for any"
+            " characters, such as *.example.com"
         )
     return re.compile(re.escape(pattern.lower().rstrip(".")).replace(r"\*", ".*"))

@@ -1,8 +1,8 @@
 """The protocol between the addon and deltatape: JSON lines over a socket.
 
-The addon says what happens (`AddonMessage`); deltatape says when to stop and what its child printed
-(`AddonCommand`). When deltatape is gone, mitmproxy goes, too: a proxy without anybody to end it
-would hold its port for ever.
+The addon sends what happens (`AddonMessage`); deltatape sends the output of its child and when to
+stop (`AddonCommand`). When deltatape ends, mitmproxy ends, too: otherwise nothing would end it, and
+it would keep its port.
 """
 
 import asyncio
@@ -48,12 +48,12 @@ class AddonCommand(enum.StrEnum):
     """`stream`, `data`: base64."""
 
 
-def log_order(stream: str, data: bytes) -> dict[str, object]:
+def log_fields(stream: str, data: bytes) -> dict[str, object]:
     """Return the fields of `AddonCommand.LOG`."""
     return {"stream": stream, "data": base64.b64encode(data).decode()}
 
 
-def logged(fields: Fields) -> tuple[LogStream, bytes]:
+def parse_log(fields: Fields) -> tuple[LogStream, bytes]:
     """Read the fields of `AddonCommand.LOG`."""
     return LogStream(str(fields["stream"])), base64.b64decode(str(fields["data"]))
 
@@ -62,40 +62,42 @@ class AddonSocket(asyncio.Protocol):
     """One end of the socket.
 
     Args:
-        heard: called with each message of the other end: its kind and its fields.
-        gone: called when the other end is gone.
+        on_message: called with the kind and the fields of each message from the other end.
+        on_gone: called when the other end is gone.
     """
 
-    def __init__(self, heard: Callable[[str, Fields], None], gone: Callable[[], None]) -> None:
-        self._heard = heard
-        self._gone = gone
+    def __init__(
+        self, on_message: Callable[[str, Fields], None], on_gone: Callable[[], None]
+    ) -> None:
+        self._on_message = on_message
+        self._on_gone = on_gone
         self._transport: asyncio.Transport | None = None
-        self._unsaid: list[bytes] = []
+        self._unsent: list[bytes] = []
         self._received = b""
 
-    def say(self, kind: AddonMessage | AddonCommand, **fields: object) -> None:
+    def send(self, kind: AddonMessage | AddonCommand, **fields: object) -> None:
         """Send a message; keep it until the socket is connected."""
         data = json.dumps([kind, fields]).encode() + b"\n"
         if self._transport is None:
-            self._unsaid.append(data)
+            self._unsent.append(data)
         else:
             self._transport.write(data)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.writelines(self._unsaid)
-        self._unsaid.clear()
+        transport.writelines(self._unsent)
+        self._unsent.clear()
 
     def data_received(self, data: bytes) -> None:
         *lines, self._received = (self._received + data).split(b"\n")
         for line in lines:
             kind, fields = json.loads(line)
-            self._heard(kind, fields)
+            self._on_message(kind, fields)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
-        self._gone()
+        self._on_gone()
 
 
 # Values for mitmproxy's options that deltatape hands to the mitmproxy it starts.
@@ -114,12 +116,12 @@ _GROUPS = ((CA_FILE, CA_FOLDER), (CLIENT_CERTS,), (PROXY_LOGIN,))
 """Options that mean something together: who has set one has decided for all of them."""
 
 
-def inherited(values: Mapping[str, str]) -> dict[str, str]:
+def options_variable(values: Mapping[str, str]) -> dict[str, str]:
     """Return the variable that passes these options on."""
     return {OPTIONS_VARIABLE: json.dumps(dict(values))}
 
 
-def inherit(options: AddonOptions, environment: MutableMapping[str, str]) -> None:
+def apply_options(options: AddonOptions, environment: MutableMapping[str, str]) -> None:
     """Read the variable, if there is one, and set options that the user has not set."""
     values: dict[str, str] = json.loads(environment.pop(OPTIONS_VARIABLE, "{}"))
     for names in _GROUPS:

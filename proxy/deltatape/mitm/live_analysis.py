@@ -12,15 +12,15 @@ from deltatape.tape.encode import payload_record
 class MitmAnalyzer:
     """Analyses exchanges in a thread; see `addon_log.LiveObserver`."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, on_line: Callable[[str], None]) -> None:
         self.with_findings: int | None = 0
         self.worst: str | None = None
         self._found = 0
         self._severities: set[Severity] = set()
-        self._tell = tell
-        self._over = False
+        self._on_line = on_line
+        self._finished = False
         self._kept = PendingLines()
-        self._analyst = AnalysisThread(self._ended)
+        self._analysis = AnalysisThread(self._analysed)
 
     def put(self, number: int, line: bytes) -> None:
         self._kept.put(number, line)
@@ -28,16 +28,16 @@ class MitmAnalyzer:
     def begin(self, number: int) -> None:
         self._kept.begin(number)
 
-    def ended(self, tape: OpenTape, number: int, said: str) -> None:
-        del said
-        self._analyst.submit(tape, number, number, self._kept.take(number))
+    def ended(self, tape: OpenTape, number: int, line: str) -> None:
+        del line
+        self._analysis.submit(tape, number, number, self._kept.take(number))
 
     async def finish(self) -> None:
-        await self._analyst.finish()
-        self._over = True
+        await self._analysis.finish()
+        self._finished = True
 
-    def _ended(self, ended: AnalyzedExchange) -> None:
-        if ended.parsed is not None and not self._over:
+    def _analysed(self, ended: AnalyzedExchange) -> None:
+        if ended.parsed is not None and not self._finished:
             writer = ended.tape.writer
             writer.put(ended.number, payload_record(writer.now_ns(), ended.number, ended.parsed))
         self._found += ended.troubled
@@ -46,7 +46,7 @@ class MitmAnalyzer:
         if self._severities:
             self.worst = min(self._severities, key=lambda severity: severity.rank)
         if ended.analysis is None:
-            self._tell(f"#{ended.number} ended; not analysed live: deltatape check says more")
+            self._on_line(f"#{ended.number} ended; not analysed live: deltatape check says more")
         else:
             for line in live_lines(ended.analysis, ended.findings, ended.tape.name or ""):
-                self._tell(line)
+                self._on_line(line)

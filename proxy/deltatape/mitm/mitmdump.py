@@ -20,14 +20,14 @@ from typing import Protocol
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, Proxy
 from deltatape.http1.listener import is_loopback
-from deltatape.mitm.ipc import VARIABLE, AddonCommand, AddonMessage, AddonSocket, Fields, log_order
+from deltatape.mitm.ipc import VARIABLE, AddonCommand, AddonMessage, AddonSocket, Fields, log_fields
 
 ADDON = Path(__file__).resolve().with_name("addon.py")
 """What `mitmdump -s` takes."""
 
 START_S = 30.0
 END_S = 15.0
-_LOOK_S = 0.02
+_POLL_S = 0.02
 _KEPT = 40
 """Lines of mitmproxy's own that are kept for an error message."""
 _STARTUP = "logged during startup"
@@ -46,7 +46,7 @@ class MitmOptions:
         to: the folder for tapes.
         hosts: what is taped besides LLM providers; see `hosts`.
         more: mitmproxy's own options, which come last and win.
-        outbound: how this machine gets out; see `environment.outward`.
+        outbound: how this machine gets out; see `environment.mitmproxy_environment`.
     """
 
     host: str
@@ -158,10 +158,10 @@ class Mitmdump:
     def __init__(self, observer: MitmObserver) -> None:
         self._observer = observer
         loop = asyncio.get_running_loop()
-        self._line = AddonSocket(self._heard, lambda: None)
+        self._socket = AddonSocket(self._on_message, lambda: None)
         self._ready: asyncio.Future[Fields] = loop.create_future()
         self._summary: Fields | None = None
-        self._said: list[str] = []
+        self._printed: list[str] = []
         self._process: asyncio.subprocess.Process | None = None
         self._output: asyncio.Task[None] | None = None
         self._stopping = False
@@ -192,7 +192,7 @@ class Mitmdump:
         finally:
             theirs.close()
         loop = asyncio.get_running_loop()
-        await loop.create_unix_connection(lambda: self._line, sock=ours)
+        await loop.create_unix_connection(lambda: self._socket, sock=ours)
         self._output = loop.create_task(self._relay(self._process.stdout))
         return await self._until_ready(options)
 
@@ -203,7 +203,7 @@ class Mitmdump:
         )
         if not self._ready.done():
             await self.kill()
-            raise UsageError(_why_not(options, self._said))
+            raise UsageError(_startup_error(options, self._printed))
         ready = self._ready.result()
         ca = Path(str(ready["confdir"])) / "mitmproxy-ca-cert.pem"
         if options.upstream is None:
@@ -223,7 +223,7 @@ class Mitmdump:
             if asyncio.get_running_loop().time() > deadline:
                 await self.kill()
                 raise UsageError(f"{ca}: mitmproxy has made no CA there")
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
 
     async def _relay(self, output: asyncio.StreamReader | None) -> None:
         """Pass on mitmproxy's own output until it ends."""
@@ -231,12 +231,12 @@ class Mitmdump:
         while line := await _next_line(output):
             text = line.decode("utf-8", "replace").rstrip()
             if not self._ready.done():
-                self._said.append(text)
-                del self._said[:-_KEPT]
+                self._printed.append(text)
+                del self._printed[:-_KEPT]
             elif text:
                 self._observer.line(f"mitmproxy: {text}")
 
-    def _heard(self, kind: str, fields: Fields) -> None:
+    def _on_message(self, kind: str, fields: Fields) -> None:
         match kind:
             case AddonMessage.READY:
                 self._ready.set_result(fields)
@@ -257,14 +257,14 @@ class Mitmdump:
 
     def log(self, stream: str, data: bytes) -> None:
         """Put a child's output on the tape; `stream` is a `LogStream`."""
-        self._line.say(AddonCommand.LOG, **log_order(stream, data))
+        self._socket.send(AddonCommand.LOG, **log_fields(stream, data))
 
     def stop(self, reason: str, code: int | None, grace_s: float) -> None:
         """Ask it to end: streams may go on for `grace_s`. A second call ends it at once."""
         if self._stopping:
             grace_s = 0.0
         self._stopping = True
-        self._line.say(AddonCommand.STOP, reason=reason, code=code, grace_s=grace_s)
+        self._socket.send(AddonCommand.STOP, reason=reason, code=code, grace_s=grace_s)
 
     async def gone(self) -> None:
         """Wait until it has ended, for whatever reason."""
@@ -282,18 +282,18 @@ class Mitmdump:
         code = await self._process.wait()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output, END_S)
-        told = self._summary
-        if told is None:
+        summary = self._summary
+        if summary is None:
             return MitmdumpResult(in_order=False, code=code)
-        found, worst = told["with_findings"], told["worst"]
+        found, worst = summary["with_findings"], summary["worst"]
         return MitmdumpResult(
             in_order=True,
             code=code,
-            exchanges=_number(told["exchanges"]),
+            exchanges=_number(summary["exchanges"]),
             with_findings=found if isinstance(found, int) else None,
             worst=worst if isinstance(worst, str) else None,
-            lost_records=_number(told["lost_records"]),
-            lost_bytes=_number(told["lost_bytes"]),
+            lost_records=_number(summary["lost_records"]),
+            lost_bytes=_number(summary["lost_bytes"]),
         )
 
     async def kill(self) -> None:
@@ -318,11 +318,11 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _why_not(options: MitmOptions, said: Sequence[str]) -> str:
-    told = [line.strip() for line in said if line.strip(" ^~") and _STARTUP not in line]
-    if any(_IN_USE in line.lower() for line in told):
+def _startup_error(options: MitmOptions, printed: Sequence[str]) -> str:
+    lines = [line.strip() for line in printed if line.strip(" ^~") and _STARTUP not in line]
+    if any(_IN_USE in line.lower() for line in lines):
         return (
             f"cannot listen on {options.host}:{options.port}: Address already in use; choose"
             " another address with --listen (port 0 takes any free one)"
         )
-    return "mitmproxy did not start: " + ("; ".join(told[-2:]) or "it said nothing")
+    return "mitmproxy did not start: " + ("; ".join(lines[-2:]) or "it said nothing")

@@ -18,7 +18,7 @@ from deltatape.mitm.addon_log import (
     MitmproxyLogHandler,
     PlainObserver,
     find_live,
-    find_voice,
+    find_logger,
 )
 from deltatape.mitm.flows import (
     AddonOptions,
@@ -31,7 +31,14 @@ from deltatape.mitm.flows import (
     TlsData,
 )
 from deltatape.mitm.hosts import Hosts
-from deltatape.mitm.ipc import VARIABLE, AddonCommand, AddonMessage, Fields, inherit, logged
+from deltatape.mitm.ipc import (
+    VARIABLE,
+    AddonCommand,
+    AddonMessage,
+    Fields,
+    apply_options,
+    parse_log,
+)
 from deltatape.mitm.run import MitmRun
 
 REVERSE = "reverse"
@@ -87,19 +94,17 @@ class MitmRecorder:
         self._version = version
         self._refuse = refuse
         self._hosts = Hosts(())
-        self._voice: AddonLogger = MitmproxyLogHandler()
+        self._logger: AddonLogger = MitmproxyLogHandler()
         self._make_live: MakeLive = PlainObserver
         self._run: MitmRun | None = None
-        self._over = False
-        self._told: set[str] = set()
+        self._ended = False
+        self._reported: set[str] = set()
         self._stop: tuple[str, int | None] = (STOPPED, None)
-
-    # Life.
 
     def load(self, loader: Loader) -> None:
         """Register the options; import what takes long before mitmproxy listens."""
         self._make_live = find_live()
-        inherit(self._ctx.options, os.environ)
+        apply_options(self._ctx.options, os.environ)
         loader.add_option(
             "deltatape_to",
             str,
@@ -127,13 +132,13 @@ class MitmRecorder:
             except UsageError as error:
                 raise self._refuse(str(error)) from None
 
-    def _taping(self) -> MitmRun | None:
+    def _current_run(self) -> MitmRun | None:
         """Return the run, created by the first event, which may precede `running`."""
-        if self._run is None and not self._over:
-            self._voice = find_voice(os.environ, self._heard, self._ctx.master.shutdown)
+        if self._run is None and not self._ended:
+            self._logger = find_logger(os.environ, self._on_message, self._ctx.master.shutdown)
             folder = _folder(self._ctx.options.deltatape_to)
             self._run = MitmRun(
-                folder, self._version, self._voice, self._make_live, self._patience_s
+                folder, self._version, self._logger, self._make_live, self._patience_s
             )
         return self._run
 
@@ -143,16 +148,16 @@ class MitmRecorder:
 
     async def running(self) -> None:
         """Report that mitmproxy listens."""
-        run = self._taping()
+        run = self._current_run()
         if run is None:
             return
-        await self._voice.connect()
+        await self._logger.connect()
         if VARIABLE in os.environ and self._patience_s() == DEFAULT_PATIENCE_S:
-            # Models think for longer; who has mitmproxy for themselves decides for themselves.
+            # Models think for longer. A mitmproxy that the user started keeps its timeout.
             self._ctx.options.update_known(**{_PATIENCE: OUR_PATIENCE_S})
         addresses = self._ctx.master.addons.get("proxyserver").listen_addrs()
         host, port = addresses[0][:2] if addresses else ("", 0)
-        self._voice.say(
+        self._logger.send(
             AddonMessage.READY,
             url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}",
             tape=run.book.current.path,
@@ -160,12 +165,12 @@ class MitmRecorder:
             version=self._version,
         )
 
-    def _heard(self, kind: str, fields: Fields) -> None:
+    def _on_message(self, kind: str, fields: Fields) -> None:
         """Handle a message of the deltatape that started this mitmproxy."""
         if self._run is None:
             return
         if kind == AddonCommand.LOG:
-            self._run.book.log(*logged(fields))
+            self._run.book.log(*parse_log(fields))
         elif kind == AddonCommand.STOP:
             code, grace_s = fields["code"], fields["grace_s"]
             self._stop = (str(fields["reason"]), code if isinstance(code, int) else None)
@@ -176,7 +181,7 @@ class MitmRecorder:
 
     async def done(self) -> None:
         """Close the tape when mitmproxy ends."""
-        self._over = True
+        self._ended = True
         run, self._run = self._run, None
         if run is not None:
             await run.stop(*self._stop)
@@ -185,19 +190,19 @@ class MitmRecorder:
 
     def client_connected(self, client: ClientConnection) -> None:
         """Count a client; with a single upstream all clients count."""
-        run = self._taping()
+        run = self._current_run()
         if run is None:
             return
         if self._is_new("client"):
-            self._voice.say(AddonMessage.TRAFFIC, what="client")
+            self._logger.send(AddonMessage.TRAFFIC, what="client")
         if client.proxy_mode.type_name == REVERSE:
             run.client(client.id)
 
     def _is_new(self, what: str) -> bool:
         """Return whether to report this: the first time, up to a limit."""
-        if what in self._told or len(self._told) >= MAX_REPORTED:
+        if what in self._reported or len(self._reported) >= MAX_REPORTED:
             return False
-        self._told.add(what)
+        self._reported.add(what)
         return True
 
     def client_disconnected(self, client: ClientConnection) -> None:
@@ -210,7 +215,7 @@ class MitmRecorder:
 
     def http_connect(self, flow: Flow) -> None:
         """Note the target of a CONNECT request."""
-        run = self._taping()
+        run = self._current_run()
         if run is not None and self._hosts.has(flow.request.host):
             run.client(flow.client_conn.id)
 
@@ -226,13 +231,13 @@ class MitmRecorder:
             return
         data.ignore_connection = True
         if names and self._is_new(f"passed {names[0]}"):
-            self._voice.say(AddonMessage.PASSED, host=names[0])
+            self._logger.send(AddonMessage.PASSED, host=names[0])
 
     def tls_failed_client(self, data: TlsData) -> None:
         """Report once per host that an application does not trust mitmproxy's certificate."""
         host = data.conn.sni or str((data.context.server.address or ("the proxy",))[0])
         if self._is_new(f"distrust {host}"):
-            self._voice.say(
+            self._logger.send(
                 AddonMessage.LINE,
                 text=f"{host}: the app broke off the TLS handshake with mitmproxy: does it trust"
                 f" the CA certificate in {self._ctx.options.confdir}? ({data.conn.error})",
@@ -242,10 +247,10 @@ class MitmRecorder:
 
     def requestheaders(self, flow: Flow) -> None:
         """Begin an exchange with its request's head."""
-        run = self._taping()
+        run = self._current_run()
         if run is not None and self._is_taped(flow):
             if self._is_new("exchange"):
-                self._voice.say(AddonMessage.TRAFFIC, what="exchange")
+                self._logger.send(AddonMessage.TRAFFIC, what="exchange")
             run.begin(flow)
         elif flow.response is None and not self._ctx.options.deltatape_decrypt_others:
             flow.request.stream = flow.request.stream or True
@@ -273,9 +278,9 @@ class MitmRecorder:
             self._run.failed(flow)
 
     def _is_taped(self, flow: Flow) -> bool:
-        asked = flow.request
+        request = flow.request
         return flow.client_conn.proxy_mode.type_name == REVERSE or any(
-            map(self._hosts.has, (asked.host, asked.pretty_host))
+            map(self._hosts.has, (request.host, request.pretty_host))
         )
 
 

@@ -22,11 +22,12 @@ from deltatape.tape.payload import ClientState
 from deltatape.tape.tap import ExchangeTap
 
 IDLE_NS = 5_000_000_000
-"""How often silence is noted as still being watched."""
-FAREWELL_S = 0.5
-"""How long the last bytes of a stream may take to leave mitmproxy."""
-NEARLY = 0.99
-"""Of mitmproxy's patience with silence; after that it ends a connection and calls it the client."""
+"""How often to record that a silent exchange is still being watched."""
+LAST_BYTES_S = 0.5
+"""How long mitmproxy may take to send the last bytes of a stream."""
+_NEARLY = 0.99
+"""Share of mitmproxy's timeout for silence. At the timeout it ends a connection itself, but reports
+that the client did."""
 
 
 class MitmRun:
@@ -35,7 +36,7 @@ class MitmRun:
     Args:
         folder: for the tape.
         version: mitmproxy's.
-        voice: gets messages.
+        logger: gets messages.
         make_live: see `addon_log.find_live`.
         patience_s: after how much silence mitmproxy ends a connection.
         environment: where the state folder is looked up, and credentials that are to be masked.
@@ -45,21 +46,21 @@ class MitmRun:
         self,
         folder: Path,
         version: str,
-        voice: AddonLogger,
+        logger: AddonLogger,
         make_live: MakeLive,
         patience_s: Callable[[], float],
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._clock: Clock = SystemClock()
-        self._voice = voice
+        self._logger = logger
         self._patience_s = patience_s
         self._masker = Masker(mask_key(environment, self.alarm))
         for secret in known_secrets(environment, read_dotenv(Path.cwd(), environment)):
             self._masker.learn(secret)
-        self._live = make_live(lambda text: voice.say(AddonMessage.LINE, text=text))
+        self._live = make_live(lambda text: logger.send(AddonMessage.LINE, text=text))
         self.book = TapeBook(lambda _: self._writer(folder), self._masker)
         self.book.start()
-        self._passages: dict[str, FlowTaping] = {}
+        self._open: dict[str, FlowTaping] = {}
         self._clients: dict[str, int] = {}
         self._served: set[str] = set()
         self._connections = 0
@@ -84,12 +85,11 @@ class MitmRun:
 
     def alarm(self, problem: str) -> None:
         """Report a problem with taping; any thread may call it."""
-        self._voice.say(AddonMessage.ALARM, text=problem)
+        self._logger.send(AddonMessage.ALARM, text=problem)
 
     def _tick(self) -> None:
-        for passage in self._passages.values():
-            if passage.silent_ns() >= IDLE_NS:
-                passage.idle()
+        for taping in self._open.values():
+            taping.watch(IDLE_NS)
         self.book.watch(IDLE_NS)
         self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
 
@@ -110,9 +110,9 @@ class MitmRun:
 
     def _reused(self, server: Server) -> bool:
         """Return whether an upstream connection is used again."""
-        again = server.id in self._served
+        reused = server.id in self._served
         self._served.add(server.id)
-        return again
+        return reused
 
     def server_left(self, ident: str) -> None:
         """Forget an upstream connection."""
@@ -134,60 +134,60 @@ class MitmRun:
             keep(exchange, line)
             put(exchange, line)
 
-        passage = FlowTaping(
+        taping = FlowTaping(
             number, tape.writer, ExchangeTap(number, both, self._masker), self.alarm
         )
-        self._passages[flow.id] = passage
-        passage.request(flow, ulid(self._clock))
+        self._open[flow.id] = taping
+        taping.request(flow, ulid(self._clock))
         if flow.response is None:
-            flow.request.stream = passage.upload(flow, self._reused)
+            flow.request.stream = taping.upload(flow, self._reused)
 
     def request_end(self, flow: Flow) -> None:
         """End the request."""
-        if passage := self._passages.get(flow.id):
-            passage.request_end(flow)
+        if taping := self._open.get(flow.id):
+            taping.request_end(flow)
 
     def response(self, flow: Flow) -> None:
         """Tape the response's head."""
-        passage, response = self._passages.get(flow.id), flow.response
-        if passage is not None and response is not None:
-            passage.response(flow, response)
-            response.stream = passage.download(flow, response)
+        taping, response = self._open.get(flow.id), flow.response
+        if taping is not None and response is not None:
+            taping.response(flow, response)
+            response.stream = taping.download(flow, response)
 
     def complete(self, flow: Flow) -> None:
         """End a complete exchange."""
-        passage = self._passages.get(flow.id)
-        if passage is None:
+        taping = self._open.get(flow.id)
+        if taping is None:
             return
         if flow.response is not None:
-            passage.response_end(flow.response)
+            taping.response_end(flow.response)
         if flow.server_conn.timestamp_start is None:
-            passage.note("mitmproxy answered itself; nothing went upstream")
+            taping.note("mitmproxy answered itself; nothing went upstream")
         if flow.websocket is not None:
-            passage.note("a WebSocket follows; its frames are not taped")
-        self._end(flow, passage, EndReason.COMPLETE, "")
+            taping.note("a WebSocket follows; its frames are not taped")
+        self._end(flow, taping, EndReason.COMPLETE, "")
 
     def failed(self, flow: Flow) -> None:
         """End a failed exchange."""
-        passage = self._passages.get(flow.id)
-        if passage is None:
+        taping = self._open.get(flow.id)
+        if taping is None:
             return
         reason, detail = ending(flow)
-        silent_s = passage.silent_ns() / 1e9
-        if reason is EndReason.CLIENT_CLOSED and silent_s >= NEARLY * self._patience_s():
+        silent_s = taping.silent_ns() / 1e9
+        if reason is EndReason.CLIENT_CLOSED and silent_s >= _NEARLY * self._patience_s():
             reason = EndReason.TIMEOUT
             detail = f"mitmproxy gave up after {silent_s:.0f} s without a byte: {detail}"
-        self._end(flow, passage, reason, detail)
+        self._end(flow, taping, reason, detail)
 
-    def _end(self, flow: Flow, passage: FlowTaping, reason: EndReason, detail: str) -> None:
-        del self._passages[flow.id]
-        passage.end(reason, detail)
+    def _end(self, flow: Flow, taping: FlowTaping, reason: EndReason, detail: str) -> None:
+        del self._open[flow.id]
+        taping.end(reason, detail)
         tape = self.book.current
         tape.active -= 1
         tape.watched_ns = tape.writer.now_ns()
         tape.writer.durable()
-        self._live.ended(tape, passage.number, _said(flow, reason))
-        if self._drained is not None and not self._passages:
+        self._live.ended(tape, taping.number, _ended_line(flow, reason))
+        if self._drained is not None and not self._open:
             self._drained()
 
     # The end.
@@ -195,9 +195,9 @@ class MitmRun:
     def drain(self, grace_s: float, then: Callable[[], None]) -> None:
         """Let streams go on for `grace_s` at most, and let their last bytes leave."""
         loop = asyncio.get_running_loop()
-        active = len(self._passages)
-        self._voice.say(AddonMessage.STOPPING, active=active)
-        self._drained = lambda: loop.call_later(FAREWELL_S, then)
+        active = len(self._open)
+        self._logger.send(AddonMessage.STOPPING, active=active)
+        self._drained = lambda: loop.call_later(LAST_BYTES_S, then)
         if active:
             loop.call_later(grace_s, then)
         else:
@@ -206,13 +206,13 @@ class MitmRun:
     async def stop(self, reason: str, code: int | None) -> None:
         """End open exchanges, then the tape."""
         self._ticker.cancel()
-        for passage in self._passages.values():
-            passage.end(EndReason.STOPPED, "mitmproxy ended")
-        self._passages.clear()
+        for taping in self._open.values():
+            taping.end(EndReason.STOPPED, "mitmproxy ended")
+        self._open.clear()
         await self._live.finish()
         self.book.stop(reason, code)
         lost_records, lost_bytes = self.book.losses()
-        self._voice.say(
+        self._logger.send(
             AddonMessage.ENDED,
             exchanges=self.book.current.exchanges,
             with_findings=self._live.with_findings,
@@ -222,7 +222,7 @@ class MitmRun:
         )
 
 
-def _said(flow: Flow, reason: EndReason) -> str:
+def _ended_line(flow: Flow, reason: EndReason) -> str:
     """Return `POST /v1/chat/completions 200 complete`, with credentials masked."""
     path = flow.request.data.path.partition(b"?")[0].decode("ascii", "backslashreplace")
     shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in path)

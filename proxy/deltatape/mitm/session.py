@@ -16,22 +16,22 @@ from deltatape.mitm.environment import (
     LOOPBACK,
     NODE_PROXY,
     ca_bundle,
-    outward,
-    past,
+    mitmproxy_environment,
+    no_proxy,
+    proxy_variables,
     state_folder,
-    variables,
 )
 from deltatape.mitm.mitmdump import Mitmdump, MitmdumpResult, MitmOptions, Started
 from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.printable import count
 
-NEWS_S = 1.0
-"""How long the news may take to reach mitmproxy that the command's connections are gone."""
+CLOSE_NOTICE_S = 1.0
+"""How long mitmproxy may take to notice that the command's connections are closed."""
 GONE = "mitmproxy-exit"
 FAILED = "child-not-run"
 
 
-# What the user is told about a mitmproxy: how to use it, what happens, what it was.
+# Messages for the user: how to use mitmproxy, what happens, the summary.
 
 NO_TRAFFIC_S = 20.0
 _SHOWN = 5
@@ -127,14 +127,14 @@ def introduce(started: Started, options: MitmOptions, *, alone: bool) -> Iterato
     yield f"  tape     {started.tape or 'none: see above'}"
     if options.upstream is not None:
         yield f"  url      {started.url} forwards to {options.upstream}"
-        yield from _not_through(options.outbound, options.upstream)
+        yield from _unused_proxy_lines(options.outbound, options.upstream)
     else:
         hosts = " ".join(("the hosts of LLM providers", *options.hosts))
         yield f"  decrypt  {hosts}; all else passes undecrypted"
-        yield from _through(options)
+        yield from _proxy_lines(options)
 
 
-def _through(options: MitmOptions) -> Iterator[str]:
+def _proxy_lines(options: MitmOptions) -> Iterator[str]:
     """Yield a line about the corporate proxy, if there is one."""
     if options.proxy is None:
         return
@@ -142,7 +142,7 @@ def _through(options: MitmOptions) -> Iterator[str]:
     yield "           (for all that comes here: mitmproxy heeds no NO_PROXY, apps do)"
 
 
-def _not_through(outbound: OutboundSettings, upstream: str) -> Iterator[str]:
+def _unused_proxy_lines(outbound: OutboundSettings, upstream: str) -> Iterator[str]:
     """Yield a line about a proxy that mitmproxy does not use before a single upstream."""
     parts = urlsplit(upstream)
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -198,22 +198,22 @@ async def serve(
     Raises:
         UsageError: it cannot be started.
     """
-    told = RunObserver(tell, grace_s)
-    mitmdump = Mitmdump(told)
-    with outward(options, environment) as theirs:
-        started = await mitmdump.start(options, theirs)
+    observer = RunObserver(tell, grace_s)
+    mitmdump = Mitmdump(observer)
+    with mitmproxy_environment(options, environment) as mitmproxy_variables:
+        started = await mitmdump.start(options, mitmproxy_variables)
         signals = Signals(lambda: mitmdump.stop("hurried", None, 0.0))
         for line in introduce(started, options, alone=True):
             tell(line)
         for line in what_to_set(started, options, _bundle(started, options, environment)):
             tell(line)
-        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, told.remind, started.url)
-        reason = await _first(signals, mitmdump)
+        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, observer.remind, started.url)
+        reason = await _wait_for_end(signals, mitmdump)
         reminder.cancel()
         mitmdump.stop(reason, None, grace_s)
         ended = await mitmdump.ended(grace_s)
-    told.summarise(ended, started)
-    return MitmRunResult(ended=ended, trouble=told.trouble)
+    observer.summarise(ended, started)
+    return MitmRunResult(ended=ended, trouble=observer.trouble)
 
 
 async def serve_child(
@@ -236,35 +236,37 @@ async def serve_child(
     Raises:
         UsageError: mitmproxy cannot be started.
     """
-    told = RunObserver(tell, 0.0)
-    mitmdump = Mitmdump(told)
-    with outward(options, environment) as theirs:
-        started = await mitmdump.start(options, theirs)
+    observer = RunObserver(tell, 0.0)
+    mitmdump = Mitmdump(observer)
+    with mitmproxy_environment(options, environment) as mitmproxy_variables:
+        started = await mitmdump.start(options, mitmproxy_variables)
         for line in introduce(started, options, alone=False):
             tell(line)
-        ours = _environment_of_child(started, options, environment)
-        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, told.remind, started.url)
+        child_variables = _child_environment(started, options, environment)
+        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, observer.remind, started.url)
         try:
-            code = await run_child(argv, ours, tee=mitmdump.log if log else None, tell=tell)
+            code = await run_child(
+                argv, child_variables, tee=mitmdump.log if log else None, tell=tell
+            )
         except UsageError:
             mitmdump.stop(FAILED, None, 0.0)
             await mitmdump.ended(0.0)
             raise
         finally:
             reminder.cancel()
-        mitmdump.stop(CHILD_EXIT, code, NEWS_S)
-        ended = await mitmdump.ended(NEWS_S)
-    told.summarise(ended, started)
-    return code, MitmRunResult(ended=ended, trouble=told.trouble)
+        mitmdump.stop(CHILD_EXIT, code, CLOSE_NOTICE_S)
+        ended = await mitmdump.ended(CLOSE_NOTICE_S)
+    observer.summarise(ended, started)
+    return code, MitmRunResult(ended=ended, trouble=observer.trouble)
 
 
-def _environment_of_child(
+def _child_environment(
     started: Started, options: MitmOptions, environment: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the variables by which a command uses and trusts mitmproxy."""
     bundle = ca_bundle(started.ca, state_folder(environment), environment)
-    ours = {**environment, **variables(started.url, bundle, environment)}
-    return ours if options.proxy is None else {**ours, **past(environment)}
+    variables = {**environment, **proxy_variables(started.url, bundle, environment)}
+    return variables if options.proxy is None else {**variables, **no_proxy(environment)}
 
 
 def _bundle(started: Started, options: MitmOptions, environment: Mapping[str, str]) -> Path | None:
@@ -273,7 +275,7 @@ def _bundle(started: Started, options: MitmOptions, environment: Mapping[str, st
     return ca_bundle(started.ca, state_folder(environment), environment)
 
 
-async def _first(signals: Signals, mitmdump: Mitmdump) -> str:
+async def _wait_for_end(signals: Signals, mitmdump: Mitmdump) -> str:
     """Return the first signal's name, or that mitmproxy has ended."""
     signalled = asyncio.ensure_future(signals.wait())
     gone = asyncio.ensure_future(mitmdump.gone())
