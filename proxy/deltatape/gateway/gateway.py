@@ -261,7 +261,8 @@ class ExchangeForwarder:
         self._dialling: asyncio.Task[None] | None = None
         self._unsent: list[bytes] = []
         self._origin: Origin | None = None
-        self._timing: dict[str, int | bool] = {}
+        self._opened: OpenConnection | None = None
+        self._reused = False
         self._request: ParsedRequestHead | None = None
         self._response: ParsedResponseHead | None = None
         self._request_complete = False
@@ -336,11 +337,7 @@ class ExchangeForwarder:
         assert self._request is not None
         self._dialling = None
         self._upstream = opened.connection
-        self._timing = {
-            "connect_ns": opened.connect_ns,
-            "tls_ns": opened.tls_ns,
-            "reused": reused,
-        }
+        self._opened, self._reused = opened, reused
         opened.connection.start(self, self._request.method)
         unsent, self._unsent = self._unsent, []
         self._client.resume_body()  # first: the write may pause it again
@@ -359,11 +356,10 @@ class ExchangeForwarder:
             self._unsent.append(data)
 
     def _tape_sent(self) -> None:
-        if self._request_complete and self._timing and self.taping is not None:
+        opened = self._opened
+        if self._request_complete and opened is not None and self.taping is not None:
             self.taping.sent(
-                connect_ns=int(self._timing["connect_ns"]),
-                tls_ns=int(self._timing["tls_ns"]),
-                reused=bool(self._timing["reused"]),
+                connect_ns=opened.connect_ns, tls_ns=opened.tls_ns, reused=self._reused
             )
 
     def on_upstream_writable(self, *, writable: bool) -> None:

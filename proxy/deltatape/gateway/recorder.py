@@ -7,7 +7,7 @@ front of the application's own endpoint write to the same tapes.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deltatape.clock import Clock
 from deltatape.gateway.analysis import AnalysisThread, AnalyzedExchange, PendingLines
@@ -22,6 +22,9 @@ from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
 from deltatape.tape.tap import ExchangeTap
+
+if TYPE_CHECKING:
+    from deltatape.gateway.gateway import ExchangeForwarder, Gateway
 
 IDLE_NS = 5_000_000_000
 """How often silence is noted as still being watched."""
@@ -141,25 +144,6 @@ class RecorderObserver(Protocol):
         """Taping has a problem; may be called from another thread."""
 
 
-class RunningExchange(Protocol):
-    """An exchange in progress."""
-
-    taping: ExchangeTaping | None
-
-    def stop(self) -> None:
-        """Cut it."""
-
-
-class RecorderFeed(Protocol):
-    """A source of exchanges."""
-
-    def close(self) -> None:
-        """Stop accepting."""
-
-    async def end_connections(self) -> None:
-        """Flush what was written, then end all connections."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecorderOptions:
     """The recorder's options.
@@ -200,7 +184,7 @@ class Recorder:
     ) -> None:
         self.book = book
         self.counts = RecorderCounts()
-        self.active: dict[int, RunningExchange] = {}
+        self.active: dict[int, ExchangeForwarder] = {}
         """The exchanges that go on, by their number in the run."""
         self._masker = masker
         self._clock = clock
@@ -243,7 +227,7 @@ class Recorder:
         self._observer.refused(refusal)
 
     def begin(
-        self, exchange: RunningExchange, name: str | None, connection: int, side: Tap
+        self, exchange: "ExchangeForwarder", name: str | None, connection: int, side: Tap
     ) -> ExchangeTaping:
         """Start an exchange on the tape of that name."""
         tape = self.book.named(name)
@@ -291,12 +275,12 @@ class Recorder:
     # Stopping.
 
     async def stop(
-        self, taps: Sequence[RecorderFeed], reason: str, code: int | None, *, grace_s: float
+        self, taps: Sequence["Gateway"], reason: str, code: int | None, *, grace_s: float
     ) -> None:
         """Stop accepting, wait `grace_s` for streams, cut the rest, end the tapes.
 
         Args:
-            taps: all that feed this recorder.
+            taps: all gateways that use this recorder.
             reason: for the tape: `sigint`, `child-exit`.
             code: the exit code of the child that was run, if any.
             grace_s: in seconds.
