@@ -175,7 +175,7 @@ def test_a_difference_fails(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     write_tape(tmp_path, tape(*exchange()))
     for arguments, why in (
-        (["--against", "ftp://x"], b"--against 'ftp://x': not an upstream"),
+        (["--against", "ftp://x"], b"--against 'ftp://x': invalid upstream"),
         (["--against", "a=http://x"], b"one URL is accepted, without a name"),
         (["--against", "http://h?key=fake"], b"--against 'http://h': a query or fragment cannot"),
         (["-o", "y.tape"], b"-o: has no effect without --against"),

@@ -266,8 +266,8 @@ def test_a_folder_that_cannot_be_made_never_touches_a_stream(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--listen", "nowhere"), "HOST:PORT is accepted"),
-        (("--upstream", "api.openai.com"), "not an upstream"),
+        (("--listen", "nowhere"), "use HOST:PORT"),
+        (("--upstream", "api.openai.com"), "invalid upstream"),
         (("--grace", "soon"), "invalid duration"),
     ],
 )

@@ -172,7 +172,7 @@ def test_no_text_of_a_tape_acts_on_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--listen", "8378"), "HOST:PORT is accepted"),
+        (("--listen", "8378"), "use HOST:PORT"),
         (("--listen", "0.0.0.0:0"), "use a loopback address"),
         (("--speed", "fast"), "invalid speed; use recorded, instant, or a factor such as 2x"),
         (("--speed", "0x"), "invalid speed"),

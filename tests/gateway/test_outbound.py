@@ -108,11 +108,11 @@ def test_what_is_no_proxy_is_refused_without_the_password(value: str) -> None:
     assert text.startswith("HTTPS_PROXY '")
     assert "***@" in text
     assert "pw" not in text
-    assert "accepted" in text
+    assert "use http://[USER:PASSWORD@]HOST:PORT" in text
 
 
 def test_socks_is_named_as_what_it_is() -> None:
-    assert "SOCKS is not spoken" in problem({"all_proxy": "socks5h://proxy:1080"})
+    assert "SOCKS is not supported" in problem({"all_proxy": "socks5h://proxy:1080"})
 
 
 # What is reached directly.

@@ -75,14 +75,14 @@ def test_the_port_is_told_only_where_it_is_not_the_schemes_own() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("api.openai.com", "not an upstream"),
-        ("ftp://h", "not an upstream"),
-        ("https://", "not an upstream"),
-        ("-x=https://h", "no name before `=`"),
+        ("api.openai.com", "invalid upstream"),
+        ("ftp://h", "invalid upstream"),
+        ("https://", "invalid upstream"),
+        ("-x=https://h", "invalid name before `=`"),
         ("https://user:pw@h", "credentials in the URL"),
         ("https://h?x=1", "a query or fragment"),
         ("https://h#f", "a query or fragment"),
-        ("https://h:99999", "the port is no number"),
+        ("https://h:99999", "invalid port"),
     ],
 )
 def test_what_is_no_upstream_is_told(text: str, message: str) -> None:
@@ -91,9 +91,9 @@ def test_what_is_no_upstream_is_told(text: str, message: str) -> None:
 
 
 def test_an_upstream_without_a_name_stands_alone() -> None:
-    with pytest.raises(UsageError, match="stands alone"):
+    with pytest.raises(UsageError, match="must be the only one"):
         Routes(map(parse_upstream, ("https://a", "https://b")))
-    with pytest.raises(UsageError, match="stands alone"):
+    with pytest.raises(UsageError, match="must be the only one"):
         Routes(map(parse_upstream, ("https://a", "b=https://b")))
 
 

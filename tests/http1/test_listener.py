@@ -59,7 +59,7 @@ def test_an_address_is_a_host_and_a_port_or_a_path(text: str, address: Address) 
     ids=ascii,
 )
 def test_what_is_no_address_is_told_with_what_would_be(text: str) -> None:
-    with pytest.raises(UsageError, match=r"HOST:PORT is accepted, such as 127\.0\.0\.1:8377"):
+    with pytest.raises(UsageError, match=r"use HOST:PORT, such as 127\.0\.0\.1:8377"):
         parse_address(text)
 
 

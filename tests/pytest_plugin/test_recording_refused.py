@@ -50,7 +50,7 @@ def test_other():
 def test_it():
     ask("Hi")
 """,
-            "--upstream 'openai': not an upstream",
+            "--upstream 'openai': invalid upstream",
         ),
     ],
 )

@@ -1,7 +1,7 @@
 """How to reach upstreams: corporate proxy, trusted certificates, client certificate.
 
-Read once, from the environment and the options, so that a mistake is reported at the start and not
-at the first request. Proxy variables as curl reads them: `https_proxy` for `https://` upstreams,
+The environment and the options are read once, so that a mistake is reported at the start and not at
+the first request. Proxy variables are read as curl does: `https_proxy` for `https://` upstreams,
 `http_proxy` for `http://`, then `all_proxy`; lower case before upper case; the first that exists
 decides, and an empty one means no proxy. `NO_PROXY` lists what is reached directly. An upstream on
 loopback never goes through a proxy.
@@ -160,8 +160,8 @@ def outbound_from(
     """
     if client_key is not None and client_cert is None:
         raise UsageError(
-            f"--client-key {str(client_key)!r}: a key without its certificate; --client-cert FILE"
-            " names that"
+            f"--client-key {str(client_key)!r}: a key without its certificate; add --client-cert"
+            " FILE"
         )
     trust = TrustSettings(
         ca_file=environment.get("SSL_CERT_FILE") or None,
@@ -197,18 +197,18 @@ def _proxy(environment: Mapping[str, str], scheme: str) -> Proxy | None:
         return None
     shown = _CREDENTIALS.sub(r"\1***@", value)
     accepted = (
-        "http://[USER:PASSWORD@]HOST:PORT and https://... are accepted; NO_PROXY='*' reaches"
-        " every upstream directly"
+        "use http://[USER:PASSWORD@]HOST:PORT or https://...; NO_PROXY='*' reaches every upstream"
+        " directly"
     )
     try:
         parts = urlsplit(value if "://" in value else f"http://{value}")
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"{name} {shown!r}: not a proxy's URL: {error}; {accepted}") from None
+        raise UsageError(f"{name} {shown!r}: invalid proxy URL: {error}; {accepted}") from None
     if parts.scheme.startswith("socks"):
-        raise UsageError(f"{name} {shown!r}: SOCKS is not spoken here; {accepted}")
+        raise UsageError(f"{name} {shown!r}: SOCKS is not supported; {accepted}")
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-        raise UsageError(f"{name} {shown!r}: not a proxy's URL; {accepted}")
+        raise UsageError(f"{name} {shown!r}: invalid proxy URL; {accepted}")
     return Proxy(
         scheme=parts.scheme,
         host=parts.hostname,
@@ -252,14 +252,14 @@ def _host_and_port(entry: str) -> tuple[str, int | None]:
 
 
 def _trust_file(context: ssl.SSLContext, name: str, path: str) -> None:
-    accepted = "a PEM file with certificates is accepted"
+    accepted = "use a PEM file with certificates"
     _check_readable(name, path, accepted)
     try:
         context.load_verify_locations(cafile=path)
     except ssl.SSLError as error:
         raise UsageError(
             f"{name} {path!r}: no certificates: {_words(error)}; {accepted} (openssl x509"
-            " -inform der makes one of a DER file)"
+            " -inform der converts a DER file)"
         ) from None
 
 
@@ -267,14 +267,13 @@ def _trust_folders(context: ssl.SSLContext, paths: str) -> None:
     for path in paths.split(os.pathsep):
         if not Path(path).is_dir():
             raise UsageError(
-                f"SSL_CERT_DIR {path!r}: no such folder; one that openssl rehash has prepared"
-                " is accepted"
+                f"SSL_CERT_DIR {path!r}: no such folder; use one prepared by openssl rehash"
             )
     context.load_verify_locations(capath=paths)
 
 
 def _show_certificate(context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
-    accepted = "PEM files with a certificate and its key, without a passphrase, are accepted"
+    accepted = "use PEM files with a certificate and its key, without a passphrase"
     _check_readable("--client-cert", str(cert), accepted)
     if key is not None:
         _check_readable("--client-key", str(key), accepted)

@@ -13,7 +13,7 @@ from deltatape.providers import PROVIDERS, UPSTREAMS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CREDENTIALS = re.compile(r"[?#].*|[^/@=]*@", re.DOTALL)
-"""Where one may stand in what was meant as a URL."""
+"""The parts of a mistyped URL that may hold credentials."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -74,19 +74,21 @@ def parse_upstream(text: str) -> Upstream:
     """Parse `URL` or `NAME=URL`; the name is "" for the first form.
 
     Raises:
-        UsageError: not such a thing.
+        UsageError: `text` is neither.
     """
     name, url = "", text
-    text = _CREDENTIALS.sub("", text)  # as messages have it
+    text = _CREDENTIALS.sub("", text)  # for messages
     head, equals, tail = url.partition("=")
     if equals and "/" not in head:
         name, url = head, tail
         if not _NAME.fullmatch(name):
-            raise UsageError(f"--upstream {text!r}: no name before `=`; letters, digits, . _ - are")
+            raise UsageError(
+                f"--upstream {text!r}: invalid name before `=`; use letters, digits, . _ -"
+            )
     parts = urlsplit(url)
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         raise UsageError(
-            f"--upstream {text!r}: not an upstream; [NAME=]http://HOST or [NAME=]https://HOST is,"
+            f"--upstream {text!r}: invalid upstream; use [NAME=]http://HOST or [NAME=]https://HOST,"
             " such as https://api.openai.com"
         )
     if "@" in parts.netloc:
@@ -98,7 +100,7 @@ def parse_upstream(text: str) -> Upstream:
     try:
         port = parts.port or _DEFAULT_PORTS[parts.scheme]
     except ValueError:
-        raise UsageError(f"--upstream {text!r}: the port is no number up to 65535") from None
+        raise UsageError(f"--upstream {text!r}: invalid port; use a number up to 65535") from None
     origin = Origin(parts.scheme, parts.hostname, port)
     return Upstream(name, origin, parts.path.rstrip("/"))
 
@@ -107,17 +109,17 @@ class Routes:
     """The routing table: either one upstream at `/`, or names as prefixes."""
 
     def __init__(self, upstreams: Iterable[Upstream]) -> None:
-        """Args: upstreams: those of the user, which replace a provider of the same name.
+        """Args: upstreams: the user's; each replaces the provider of the same name.
 
         Raises:
-            UsageError: two without a name, or one without beside others.
+            UsageError: an upstream without a name is not the only one.
         """
         given = tuple(upstreams)
         unnamed = [upstream for upstream in given if not upstream.name]
         if unnamed and len(given) > 1:
             raise UsageError(
-                "--upstream: one URL without a name serves everything, so it stands alone;"
-                " with several, each is NAME=URL"
+                "--upstream: a URL without a name serves every path, so it must be the only one;"
+                " with several, write NAME=URL for each"
             )
         self.single = unnamed[0] if unnamed else None
         builtin = (parse_upstream(f"{name}={url}") for name, url in UPSTREAMS.items())

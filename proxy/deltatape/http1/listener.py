@@ -19,7 +19,7 @@ from deltatape.http1.server import ServerConnection
 from deltatape.http1.socket import keep_read_memory
 
 BACKLOG = 1024
-"""How many clients may wait to be accepted: of a burst of more, some try again only after 1 s."""
+"""How many clients may wait to be accepted: beyond that, some retry only after 1 s."""
 _PORT = re.compile(r"[0-9]{1,5}")
 _MAX_PORT = 65535
 _UNIX = "unix:"
@@ -55,8 +55,8 @@ def parse_address(text: str, option: str = "--listen") -> Address:
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not _PORT.fullmatch(port) or int(port) > _MAX_PORT:
         raise UsageError(
-            f"{option} {text!r}: not an address; HOST:PORT is accepted, such as 127.0.0.1:8377,"
-            " with port 0 for any free one, [::1]:8377, or unix:PATH"
+            f"{option} {text!r}: invalid address; use HOST:PORT, such as 127.0.0.1:8377 or"
+            " [::1]:8377, with port 0 for any free port, or unix:PATH"
         )
     return Address(host, int(port))
 
@@ -190,11 +190,11 @@ def _is_answered(path: str) -> bool:
     return True
 
 
-# When the process has no descriptors left: new connections wait, and that is said once a minute.
+# When the process has no file descriptors left, new connections wait, with one warning a minute.
 #
-# asyncio stops to accept for a second then and tries again, which is right; but it logs a traceback
-# for every place in the backlog each time, some hundred lines a second, and another one for each if
-# the listener has been closed when it tries.
+# asyncio then stops accepting for a second and tries again, which is right. But each time it logs a
+# traceback for every place in the backlog, hundreds of lines a second, and as many again if the
+# listener was closed in between.
 
 _ACCEPTING = "socket.accept() out of system resource"
 _TRYING_AGAIN = "._start_serving("
@@ -211,7 +211,7 @@ class DescriptorExhaustionHandler:
     def __call__(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
         message, error = context.get("message"), context.get("exception")
         if _TRYING_AGAIN in str(message) and isinstance(error, ValueError):
-            return  # the socket is closed: nothing is to be accepted any more
+            return  # the socket is closed: nothing more to accept
         if message != _ACCEPTING:
             loop.default_exception_handler(dict(context))
             return

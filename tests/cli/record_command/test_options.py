@@ -24,7 +24,7 @@ from helpers.program import deltatape
         (("--app", "x=http://127.0.0.1:1"), "one endpoint has no name"),
         (("--keep", "soon"), "--keep 'soon': not what to keep"),
         (("--control", "0.0.0.0:1", "--", "true"), "--control '0.0.0.0:1': only loopback"),
-        (("--app-listen", "nowhere"), "--app-listen 'nowhere': not an address"),
+        (("--app-listen", "nowhere"), "--app-listen 'nowhere': invalid address"),
         (("--ca", "none.pem", "--", "true"), "none.pem"),
         (("--client-key", "k.pem", "--", "true"), "a key without its certificate"),
     ],
