@@ -135,11 +135,6 @@ def parse_request(raw: bytes) -> ParsedRequestHead:
     return _cached_request(raw) if len(raw) <= _SHORT_BYTES else _parse_request(raw)
 
 
-@lru_cache(maxsize=128)
-def _cached_request(raw: bytes) -> ParsedRequestHead:
-    return _parse_request(raw)
-
-
 def _parse_request(raw: bytes) -> ParsedRequestHead:
     found = _Collector()
     parser = httptools.HttpRequestParser(found)
@@ -158,6 +153,9 @@ def _parse_request(raw: bytes) -> ParsedRequestHead:
         length=None if chunked else int(field(found.fields, b"content-length") or b"0"),
         keep_alive=found.keep_alive,
     )
+
+
+_cached_request = lru_cache(maxsize=128)(_parse_request)
 
 
 def parse_response(raw: bytes, *, method: str) -> ParsedResponseHead:

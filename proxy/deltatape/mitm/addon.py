@@ -1,11 +1,11 @@
 """The addon that mitmproxy loads: `mitmdump -s "$(deltatape mitm --addon-path)"`.
 
-It goes behind other addons (`-s OTHER -s PATH`): what they have set for a body by then is
-respected. Bodies of what is taped pass as they come, so addons that want complete ones see none.
+Load it after other addons (`-s OTHER -s PATH`): stream filters that they have set are kept. Bodies
+that are taped are streamed, so addons that need complete bodies get none.
 
-That mitmproxy may live in another environment, without deltatape. So this file loads the package
-that it is part of by place, and nothing beside it: the folder around the package may be full of
-libraries for another Python, and none of them may come between mitmproxy and its own.
+mitmproxy may run in another environment, without deltatape. So this file loads its own package by
+path, and does not add the folder around it to `sys.path`: that folder may be full of libraries for
+another Python, which must not replace mitmproxy's own.
 """
 
 import importlib.util

@@ -1,15 +1,15 @@
 """The two environments of a run: for the application, and for mitmproxy.
 
 The application gets proxy variables and a bundle of CAs. Most clients read HTTPS_PROXY, and each
-family has its own variable for CAs. SSL_CERT_FILE and its like *replace* what a client trusts, so
-they get a bundle: what was trusted before and the CA of mitmproxy.
+family has its own variable for CAs. SSL_CERT_FILE and similar variables *replace* the CAs that a
+client trusts, so the bundle holds those that it trusted before and the CA of mitmproxy.
 
-Node.js reads HTTPS_PROXY from 22.21 and 24 on, when NODE_USE_ENV_PROXY says so. Before, a module
-that NODE_OPTIONS loads leads `fetch` and the default agent of `https` through the proxy; `http2`,
-by which AWS's SDK reaches Bedrock, it leads there in every version.
+Node.js reads HTTPS_PROXY from 22.21 and 24 on if NODE_USE_ENV_PROXY is set. For older versions,
+NODE_OPTIONS loads a module that sends `fetch` and the default agent of `https` through the proxy.
+In every version it does so for `http2`, which AWS's SDK uses for Bedrock.
 
-What none of this reaches: aiohttp without `trust_env=True`, a client with a proxy, an agent or CAs
-set in its code, certificate pinning.
+Not covered: aiohttp without `trust_env=True`; clients whose code sets a proxy, an agent or CAs;
+certificate pinning.
 
 Source: run with each of these clients; https://nodejs.org/api/cli.html#node_use_env_proxy1.
 """
@@ -46,7 +46,7 @@ _SYSTEM = (
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-"""Where systems keep their roots, should OpenSSL not know: Debian, Fedora, SUSE; macOS, Alpine."""
+"""Root certificates of systems where OpenSSL knows none: Debian, Fedora, SUSE; macOS, Alpine."""
 _BUNDLE = "mitm-ca-bundle.pem"
 
 
@@ -132,20 +132,19 @@ def system_roots() -> Path | None:
     return None
 
 
-# How a mitmproxy that deltatape starts gets out: whom it trusts, what it shows, its login.
+# How mitmproxy reaches upstreams: trusted CAs, client certificate, login at the corporate proxy.
 #
-# What `gateway.outbound` has read, in mitmproxy's own options. Left to itself, mitmproxy trusts the
-# roots that it brings along, reads no variable, and goes everywhere directly. Where mitmproxy
-# differs from the gateway:
+# The settings of `gateway.outbound` as mitmproxy's options. By default, mitmproxy trusts the roots
+# that it brings along, reads no variable, and uses no proxy. Where it differs from the gateway:
 #
-# - It takes one proxy for everything, the one for `https://` upstreams, and `NO_PROXY` cannot be
-#   expressed: what reaches mitmproxy goes through that proxy. Applications still see `NO_PROXY`, to
-#   which loopback is added, and reach what it lists past mitmproxy.
+# - It takes one proxy for everything, the one for `https://` upstreams, and has no `NO_PROXY`: what
+#   reaches mitmproxy goes through that proxy. Applications still see `NO_PROXY`, with loopback
+#   added, and bypass mitmproxy for the hosts that it lists.
 # - In front of one upstream (reverse mode) it takes no proxy at all.
-# - A client certificate is also shown to a proxy that is spoken to with TLS and asks for one.
-# - An intermediate certificate alone ends no chain: the root is needed.
+# - A client certificate is also shown to a TLS proxy that asks for one.
+# - An intermediate certificate does not end a chain: the root is needed.
 #
-# What has to be put together lies in a folder of the run's own, for its owner only, until it ends.
+# Combined files lie in a folder that only the owner can read, until the run ends.
 #
 # Source: https://docs.mitmproxy.org/stable/concepts/options/; the same in versions 11 and 12.
 

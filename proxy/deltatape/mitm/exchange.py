@@ -1,10 +1,10 @@
 """Tape one exchange that passes mitmproxy.
 
-Bytes are handed back to mitmproxy untouched, whatever happens here: a failure of ours ends the
-taping of the exchange and is reported once.
+Bytes are handed back to mitmproxy untouched, whatever happens here: an error ends the taping of the
+exchange and is reported once.
 
-What mitmproxy hands on are pieces of a body: with chunked framing an HTTP chunk, or as much of one
-as had come, and each goes to the client as one chunk. So each read on the tape ends one chunk.
+mitmproxy passes on pieces of a body. With chunked framing a piece is an HTTP chunk, or the part of
+it that has arrived, and goes to the client as one chunk. So each read on the tape ends one chunk.
 """
 
 from collections.abc import Callable

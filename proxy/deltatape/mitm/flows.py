@@ -162,9 +162,8 @@ class AddonOptions(Protocol):
 
 # How an exchange ended, as far as mitmproxy tells.
 #
-# mitmproxy tells a text, and what it says is not always so: for HTTP/2 every reset is one "by
-# client". The states of the two connections are the better witnesses. FIN and RST of an upstream
-# look the same from here.
+# mitmproxy gives a text that is not always right: it calls every HTTP/2 reset one "by client". The
+# states of the two connections are more reliable. FIN and RST of an upstream cannot be told apart.
 #
 # Source: mitmproxy 11.0.2 and 12.2.3, `proxy/layers/http` and `proxy/server`.
 

@@ -1,7 +1,7 @@
 """mitmproxy's hooks: each calls one method of a `MitmRun`.
 
-What is not taped passes undecrypted, and bodies that are not taped pass as they come. Where
-mitmproxy has one fixed upstream everything is taped, else what goes to the hosts of LLM providers.
+With one fixed upstream, everything is taped, otherwise only requests to the hosts of LLM providers.
+All else passes undecrypted, and without waiting for complete bodies.
 
 Source: https://docs.mitmproxy.org/stable/api/events.html; the same hooks in versions 11 and 12.
 """
@@ -46,7 +46,7 @@ DEFAULT_PATIENCE_S = 600
 OUR_PATIENCE_S = 24 * 3600
 _PATIENCE = "tcp_timeout"
 MAX_REPORTED = 200
-"""Hosts to report only once."""
+"""How many different messages are reported at all; each is reported once."""
 STOPPED = "mitmproxy-exit"
 
 
@@ -86,7 +86,7 @@ class MitmRecorder:
     Args:
         ctx: mitmproxy's.
         version: mitmproxy's.
-        refuse: the exception by which mitmproxy takes bad values of options.
+        refuse: the exception that tells mitmproxy of an invalid option.
     """
 
     def __init__(self, ctx: AddonContext, version: str, refuse: type[Exception]) -> None:

@@ -73,7 +73,7 @@ class RunObserver:
             )
 
     def remind(self, url: str) -> None:
-        """Print what to check if nothing has been taped for a while."""
+        """Print what to check, unless a request has been taped."""
         if "exchange" in self._seen:
             return
         waited = f"nothing to tape for {NO_TRAFFIC_S:.0f} s"
@@ -131,15 +131,9 @@ def introduce(started: Started, options: MitmOptions, *, alone: bool) -> Iterato
     else:
         hosts = " ".join(("the hosts of LLM providers", *options.hosts))
         yield f"  decrypt  {hosts}; all else passes undecrypted"
-        yield from _proxy_lines(options)
-
-
-def _proxy_lines(options: MitmOptions) -> Iterator[str]:
-    """Yield a line about the corporate proxy, if there is one."""
-    if options.proxy is None:
-        return
-    yield f"  through  {options.proxy.url} ({options.proxy.variable})"
-    yield "           (for all that comes here: mitmproxy heeds no NO_PROXY, apps do)"
+        if options.proxy is not None:
+            yield f"  through  {options.proxy.url} ({options.proxy.variable})"
+            yield "           (for all that comes here: mitmproxy heeds no NO_PROXY, apps do)"
 
 
 def _unused_proxy_lines(outbound: OutboundSettings, upstream: str) -> Iterator[str]:
@@ -203,9 +197,12 @@ async def serve(
     with mitmproxy_environment(options, environment) as mitmproxy_variables:
         started = await mitmdump.start(options, mitmproxy_variables)
         signals = Signals(lambda: mitmdump.stop("hurried", None, 0.0))
+        bundle = None
+        if options.upstream is None:
+            bundle = ca_bundle(started.ca, state_folder(environment), environment)
         for line in introduce(started, options, alone=True):
             tell(line)
-        for line in what_to_set(started, options, _bundle(started, options, environment)):
+        for line in what_to_set(started, options, bundle):
             tell(line)
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, observer.remind, started.url)
         reason = await _wait_for_end(signals, mitmdump)
@@ -229,9 +226,9 @@ async def serve_child(
     Args:
         argv: the command, >= 1 item.
         options: of mitmproxy, without an upstream.
-        log: tee what the command prints onto the tape.
+        log: record the output of the command on the tape.
         tell: gets each line for the user.
-        environment: of mitmproxy, and with what leads it there of the command.
+        environment: of mitmproxy, and with the variables that name mitmproxy of the command.
 
     Raises:
         UsageError: mitmproxy cannot be started.
@@ -242,7 +239,10 @@ async def serve_child(
         started = await mitmdump.start(options, mitmproxy_variables)
         for line in introduce(started, options, alone=False):
             tell(line)
-        child_variables = _child_environment(started, options, environment)
+        bundle = ca_bundle(started.ca, state_folder(environment), environment)
+        child_variables = {**environment, **proxy_variables(started.url, bundle, environment)}
+        if options.proxy is not None:
+            child_variables |= no_proxy(environment)
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, observer.remind, started.url)
         try:
             code = await run_child(
@@ -258,21 +258,6 @@ async def serve_child(
         ended = await mitmdump.ended(CLOSE_NOTICE_S)
     observer.summarise(ended, started)
     return code, MitmRunResult(ended=ended, trouble=observer.trouble)
-
-
-def _child_environment(
-    started: Started, options: MitmOptions, environment: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the variables by which a command uses and trusts mitmproxy."""
-    bundle = ca_bundle(started.ca, state_folder(environment), environment)
-    variables = {**environment, **proxy_variables(started.url, bundle, environment)}
-    return variables if options.proxy is None else {**variables, **no_proxy(environment)}
-
-
-def _bundle(started: Started, options: MitmOptions, environment: Mapping[str, str]) -> Path | None:
-    if options.upstream is not None:
-        return None
-    return ca_bundle(started.ca, state_folder(environment), environment)
 
 
 async def _wait_for_end(signals: Signals, mitmdump: Mitmdump) -> str:

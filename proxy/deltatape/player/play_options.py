@@ -21,9 +21,9 @@ class StagedExchange:
 
     Attributes:
         exchange: what is played instead of the recorded one.
-        spent: whether the recorded one is used up by that; not by a fault that ends the answer,
-            since a client that asks again shall get the answer then.
-        note: what was done to it, for its line: `fault status=429`.
+        spent: whether the recorded one counts as played; not after a fault that ends the response,
+            so that a client that retries gets the recorded response.
+        note: the changes, for its line in the report: `fault status=429`.
     """
 
     exchange: Exchange
@@ -35,8 +35,8 @@ class UnusedFault(NamedTuple):
     """A requested fault that changed nothing, and therefore proves nothing.
 
     Attributes:
-        fault: as it was written.
-        why: a clause.
+        fault: the text of the option.
+        why: the reason, a clause.
     """
 
     fault: str
@@ -44,7 +44,7 @@ class UnusedFault(NamedTuple):
 
 
 Stage: TypeAlias = Callable[[int, Exchange], StagedExchange]
-"""Makes of a recorded exchange, by its position, what is played; called once per request."""
+"""Returns what to play, from the position and the recorded exchange; called once per request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +52,10 @@ class RunReadBack:
     """How to read a run back; see `run_check.RunCheck`."""
 
     elsewhere: tuple[Exchange, ...] = ()
-    """What the tapes have of the application's own endpoint."""
+    """Recorded exchanges at the application's own endpoint."""
     settings: Settings = DEFAULTS
     ignored: tuple[str, ...] = ()
-    """Codes, or what they begin with, that are not looked at."""
+    """Codes or prefixes of codes to ignore."""
     logs: Mapping[str, Sequence[LogEntry]] = field(default_factory=dict)
     """By tape, what the application printed while it was recorded."""
 
@@ -66,21 +66,21 @@ class PlayOptions:
 
     tempo: ReplayTempo = RECORDED
     hold_s: float = 30.0
-    """How long to stay silent where the tape does not say how the provider went on."""
+    """How long to stay silent after a recording that stopped before the provider did."""
     repeat: bool = False
     """Whether an exchange plays again when all equal ones were played."""
     volatile: tuple[str, ...] = ()
     """JSON paths in request bodies that may differ."""
     stage: Stage | None = None
     unused_faults: Callable[[], Sequence[UnusedFault]] = tuple
-    """What the stage was to do and has not done so far."""
+    """Faults that the stage has not applied so far."""
     secrets: tuple[bytes, ...] = ()
     """Credentials of the application, to be hidden in reports."""
     bodies: bool = False
-    """Whether the report has the bodies of the requests that were made, which may be long."""
+    """Whether the report includes the bodies of requests, which may be long."""
     read_back: RunReadBack | None = None
-    """None: the run is not read back, and no request is accepted that is not on the tape. Nor is it
-    with `repeat`: who gets an answer many times is no one conversation."""
+    """None: the run is not read back, and only requests on the tape are accepted. `repeat` has the
+    same effect: repeated responses do not form one conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +88,13 @@ class PlayedRequest:
     """A request that was answered."""
 
     query: MatchQuery
-    """Its body is left empty but for `PlayOptions.bodies`."""
+    """Its body is empty unless `PlayOptions.bodies` is set."""
     exchange: Exchange
     """The recorded one."""
     level: MatchLevel
     note: str = ""
     codes: tuple[str, ...] = ()
-    """What is wrong with the recorded request, where this one is not on the tape."""
+    """Defects of the recorded request that this one corrects."""
 
     @property
     def matched(self) -> str:
@@ -123,7 +123,7 @@ class CorrectedRequest:
     codes: tuple[str, ...]
     """What is wrong on the tape."""
     message: str
-    """What it was answered with."""
+    """The message that it got."""
 
 
 RequestOutcome: TypeAlias = PlayedRequest | MissedRequest | CorrectedRequest
@@ -139,13 +139,13 @@ class PlayReport:
     unplayed: tuple[Exchange, ...] = ()
     ended: tuple[CorrectedRequest, ...] = ()
     left_behind: tuple[Exchange, ...] = ()
-    """Not played, and not to be: they follow on a mistake that was not made again."""
+    """Not played, and not missing: they follow a mistake that was not repeated."""
     mistakes: "tuple[RunMistake, ...]" = ()
     """What the application did wrong in the run."""
     unseen: tuple[Finding, ...] = ()
-    """What the tape blames the application for at its own endpoint, where no player looks."""
+    """Defects at the application's own endpoint, which the player does not see."""
     accused: bool = True
-    """Whether the tape blames the application for anything that a run can show."""
+    """Whether the tape accuses the application of anything that a run can show."""
 
     @property
     def failures(self) -> "tuple[RunMistake, ...]":

@@ -1,8 +1,8 @@
 """Change what is played: its speed, its reads, and faults.
 
-Speed comes first, so that a fault's own time passes as it says; the player's tempo is to be
-`RECORDED`. Chance is that of the seed, the exchange and how often it was requested: the same
-requests in another order, as parallel clients send them, meet the same.
+Speed is applied first, so that a fault's own durations stay as given; the player's tempo must be
+`RECORDED`. Random choices depend on the seed, the exchange and how often it was requested. So
+parallel clients, whose order varies, get the same.
 """
 
 from collections import Counter
@@ -19,16 +19,16 @@ from deltatape.vary.reads import RECORDED as AS_READ
 from deltatape.vary.reads import Cutting
 
 _SPREAD = 0x9E3779B97F4A7C15
-"""Odd: other places and times get other seeds."""
+"""Odd, so that other positions and repetitions get other seeds."""
 
 
 class ExchangeStaging:
     """A `Stage`.
 
     Args:
-        faults: in the order in which they strike; behind one that ends the answer none does.
-        cutting: in which pieces bodies come.
-        seed: of all chance.
+        faults: applied in this order; none follows one that ends the response.
+        cutting: how bodies are cut into reads.
+        seed: for all random choices.
         tempo: how fast recorded times pass.
     """
 

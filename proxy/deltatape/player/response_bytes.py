@@ -2,14 +2,13 @@
 
 The head is the recorded one, field by field, with these differences only:
 - values that are masked on the tape are not sent;
-- `Connection: close` is added, in the place of what else is said there, where the connection does
-  not outlive the answer although the head would let the client expect it: the client asked for
-  that, or speaks HTTP/1.0;
+- `Connection` becomes `close` where the recorded head would keep the connection but this client
+  does not: it asked for `close`, or speaks HTTP/1.0;
 - an HTTP/1.0 client gets a chunked body without its chunks, hence no `Transfer-Encoding`; and no
   1xx heads. `Transfer-Encoding: chunked` is added where a tape that somebody edited lacks it.
 
-What is made is kept, since most clients are of the same kind and ask again; what is too large for
-that is still shared by all to whom it is being played.
+Renditions are cached, since most clients are of the same kind and repeat requests. One too large
+for the cache is still shared by all clients to which it is being played.
 """
 
 from collections import OrderedDict
@@ -47,7 +46,7 @@ class Rendition:
         exchange: which one it is of.
         table: the bytes, the times, the ending.
         keep: whether the connection outlives the answer.
-        fin_completes: whether a FIN would make the body look whole, so that a cut is an RST.
+        fin_completes: whether a FIN would make the body look complete, so that a cut is an RST.
     """
 
     exchange: Exchange
