@@ -79,12 +79,12 @@ def test_an_sdk_understands_the_same_through_the_programs(tmp_path: Path) -> Non
     with program("replay", str(tape), *listen, "--repeat", folder=tmp_path) as provider:
         upstream = ("--upstream", f"bedrock={provider.url}", "--to", str(tapes))
         with program("record", *listen, *upstream, folder=tmp_path) as gateway:
-            told = asyncio.run(understood(provider.url, f"{gateway.url}/bedrock"))
+            outcomes = asyncio.run(understood(provider.url, f"{gateway.url}/bedrock"))
             gateway.stop()
     (made,) = tapes.glob("*.tape")
     with program("replay", str(made), *listen, folder=tmp_path) as player:
-        told += asyncio.run(understood(player.url))
-    assert told == [told[0]] * 3
-    assert holds_the_calls(told[0])
+        outcomes += asyncio.run(understood(player.url))
+    assert outcomes == [outcomes[0]] * 3
+    assert holds_the_calls(outcomes[0])
     (taped,) = open_tape(made)
     assert wire(taped) == wire(original)

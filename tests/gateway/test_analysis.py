@@ -54,17 +54,17 @@ def analysed(
     *work: tuple[int, list[bytes] | None], tape: OpenTape = TAPE
 ) -> list[AnalyzedExchange]:
     """What an analyst tells of these exchanges."""
-    told: list[AnalyzedExchange] = []
+    results: list[AnalyzedExchange] = []
 
     async def scenario() -> None:
-        analyst = AnalysisThread(told.append)
+        thread = AnalysisThread(results.append)
         for number, kept in work:
-            analyst.submit(tape, number, number, kept)
-        await analyst.finish()
+            thread.submit(tape, number, number, kept)
+        await thread.finish()
         await asyncio.sleep(0)  # the callbacks of the last result
 
     run(scenario())
-    return told
+    return results
 
 
 def test_an_exchange_is_what_its_lines_say() -> None:
@@ -92,12 +92,12 @@ def test_what_a_request_made_of_an_earlier_reply_is_told_with_it() -> None:
 def test_what_a_request_s_own_history_shows_is_told_once() -> None:
     asked = json.dumps({"model": "m", "messages": [USER]}).encode()
     orphan = json.dumps({"model": "m", "messages": [USER, result("c1")]}).encode()
-    told = analysed(
+    results = analysed(
         (1, lines(1, CALL, body=asked)),
         (2, lines(2, HI, DONE, body=orphan)),
         (3, lines(3, HI, DONE, body=orphan)),
     )
-    codes = [[finding.code for finding in each.findings] for each in told]
+    codes = [[finding.code for finding in each.findings] for each in results]
     assert codes == [[], ["C004"], ["C018"]]  # the last one is the same request again
 
 
@@ -105,18 +105,18 @@ def test_a_story_goes_on_when_the_tape_is_rotated_but_not_on_a_tape_of_another_n
     repeated = [USER, assistant(("c1", "get", "")), result("c1")]
     body = json.dumps({"model": "m", "messages": repeated}).encode()
     asked = json.dumps({"model": "m", "messages": [USER]}).encode()
-    told: list[AnalyzedExchange] = []
+    results: list[AnalyzedExchange] = []
 
     async def scenario(second: OpenTape) -> None:
-        analyst = AnalysisThread(told.append)
-        analyst.submit(TAPE, 1, 1, lines(1, CALL, body=asked))
-        analyst.submit(second, 1, 2, lines(1, HI, DONE, body=body, at=2))
-        await analyst.finish()
+        thread = AnalysisThread(results.append)
+        thread.submit(TAPE, 1, 1, lines(1, CALL, body=asked))
+        thread.submit(second, 1, 2, lines(1, HI, DONE, body=body, at=2))
+        await thread.finish()
         await asyncio.sleep(0)
 
     run(scenario(open_tape()))
     run(scenario(open_tape("other")))
-    codes = [[finding.code for finding in ended.findings] for ended in told]
+    codes = [[finding.code for finding in ended.findings] for ended in results]
     assert codes[:2] == [[], ["C002"]]
     assert "C002" not in codes[3]
 
@@ -136,20 +136,20 @@ def test_finishing_without_work_returns_at_once() -> None:
 
 
 def test_work_that_is_cancelled_is_not_told() -> None:
-    told: list[AnalyzedExchange] = []
+    results: list[AnalyzedExchange] = []
     gate = threading.Event()
 
     async def scenario() -> None:
-        analyst = AnalysisThread(told.append)
-        analyst._pool.submit(gate.wait, 10)
-        analyst.submit(TAPE, 1, 1, [])
-        for future in tuple(analyst._open):
+        thread = AnalysisThread(results.append)
+        thread._pool.submit(gate.wait, 10)
+        thread.submit(TAPE, 1, 1, [])
+        for future in tuple(thread._open):
             future.cancel()
         gate.set()
-        await analyst.finish()
+        await thread.finish()
 
     run(scenario())
-    assert told == []
+    assert results == []
 
 
 def test_lines_are_kept_for_each_exchange_alone_and_only_once() -> None:
@@ -209,22 +209,22 @@ def test_a_call_that_was_changed_is_told_once() -> None:
         LOST,
         [*LOST, {"role": "assistant", "content": "hi"}, USER],
     )
-    told: list[AnalyzedExchange] = []
+    results: list[AnalyzedExchange] = []
 
     async def scenario() -> None:
-        analyst = AnalysisThread(told.append)
+        thread = AnalysisThread(results.append)
         for number, messages in enumerate(asked, 1):
-            analyst.submit(
+            thread.submit(
                 tape,
                 number,
                 number,
                 asking_lines(number, messages, CALL if number == 1 else HI + DONE),
             )
-        await analyst.finish()
+        await thread.finish()
         await asyncio.sleep(0)
 
     run(scenario())
-    assert [[finding.code for finding in each.findings] for each in told] == [[], ["C002"], []]
+    assert [[finding.code for finding in each.findings] for each in results] == [[], ["C002"], []]
 
 
 # While an exchange is analysed, the loop does not wait for long.
@@ -238,17 +238,17 @@ def _interval() -> Iterator[None]:
 
 
 def analyse_nothing() -> list[AnalyzedExchange]:
-    told: list[AnalyzedExchange] = []
+    results: list[AnalyzedExchange] = []
     writer = TapeWriter(None, HEADER, SystemClock(), 0, LossCounter(print))
 
     async def scenario() -> None:
-        analyst = AnalysisThread(told.append)
-        analyst.submit(OpenTape(None, writer, TapeTap(writer.put, MASKER)), 1, 1, None)
-        await analyst.finish()
+        thread = AnalysisThread(results.append)
+        thread.submit(OpenTape(None, writer, TapeTap(writer.put, MASKER)), 1, 1, None)
+        await thread.finish()
         await asyncio.sleep(0)
 
     run(scenario())
-    return told
+    return results
 
 
 def test_the_interpreter_changes_threads_often_once_exchanges_are_analysed() -> None:

@@ -70,8 +70,8 @@ def test_requests_name_their_tape_and_nobody_else_is_told(tmp_path: Path) -> Non
             assert (await ask(running, post(target="/up/v1", extra=close))).endswith(b"/v1")
             assert await ask(running, post(target="/s/test_one/up/v2", extra=close))
             await eventually(lambda: len(running.seen.ended) == 4, "four exchanges")
-            told = sorted((ended.tape.name or "", ended.number) for ended in running.seen.ended)
-            assert told == [("", 1), ("test_one", 1), ("test_one", 2), ("test_two", 1)]
+            observed = sorted((ended.tape.name or "", ended.number) for ended in running.seen.ended)
+            assert observed == [("", 1), ("test_one", 1), ("test_one", 2), ("test_two", 1)]
         assert numbers(tmp_path / "test_one.tape") == [1, 2]
         assert numbers(tmp_path / "test_two.tape") == [1]
         assert numbers(tmp_path / "test.tape") == [1]

@@ -31,14 +31,14 @@ def book(folder: Path) -> TapeBook:
     return TapeBook(create, Masker(b"key"))
 
 
-def told(path: str | Path) -> list[str]:
-    """What a tape says of itself: `client 1 opened`, `idle`, `stop rotated`."""
-    said = []
+def records_of(path: str | Path) -> list[str]:
+    """The records of a tape as text: `client 1 opened`, `idle`, `stop rotated`."""
+    records = []
     for _, record in open_tape(path).records():
         value = record.payload.to_json()
         assert isinstance(value, dict)
-        said.append(" ".join((record.payload.code, *map(str, value.values()))))
-    return said
+        records.append(" ".join((record.payload.code, *map(str, value.values()))))
+    return records
 
 
 def test_a_name_is_a_tape_and_no_name_is_the_runs_own(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_name_is_a_tape_and_no_name_is_the_runs_own(tmp_path: Path) -> None:
         assert run_tapes.named("test_one") is one
         assert one.path == str(tmp_path / "test_one.tape")
         run_tapes.stop("test", None)
-        assert told(one.path) == ["stop test"]
+        assert records_of(one.path) == ["stop test"]
 
     run(scenario())
 
@@ -68,8 +68,8 @@ def test_each_tape_is_told_of_the_connections_that_it_saw(tmp_path: Path) -> Non
             run_tapes.client(connection, CLOSED)
         run_tapes.stop("test", 3)
         run_tapes.client(3, OPENED)  # too late: `stop` is the last line
-        assert told(named.path) == ["client 1 opened", "client 1 closed", "stop test 3"]
-        assert told(run_tapes.current.path) == [
+        assert records_of(named.path) == ["client 1 opened", "client 1 closed", "stop test 3"]
+        assert records_of(run_tapes.current.path) == [
             *("client 1 opened", "client 2 opened", "client 1 closed", "client 2 closed"),
             "stop test 3",
         ]
@@ -94,8 +94,8 @@ def test_rotation_waits_for_what_goes_on_and_names_who_is_connected(tmp_path: Pa
         run_tapes.release(old)
         await eventually(lambda: closed == [old], "the old tape is closed")
         run_tapes.stop("test", None)
-        assert told(old.path) == ["client 7 opened", "stop rotated"]
-        assert told(run_tapes.current.path) == ["client 7 opened", "stop test"]
+        assert records_of(old.path) == ["client 7 opened", "stop rotated"]
+        assert records_of(run_tapes.current.path) == ["client 7 opened", "stop test"]
 
     run(scenario())
 
@@ -111,7 +111,7 @@ def test_where_no_new_tape_can_be_made_the_old_one_goes_on(tmp_path: Path) -> No
         assert run_tapes.current is old
         run_tapes.note("still here")
         run_tapes.stop("test", None)
-        assert told(tmp_path / "moved" / "run.tape") == ["note still here", "stop test"]
+        assert records_of(tmp_path / "moved" / "run.tape") == ["note still here", "stop test"]
 
     run(scenario())
 
@@ -126,8 +126,8 @@ def test_a_tape_on_which_nothing_goes_on_says_that_it_is_watched(tmp_path: Path)
         run_tapes.watch(3600 * 10**9)  # just said
         busy.active = 0
         run_tapes.stop("test", None)
-        assert told(run_tapes.current.path) == ["idle", "stop test"]
-        assert told(busy.path) == ["stop test"]
+        assert records_of(run_tapes.current.path) == ["idle", "stop test"]
+        assert records_of(busy.path) == ["stop test"]
 
     run(scenario())
 
@@ -141,7 +141,7 @@ def test_a_tape_that_was_replaced_is_written_by_one_thread_only(tmp_path: Path) 
         old = run_tapes.current
         run_tapes.rotate(old)
         # What is written at the turn's end goes to a file that may be closed by then.
-        assert told(old.path) == ["stop rotated"]
+        assert records_of(old.path) == ["stop rotated"]
         await eventually(lambda: closed == [old], "the old tape is closed")
         run_tapes.stop("test", None)
 
@@ -199,8 +199,8 @@ def test_what_was_read_of_an_exchange_stands_on_its_tape_as_long_as_that_is_open
         run_tapes.parsed(old, 2, PARSED)  # too late: `stop` is the last line
         run_tapes.stop("test", None)
         run_tapes.parsed(run_tapes.current, 3, PARSED)
-        assert told(old.path) == ["parsed test d 1 0 1 08", "stop rotated"]
-        assert told(run_tapes.current.path) == ["stop test"]
+        assert records_of(old.path) == ["parsed test d 1 0 1 08", "stop rotated"]
+        assert records_of(run_tapes.current.path) == ["stop test"]
 
     run(scenario())
 

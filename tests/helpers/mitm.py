@@ -40,8 +40,8 @@ def variables(folder: Path, venv: Path) -> dict[str, str]:
 
 
 @dataclass
-class Heard:
-    """What an observer was told; see `mitmdump.MitmObserver`."""
+class ObserverLog:
+    """Keeps what it observes; see `mitmdump.MitmObserver`."""
 
     lines: list[str] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
@@ -73,10 +73,10 @@ class Heard:
 class Running:
     """A mitmdump that deltatape has started."""
 
-    def __init__(self, mitmdump: Mitmdump, started: Started, heard: Heard) -> None:
+    def __init__(self, mitmdump: Mitmdump, started: Started, observed: ObserverLog) -> None:
         self.mitmdump = mitmdump
         self.started = started
-        self.heard = heard
+        self.observed = observed
 
     @property
     def port(self) -> int:
@@ -105,15 +105,15 @@ class Running:
             if len(done) >= count:
                 return sorted(done, key=lambda each: each.number)
             await asyncio.sleep(0.02)
-        raise AssertionError(f"{count} exchanges did not end: {self.heard}")
+        raise AssertionError(f"{count} exchanges did not end: {self.observed}")
 
-    async def until(self, condition: Callable[[Heard], bool]) -> None:
-        """Wait until something has been told."""
+    async def until(self, condition: Callable[[ObserverLog], bool]) -> None:
+        """Wait until what was observed meets a condition."""
         for _ in range(500):
-            if condition(self.heard):
+            if condition(self.observed):
                 return
             await asyncio.sleep(0.02)
-        raise AssertionError(f"never told: {self.heard}")
+        raise AssertionError(f"never observed: {self.observed}")
 
     async def stop(self, reason: str = "test", code: int | None = None) -> MitmdumpResult:
         """End it in good order."""
@@ -140,11 +140,11 @@ async def mitmproxy(
         hosts=hosts,
         more=("--set", f"confdir={folder / 'conf'}", *more),
     )
-    heard = Heard()
-    mitmdump = Mitmdump(heard)
+    observed = ObserverLog()
+    mitmdump = Mitmdump(observed)
     venv = installed(version)
     started = await mitmdump.start(options, {**variables(folder, venv), **(env or {})})
-    running = Running(mitmdump, started, heard)
+    running = Running(mitmdump, started, observed)
     try:
         yield running
         if mitmdump._summary is None:

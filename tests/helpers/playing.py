@@ -1,4 +1,4 @@
-"""A player in the test's own loop, and what it told."""
+"""A player in the test's own loop, and the outcomes of requests to it."""
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
@@ -12,11 +12,11 @@ from helpers.upstream import Peer, connect, post, run
 
 
 class Stage:
-    """A running player and what it told."""
+    """A running player and the outcomes of requests to it."""
 
-    def __init__(self, player: Player, told: list[RequestOutcome]) -> None:
+    def __init__(self, player: Player, outcomes: list[RequestOutcome]) -> None:
         self.player = player
-        self.told = told
+        self.outcomes = outcomes
 
     async def client(self) -> Peer:
         """A raw connection to it."""
@@ -32,17 +32,17 @@ async def playing(
     volatile: Sequence[str] = (),
 ) -> AsyncIterator[Stage]:
     """A player of `exchanges` on a free port; `factor` 0.0 does not wait."""
-    told: list[RequestOutcome] = []
+    outcomes: list[RequestOutcome] = []
     player = Player(
         exchanges,
-        told.append,
+        outcomes.append,
         PlayOptions(
             tempo=ReplayTempo(factor=factor), hold_s=hold_s, repeat=repeat, volatile=tuple(volatile)
         ),
     )
     await player.start(Address("127.0.0.1", 0))
     try:
-        yield Stage(player, told)
+        yield Stage(player, outcomes)
     finally:
         await player.stop()
 

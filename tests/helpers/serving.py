@@ -21,7 +21,7 @@ def answered(body: bytes) -> bytes:
 
 
 class Service:
-    """One request: notes all it is told, and runs the script at each step."""
+    """Handles one request: keeps what it gets, and runs the script at each step."""
 
     def __init__(self, connection: ServerConnection, script: "Script") -> None:
         self.connection = connection
@@ -30,7 +30,7 @@ class Service:
         self.body = b""
         self.pieces = 0
         self.trailers: Fields = ()
-        self.whole = False
+        self.complete = False
         self.writable: list[bool] = []
         self.lost: list[bool] = []
 
@@ -48,7 +48,7 @@ class Service:
     def on_request_end(self, trailers: Fields) -> None:
         """See `Handler.on_request_end`."""
         self.trailers = trailers
-        self.whole = True
+        self.complete = True
         self._script(self, "end")
 
     def on_writable(self, *, writable: bool) -> None:

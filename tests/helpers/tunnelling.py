@@ -1,4 +1,4 @@
-"""A tunnel in the test's own loop, and what it told."""
+"""A tunnel in the test's own loop, and the connections that it reported."""
 
 import asyncio
 import base64

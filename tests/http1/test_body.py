@@ -33,11 +33,11 @@ def scan_all(pieces: list[bytes]) -> tuple[bytes, list[int], bool]:
 
 
 def test_a_chunked_body_is_the_same_under_every_cut() -> None:
-    whole = scan_all([CHUNKED])
-    assert whole == (b"hello world", [5, 11], True)
+    at_once = scan_all([CHUNKED])
+    assert at_once == (b"hello world", [5, 11], True)
     for cut in range(1, len(CHUNKED)):
-        assert scan_all([CHUNKED[:cut], CHUNKED[cut:]]) == whole
-    assert scan_all([CHUNKED[i : i + 1] for i in range(len(CHUNKED))]) == whole
+        assert scan_all([CHUNKED[:cut], CHUNKED[cut:]]) == at_once
+    assert scan_all([CHUNKED[i : i + 1] for i in range(len(CHUNKED))]) == at_once
 
 
 def test_trailers_are_kept() -> None:

@@ -1,4 +1,4 @@
-"""One upstream connection: what a handler is told of each kind of response."""
+"""One upstream connection: what a handler gets of each kind of response."""
 
 import asyncio
 import contextlib
@@ -18,8 +18,8 @@ WHOLE = SSE_HEAD + chunk(b"he") + chunk(b"llo") + b"0\r\nX-T: 1\r\n\r\n"
 
 
 @dataclass
-class Told:
-    """What a handler was told of one response; see `ResponseHandler`."""
+class ResponseLog:
+    """Keeps what a handler gets of one response; see `ResponseHandler`."""
 
     heads: list[int] = field(default_factory=list)
     raw: bytes = b""
@@ -78,16 +78,18 @@ async def connected(script: Script) -> AsyncIterator[UpstreamConnection]:
             connection.abort()
 
 
-async def ask(connection: UpstreamConnection, method: str = "POST") -> Told:
-    """What is told of the response to one request, once it is over."""
-    told = Told()
-    connection.start(told, method)
+async def ask(connection: UpstreamConnection, method: str = "POST") -> ResponseLog:
+    """Send one request; return its response once that is over."""
+    log = ResponseLog()
+    connection.start(log, method)
     connection.write(f"{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n".encode())
-    await eventually(lambda: told.over, "the end of the response")
-    return told
+    await eventually(lambda: log.over, "the end of the response")
+    return log
 
 
-def answer(data: bytes, method: str = "POST", end: str = "", step: int = 0) -> tuple[Told, bool]:
+def answer(
+    data: bytes, method: str = "POST", end: str = "", step: int = 0
+) -> tuple[ResponseLog, bool]:
     """What is told of `data`, sent in pieces of `step`, and whether the connection is reusable.
 
     `end` is `fin` or `rst`, sent after it; "" to keep the connection open.
@@ -104,7 +106,7 @@ def answer(data: bytes, method: str = "POST", end: str = "", step: int = 0) -> t
         else:
             await peer.rest()
 
-    async def scenario() -> tuple[Told, bool]:
+    async def scenario() -> tuple[ResponseLog, bool]:
         async with connected(script) as connection:
             return await ask(connection, method), connection.reusable
 
@@ -113,21 +115,21 @@ def answer(data: bytes, method: str = "POST", end: str = "", step: int = 0) -> t
 
 @pytest.mark.parametrize("step", [0, 1, 3, 50])
 def test_a_chunked_response_is_the_same_however_it_is_cut(step: int) -> None:
-    told, reusable = answer(WHOLE, step=step)
-    assert told.heads == [200]
-    assert SSE_HEAD + told.raw == WHOLE
-    assert told.data == b"hello"
-    assert told.ends == [2, 5]
-    assert told.trailers == ((b"X-T", b"1"),)
+    log, reusable = answer(WHOLE, step=step)
+    assert log.heads == [200]
+    assert SSE_HEAD + log.raw == WHOLE
+    assert log.data == b"hello"
+    assert log.ends == [2, 5]
+    assert log.trailers == ((b"X-T", b"1"),)
     assert reusable
 
 
 @pytest.mark.parametrize("step", [0, 1])
 def test_informational_heads_come_before_the_final_one(step: int) -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
-    told, _ = answer(early + LENGTH + b"hello", step=step)
-    assert told.heads == [103, 100, 200]
-    assert told.data == b"hello"
+    log, _ = answer(early + LENGTH + b"hello", step=step)
+    assert log.heads == [103, 100, 200]
+    assert log.data == b"hello"
 
 
 @pytest.mark.parametrize(
@@ -141,14 +143,14 @@ def test_informational_heads_come_before_the_final_one(step: int) -> None:
     ],
 )
 def test_a_response_without_body_ends_with_its_head(method: str, head: bytes) -> None:
-    told, reusable = answer(head, method)
-    assert (told.trailers, told.raw, told.data) == ((), b"", b"")
+    log, reusable = answer(head, method)
+    assert (log.trailers, log.raw, log.data) == ((), b"", b"")
     assert reusable
 
 
 def test_a_body_that_the_close_ends_is_whole_then() -> None:
-    told, reusable = answer(CLOSE + b"hello", end="fin")
-    assert (told.data, told.trailers, told.lost) == (b"hello", (), None)
+    log, reusable = answer(CLOSE + b"hello", end="fin")
+    assert (log.data, log.trailers, log.lost) == (b"hello", (), None)
     assert not reusable
 
 
@@ -163,42 +165,42 @@ def test_a_body_that_the_close_ends_is_whole_then() -> None:
     ],
 )
 def test_a_body_that_is_cut_is_lost(data: bytes, end: str, how: ConnectionLost) -> None:
-    told, reusable = answer(data, end=end)
-    assert (told.heads, told.data, told.lost) == ([200], b"he", how)
-    assert bool(told.detail) == (how is ConnectionLost.RESET)
+    log, reusable = answer(data, end=end)
+    assert (log.heads, log.data, log.lost) == ([200], b"he", how)
+    assert bool(log.detail) == (how is ConnectionLost.RESET)
     assert not reusable
 
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200", b"HTTP/1.1 100 Continue\r\n\r\nHTTP"])
 def test_a_head_that_is_cut_is_lost(data: bytes) -> None:
-    told, _ = answer(data, end="fin")
-    assert (told.lost, told.detail) == (ConnectionLost.CLOSED, "")
-    assert told.debris == data.rpartition(b"\r\n\r\n")[2]
-    assert len(told.notes) == bool(told.debris)
+    log, _ = answer(data, end="fin")
+    assert (log.lost, log.detail) == (ConnectionLost.CLOSED, "")
+    assert log.debris == data.rpartition(b"\r\n\r\n")[2]
+    assert len(log.notes) == bool(log.debris)
 
 
 def test_what_is_no_http_is_handed_on_with_a_reason() -> None:
-    told, reusable = answer(b"SSH-2.0-hello\r\n\r\n")
-    assert told.lost is ConnectionLost.CLOSED
-    assert told.debris == b"SSH-2.0-hello\r\n\r\n"
-    assert "not HTTP/1" in told.detail
+    log, reusable = answer(b"SSH-2.0-hello\r\n\r\n")
+    assert log.lost is ConnectionLost.CLOSED
+    assert log.debris == b"SSH-2.0-hello\r\n\r\n"
+    assert "not HTTP/1" in log.detail
     assert not reusable
 
 
 def test_broken_framing_goes_on_raw_until_the_end_and_is_no_whole_response() -> None:
-    told, _ = answer(SSE_HEAD + chunk(b"he") + b"zz\r\nraw", end="fin")
-    assert told.data.endswith(b"zz\r\nraw")
-    assert len(told.notes) == 1
-    assert "not a chunk size" in told.notes[0]
-    assert told.lost is ConnectionLost.CLOSED
+    log, _ = answer(SSE_HEAD + chunk(b"he") + b"zz\r\nraw", end="fin")
+    assert log.data.endswith(b"zz\r\nraw")
+    assert len(log.notes) == 1
+    assert "not a chunk size" in log.notes[0]
+    assert log.lost is ConnectionLost.CLOSED
 
 
 @pytest.mark.parametrize("rest", [b"more", LENGTH])
 def test_bytes_after_the_end_are_noted_and_spoil_the_connection(rest: bytes) -> None:
-    told, reusable = answer(LENGTH + b"hello" + rest)
-    assert told.raw == b"hello"
-    assert told.notes == [f"{len(rest)} bytes after the response's end"]
-    assert told.trailers == ()
+    log, reusable = answer(LENGTH + b"hello" + rest)
+    assert log.raw == b"hello"
+    assert log.notes == [f"{len(rest)} bytes after the response's end"]
+    assert log.trailers == ()
     assert not reusable
 
 
@@ -247,12 +249,12 @@ def test_an_upstream_that_lags_is_told_of() -> None:
 
     async def scenario() -> None:
         async with connected(script) as connection:
-            told = Told()
-            connection.start(told, "POST")
+            log = ResponseLog()
+            connection.start(log, "POST")
             connection.write(b"x" * 8_000_000)
-            assert told.writable == [False]
-            await eventually(lambda: told.over, "the response")
-            assert told.writable == [False, True]
+            assert log.writable == [False]
+            await eventually(lambda: log.over, "the response")
+            assert log.writable == [False, True]
 
     run(scenario())
 
@@ -284,21 +286,21 @@ def test_a_paused_connection_reads_nothing() -> None:
 
     async def scenario() -> None:
         async with connected(script) as connection:
-            told = Told()
-            connection.start(told, "GET")
+            log = ResponseLog()
+            connection.start(log, "GET")
             connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            await eventually(lambda: told.data == b"he", "the first read")
+            await eventually(lambda: log.data == b"he", "the first read")
             connection.pause()
             await asyncio.sleep(0.15)
-            assert told.data == b"he"
+            assert log.data == b"he"
             connection.resume()
-            await eventually(lambda: told.over, "the rest")
+            await eventually(lambda: log.over, "the rest")
 
     run(scenario())
 
 
 def test_a_handler_that_ends_a_connection_hears_no_more_of_it() -> None:
-    class Leaving(Told):
+    class Leaving(ResponseLog):
         def on_response(self, head: ParsedResponseHead) -> None:
             super().on_response(head)
             connections[0].abort()
@@ -313,10 +315,10 @@ def test_a_handler_that_ends_a_connection_hears_no_more_of_it() -> None:
     async def scenario() -> None:
         async with connected(script) as connection:
             connections.append(connection)
-            told = Leaving()
-            connection.start(told, "GET")
+            log = Leaving()
+            connection.start(log, "GET")
             connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             await eventually(lambda: connection._transport is None, "the end")
-            assert (told.heads, told.data, told.over) == ([200], b"", False)
+            assert (log.heads, log.data, log.over) == ([200], b"", False)
 
     run(scenario())

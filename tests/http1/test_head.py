@@ -203,7 +203,7 @@ def test_details_and_fields_are_added() -> None:
 
 
 def test_head_is_answered_without_the_body_that_it_announces() -> None:
-    whole = error_answer(404, "c", "m")
-    assert error_answer(404, "c", "m", head_only=True) == whole.partition(b"\r\n\r\n")[0] + (
+    response = error_answer(404, "c", "m")
+    assert error_answer(404, "c", "m", head_only=True) == response.partition(b"\r\n\r\n")[0] + (
         b"\r\n\r\n"
     )

@@ -201,7 +201,7 @@ def test_closing_ends_idle_connections_and_leaves_the_others() -> None:
 ACCEPTING = "socket.accept() out of system resource"
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records]
 
 
@@ -218,7 +218,7 @@ def test_a_lack_of_descriptors_is_said_in_one_line_and_once(
     handler = DescriptorExhaustionHandler()
     for _ in range(100):
         call(handler, ACCEPTING, OSError(errno.EMFILE, "Too many open files"))
-    (line,) = said(caplog)
+    (line,) = warnings(caplog)
     assert line.startswith("too many open files for one process (see `ulimit -n`): new connections")
 
 
@@ -229,8 +229,8 @@ def test_it_is_said_again_when_it_lasts(
     handler = DescriptorExhaustionHandler()
     for _ in range(2):
         call(handler, ACCEPTING, OSError(errno.ENFILE, "Too many open files in system"))
-    assert len(said(caplog)) == 2
-    assert "Too many open files in system: new connections wait" in said(caplog)[0]
+    assert len(warnings(caplog)) == 2
+    assert "Too many open files in system: new connections wait" in warnings(caplog)[0]
 
 
 def test_a_listener_that_was_closed_meanwhile_is_not_told(
@@ -247,7 +247,7 @@ def test_a_listener_that_was_closed_meanwhile_is_not_told(
         await asyncio.sleep(0.05)
 
     run(scenario())
-    assert said(caplog) == []
+    assert warnings(caplog) == []
 
 
 def test_other_troubles_are_told_as_asyncio_does(caplog: pytest.LogCaptureFixture) -> None:

@@ -53,7 +53,7 @@ def test_a_paused_body_waits_and_then_arrives_whole() -> None:
             service = running.services[0]
             assert len(service.body) < 1_000_000
             service.connection.resume_body()
-            await eventually(lambda: service.whole, "the end of the body")
+            await eventually(lambda: service.complete, "the end of the body")
             assert len(service.body) == 5_000_000
 
     run(scenario())
@@ -388,11 +388,11 @@ def test_a_long_pipeline_waits_in_the_kernel_not_in_memory() -> None:
             await eventually(lambda: bool(running.services), "a request")
             await asyncio.sleep(0.2)
             first = running.services[0]
-            assert first.whole
+            assert first.complete
             assert len(first.connection._buffer) < 1_000_000
             first.answer(b"first")
             await eventually(lambda: len(running.services) == 2, "the second request")
-            await eventually(lambda: running.services[1].whole, "its end")
+            await eventually(lambda: running.services[1].complete, "its end")
             assert len(running.services[1].body) == size
 
     run(scenario())

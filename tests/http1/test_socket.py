@@ -124,49 +124,49 @@ def test_a_socket_that_does_not_tell_has_nothing_unsent() -> None:
 @contextlib.asynccontextmanager
 async def watched() -> AsyncIterator[tuple[HangupWatch, list[str], asyncio.Transport, Peer]]:
     """A watch over a paused transport, what it told, the transport, and its client."""
-    told: list[str] = []
+    hangups: list[str] = []
     async with pair() as (transport, client, _):
         transport.pause_reading()
-        yield HangupWatch(transport, lambda: told.append("gone")), told, transport, client
+        yield HangupWatch(transport, lambda: hangups.append("gone")), hangups, transport, client
 
 
 @pytest.mark.parametrize("leave", [Peer.close, Peer.reset], ids=["fin", "rst"])
 def test_a_client_that_leaves_behind_unread_bytes_is_seen(leave: Callable[[Peer], None]) -> None:
     async def scenario() -> None:
-        async with watched() as (watch, told, _, client):
+        async with watched() as (watch, hangups, _, client):
             await client.send(b"unread")
             watch.start()
             watch.start()
             await asyncio.sleep(0.12)  # it looks more than once
-            assert told == []
+            assert hangups == []
             leave(client)
-            await eventually(lambda: bool(told), "that the client left")
+            await eventually(lambda: bool(hangups), "that the client left")
             await asyncio.sleep(0.12)
-            assert told == ["gone"]
+            assert hangups == ["gone"]
 
     run(scenario())
 
 
 def test_a_stopped_watch_tells_nothing() -> None:
     async def scenario() -> None:
-        async with watched() as (watch, told, _, client):
+        async with watched() as (watch, hangups, _, client):
             watch.start()
             watch.stop()
             watch.stop()
             client.reset()
             await asyncio.sleep(0.12)
-            assert told == []
+            assert hangups == []
 
     run(scenario())
 
 
 def test_a_watch_over_a_closed_transport_ends() -> None:
     async def scenario() -> None:
-        async with watched() as (watch, told, transport, _):
+        async with watched() as (watch, hangups, transport, _):
             watch.start()
             transport.abort()
             await asyncio.sleep(0.12)
-            assert told == []
+            assert hangups == []
             assert watch._timer is None
 
     run(scenario())

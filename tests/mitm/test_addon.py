@@ -55,7 +55,7 @@ def test_it_tapes_in_a_mitmproxy_that_has_no_deltatape(tmp_path: Path, version: 
                 peer = await connect(own.port)
                 await peer.send(post(extra="Authorization: Bearer sk-fake-000000\r\n"))
                 await peer.rest_or_end()
-                said = await own.stop()
+                printed = await own.stop()
                 (exchange,) = own.tape()
                 assert exchange.source is Source.MITM
                 assert exchange.body == b"".join(EVENTS)
@@ -65,10 +65,10 @@ def test_it_tapes_in_a_mitmproxy_that_has_no_deltatape(tmp_path: Path, version: 
                     isinstance(value, MaskedCredential) for _, value in exchange.request.headers
                 )
                 assert own.tape().stopped
-                return said
+                return printed
 
-    said = run(scenario(), limit_s=LIMIT_S)
-    assert "#1 POST /v1/chat/completions 200 complete" in said
+    printed = run(scenario(), limit_s=LIMIT_S)
+    assert "#1 POST /v1/chat/completions 200 complete" in printed
 
 
 def loaded(before: str) -> subprocess.CompletedProcess[str]:

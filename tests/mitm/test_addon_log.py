@@ -67,11 +67,11 @@ def test_with_a_parent_they_go_there_from_any_thread() -> None:
         thread.start()
         await asyncio.to_thread(thread.join)
         reader, writer = await asyncio.open_unix_connection(sock=ours)
-        said = [json.loads(await reader.readline()) for _ in range(2)]
+        received = [json.loads(await reader.readline()) for _ in range(2)]
         writer.close()
         await gone.wait()
         await asyncio.sleep(0)
-        return said
+        return received
 
     assert run(scenario()) == [["line", {"text": "before"}], ["alarm", {"text": "aside"}]]
 

@@ -275,7 +275,7 @@ def test_a_proxy_that_is_gone_or_refuses_is_an_error_in_node(tmp_path: Path) -> 
     async def scenario() -> None:
         own = environment(tmp_path)
         async with provider(refusing) as one, provider(closing) as other:
-            for port, told in (
+            for port, expected in (
                 (one, "refused api.openai.com:443: HTTP/1.1 403 Forbidden"),
                 (other, "closed the connection"),
                 (free_port(), "ECONNREFUSED"),
@@ -283,7 +283,7 @@ def test_a_proxy_that_is_gone_or_refuses_is_an_error_in_node(tmp_path: Path) -> 
                 env = {**own, **proxy_variables(f"http://127.0.0.1:{port}", tmp_path / "x", own)}
                 code, _, err = await node(HTTPS, "https://api.openai.com/", env)
                 assert code == 7
-                assert told in err
+                assert expected in err
 
     run(scenario(), limit_s=LIMIT_S)
 

@@ -204,8 +204,8 @@ def test_a_failure_of_taping_never_harms_the_stream(tmp_path: Path, version: str
             await peer.send(post())
             body = (await peer.rest_or_end()).partition(b"\r\n\r\n")[2]
             assert body == b"".join(map(chunk, EVENTS)) + b"0\r\n\r\n"
-            await running.until(lambda heard: bool(heard.alarms))
-            assert running.heard.alarms == [
+            await running.until(lambda observed: bool(observed.alarms))
+            assert running.observed.alarms == [
                 "exchange 1 is taped no further: ValueError('a fault from inside')"
             ]
 

@@ -30,9 +30,11 @@ class End:
     """One end of a line, and what it heard."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, Fields]] = []
+        self.received: list[tuple[str, Fields]] = []
         self.gone = 0
-        self.line = AddonSocket(lambda kind, fields: self.heard.append((kind, fields)), self._left)
+        self.line = AddonSocket(
+            lambda kind, fields: self.received.append((kind, fields)), self._left
+        )
 
     def _left(self) -> None:
         self.gone += 1
@@ -52,9 +54,9 @@ def test_messages_arrive_in_order_those_before_the_line_stood_included() -> None
         ends = [await one.connect(left), await other.connect(right)]
         one.line.send(AddonMessage.ALARM, text="ü" * 100_000)
         other.line.send(AddonCommand.STOP, reason="x", code=None, grace_s=0.5)
-        await eventually(lambda: len(other.heard) == 2 and len(one.heard) == 1, "messages")
-        assert other.heard == [("line", {"text": "early\n"}), ("alarm", {"text": "ü" * 100_000})]
-        assert one.heard == [("stop", {"reason": "x", "code": None, "grace_s": 0.5})]
+        await eventually(lambda: len(other.received) == 2 and len(one.received) == 1, "messages")
+        assert other.received == [("line", {"text": "early\n"}), ("alarm", {"text": "ü" * 100_000})]
+        assert one.received == [("stop", {"reason": "x", "code": None, "grace_s": 0.5})]
         for end in ends:
             end.close()
         await asyncio.sleep(0)

@@ -10,7 +10,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.mitm.mitmdump import ADDON, Mitmdump, MitmOptions, arguments, find_mitmdump
-from helpers.mitm import VENVS, Heard, mitmproxy
+from helpers.mitm import VENVS, ObserverLog, mitmproxy
 from helpers.program import environment
 from helpers.upstream import connect, provider, run
 
@@ -30,15 +30,15 @@ def refused(options: MitmOptions, env: dict[str, str]) -> str:
     """What is told when mitmproxy does not start."""
 
     async def scenario() -> str:
-        with pytest.raises(UsageError) as told:
-            await Mitmdump(Heard()).start(options, env)
-        return str(told.value)
+        with pytest.raises(UsageError) as caught:
+            await Mitmdump(ObserverLog()).start(options, env)
+        return str(caught.value)
 
     return run(scenario(), limit_s=LIMIT_S)
 
 
 def test_options_come_in_the_order_that_lets_the_user_s_win() -> None:
-    given = arguments(
+    argv = arguments(
         MitmOptions(
             host="::1",
             port=8377,
@@ -48,18 +48,18 @@ def test_options_come_in_the_order_that_lets_the_user_s_win() -> None:
             more=("-v",),
         )
     )
-    assert given[:3] == ["--quiet", "--mode", "reverse:https://api.openai.com"]
+    assert argv[:3] == ["--quiet", "--mode", "reverse:https://api.openai.com"]
     hosts = ["--set", "deltatape_hosts=a", "--set", "deltatape_hosts=*.b"]
-    assert given[-7:] == [*hosts, "-v", "--scripts", str(ADDON)]
-    assert "deltatape_to=tapes" in given
+    assert argv[-7:] == [*hosts, "-v", "--scripts", str(ADDON)]
+    assert "deltatape_to=tapes" in argv
     assert arguments(OPTIONS)[:3] == ["--quiet", "--mode", "regular"]
 
 
 def test_a_missing_mitmproxy_is_told_with_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as caught:
         find_mitmdump({"PATH": str(tmp_path)})
-    assert "pip install 'deltatape[mitm]'" in str(told.value)
-    assert 'mitmdump -s "$(deltatape mitm --addon-path)"' in str(told.value)
+    assert "pip install 'deltatape[mitm]'" in str(caught.value)
+    assert 'mitmdump -s "$(deltatape mitm --addon-path)"' in str(caught.value)
 
 
 def test_mitmproxy_is_looked_for_beside_this_python_first(
@@ -80,10 +80,10 @@ def test_a_port_that_is_taken_is_told_like_everywhere(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with provider(nothing) as port:
-            with pytest.raises(UsageError) as told:
+            with pytest.raises(UsageError) as caught:
                 async with mitmproxy(tmp_path, "11", more=("--listen-port", str(port))):
                     pass
-        assert "Address already in use; choose another address with --listen" in str(told.value)
+        assert "Address already in use; choose another address with --listen" in str(caught.value)
         assert not (tmp_path / "mitm").exists()
 
     run(scenario(), limit_s=LIMIT_S)
@@ -94,14 +94,14 @@ def test_options_that_mitmproxy_does_not_know_are_told_in_its_words(
     tmp_path: Path, version: str
 ) -> None:
     async def scenario() -> str:
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as caught:
             async with mitmproxy(tmp_path, version, more=("--nonsense",)):
                 pass
-        return str(told.value)
+        return str(caught.value)
 
-    said = run(scenario(), limit_s=LIMIT_S)
-    assert said.startswith("mitmproxy did not start: ")
-    assert "--nonsense" in said
+    message = run(scenario(), limit_s=LIMIT_S)
+    assert message.startswith("mitmproxy did not start: ")
+    assert "--nonsense" in message
 
 
 def test_a_program_that_only_ends_said_nothing(tmp_path: Path) -> None:
@@ -120,8 +120,10 @@ def test_what_it_says_itself_is_relayed_however_long(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
         async with mitmproxy(tmp_path, "11", more=("--verbose",)) as running:
             (await connect(running.port)).close()
-            await running.until(lambda heard: any("client conn" in each for each in heard.lines))
-            return running.heard.lines
+            await running.until(
+                lambda observed: any("client conn" in each for each in observed.lines)
+            )
+            return running.observed.lines
 
     assert any(line.startswith("mitmproxy: ") for line in run(scenario(), limit_s=LIMIT_S))
     script = "head -c 200000 /dev/zero | tr '\\0' x; echo; echo last; kill -9 $$"
@@ -171,7 +173,7 @@ def test_trouble_with_the_tape_is_told(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with mitmproxy(tmp_path, "11") as running:
             assert running.started.tape == ""
-            assert running.heard.alarms
-            assert "nothing will be taped" in running.heard.alarms[0]
+            assert running.observed.alarms
+            assert "nothing will be taped" in running.observed.alarms[0]
 
     run(scenario(), limit_s=LIMIT_S)

@@ -215,9 +215,9 @@ def test_the_variable_that_leads_to_mitmproxy_does_not_lead_it_to_itself(host: s
 
 def test_a_login_without_a_name_is_refused() -> None:
     env = {"HTTPS_PROXY": "http://:s3cret@proxy.company.test:3128"}
-    with pytest.raises(UsageError, match="without a user's name") as told:
+    with pytest.raises(UsageError, match="without a user's name") as caught:
         values(replace(PLAIN, outbound=outbound_from(env)), env)
-    assert "s3cret" not in str(told.value)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_no_proxy_for_everything_leaves_no_proxy() -> None:

@@ -86,8 +86,8 @@ def test_a_listed_host_is_decrypted_and_taped_for_curl_and_the_python_sdk(
             assert first.sent is not None
             assert first.sent.tls_ns > 0
             assert [call.arguments for call in rebuild(first).tool_calls] == ['{"a": 1}']
-            assert running.heard.seen == ["client", "exchange"]
-            assert any(line.startswith("#1 POST /v1/chat") for line in running.heard.lines)
+            assert running.observed.seen == ["client", "exchange"]
+            assert any(line.startswith("#1 POST /v1/chat") for line in running.observed.lines)
 
     run(scenario(), limit_s=LIMIT_S)
 
@@ -111,7 +111,7 @@ def test_a_host_that_is_not_listed_passes_with_its_own_certificate(
                 *("curl", "-sS", f"https://127.0.0.1:{port}/"), env=led(tmp_path, running, upstream)
             )
             assert (code, out.encode()) == (0, b"".join(EVENTS))
-            await running.until(lambda heard: heard.hosts == ["127.0.0.1"])
+            await running.until(lambda observed: observed.hosts == ["127.0.0.1"])
             assert list(running.tape()) == []
 
     run(scenario(), limit_s=LIMIT_S)
@@ -167,8 +167,8 @@ def test_an_app_that_does_not_trust_the_ca_is_told_of(tmp_path: Path) -> None:
                 env=environment(tmp_path),
             )
             assert code == 60
-            await running.until(lambda heard: any("trust" in line for line in heard.lines))
-            (line,) = (line for line in running.heard.lines if "trust" in line)
+            await running.until(lambda observed: any("trust" in line for line in observed.lines))
+            (line,) = (line for line in running.observed.lines if "trust" in line)
             assert line.startswith("localhost: the app broke off the TLS handshake")
             assert str(tmp_path / "conf") in line
 
@@ -197,12 +197,12 @@ def test_a_user_s_own_mitmproxy_tapes_by_options_and_variables(
                 env=environment(tmp_path),
             )
             assert (code, out.encode()) == (0, b"".join(EVENTS))
-            said = await own.stop()
+            printed = await own.stop()
         (exchange,) = own.tape()
         assert exchange.body == b"".join(EVENTS)
-        assert "deltatape is taping: " in said
-        assert "#1 POST /v1/chat/completions 200" in said
-        assert "deltatape taped 1 exchange" in said
+        assert "deltatape is taping: " in printed
+        assert "#1 POST /v1/chat/completions 200" in printed
+        assert "deltatape taped 1 exchange" in printed
 
     run(scenario(), limit_s=LIMIT_S)
 

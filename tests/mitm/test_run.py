@@ -221,7 +221,7 @@ def test_streams_that_go_on_at_the_end_are_stopped(tmp_path: Path) -> None:
             await peer.until(EVENTS[2] + b"\r\n")
             ended = await running.stop("sigint", 3)
             assert ended.in_order
-            assert running.heard.active == [1]
+            assert running.observed.active == [1]
             (exchange,) = running.tape()
             assert exchange.end is not None
             assert exchange.end.reason is EndReason.STOPPED
@@ -327,7 +327,7 @@ def test_silence_is_borne_for_as_long_as_mitmproxy_can(
         async with mitmproxy(tmp_path, version, more=("-s", str(probe))) as running:
             (await connect(running.port)).close()
             await running.until(
-                lambda heard: any(f"patience {patience}" in line for line in heard.lines)
+                lambda observed: any(f"patience {patience}" in line for line in observed.lines)
             )
 
     run(scenario(), limit_s=LIMIT_S)

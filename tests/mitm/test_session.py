@@ -210,7 +210,7 @@ class Screen:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.told = RunObserver(self.lines.append, 5.0)
+        self.observer = RunObserver(self.lines.append, 5.0)
 
 
 def test_a_proxy_says_what_it_looks_into_and_what_to_set() -> None:
@@ -266,32 +266,32 @@ def test_nothing_to_tape_is_told_with_what_was_seen() -> None:
     ):
         screen = Screen()
         for what in seen:
-            screen.told.traffic(what)
+            screen.observer.traffic(what)
         for host in hosts:
-            screen.told.passed(host)
-        screen.told.remind(STARTED.url)
+            screen.observer.passed(host)
+        screen.observer.remind(STARTED.url)
         (line,) = screen.lines
         assert line.startswith("nothing to tape for 20 s")
         assert expected in line
     screen = Screen()
-    screen.told.traffic("exchange")
-    screen.told.remind(STARTED.url)
+    screen.observer.traffic("exchange")
+    screen.observer.remind(STARTED.url)
     assert screen.lines == []
 
 
 def test_streams_that_may_go_on_are_told() -> None:
     screen = Screen()
-    screen.told.stopping(0)
-    screen.told.stopping(2)
+    screen.observer.stopping(0)
+    screen.observer.stopping(2)
     assert screen.lines == ["stopping: 2 streams may go on for 5 s; Ctrl-C again cuts"]
 
 
 def test_trouble_is_told_at_once() -> None:
     screen = Screen()
-    screen.told.line("#1 POST")
-    screen.told.alarm("disk full")
+    screen.observer.line("#1 POST")
+    screen.observer.alarm("disk full")
     assert screen.lines == ["#1 POST", "TAPING IN TROUBLE: disk full"]
-    assert screen.told.trouble
+    assert screen.observer.trouble
 
 
 @pytest.mark.parametrize(
@@ -333,16 +333,16 @@ def test_trouble_is_told_at_once() -> None:
 )
 def test_the_last_words(ended: MitmdumpResult, expected: list[str]) -> None:
     screen = Screen()
-    screen.told.summarise(ended, STARTED)
+    screen.observer.summarise(ended, STARTED)
     assert screen.lines == expected
-    assert screen.told.trouble is not ended.in_order
+    assert screen.observer.trouble is not ended.in_order
 
 
 def test_hosts_that_passed_are_named_when_nothing_was_taped() -> None:
     screen = Screen()
-    screen.told.passed("example.com")
+    screen.observer.passed("example.com")
     without = Started(url="u", tape="", ca=Path("c"), version="12")
-    screen.told.summarise(MitmdumpResult(in_order=True, code=0), without)
+    screen.observer.summarise(MitmdumpResult(in_order=True, code=0), without)
     assert screen.lines[1:] == [
         "passed undecrypted, not taped: example.com; --hosts NAME tapes one"
     ]

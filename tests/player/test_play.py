@@ -240,8 +240,8 @@ def test_reads_arrive_one_by_one_in_another_process_even_without_any_wait() -> N
                 *(sys.executable, "-c", EVERY_READ, str(port), post().hex()),
                 stdout=asyncio.subprocess.PIPE,
             )
-            told, _ = await client.communicate()
-            return told
+            stdout, _ = await client.communicate()
+            return stdout
 
     # The head and the terminator are apart from the body on this tape.
     assert int(run(scenario())) == 1 + 300 + 0
@@ -279,10 +279,10 @@ def test_requests_that_are_sent_ahead_are_answered_in_turn() -> None:
 
 
 def test_a_body_is_joined_of_its_pieces_and_one_alone_is_not_copied() -> None:
-    whole = b"abc"
-    assert joined(b"", whole) is whole
+    piece = b"abc"
+    assert joined(b"", piece) is piece
     body: bytes | bytearray = b""
     for _ in range(3):
-        body = joined(body, whole)
-    assert bytes(body) == whole * 3
-    assert whole == b"abc"
+        body = joined(body, piece)
+    assert bytes(body) == piece * 3
+    assert piece == b"abc"

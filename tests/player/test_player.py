@@ -42,8 +42,8 @@ def test_an_exchange_plays_with_its_head_chunks_and_end() -> None:
             await client.send(post())
             assert await client.until(b"0\r\n\r\n") == HEAD + CHUNKS + b"0\r\n\r\n"
             assert stage.player.report.unplayed == ()
-            assert isinstance(stage.told[0], PlayedRequest)
-            assert stage.told[0].level is MatchLevel.EXACT
+            assert isinstance(stage.outcomes[0], PlayedRequest)
+            assert stage.outcomes[0].level is MatchLevel.EXACT
 
     run(scenario())
 
@@ -142,7 +142,7 @@ def test_a_miss_is_refused_with_the_nearest_request_and_never_retried() -> None:
             assert "$.model: recorded" in error["message"]
             assert len(stage.player.report.missed) == 1
             assert len(stage.player.report.unplayed) == 1
-            assert isinstance(stage.told[0], MissedRequest)
+            assert isinstance(stage.outcomes[0], MissedRequest)
 
     run(scenario())
 
@@ -325,8 +325,8 @@ def test_several_tapes_play_as_one_and_their_branches_do_not_mix() -> None:
 
     async def scenario() -> None:
         async with playing(*exchanges) as stage:
-            told = await asyncio.gather(client(stage), client(stage))
-            assert sorted(told) == [[b"one", b"after one"], [b"two", b"after two"]]
+            outcomes = await asyncio.gather(client(stage), client(stage))
+            assert sorted(outcomes) == [[b"one", b"after one"], [b"two", b"after two"]]
             assert stage.player.report.whole
 
     run(scenario())
@@ -340,10 +340,10 @@ def missed(body: bytes, target: str) -> tuple[str, MissedRequest]:
     """The answer to a request that is not on the tape, and what was told of it."""
 
     async def scenario() -> tuple[str, MissedRequest]:
-        told: list[object] = []
+        outcomes: list[object] = []
         exchange = taped(body={"a": "my key is not told", "token": "first"})
         playing = PlayOptions(secrets=(KNOWN.encode(),))
-        player = Player([exchange], told.append, playing)
+        player = Player([exchange], outcomes.append, playing)
         await player.start(Address("127.0.0.1", 0))
         try:
             client = await Stage(player, []).client()
@@ -351,7 +351,7 @@ def missed(body: bytes, target: str) -> tuple[str, MissedRequest]:
             got, _ = await client.rest()
         finally:
             await player.stop()
-        (one,) = told
+        (one,) = outcomes
         assert isinstance(one, MissedRequest)
         assert player.report.missed == (one,)
         return got.decode(), one
@@ -369,11 +369,11 @@ def test_what_looks_like_a_key_or_is_known_to_be_one_is_overwritten() -> None:
 
 def test_a_body_that_differs_in_a_credential_is_told_without_it() -> None:
     body = {"a": f"my key is {KEY}", "token": KNOWN[:9], KNOWN: {"b": KNOWN, "c": KEY}}
-    answer, told = missed(json.dumps(body).encode(), "/v1/chat/completions")
-    for text in (answer, repr(told.miss), told.message):
+    answer, outcomes = missed(json.dumps(body).encode(), "/v1/chat/completions")
+    for text in (answer, repr(outcomes.miss), outcomes.message):
         assert KEY[:10] not in text
         assert KNOWN[:9] not in text
-    assert [each.received for each in told.miss.differences] == [
+    assert [each.received for each in outcomes.miss.differences] == [
         f'"my key is {"*" * len(KEY)}"',
         "***",
         f'{{"b": "{"*" * len(KNOWN)}", "c": "{"*" * 27}...',
@@ -382,8 +382,8 @@ def test_a_body_that_differs_in_a_credential_is_told_without_it() -> None:
 
 def test_a_target_is_told_without_tokens_and_keys() -> None:
     for target in (f"/t/{KNOWN[:9]}/v2", f"/s/x/t/{KEY}/v2", f"/v2?{KEY}", f"/v2/{KNOWN}/x"):
-        answer, told = missed(b"{}", target)
-        for text in (answer, told.message, repr(told.query.target), told.miss.problem):
+        answer, outcomes = missed(b"{}", target)
+        for text in (answer, outcomes.message, repr(outcomes.query.target), outcomes.miss.problem):
             assert KEY[:10] not in text
             assert KNOWN[:9] not in text
             assert "v2" in text
@@ -425,9 +425,9 @@ def test_the_report_has_bodies_only_where_they_are_wanted() -> None:
     recorded = taped(TWO, body=b'{"a": 1}')
 
     async def bodies(*, wanted: bool) -> list[bytes]:
-        told: list[RequestOutcome] = []
+        outcomes: list[RequestOutcome] = []
         player = Player(
-            (recorded,), told.append, PlayOptions(tempo=ReplayTempo(factor=0.0), bodies=wanted)
+            (recorded,), outcomes.append, PlayOptions(tempo=ReplayTempo(factor=0.0), bodies=wanted)
         )
         await player.start(Address("127.0.0.1", 0))
         for body in (b'{"a": 2}', b'{"a": 1}'):
@@ -435,7 +435,7 @@ def test_the_report_has_bodies_only_where_they_are_wanted() -> None:
             await client.send(post(body, extra="Connection: close\r\n"))
             await client.rest()
         await player.stop()
-        return [one.query.body for one in told]
+        return [one.query.body for one in outcomes]
 
     assert run(bodies(wanted=True)) == [b'{"a": 2}', b'{"a": 1}']
     assert run(bodies(wanted=False)) == [b"", b""]

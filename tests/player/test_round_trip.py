@@ -148,7 +148,7 @@ async def _some(client: Peer) -> bytes:
         return b""
 
 
-def told(exchange: Exchange) -> dict[str, object]:
+def comparable(exchange: Exchange) -> dict[str, object]:
     """What of an exchange has to be the same when it is recorded again; docs/replay.md says why."""
     request, response, end = exchange.request, exchange.response, exchange.end
     head = (response.status, response.reason, response.http) if response is not None else None
@@ -187,7 +187,7 @@ def as_taped(exchange: Exchange, chance: Random) -> Exchange:
     reason = chance.choice((EndReason.COMPLETE,) * 6 + _CUTS[framing])
     body = exchange.body
     kept = body if reason is EndReason.COMPLETE else body[: chance.randrange(len(body) + 1)]
-    reads = tuple(_reads(kept, framing, chance, whole=reason is EndReason.COMPLETE))
+    reads = tuple(_reads(kept, framing, chance, complete=reason is EndReason.COMPLETE))
     return replace(
         exchange,
         source=Source.GATEWAY,
@@ -223,7 +223,7 @@ def _framing_fields(framing: Framing, length: int) -> Headers:
     return ((b"Content-Length", b"%d" % length),) if framing is Framing.LENGTH else ()
 
 
-def _reads(body: bytes, framing: Framing, chance: Random, *, whole: bool) -> Iterator[Read]:
+def _reads(body: bytes, framing: Framing, chance: Random, *, complete: bool) -> Iterator[Read]:
     """Reads of any length, with any number of chunks in each."""
     longest = max(chance.choice((40, 400, 4000)), len(body) // 50)
     at = 0
@@ -232,7 +232,7 @@ def _reads(body: bytes, framing: Framing, chance: Random, *, whole: bool) -> Ite
         at += len(data)
         size = len(data)
         ends: tuple[int, ...] = chance.choice(((size,), (size,), (), (1,), (1, size)))
-        if whole and at == len(body):
+        if complete and at == len(body):
             ends = (size,)
         ends = tuple(sorted({min(end, size) for end in ends}))
         boundaries = ends if framing is Framing.CHUNKED else None
@@ -242,7 +242,7 @@ def _reads(body: bytes, framing: Framing, chance: Random, *, whole: bool) -> Ite
 def assert_same(exchanges: list[Exchange], again: list[Exchange]) -> None:
     assert len(again) == len(exchanges)
     for one, other in zip(exchanges, again, strict=True):
-        assert told(other) == told(one), f"{one.tape}#{one.number}"
+        assert comparable(other) == comparable(one), f"{one.tape}#{one.number}"
 
 
 @pytest.mark.parametrize("tape", TAPES, ids=lambda tape: str(tape.relative_to(ROOT)))
@@ -360,7 +360,9 @@ def test_answers_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
         for number in range(40)
     ]
     again = recorded_again(exchanges, tmp_path, at_once=20)
-    assert sorted(str(told(each)) for each in again) == sorted(map(str, map(told, exchanges)))
+    assert sorted(str(comparable(each)) for each in again) == sorted(
+        map(str, map(comparable, exchanges))
+    )
 
 
 def test_broken_chunks_come_as_they_came(tmp_path: Path) -> None:
@@ -369,7 +371,7 @@ def test_broken_chunks_come_as_they_came(tmp_path: Path) -> None:
         notes=(Note(t_ns=20 * MS, text=f"{BROKEN_CHUNKS}, bytes go on as they came"),),
     )
     (again,) = recorded_again([exchange], tmp_path)
-    assert told(again) == told(exchange)
+    assert comparable(again) == comparable(exchange)
     assert re.match(BROKEN_CHUNKS, again.notes[0].text)
 
 
@@ -379,4 +381,4 @@ def test_what_the_recorder_did_not_see_to_its_end_is_held(tmp_path: Path) -> Non
     (again,) = recorded_again([crashed], tmp_path)
     assert again.end
     assert again.end.reason is EndReason.CLIENT_CLOSED
-    assert told(replace(again, end=None)) == told(crashed)
+    assert comparable(replace(again, end=None)) == comparable(crashed)
