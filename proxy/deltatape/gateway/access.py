@@ -1,7 +1,7 @@
 """Access control: serves programs on this machine, not web pages that found the port.
 
-`http1.access` distinguishes them. Where others than this machine can reach the port, a
-token is needed; who has it may use any name of the host.
+`http1.access` distinguishes them. Where other machines can reach the port, requests need a token;
+with the token, any name in `Host` is accepted.
 """
 
 import hmac
@@ -26,12 +26,11 @@ from deltatape.store.names import check_name
 
 # What a request says to the gateway itself: which tape, and the token.
 #
-# In the path, since a base URL is all that most applications can be given
-# (`/t/TOKEN/s/NAME/openai/v1`), or in fields, for those that can send some. Neither is forwarded,
-# and the token never reaches a tape.
+# In the path (`/t/TOKEN/s/NAME/openai/v1`), since most applications can only be given a base URL,
+# or in header fields. Neither is forwarded, and the token never reaches a tape.
 #
-# Source: design, "Gateway". Providers have no such paths. An application's own endpoint may: in
-# front of it nothing is reserved but `/t/TOKEN` with the right token, which nobody else can mean.
+# Providers have no such paths. An application's own endpoint may have them: in front of it only
+# `/t/TOKEN` with the right token is reserved.
 
 TAPE_FIELD = b"x-deltatape-tape"
 TOKEN_FIELD = b"x-deltatape-token"
@@ -119,13 +118,13 @@ def check_access(
 
 # Whether a key fits the host it is about to reach.
 #
-# A key that goes to another provider has leaked: it stands in a foreign log from then on. Refused
-# is only what cannot be meant: the key's form belongs to one provider, the host to another, and
-# both are known. Plain `sk-...` is used by OpenAI, DeepSeek and many others, a host that is not in
-# the table may be anybody's gateway, and some known ones pass keys on to their owners: all these
-# are let pass.
+# A key that goes to another provider has leaked, for example into that provider's logs. A request
+# is refused only if it must be a mistake: the form of the key belongs to one provider and the host
+# to another, both known. Allowed are plain `sk-...` keys, which OpenAI, DeepSeek and many others
+# use; unknown hosts, which may be anybody's gateway; and known hosts that pass keys on to their
+# owners.
 #
-# No message holds more of a key than its prefix.
+# Messages contain only the prefix of a key.
 
 _SCHEME = re.compile(rb"bearer[ \t]+", re.IGNORECASE)
 

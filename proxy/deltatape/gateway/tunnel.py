@@ -2,8 +2,8 @@
 
 A CONNECT proxy on loopback with credentials of its own, for one child process. Bytes go both ways
 as they come, unread and without a time limit: TLS stays between the application and its server.
-What is learned is the authority of each CONNECT, and so which LLM host was reached past the
-gateway. Everything but CONNECT is refused.
+The authority of each CONNECT shows which LLM host was reached past the gateway. All other methods
+are refused.
 """
 
 import asyncio
@@ -51,10 +51,9 @@ _REASONS = {
 
 # Two connections as one: what comes in on one side leaves on the other, unread.
 #
-# Endings stay what they are: a half-close is a half-close, RST becomes RST once what came before it
-# has left. TLS as asyncio has it knows no half-close: where one side is spoken to with TLS, either
-# end ends both. The side that lags stops the other; a peer that resets while it is stopped is
-# noticed when it is read again.
+# Endings stay what they are: a half-close stays one, and RST becomes RST once the bytes before it
+# have left. asyncio's TLS has no half-close: if one side uses TLS, the end of either side ends
+# both. A slow side pauses the other; a reset of a paused peer is noticed when reading resumes.
 
 
 class TunnelSide(asyncio.Protocol):

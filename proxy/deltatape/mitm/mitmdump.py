@@ -1,8 +1,8 @@
 """Run mitmproxy with the addon as a child process.
 
-A process, not a library: its pins and its loop stay apart, and a mitmproxy of another environment
-does as well. It is found beside this Python, else on PATH. It runs in a session of its own, so that
-Ctrl-C reaches deltatape alone, which lets streams end.
+It is a process, not a library: its pinned dependencies and its event loop stay separate, and a
+mitmproxy of another environment works, too. It is looked for beside this Python, then on PATH. It
+runs in a session of its own, so that Ctrl-C reaches only deltatape, which lets streams end.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ START_S = 30.0
 END_S = 15.0
 _POLL_S = 0.02
 _KEPT = 40
-"""Lines of mitmproxy's own that are kept for an error message."""
+"""How many lines of mitmproxy's output to keep for an error message."""
 _STARTUP = "logged during startup"
 _IN_USE = "address already in use"
 
@@ -45,7 +45,7 @@ class MitmOptions:
             told of.
         to: the folder for tapes.
         hosts: what is taped besides LLM providers; see `hosts`.
-        more: mitmproxy's own options, which come last and win.
+        more: mitmproxy's own options; they come last, so they win.
         outbound: how this machine gets out; see `environment.mitmproxy_environment`.
     """
 
@@ -253,7 +253,7 @@ class Mitmdump:
             case AddonMessage.ENDED:
                 self._summary = fields
             case _:
-                pass  # said by the addon of another version
+                pass  # from the addon of another version
 
     def log(self, stream: str, data: bytes) -> None:
         """Put a child's output on the tape; `stream` is a `LogStream`."""

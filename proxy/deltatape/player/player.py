@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from deltatape.run_check import Correction, RunCheck, RunMistake
 
 END_OF_TAPE = "end_of_tape"
-"""The code of the error for a request that is right where the tape is wrong."""
+"""The error code for a correct request where the recorded one is wrong."""
 NO_RETRY = ((b"x-should-retry", b"false"),)
 """Tells SDKs not to retry: the same request would miss again."""
 MARGIN_BYTES = 16 * 1024 * 1024
-"""By how much a request may exceed the longest on the tape and still be compared."""
+"""A request may be longer than the longest on the tape by this much and still be compared."""
 _MOST_TARGET = 4096
 """How much of a target the report keeps."""
 
