@@ -57,7 +57,7 @@ def test_findings_are_told_and_counted(tmp_path: Path) -> None:
     assert lines[0].startswith("#1 POST /x 200")
     assert lines[0].endswith("no findings")
     assert any(line.startswith("    error T003") for line in lines)
-    assert lines[-1] == "#3 ended; not analysed live: deltatape check says more"
+    assert lines[-1] == "#3 ended; not analysed yet: run `deltatape check`"
     written = [record for _, record in open_tape(tmp_path / "x.tape").records()]
     assert [(each.exchange, each.payload.code) for each in written] == [
         *((1, "parsed"), (2, "parsed"), (0, "stop"))

@@ -307,12 +307,12 @@ def test_trouble_is_told_at_once() -> None:
         ),
         (
             MitmdumpResult(in_order=True, code=0),
-            ["0 exchanges taped, not analysed live", "tape: t/x.tape"],
+            ["0 exchanges taped, not analysed yet", "tape: t/x.tape"],
         ),
         (
             MitmdumpResult(in_order=True, code=0, exchanges=1, lost_records=2, lost_bytes=30),
             [
-                "1 exchange taped, not analysed live",
+                "1 exchange taped, not analysed yet",
                 "NOT ON THE TAPE: 2 records, 30 bytes; the streams themselves were not touched",
                 "tape: t/x.tape",
                 "next: deltatape why t/x.tape",

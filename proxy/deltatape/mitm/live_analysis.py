@@ -46,7 +46,7 @@ class MitmAnalyzer:
         if self._severities:
             self.worst = min(self._severities, key=lambda severity: severity.rank)
         if ended.analysis is None:
-            self._on_line(f"#{ended.number} ended; not analysed live: deltatape check says more")
+            self._on_line(f"#{ended.number} ended; not analysed yet: run `deltatape check`")
         else:
             for line in live_lines(ended.analysis, ended.findings, ended.tape.name or ""):
                 self._on_line(line)

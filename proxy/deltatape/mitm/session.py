@@ -102,7 +102,7 @@ class RunObserver:
             )
         else:
             found = (
-                "not analysed live"
+                "not analysed yet"
                 if ended.with_findings is None
                 else f"{ended.with_findings} with findings"
             )

@@ -69,7 +69,7 @@ def _holds_broken_json(call: DeliveredCall) -> bool:
 
 @turn_rule("C009", "app-error-in-history", Severity.ERROR)
 def app_error_in_history(turn: Turn) -> Iterator[Claim]:
-    """Report a parser error of the application about a call that was delivered whole."""
+    """Report a parser error of the application about a call that was delivered complete."""
     for complaint in turn.complaints:
         error = complaint.error
         if not is_untrue(error, [each.call for each in complaint.about]):
