@@ -21,8 +21,8 @@ from deltatape.model.exchange import Exchange, Read
 from deltatape.model.reply import Reply
 from deltatape.store.reader import open_tape
 from helpers.hints import claimants
+from helpers.sample_streams import TEXT, TOOLS
 from helpers.splits import cut, cuttings, each_alone, random_cuts
-from helpers.spoken import TEXT, TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 TAPES = sorted((ROOT / "recordings" / "dialects").glob("**/*.tape"))

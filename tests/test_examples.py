@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from deltatape.demo.demo import Background, background
-from helpers.applied import Provider
 from helpers.program import environment
+from helpers.recorded_apps import Provider
 from helpers.upstream import connect, post, provider, run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,7 +16,7 @@ from deltatape.model.exchange import Exchange, Read
 from deltatape.model.finding import Blame, Confidence
 from deltatape.model.reply import Channel, Reply
 from deltatape.store.reader import open_tape
-from helpers import eventstream, invoked
+from helpers import bedrock_bodies, eventstream
 from helpers.chat import choice, sse
 from helpers.exchanges import found, one
 from helpers.mutation import spoilt_bytes, spoilt_values
@@ -181,7 +181,7 @@ NOISE = {
     "anthropic-messages": b'event: ping\ndata: {"type":"ping"}\n\n',
     "app-events": sse({"type": "status"}, done=False),
     "bedrock-converse": eventstream.event("contentBlockDelta", {"p": "abc", "delta": {"text": ""}}),
-    "bedrock-invoke": invoked.chunk({"type": "ping"}),
+    "bedrock-invoke": bedrock_bodies.chunk({"type": "ping"}),
     "gemini": sse({"usageMetadata": {"promptTokenCount": 1}}, done=False),
     "gemini-array": b"\n",
     "mistral": sse(choice({"content": ""}), done=False),

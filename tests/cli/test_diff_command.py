@@ -10,7 +10,7 @@ from deltatape.compare import VOLATILE, CallDamage, ChangeKind, SpacingDifferenc
 from helpers.chat import FINISH, choice, sse
 from helpers.console import called, on_terminal
 from helpers.mutated import RECORDINGS
-from helpers.planted import exchange, tape
+from helpers.secret_tapes import exchange, tape
 from helpers.tapes import write_tape
 
 WORDS = [choice({"content": text}) for text in ("I ", "am ", "here")]

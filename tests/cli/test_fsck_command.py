@@ -13,9 +13,9 @@ import pytest
 from deltatape.store.reader import open_tape
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED
-from helpers.planted import KEY, exchange, tape
 from helpers.program import program
 from helpers.readings import BODY, told
+from helpers.secret_tapes import KEY, exchange, tape
 from helpers.tapes import write_tape
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, provider, run
 

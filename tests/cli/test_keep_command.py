@@ -14,7 +14,7 @@ from deltatape.store.reader import open_tape
 from deltatape.why.overview import TapeOverview, overview
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, EMPTY, recorded
-from helpers.planted import KEY, exchange, record, tape
+from helpers.secret_tapes import KEY, exchange, record, tape
 from helpers.tapes import write_tape
 
 LEAKY = tape(*exchange(request=[b'{"model":"m"}'], reads=[KEY.encode()]))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED, recorded
-from helpers.planted import exchange, tape
 from helpers.program import deltatape
+from helpers.secret_tapes import exchange, tape
 from helpers.tapes import write_tape
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from deltatape.cli.mitm_command import command
 from deltatape.errors import UsageError
 from deltatape.mitm.mitmdump import ADDON
-from helpers.company import EVENTS, stream
+from helpers.corporate_network import EVENTS, stream
 from helpers.mitm import VENVS, authority, installed, variables
 from helpers.upstream import connect, post, provider, run
 

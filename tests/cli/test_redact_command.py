@@ -10,7 +10,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, sse
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL, recorded
-from helpers.planted import KEY, STARS, arguments, exchange, record, tape, words
+from helpers.secret_tapes import KEY, STARS, arguments, exchange, record, tape, words
 from helpers.tapes import write_tape
 
 NESTED = json.dumps(json.dumps({"c": KEY})).encode()

@@ -11,12 +11,12 @@ import pytest
 
 from deltatape.demo.demo import Background
 from deltatape.model.exchange import Exchange
-from helpers import asking
-from helpers.applied import Provider
+from helpers import player_client
 from helpers.console import called
 from helpers.hostile import assert_harmless, hostile_tape
 from helpers.incidents import BROKEN, CUT, FIXED, STALL, exchange
 from helpers.program import deltatape, program
+from helpers.recorded_apps import Provider
 from helpers.upstream import SSE_HEAD, Peer, chunk, provider, run
 
 PATH = "/v1/chat/completions"
@@ -25,7 +25,7 @@ FAST = ("--listen", "127.0.0.1:0", "--speed", "instant")
 
 def ask(player: Background, body: bytes, path: str = PATH) -> tuple[int, bytes]:
     """Status and body of the answer."""
-    return asking.ask(player.url, body, path)
+    return player_client.ask(player.url, body, path)
 
 
 def seconds_for(tape: Path, asked: Exchange, *options: str, folder: Path) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from deltatape.store.reader import open_tape
 from helpers.console import called
-from helpers.joined import BEGUN_NS, Plan
+from helpers.splice_tapes import BEGUN_NS, Plan
 
 TWO = ((1, 0, 5), (2, 0, 5), (0, 1, 5), (1, 5, 5))
 

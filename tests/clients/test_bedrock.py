@@ -16,7 +16,7 @@ from deltatape.store.reader import open_tape
 from helpers.clients import AMAZON, BEDROCK, CONVERSING, PYTHON, ROOT, Sdk, available
 from helpers.mitm import VENVS, Authority, authority, installed, variables
 from helpers.program import deltatape as called
-from helpers.spoken import TOOLS
+from helpers.sample_streams import TOOLS
 from helpers.upstream import Peer, chunk, provider, run
 
 SDKS = [sdk for sdk in CONVERSING if sdk.prefix == "bedrock"]

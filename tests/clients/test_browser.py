@@ -12,9 +12,9 @@ import pytest
 from deltatape.demo.demo import Background, background
 from deltatape.model.exchange import Tap, header
 from deltatape.store.reader import open_tape
-from helpers.applied import Provider
 from helpers.clients import CLIENTS, PYTHON
 from helpers.program import environment
+from helpers.recorded_apps import Provider
 from helpers.upstream import Peer, connect, post, provider, run
 
 LONG_S = 90.0

@@ -11,7 +11,7 @@ from helpers.clients import BEDROCK, CONVERSING, ROOT, Sdk, available, conversin
 from helpers.playing import playing
 from helpers.program import program
 from helpers.recording import recording
-from helpers.spoken import TOOLS
+from helpers.sample_streams import TOOLS
 from helpers.upstream import run
 
 RECORDINGS = ROOT / "recordings" / "dialects"

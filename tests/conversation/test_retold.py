@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deltatape.conversation import check_conversation, read_backs
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from helpers.retold import (
+from helpers.rewritten_history import (
     CHANGING,
     KEEPING,
     Transformation,

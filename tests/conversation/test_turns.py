@@ -24,7 +24,7 @@ from helpers.exchanges import (
     digests,
     result,
 )
-from helpers.retold import CHANGING, KEEPING, Transformation, scripts, summarised
+from helpers.rewritten_history import CHANGING, KEEPING, Transformation, scripts, summarised
 from helpers.scripted import LANGUAGES, Language
 from helpers.scripted import Turn as Script
 from helpers.scripted import digests as scripted

@@ -13,10 +13,10 @@ from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 from deltatape.model.stream import Format
 from helpers import eventstream
+from helpers.bedrock_bodies import Frame, chunk, reduced, reply_to, streamed, whole
 from helpers.chat import codes, told
 from helpers.events import event_of
 from helpers.hints import hints
-from helpers.invoked import Frame, chunk, reduced, reply_to, streamed, whole
 from helpers.messages import END, STOP, piece, start, stop, text, text_block, tool_block
 
 STREAM = Format.EVENTSTREAM

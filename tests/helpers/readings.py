@@ -5,7 +5,7 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.tape.assemble import assemble
 from helpers.chat import FINISH, sse
 from helpers.compared import call
-from helpers.planted import exchange, numbered, record
+from helpers.secret_tapes import exchange, numbered, record
 from helpers.tapes import HEADER
 
 BODY = sse(*call('{"a":1}'), FINISH)

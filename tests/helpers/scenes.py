@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from helpers.chat import FINISH, calls, choice, entry, sse
-from helpers.spoken import Spoken
-from helpers.staged import Json, Staged, Timed
+from helpers.sample_streams import Spoken
+from helpers.scripted_tapes import Json, Staged, Timed
 
 DONE = b"data: [DONE]\n\n"
 TEXT = choice({"content": "Hello"})

@@ -6,6 +6,7 @@ from deltatape.model.exchange import EndReason, Tap
 from helpers import exchanges, responses
 from helpers.app import available, call, done, output, result, text
 from helpers.chat import FINISH, choice, sse
+from helpers.sample_streams_clouds import gemini_interactions
 from helpers.scenes import (
     DONE,
     HEALTHY,
@@ -22,8 +23,7 @@ from helpers.scenes import (
     spoken,
     weather,
 )
-from helpers.spoken_clouds import gemini_interactions
-from helpers.staged import Json, Staged
+from helpers.scripted_tapes import Json, Staged
 
 USER: Json = {"role": "user", "content": "What is the weather in Gent?"}
 CITIES = '{"city":"Gent"}', '{"city":"Rome"}'

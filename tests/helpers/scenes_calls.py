@@ -4,8 +4,11 @@ import json
 from dataclasses import replace
 
 from helpers import messages, responses
+from helpers.bedrock_bodies import chunk
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.invoked import chunk
+from helpers.sample_streams_apps import cohere
+from helpers.sample_streams_clouds import bedrock_invoke, gemini
+from helpers.sample_streams_openai import mistral
 from helpers.scenes import (
     CALL,
     HEALTHY,
@@ -21,10 +24,7 @@ from helpers.scenes import (
     weather,
 )
 from helpers.scenes_wire import response
-from helpers.spoken_apps import cohere
-from helpers.spoken_clouds import bedrock_invoke, gemini
-from helpers.spoken_openai import mistral
-from helpers.staged import Json, Staged
+from helpers.scripted_tapes import Json, Staged
 
 ARGUMENTS = '{"city":"Gent"}'
 

@@ -24,7 +24,7 @@ from helpers.scenes import (
 )
 from helpers.scenes_apps import BOTH, CITIES, USER
 from helpers.scenes_turns import CALLS, COMPLAINT, told, turn
-from helpers.staged import Json, Staged, Timed
+from helpers.scripted_tapes import Json, Staged, Timed
 
 SHIPPED = "Your order 4711 has been shipped to Gent."
 INVOICE = "The invoice for your last month is attached."

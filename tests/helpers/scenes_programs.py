@@ -15,7 +15,7 @@ from helpers.scenes_histories import called, said
 from helpers.scenes_requests import ANSWER, LAST, MORE, PIECES, SYSTEM, answered, text_scene
 from helpers.scenes_turns import CALLS, COMPLAINT, told, turn
 from helpers.scenes_wire import GREETED, claude, response
-from helpers.staged import Json, Staged
+from helpers.scripted_tapes import Json, Staged
 
 ASKS = exchanges.assistant(CALLS[0])
 RESULT = exchanges.result("call_fake0", "13 °C")

@@ -10,7 +10,7 @@ from helpers.scenes import Scene, chat, weather
 from helpers.scenes_apps import CITIES
 from helpers.scenes_turns import told, turn
 from helpers.scenes_wire import GREETED, claude, response
-from helpers.staged import Json, Staged
+from helpers.scripted_tapes import Json, Staged
 
 QUESTION = "What is the weather in Gent?"
 USER: Json = {"role": "user", "content": QUESTION}

@@ -19,7 +19,7 @@ from helpers.scenes import (
 )
 from helpers.scenes_apps import USER
 from helpers.scenes_turns import CALLS, told, turn
-from helpers.staged import Json, Staged
+from helpers.scripted_tapes import Json, Staged
 
 SYSTEM: Json = {"role": "system", "content": "You are a friendly meteorologist."}
 MORE: Json = {"role": "user", "content": "And what about tomorrow, please?"}

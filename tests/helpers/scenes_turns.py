@@ -20,7 +20,7 @@ from helpers.scenes import (
 )
 from helpers.scenes_apps import BOTH, CITIES, USER
 from helpers.scenes_wire import GREETED, claude
-from helpers.staged import Json, Staged
+from helpers.scripted_tapes import Json, Staged
 
 CALLS = [(f"call_fake{at}", "get_weather", city) for at, city in enumerate(CITIES)]
 COMPLAINT = "Failed to parse tool arguments: Unexpected end of JSON input"

@@ -6,6 +6,8 @@ from dataclasses import replace
 from deltatape.model.exchange import EndReason
 from helpers import messages, responses
 from helpers.chat import FINISH, choice, sse
+from helpers.sample_streams_apps import ollama
+from helpers.sample_streams_clouds import bedrock_converse, gemini
 from helpers.scenes import (
     CALL,
     CITY,
@@ -22,9 +24,7 @@ from helpers.scenes import (
     spared,
     spoken,
 )
-from helpers.spoken_apps import ollama
-from helpers.spoken_clouds import bedrock_converse, gemini
-from helpers.staged import Json, Staged
+from helpers.scripted_tapes import Json, Staged
 
 CAFE = sse(choice({"content": "caf~"}), done=False)
 EVENTS = 32

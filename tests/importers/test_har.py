@@ -9,7 +9,7 @@ from deltatape.importers.parts import ImportSource
 from deltatape.model.exchange import Exchange, Framing, header
 from helpers.chat import sse
 from helpers.eventstream import event
-from helpers.planted import words
+from helpers.secret_tapes import words
 
 STREAM = sse(words("Hello"))
 JSON = "application/json"

@@ -14,8 +14,8 @@ import pytest
 
 from deltatape.demo.demo import INCIDENTS
 from helpers.healthy import APPS
-from helpers.plugged import QUIET
 from helpers.program import environment
+from helpers.pytest_projects import QUIET
 
 ENDPOINT = "3-app-events"
 LIMIT_S = 60

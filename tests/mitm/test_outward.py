@@ -17,7 +17,7 @@ from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABL
 from deltatape.mitm.mitmdump import MitmOptions, arguments
 from deltatape.mitm.session import MitmRunResult, serve_child
 from deltatape.store.reader import open_tape
-from helpers.company import EVENTS, LLM, LOGIN, OTHER, Company, company
+from helpers.corporate_network import EVENTS, LLM, LOGIN, OTHER, CorporateNetwork, corporate_network
 from helpers.mitm import VENVS, installed, ran, variables
 from helpers.upstream import run
 
@@ -53,8 +53,8 @@ def test_a_command_gets_out_by_the_company_s_proxy_and_its_authority(
     own = variables(tmp_path, installed(version))
     lines: list[str] = []
 
-    async def scenario() -> tuple[int, MitmRunResult, Company]:
-        async with company(tmp_path) as net:
+    async def scenario() -> tuple[int, MitmRunResult, CorporateNetwork]:
+        async with corporate_network(tmp_path) as net:
             env = {**own, "HTTPS_PROXY": net.url, "SSL_CERT_FILE": str(net.ca_file)}
             chosen = behind(tmp_path, outbound_from(env))
             argv = ("sh", "-c", f"{PS}curl -sS http://127.0.0.1:{net.port}/ -o p; {CURL}")
@@ -89,7 +89,7 @@ def test_what_mitmproxy_starts_does_not_inherit_the_login(tmp_path: Path, versio
     own = variables(tmp_path, installed(version))
 
     async def scenario() -> None:
-        async with company(tmp_path) as net:
+        async with corporate_network(tmp_path) as net:
             env = {**own, "HTTPS_PROXY": net.url, "SSL_CERT_FILE": str(net.ca_file)}
             chosen = behind(tmp_path, outbound_from(env))
             chosen = replace(chosen, more=(*chosen.more, "-s", str(spy)))
@@ -118,7 +118,7 @@ def test_options_name_the_authority_and_the_certificate_to_show(
     own = variables(tmp_path, installed(version))
 
     async def scenario() -> tuple[int, str, str]:
-        async with company(tmp_path, clients) as net:
+        async with corporate_network(tmp_path, clients) as net:
             env = {**own, "HTTPS_PROXY": net.url}
             argv = [sys.executable, "-m", "deltatape", "record", "--via", "mitm", "--no-log"]
             argv += ["--hosts", LLM, "--to", str(tmp_path / "tapes"), "--ca", str(net.ca_file)]

@@ -10,8 +10,8 @@ from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayOptions, PlayReport, RunReadBack
 from deltatape.replay.playback import Playback
-from helpers.asking import ask
-from helpers.mistaken import ASKED, RIGHT, WRONG, Json, mistaken
+from helpers.broken_app_tape import ASKED, RIGHT, WRONG, Json, mistaken
+from helpers.player_client import ask
 
 AT_ONCE = ReplayTempo(factor=0.0)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.plugged import hello, write_tape
 from helpers.program import environment
+from helpers.pytest_projects import hello, write_tape
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PYTHON = ROOT / ".venv-plugins" / "bin" / "python"

@@ -7,7 +7,7 @@ import pytest
 from deltatape.player.play_options import PlayOptions
 from deltatape.pytest_plugin.fixture import TapeFixture
 from deltatape.replay.playback import Playback
-from helpers.plugged import hello
+from helpers.pytest_projects import hello
 
 VARIABLES = {
     "OPENAI_BASE_URL": "http://127.0.0.1:8378/openai/v1",

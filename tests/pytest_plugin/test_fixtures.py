@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.plugged import OWN, hello, plugged, reports, write_tape
+from helpers.pytest_projects import OWN, hello, plugged, reports, write_tape
 
 FIXTURES = """
 @pytest.fixture

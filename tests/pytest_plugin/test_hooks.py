@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from helpers.plugged import OWN, hello, plugged, write_tape
+from helpers.pytest_projects import OWN, hello, plugged, write_tape
 
 LIGHT = """
 import sys

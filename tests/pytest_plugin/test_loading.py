@@ -6,7 +6,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.pytest_plugin.loading import Project, project
-from helpers.plugged import OWN, hello, plugged, write_tape
+from helpers.pytest_projects import OWN, hello, plugged, write_tape
 
 
 def test_nothing_is_left_of_a_test_however_it_ends(pytester: pytest.Pytester) -> None:

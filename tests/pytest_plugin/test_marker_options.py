@@ -8,7 +8,7 @@ from deltatape.errors import UsageError
 from deltatape.match.schedule import ReplayTempo
 from deltatape.pytest_plugin.hooks import USAGE
 from deltatape.pytest_plugin.marker_options import UNMARKED, Marked, marked
-from helpers.plugged import plugged
+from helpers.pytest_projects import plugged
 
 
 def test_a_marker_without_arguments_is_the_test_s_own_tape_without_waiting() -> None:

@@ -11,7 +11,7 @@ from deltatape.player.play_options import PlayOptions
 from deltatape.pytest_plugin.recording import refuse_secrets
 from deltatape.replay.playback import Playback
 from deltatape.store.reader import open_tape
-from helpers.plugged import OWN, hello, plugged, write_tape
+from helpers.pytest_projects import OWN, hello, plugged, write_tape
 
 OWN_PATH = Path(OWN)
 ASKS = """

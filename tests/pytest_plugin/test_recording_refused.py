@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.plugged import plugged
+from helpers.pytest_projects import plugged
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from deltatape.errors import UsageError
 from deltatape.match.schedule import ReplayTempo
 from deltatape.pytest_plugin.marker_options import Marked
 from deltatape.pytest_plugin.replaying import environment, staged
-from helpers.mistaken import ASKED, RIGHT, WRONG, mistaken
-from helpers.plugged import OWN, hello, plugged, write_tape
+from helpers.broken_app_tape import ASKED, RIGHT, WRONG, mistaken
+from helpers.pytest_projects import OWN, hello, plugged, write_tape
 
 
 def test_the_arguments_of_the_marker_are_those_of_replay(pytester: pytest.Pytester) -> None:

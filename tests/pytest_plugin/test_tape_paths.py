@@ -15,7 +15,7 @@ from deltatape.pytest_plugin.tape_paths import (
     own_place,
     shown,
 )
-from helpers.plugged import hello, write_tape
+from helpers.pytest_projects import hello, write_tape
 
 FILE = Path("/project/tests/test_agent.py")
 OWN = Path("/project/tests/recordings/test_agent")

@@ -10,7 +10,7 @@ from deltatape.pytest_plugin.tape_paths import TapeLocation
 from deltatape.pytest_plugin.torture import AS_RECORDED, VariationCase, chosen, varied
 from deltatape.trials.torture_plan import tasks
 from deltatape.vary.variation import HARMLESS, VARIATIONS
-from helpers.plugged import OWN, hello, plugged, write_tape
+from helpers.pytest_projects import OWN, hello, plugged, write_tape
 
 TESTS = """
 @pytest.mark.tape(torture=True, deadline=0.5)

@@ -8,8 +8,8 @@ from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import MissedRequest, PlayedRequest, PlayReport, UnusedFault
 from deltatape.pytest_plugin.verdict import FinishedTest, RaisedException, complaint
 from deltatape.run_check import RunMistake
-from helpers.accused import lost_arguments
-from helpers.plugged import hello
+from helpers.explanations import lost_arguments
+from helpers.pytest_projects import hello
 
 ONE = hello()
 TWO = hello("Bye", number=2)

@@ -21,7 +21,11 @@ from deltatape.store.reader import Tape, open_tape
 from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
-from helpers.applied import (
+from helpers.chat import FINISH, calls, entry, sse
+from helpers.clients import SDKS, available
+from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
+from helpers.program import environment
+from helpers.recorded_apps import (
     ANSWER,
     NODE_SDK,
     PYTHON_SDK,
@@ -34,10 +38,6 @@ from helpers.applied import (
     the_exchange,
     the_tape,
 )
-from helpers.chat import FINISH, calls, entry, sse
-from helpers.clients import SDKS, available
-from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
-from helpers.program import environment
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
 LONG_S = 60.0

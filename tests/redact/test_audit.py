@@ -5,8 +5,8 @@ import pytest
 
 from deltatape.redact.audit import Auditor, AuditReport, ExchangeOrder, ProblemKind, TapeProblem
 from helpers.eventstream import event
-from helpers.planted import KEY, STARS, exchange, numbered, record, tape
 from helpers.readings import told
+from helpers.secret_tapes import KEY, STARS, exchange, numbered, record, tape
 from helpers.tapes import whole_tape
 
 CARRIED = event("chunk", {"bytes": base64.b64encode(f'{{"t":"{KEY}"}}'.encode()).decode()})

@@ -6,7 +6,7 @@ from deltatape.redact.content import mask, vocabulary
 from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.fillers import Fillers
 from helpers.chat import FINISH, calls, entry, sse
-from helpers.planted import TOOL, arguments, words
+from helpers.secret_tapes import TOOL, arguments, words
 
 ARGUMENTS = '{"city": "Bern", "unit": "kelvin"}'
 REQUEST = {

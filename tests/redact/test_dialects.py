@@ -24,7 +24,7 @@ from deltatape.redact.fillers import Fillers
 from deltatape.redact.search import secrets
 from deltatape.store.reader import open_tape
 from helpers.eventstream import frame
-from helpers.planted import without_secrets
+from helpers.secret_tapes import without_secrets
 from helpers.splits import cut, random_cuts
 
 # Bodies of streams taken apart into the JSON of their events, and put together with other JSON.

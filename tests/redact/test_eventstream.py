@@ -14,7 +14,7 @@ from deltatape.redact.fillers import Fillers
 from deltatape.redact.search import secrets
 from deltatape.wire.aws_eventstream import EventStreamDecoder
 from helpers.eventstream import STRING, error, event, exception, frame, header, message
-from helpers.planted import KEY, STARS, without_secrets
+from helpers.secret_tapes import KEY, STARS, without_secrets
 
 INTEGERS = {2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 

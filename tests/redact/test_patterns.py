@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.redact.patterns import PATTERNS, find
-from helpers.planted import KEY
+from helpers.secret_tapes import KEY
 
 LOOSE = [
     ("private key", "-----BEGIN RSA PRIVATE KEY-----\nabc=\n-----END RSA PRIVATE KEY-----"),

@@ -2,7 +2,7 @@ import json
 
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.payload_strings import fill_payload, redact_payload
-from helpers.planted import KEY, STARS
+from helpers.secret_tapes import KEY, STARS
 from helpers.tapes import MASKER
 
 

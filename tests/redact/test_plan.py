@@ -24,8 +24,8 @@ from deltatape.redact.plan import (
 from deltatape.tape.decode import decode_record
 from deltatape.tape.fields import bytes_from_json, bytes_to_json
 from helpers.eventstream import event
-from helpers.planted import KEY, STARS, TOOL, exchange, numbered, payloads, record, tape
 from helpers.readings import told
+from helpers.secret_tapes import KEY, STARS, TOOL, exchange, numbered, payloads, record, tape
 from helpers.tapes import MASKER
 
 NAME = MASKER.value(KEY.encode()).hash

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from deltatape.redact.search import secrets
 from helpers.chat import sse
-from helpers.planted import KEY, STARS, arguments, without_secrets, words
+from helpers.secret_tapes import KEY, STARS, arguments, without_secrets, words
 
 PEM = "-----BEGIN PRIVATE KEY-----\nfake/+=\n-----END PRIVATE KEY-----"
 PIECES = [

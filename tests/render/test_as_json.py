@@ -11,7 +11,6 @@ from deltatape.render.as_json import (
 )
 from deltatape.render.listing import TapeRow
 from deltatape.why import explain
-from helpers.accused import accused, lost_arguments, suspect, tried
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
     TEXT,
@@ -22,6 +21,7 @@ from helpers.exchanges import (
     result,
     timed,
 )
+from helpers.explanations import accused, lost_arguments, suspect, tried
 
 ORPHAN = (asks(USER, result("c1")), [FINISH])
 BAD = calls(entry(0, "c1", name="get", arguments="[1]"))

@@ -18,7 +18,6 @@ from deltatape.render.explanation import (
 )
 from deltatape.render.lines import WIDTH, plain
 from deltatape.why import explain
-from helpers.accused import LATE, SINGLE, THROWN, accused, suspect, tried
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -32,6 +31,7 @@ from helpers.exchanges import (
     result,
     timed,
 )
+from helpers.explanations import LATE, SINGLE, THROWN, accused, suspect, tried
 from helpers.watched import watched
 
 TOOLS = [{"type": "function", "function": {"name": "get"}}]

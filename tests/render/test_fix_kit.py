@@ -9,8 +9,8 @@ import pytest
 from deltatape.model.finding import Blame
 from deltatape.render.fix_kit import fix_kit
 from deltatape.why import explain
-from helpers.accused import accused, lost_arguments, suspect
 from helpers.exchanges import conversation
+from helpers.explanations import accused, lost_arguments, suspect
 from helpers.watched import CALLS, watched
 
 

@@ -4,9 +4,9 @@ from html.parser import HTMLParser
 from deltatape.model.suspect import Suspect
 from deltatape.render.html import explanation_html
 from deltatape.why import explain
-from helpers.accused import accused, lost_arguments, suspect, tried
 from helpers.chat import FINISH, choice
 from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
+from helpers.explanations import accused, lost_arguments, suspect, tried
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e"
 

@@ -8,9 +8,9 @@ from deltatape.model.finding import Confidence
 from deltatape.render.html import explanation_html
 from deltatape.render.markdown import code, explanation_markdown, inert
 from deltatape.why import explain
-from helpers.accused import accused, lost_arguments, suspect, tried
 from helpers.chat import FINISH, choice
 from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
+from helpers.explanations import accused, lost_arguments, suspect, tried
 
 
 def test_a_story_begins_with_the_verdict_and_ends_with_the_folded_timeline() -> None:

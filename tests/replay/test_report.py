@@ -14,8 +14,8 @@ from deltatape.replay.report import (
     summary,
 )
 from deltatape.run_check import RunMistake
-from helpers.accused import lost_arguments
-from helpers.mistaken import mistaken
+from helpers.broken_app_tape import mistaken
+from helpers.explanations import lost_arguments
 from helpers.taped import taped
 
 ONE = taped(body={"a": 1})

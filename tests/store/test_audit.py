@@ -9,8 +9,8 @@ from deltatape.model.app_names import CONTRACT
 from deltatape.redact.audit import ProblemKind, TapeProblem
 from deltatape.store.audit import misreadings
 from deltatape.store.reader import open_tape
-from helpers.planted import exchange, record, tape
 from helpers.readings import BODY, TOOL, told
+from helpers.secret_tapes import exchange, record, tape
 from helpers.tapes import write_tape
 
 

@@ -12,7 +12,7 @@ from deltatape.store.audit import audit
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
 from deltatape.store.rewrite import SHARED, as_named, as_new, draft, in_place_of, same_as
 from deltatape.tape.mask import Masker
-from helpers.planted import KEY, STARS, exchange, payloads, record, tape
+from helpers.secret_tapes import KEY, STARS, exchange, payloads, record, tape
 from helpers.tapes import MASKER, write_tape
 
 LEAKY = tape(*exchange(reads=[f"a {KEY}".encode()]))

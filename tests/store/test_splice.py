@@ -30,7 +30,7 @@ from deltatape.store.splice import (
 )
 from deltatape.tape.decode import decode_record
 from deltatape.tape.fields import MalformedError
-from helpers.joined import BEGUN_NS, Plan, at, plans
+from helpers.splice_tapes import BEGUN_NS, Plan, at, plans
 from helpers.tapes import HEADER, StillClock, whole_tape, write_tape
 
 TWO = ((1, 0, 5), (2, 0, 5), (1, 1, 5), (2, 1, 5), (1, 2, 5), (1, 3, 5), (2, 5, 5), (1, 5, 5))

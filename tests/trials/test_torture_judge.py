@@ -28,7 +28,7 @@ from deltatape.trials.torture_judge import (
     standing_problem,
 )
 from deltatape.trials.trial import TrialResult
-from helpers.accused import lost_arguments
+from helpers.explanations import lost_arguments
 from helpers.taped import taped
 from helpers.tortured import outcome
 

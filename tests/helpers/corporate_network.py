@@ -38,7 +38,7 @@ class FinalProxy(CorporateProxy):
 
 
 @dataclass(frozen=True)
-class Company:
+class CorporateNetwork:
     """A network out of which only the proxy leads."""
 
     proxy: FinalProxy
@@ -63,7 +63,9 @@ async def stream(peer: Peer) -> None:
 
 
 @contextlib.asynccontextmanager
-async def company(folder: Path, clients: trustme.CA | None = None) -> AsyncIterator[Company]:
+async def corporate_network(
+    folder: Path, clients: trustme.CA | None = None
+) -> AsyncIterator[CorporateNetwork]:
     """`LLM` and `OTHER` behind a proxy with a login; `clients`: who issues their certificates."""
     ca = trustme.CA(organization_name="the company")
     path = folder / "company.pem"
@@ -78,6 +80,6 @@ async def company(folder: Path, clients: trustme.CA | None = None) -> AsyncItera
         server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
         proxy.port = server.sockets[0].getsockname()[1]
         try:
-            yield Company(proxy, ca, path, local)
+            yield CorporateNetwork(proxy, ca, path, local)
         finally:
             server.close()

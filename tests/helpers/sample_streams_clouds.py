@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from string import ascii_letters
 
 from helpers import eventstream
-from helpers.spoken import QUESTION, TEXT, TOOLS, Spoken, sse, text_of
+from helpers.sample_streams import QUESTION, TEXT, TOOLS, Spoken, sse, text_of
 
 Json = dict[str, object]
 Event = tuple[str, Json]

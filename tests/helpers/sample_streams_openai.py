@@ -8,7 +8,7 @@ https://docs.mistral.ai/api/#tag/chat
 
 from collections.abc import Iterator, Sequence
 
-from helpers.spoken import DONE, QUESTION, TEXT, TOOLS, Spoken, Tool, sse, text_of
+from helpers.sample_streams import DONE, QUESTION, TEXT, TOOLS, Spoken, Tool, sse, text_of
 
 OPENAI = "https://api.openai.com"
 CREATED = 1795000000

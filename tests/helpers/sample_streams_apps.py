@@ -7,8 +7,8 @@ https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol
 
 from collections.abc import Iterator
 
-from helpers.spoken import DONE, QUESTION, TEXT, TOOLS, Spoken, sse, text_of
-from helpers.spoken_openai import NESTED
+from helpers.sample_streams import DONE, QUESTION, TEXT, TOOLS, Spoken, sse, text_of
+from helpers.sample_streams_openai import NESTED
 
 Json = dict[str, object]
 Event = tuple[str, Json]

@@ -14,7 +14,7 @@ from deltatape.tape import encode
 from deltatape.tape.mask import Masker
 from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
-from helpers.spoken import SSE, text_of
+from helpers.sample_streams import SSE, text_of
 
 MS = 1_000_000
 S = 1_000 * MS
