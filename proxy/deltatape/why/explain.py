@@ -228,9 +228,8 @@ def _repetition_entries(
     lines += [f"sends the result of {call_id}: {text}" for call_id, text in repetition.results]
     lines = lines or ["repeats a reply without calls"]
     marks: dict[int, list[Finding]] = {}
-    for finding in case.about_reply:
-        if finding.exchange != repetition.exchange or is_printed(finding):
-            continue
+    shown = [each for each in case.about_reply if each.exchange == repetition.exchange]
+    for finding in [each for each in shown if not is_printed(each)]:
         place = _line_of(finding, case.read_back, repetition)
         if place is None:
             place = len(lines)
