@@ -219,7 +219,7 @@ EACH = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.fami
 TAGS = sorted({opener for family in FAMILIES for opener in family.openers})
 
 
-def told(calls: tuple[WrittenCall, ...]) -> list[tuple[str, object, str | None]]:
+def name_arguments_id(calls: tuple[WrittenCall, ...]) -> list[tuple[str, object, str | None]]:
     return [(call.name, json.loads(call.arguments), call.id) for call in calls]
 
 
@@ -241,7 +241,7 @@ def test_every_family_of_every_module_is_listed_once_and_has_a_sample() -> None:
 @EACH
 def test_the_calls_of_a_text_are_found_with_their_family_and_span(sample: Sample) -> None:
     calls = find_calls(sample.text, OFFERED)
-    assert told(calls) == list(sample.calls)
+    assert name_arguments_id(calls) == list(sample.calls)
     assert {call.family for call in calls} == {sample.family}
     assert all(call.closed for call in calls)
     assert (calls[0].start, calls[-1].end) == (0, len(sample.text))
@@ -251,7 +251,7 @@ def test_the_calls_of_a_text_are_found_with_their_family_and_span(sample: Sample
 def test_calls_in_the_middle_of_prose_are_found_where_they_stand(sample: Sample) -> None:
     before, after = "Let me look that up. It's `x` that I need.\n\n", "\n\nThat was it."
     calls = find_calls(before + sample.text + after + "\n" + sample.text, OFFERED)
-    assert told(calls) == 2 * list(sample.calls)
+    assert name_arguments_id(calls) == 2 * list(sample.calls)
     assert calls[0].start == len(before)
     assert calls[len(sample.calls) - 1].end == len(before + sample.text)
 
@@ -263,10 +263,10 @@ def test_every_beginning_of_a_text_is_an_unclosed_call_from_some_character_on(
     for length in range(len(sample.text)):
         calls = find_calls(sample.text[:length], OFFERED)
         assert bool(calls) is (length >= sample.seen), sample.text[:length]
-        for call, whole in zip(calls, sample.calls, strict=False):
+        for call, expected in zip(calls, sample.calls, strict=False):
             assert call.family == sample.family
-            assert call.closed or call.name in ("", whole[0])
-            assert not call.closed or json.loads(call.arguments) == whole[1]
+            assert call.closed or call.name in ("", expected[0])
+            assert not call.closed or json.loads(call.arguments) == expected[1]
 
 
 @EACH
@@ -284,7 +284,7 @@ def test_nothing_in_a_fence_or_in_inline_code_is_a_call(sample: Sample) -> None:
 @EACH
 def test_a_call_behind_a_closed_fence_is_found(sample: Sample) -> None:
     text = f"```python\nprint(1)\n```\nIt's `done`.\n{sample.text}"
-    assert told(find_calls(text, OFFERED)) == list(sample.calls)
+    assert name_arguments_id(find_calls(text, OFFERED)) == list(sample.calls)
 
 
 @pytest.mark.parametrize("tag", TAGS)

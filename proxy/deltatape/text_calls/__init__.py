@@ -6,8 +6,8 @@ shown to the user and nobody runs it. `find_calls` says what a correct parser wo
 Strategy. One search for the literal openers of all families. What follows an opener is read by the
 families that have it, the most specific first; whoever reads a call takes its characters, so that
 no call is seen twice. A tag without a body in its family's grammar is talk, and so is everything
-inside inline code or a fenced block that was opened before. The text is taken whole: how it was cut
-on its way cannot matter.
+inside inline code or a fenced block that was opened before. Only complete texts are searched,
+so that its fragments cannot matter.
 
 Invariants. Calls are in order and do not overlap. The time is linear in the text: readers look
 ahead no further than they consume, or search through `TextSource.find`, or stop after a fixed
@@ -20,16 +20,28 @@ from dataclasses import replace
 
 from deltatape.text_calls._code import CodeTracker
 from deltatape.text_calls._notation import NotationFamily, Offered, TextSource, WrittenCall
-from deltatape.text_calls.argument_tags import GLM, HUNYUAN
-from deltatape.text_calls.call_tokens import DEEPSEEK, KIMI_K2
-from deltatape.text_calls.function_tags import QWEN3_CODER
 from deltatape.text_calls.gemma import GEMMA
-from deltatape.text_calls.harmony import HARMONY
-from deltatape.text_calls.invoke_tags import DSML, FUNCTION_CALLS, MINIMAX_M2, STEP3
-from deltatape.text_calls.minimax_m3 import MINIMAX_M3
-from deltatape.text_calls.mistral import MISTRAL
+from deltatape.text_calls.json_calls import (
+    COHERE,
+    DEEPSEEK,
+    GENERIC,
+    HARMONY,
+    HERMES,
+    INTERNLM,
+    KIMI_K2,
+    MISTRAL,
+)
+from deltatape.text_calls.parameter_tags import (
+    DSML,
+    FUNCTION_CALLS,
+    GLM,
+    HUNYUAN,
+    MINIMAX_M2,
+    MINIMAX_M3,
+    QWEN3_CODER,
+    STEP3,
+)
 from deltatape.text_calls.python_tags import LFM2, LLAMA, read_whole
-from deltatape.text_calls.tagged_json import COHERE, GENERIC, HERMES, INTERNLM
 
 FAMILIES: tuple[NotationFamily, ...] = (
     GENERIC,
@@ -55,7 +67,7 @@ FAMILIES: tuple[NotationFamily, ...] = (
 """In the order in which they are asked where they share an opener."""
 
 _BY_OPENER: dict[str, tuple[NotationFamily, ...]] = {
-    opener: tuple(each for each in FAMILIES if opener in each.openers)
+    opener: tuple(candidate for candidate in FAMILIES if opener in candidate.openers)
     for family in FAMILIES
     for opener in family.openers
 }
@@ -64,14 +76,14 @@ _OPENERS = re.compile(
 )
 _SIGNS = frozenset("<" if "<" in opener else opener for opener in _BY_OPENER)
 """Every opener has one of them in it: to look for these first takes a fraction of the time."""
-_NOTHING: Offered = {}
+_NO_TOOLS: Offered = {}
 
 
-def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...]:
+def find_calls(text: str, offered: Offered = _NO_TOOLS) -> tuple[WrittenCall, ...]:
     """Return the calls written in `text`, in order.
 
     Args:
-        text: one channel of a reply, whole.
+        text: one channel of a reply, complete.
         offered: the tools of the request; they decide about the types of values in notations
             without types, and about notations that are no calls without a known name.
     """
@@ -79,9 +91,9 @@ def find_calls(text: str, offered: Offered = _NOTHING) -> tuple[WrittenCall, ...
     if opener is None and not (offered and text.lstrip()[:1] in ("{", "[", "`")):
         return ()
     source = TextSource(text, offered)
-    whole = read_whole(source)
-    if whole:
-        return tuple(_place(LLAMA, whole, 0))
+    calls = read_whole(source)
+    if calls:
+        return tuple(_place(LLAMA, calls, 0))
     found: list[WrittenCall] = []
     code = CodeTracker(text)
     end = 0

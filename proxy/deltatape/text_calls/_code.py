@@ -31,7 +31,7 @@ class CodeTracker:
         """Return whether `place` is inside code that was opened before it."""
         while mark := _MARK.search(self._text, self._at, place):
             self._at = mark.end()
-            self._take(mark[0], mark.start(), mark.end())
+            self._read_mark(mark[0], mark.start(), mark.end())
         self._at = max(self._at, place)
         return self._fence != "" or (self._in_ticks(place) and self._closes(place))
 
@@ -40,7 +40,7 @@ class CodeTracker:
         self._at = place
         self._ticks = ""
 
-    def _take(self, mark: str, start: int, end: int) -> None:
+    def _read_mark(self, mark: str, start: int, end: int) -> None:
         alone = self._starts_line(start)
         if self._fence:
             if alone and mark.startswith(self._fence) and self._ends_line(end):
