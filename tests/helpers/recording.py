@@ -9,7 +9,7 @@ from pathlib import Path
 from deltatape.clock import SystemClock
 from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
-from deltatape.gateway.gateway import Gateway, TapPolicy
+from deltatape.gateway.gateway import Gateway, TapPolicy, stop_recording
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.recorder import Recorder, RecorderOptions
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
@@ -79,7 +79,7 @@ class Recording:
 
     async def stop(self, reason: str = "test") -> None:
         """End it in good order."""
-        await self.recorder.stop((self.gateway,), reason, None, grace_s=self.grace_s)
+        await stop_recording(self.recorder, (self.gateway,), reason, grace_s=self.grace_s)
 
     def tape(self) -> list[Exchange]:
         """What is on the tape now."""

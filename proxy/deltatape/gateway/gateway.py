@@ -6,7 +6,7 @@ endpoint; both write through the same `Recorder`.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.errors import UsageError
@@ -132,7 +132,7 @@ class Gateway:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._clients_gone.wait(), CLOSE_TIMEOUT_S)
 
-    # What connections ask (`http1.server.ServerOwner`).
+    # Called by connections (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
         return ExchangeForwarder(self, connection)
@@ -156,7 +156,7 @@ class Gateway:
         self.refused(refusal)
         return error_answer(refusal.status, refusal.code, refusal.message)
 
-    # What an `ExchangeForwarder` calls.
+    # Called by `ExchangeForwarder`s.
 
     def route(self, head: ParsedRequestHead) -> Route | Refusal:
         """Return where the request goes."""
@@ -182,7 +182,9 @@ class Gateway:
         self, forward: "ExchangeForwarder", route: Route, client: ServerConnection
     ) -> ExchangeTaping:
         """Start an exchange on the tape."""
-        return self._recorder.begin(forward, route.tape, self._numbers[client], self._policy.side)
+        return self._recorder.begin(
+            forward.stop, route.tape, self._numbers[client], self._policy.side
+        )
 
     def idle_connection(
         self, client: ServerConnection, origin: Origin
@@ -241,6 +243,31 @@ class Gateway:
         elif spare is not None:
             spare.abort()
         self._recorder.ended(taping)
+
+
+async def stop_recording(
+    recorder: Recorder,
+    gateways: Sequence[Gateway],
+    reason: str,
+    code: int | None = None,
+    *,
+    grace_s: float,
+) -> None:
+    """Stop accepting, wait `grace_s` for streams, cut the rest, end the tapes.
+
+    Args:
+        recorder: the recorder of the run.
+        gateways: all that use `recorder`.
+        reason: for the tape: `sigint`, `child-exit`.
+        code: the exit code of the child that was run, if any.
+        grace_s: in seconds.
+    """
+    for gateway in gateways:
+        gateway.close()
+    await recorder.drain(grace_s)
+    for gateway in gateways:
+        await gateway.end_connections()
+    await recorder.finish(reason, code)
 
 
 # One exchange: request up, response down, each byte to its peer before the tape.

@@ -5,9 +5,9 @@ front of the application's own endpoint write to the same tapes.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple, Protocol
 
 from deltatape.clock import Clock
 from deltatape.gateway.analysis import AnalysisThread, AnalyzedExchange, PendingLines
@@ -22,9 +22,6 @@ from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
 from deltatape.tape.tap import ExchangeTap
-
-if TYPE_CHECKING:
-    from deltatape.gateway.gateway import ExchangeForwarder, Gateway
 
 IDLE_NS = 5_000_000_000
 """How often silence is noted as still being watched."""
@@ -171,6 +168,13 @@ class RecorderCounts:
     clients: int = 0
 
 
+class ActiveExchange(NamedTuple):
+    """An exchange that goes on; `stop` cuts it."""
+
+    taping: ExchangeTaping
+    stop: Callable[[], None]
+
+
 class Recorder:
     """Numbers, tapes and analyses of a run."""
 
@@ -184,7 +188,7 @@ class Recorder:
     ) -> None:
         self.book = book
         self.counts = RecorderCounts()
-        self.active: dict[int, ExchangeForwarder] = {}
+        self.active: dict[int, ActiveExchange] = {}
         """The exchanges that go on, by their number in the run."""
         self._masker = masker
         self._clock = clock
@@ -202,12 +206,11 @@ class Recorder:
 
     def _tick(self) -> None:
         for exchange in self.active.values():
-            if exchange.taping is not None:
-                exchange.taping.watch(IDLE_NS)
+            exchange.taping.watch(IDLE_NS)
         self.book.watch(IDLE_NS)
         self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
 
-    # What gateways tell.
+    # Called by gateways.
 
     def client(self) -> int:
         """Return the number of a new client connection."""
@@ -227,16 +230,15 @@ class Recorder:
         self._observer.refused(refusal)
 
     def begin(
-        self, exchange: "ExchangeForwarder", name: str | None, connection: int, side: Tap
+        self, stop: Callable[[], None], name: str | None, connection: int, side: Tap
     ) -> ExchangeTaping:
-        """Start an exchange on the tape of that name."""
+        """Start an exchange on the tape called `name`; `stop` is called to cut it."""
         tape = self.book.named(name)
         tape.client(connection, ClientState.OPENED)
         tape.exchanges += 1
         tape.active += 1
         self.counts.exchanges += 1
         serial = self.counts.exchanges
-        self.active[serial] = exchange
         self._kept.begin(serial)
         keep, put = self._kept.put, tape.writer.put
 
@@ -244,7 +246,7 @@ class Recorder:
             keep(serial, line)
             put(number, line)
 
-        return ExchangeTaping(
+        taping = ExchangeTaping(
             serial,
             ulid(self._clock),
             tape,
@@ -253,6 +255,8 @@ class Recorder:
             side=side,
             bodies=self._options.bodies,
         )
+        self.active[serial] = ActiveExchange(taping, stop)
+        return taping
 
     def ended(self, taping: ExchangeTaping) -> None:
         """Handle the end of an exchange whose end is on the tape."""
@@ -274,22 +278,18 @@ class Recorder:
 
     # Stopping.
 
-    async def stop(
-        self, taps: Sequence["Gateway"], reason: str, code: int | None, *, grace_s: float
-    ) -> None:
-        """Stop accepting, wait `grace_s` for streams, cut the rest, end the tapes.
+    async def drain(self, grace_s: float) -> None:
+        """Wait for the streams, then cut those that go on."""
+        if not self.active:
+            return
+        self._drained.clear()
+        try:
+            await asyncio.wait_for(self._drained.wait(), grace_s)
+        except TimeoutError:
+            self._cut()
 
-        Args:
-            taps: all gateways that use this recorder.
-            reason: for the tape: `sigint`, `child-exit`.
-            code: the exit code of the child that was run, if any.
-            grace_s: in seconds.
-        """
-        for tap in taps:
-            tap.close()
-        await self._drain(grace_s)
-        for tap in taps:
-            await tap.end_connections()
+    async def finish(self, reason: str, code: int | None) -> None:
+        """Finish the analyses and end the tapes."""
         await self._analysis.finish()
         if self._ticker is not None:
             self._ticker.cancel()
@@ -302,17 +302,8 @@ class Recorder:
         watch = TapeSummary(until_ns=tape.writer.now_ns(), stop=reason, exit_code=code)
         findings = self._analysis.silences(tape, watch)
         for number in sorted({finding.exchange for finding in findings}):
-            about = tuple(each for each in findings if each.exchange == number)
+            about = tuple(finding for finding in findings if finding.exchange == number)
             self._observer.silence(AnalyzedExchange(tape, number, None, about))
-
-    async def _drain(self, grace_s: float) -> None:
-        if not self.active:
-            return
-        self._drained.clear()
-        try:
-            await asyncio.wait_for(self._drained.wait(), grace_s)
-        except TimeoutError:
-            self._cut()
 
     def _cut(self) -> None:
         for exchange in tuple(self.active.values()):

@@ -24,7 +24,7 @@ from deltatape.environment.application import without_overlap
 from deltatape.errors import UsageError
 from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
-from deltatape.gateway.gateway import Gateway
+from deltatape.gateway.gateway import Gateway, stop_recording
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, Upstream
@@ -333,7 +333,7 @@ class _Asker:
         try:
             answers = [await self._ask(each, recorder, port) for each in exchanges]
         finally:
-            await recorder.stop((gateway,), "asked", None, grace_s=0)
+            await stop_recording(recorder, (gateway,), "asked", grace_s=0)
         self.taped = {each.number: each for each in open_tape(self.path)}
         return answers
 

@@ -22,7 +22,7 @@ from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
 from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
-from deltatape.gateway.gateway import Gateway, TapPolicy
+from deltatape.gateway.gateway import Gateway, TapPolicy, stop_recording
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Recorder, RecorderOptions
 from deltatape.gateway.routes import Routes, Upstream, parse_upstream
@@ -358,7 +358,9 @@ class Session:
     async def _stop(self, reason: str, code: int | None) -> None:
         if self._options.command:
             Signals(self._recorder.hurry)  # the application's end is no reason to lose the tape's
-        await self._recorder.stop(self._taps, reason, code, grace_s=self._options.grace_s)
+        await stop_recording(
+            self._recorder, self._taps, reason, code, grace_s=self._options.grace_s
+        )
         await self._bypasses.wait()
         self._reporter.summarise(self.tape, self._book.losses(), self._bypasses.hosts)
 

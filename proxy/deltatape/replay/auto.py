@@ -26,7 +26,7 @@ from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
 from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
-from deltatape.gateway.gateway import ExchangeForwarder, Gateway
+from deltatape.gateway.gateway import ExchangeForwarder, Gateway, stop_recording
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, Upstream, parse_upstream
@@ -183,7 +183,7 @@ class AutoPlayer:
         if recorder is None:
             return
         taps = () if self._gateway is None else (self._gateway,)
-        await recorder.stop(taps, REASON, None, grace_s=grace_s)
+        await stop_recording(recorder, taps, REASON, grace_s=grace_s)
         if self._folder is not None:
             self.recorded = self._staging.splice(self._folder, self._ways.clock, self._cut_ns)
         for exchange in self.recorded.kept:
