@@ -21,7 +21,7 @@ from deltatape.model.exchange import Exchange, Read
 from deltatape.model.reply import Reply
 from deltatape.store.reader import open_tape
 from helpers.hints import claimants
-from helpers.sample_streams import TEXT, TOOLS
+from helpers.sample_streams import CALLS, TEXT
 from helpers.splits import cut, cuttings, each_alone, random_cuts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,11 +76,11 @@ def test_a_recording_is_claimed_by_its_dialect_alone(path: Path) -> None:
 def test_a_recording_is_rebuilt_to_its_text_and_both_calls(path: Path) -> None:
     reply = rebuild(recorded(path))
     assert reply.dialect == dialect_of(path)
-    assert "".join(TEXT) in reply.text + reply.reasoning
+    assert TEXT in reply.text + reply.reasoning
     written = tuple(found.call for found in reply.text_calls)
     calls = (*reply.tool_calls, *reply.server_calls, *written)
-    told = [(call.name, json.loads(call.arguments)) for call in calls]
-    assert told == [(tool.name, tool.value) for tool in TOOLS]
+    names_and_arguments = [(call.name, json.loads(call.arguments)) for call in calls]
+    assert names_and_arguments == list(CALLS)
 
 
 @each_recording

@@ -16,7 +16,7 @@ from deltatape.store.reader import open_tape
 from helpers.clients import AMAZON, BEDROCK, CONVERSING, PYTHON, ROOT, Sdk, available
 from helpers.mitm import VENVS, Authority, authority, installed, variables
 from helpers.program import deltatape as called
-from helpers.sample_streams import TOOLS
+from helpers.sample_streams import CALLS
 from helpers.upstream import Peer, chunk, provider, run
 
 SDKS = [sdk for sdk in CONVERSING if sdk.prefix == "bedrock"]
@@ -115,7 +115,7 @@ def test_amazons_sdk_sees_the_same_behind_mitmproxy_and_its_calls_are_on_the_tap
     assert exchange.end.reason is EndReason.COMPLETE
     assert len(exchange.reads) > 1
     assert calls(exchange) == calls(original)
-    assert [name for name, _, _ in calls(exchange)] == [tool.name for tool in TOOLS]
+    assert [name for name, _, _ in calls(exchange)] == [name for name, _ in CALLS]
 
 
 def calls(exchange: Exchange) -> list[tuple[str | None, str, str | None]]:

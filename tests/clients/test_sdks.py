@@ -11,7 +11,7 @@ from helpers.clients import BEDROCK, CONVERSING, ROOT, Sdk, available, conversin
 from helpers.playing import playing
 from helpers.program import program
 from helpers.recording import recording
-from helpers.sample_streams import TOOLS
+from helpers.sample_streams import CALLS
 from helpers.upstream import run
 
 RECORDINGS = ROOT / "recordings" / "dialects"
@@ -25,7 +25,7 @@ def recorded(sdk: Sdk) -> Exchange:
 
 def holds_the_calls(understood: str) -> bool:
     """Whether both calls are in what an SDK printed, whole or in fragments."""
-    wanted = ("Gent", "days", *(tool.name for tool in TOOLS))
+    wanted = ("Gent", "days", *(name for name, _ in CALLS))
     return all(word in understood for word in wanted)
 
 

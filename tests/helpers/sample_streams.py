@@ -1,16 +1,24 @@
-"""Invented streams, one per dialect, and the tape that a gateway would have made of each.
+"""Invented streams, one per dialect or variant, and the tape that a gateway would make of each.
 
-A stream is a list of pieces: what the provider sends with one write, as one HTTP chunk. Of those a
-tape is made that a healthy line could have given: most pieces come in a read of their own, some
+`tests/sample_streams/NAME.yaml` holds a stream as data: the request, and the events of the
+response, one a line. All of them answer the same question with the same text and two calls.
+
+A tape is timed and cut up as on a healthy line: most pieces come in a read of their own, some
 together with the one before, some cut in two, within a character where there is one to cut.
 Everything is fixed, ids and times included: the same code makes the same bytes.
 
-Source: recordings/README.md for the tape; what the dialects send is told where they are.
+Source: recordings/README.md for the tape; each stream names the source of its dialect.
 """
 
+import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_letters
+from urllib.parse import urlsplit
+
+import yaml
 
 from deltatape.model.exchange import EndReason, Framing, Headers, Source
 from deltatape.tape import encode
@@ -18,95 +26,108 @@ from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
 from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
+from helpers import eventstream
 
+FOLDER = Path(__file__).resolve().parent.parent / "sample_streams"
 MS = 1_000_000
 SSE = "text/event-stream"
-QUESTION = "What is the weather in Gent now, and in São Tomé over the next three days?"
-TEXT = ("I will ", "look up ", "both. 🌦")
+TEXT = "I will look up both. 🌦"
+CALLS = (
+    ("get_weather", {"city": "Gent", "unit": "celsius"}),
+    ("get_forecast", {"city": "São Tomé", "days": 3}),
+)
+"""Name and arguments of each call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """A tool that the model may call, and its call: `pieces` are the arguments as they stream."""
+class SampleStream:
+    """One exchange in a dialect."""
 
-    name: str
-    description: str
-    properties: dict[str, dict[str, str]]
-    pieces: tuple[str, ...]
-
-    @property
-    def schema(self) -> dict[str, object]:
-        """The JSON Schema of the arguments."""
-        return {
-            "type": "object",
-            "properties": self.properties,
-            "required": list(self.properties),
-        }
-
-    @property
-    def arguments(self) -> str:
-        """The arguments of the call, as text."""
-        return "".join(self.pieces)
-
-    @property
-    def value(self) -> object:
-        """The arguments of the call, parsed."""
-        return json.loads(self.arguments)
-
-
-STRING = {"type": "string"}
-WEATHER = Tool(
-    name="get_weather",
-    description="The weather in a city right now.",
-    properties={"city": STRING, "unit": STRING},
-    pieces=('{"', "city", '":"', "Gent", '","unit', '":"cel', 'sius"}'),
-)
-FORECAST = Tool(
-    name="get_forecast",
-    description="The weather in a city over the next days.",
-    properties={"city": STRING, "days": {"type": "integer"}},
-    pieces=('{"city', '":"São', " To", 'mé","', 'days":', "3}"),
-)
-TOOLS = (WEATHER, FORECAST)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
-    """One exchange in a dialect.
-
-    Args:
-        name: of the dialect or its variant, and of the tape.
-        request: the body, a JSON object.
-        pieces: the response's body, as the provider writes it.
-    """
-
-    name: str
     upstream: str
     target: str
+    credential: tuple[str, str]
     request: dict[str, object]
     pieces: Sequence[bytes]
-    content_type: str = SSE
-    headers: tuple[tuple[str, str], ...] = ()
-    credential: tuple[str, str] = ("Authorization", "Bearer fake-000000")
+    """The response's body as the provider writes it; each is one HTTP chunk."""
+    headers: Mapping[str, str]
+    """Of the response; the first one is its Content-Type."""
 
 
-def text_of(value: object) -> str:
+def json_text(value: object) -> str:
     """`value` as JSON without spaces, characters as they are."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def sse(value: object, event: str = "") -> bytes:
-    """A server-sent event with `value` as its data; no event line where `event` is empty."""
-    line = f"event: {event}\n" if event else ""
-    return f"{line}data: {text_of(value)}\n\n".encode()
+def sample_stream(name: str) -> SampleStream:
+    """Read `tests/sample_streams/NAME.yaml`."""
+    data = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    url = urlsplit(data["url"])
+    upstream = f"{url.scheme}://{url.netloc}"
+    frame, events = data["frame"], data["events"].splitlines()
+    return SampleStream(
+        upstream=upstream,
+        target=data["url"].removeprefix(upstream),
+        credential=tuple(data["credential"]),
+        request=json.loads(data["request"]),
+        pieces=list(_FRAMES[frame](events) if frame in _FRAMES else _framed(frame, events)),
+        headers=data["headers"],
+    )
 
 
-DONE = b"data: [DONE]\n\n"
+def _framed(template: str, events: Sequence[str]) -> Iterator[bytes]:
+    """Fill in `{data}` and, where the template has it, `{type}`: the first word of the event."""
+    for event in events:
+        kind, data = event.split(" ", 1) if "{type}" in template else ("", event)
+        yield template.replace("{type}", kind).replace("{data}", data).encode()
 
 
-def tape_of(spoken: Spoken, number: int) -> bytes:
-    """The whole tape; `number` makes its ids its own."""
-    lines = [encode.header_line(_header(number))]
+def _json_array(events: Sequence[str]) -> Iterator[bytes]:
+    for number, event in enumerate(events):
+        text = json.dumps(json.loads(event), ensure_ascii=False, indent=2)
+        start = ",\r\n" if number else "["
+        yield f"{start}{text}\n".encode()
+    yield b"]"
+
+
+def _aws_events(events: Sequence[str]) -> Iterator[bytes]:
+    for number, event in enumerate(events):
+        kind, _, data = event.partition(" ")
+        yield _aws_message(number, kind, json.loads(data))
+
+
+def _aws_chunks(events: Sequence[str]) -> Iterator[bytes]:
+    for number, event in enumerate(events):
+        yield _aws_message(number, "chunk", {"bytes": base64.b64encode(event.encode()).decode()})
+
+
+def _aws_message(number: int, kind: str, payload: dict[str, object]) -> bytes:
+    """A message of Bedrock, padded to hide the length of its text."""
+    headers = {
+        ":event-type": kind,
+        ":content-type": "application/json",
+        ":message-type": "event",
+    }
+    padded = {**payload, "p": ascii_letters[: 4 + number * 11 % 37]}
+    return eventstream.message(headers, json_text(padded).encode())
+
+
+_FRAMES: dict[str, Callable[[Sequence[str]], Iterator[bytes]]] = {
+    "json-array": _json_array,
+    "aws-events": _aws_events,
+    "aws-chunks": _aws_chunks,
+}
+"""How events are framed where no template can tell."""
+
+
+def sample_tape(stream: SampleStream, number: int) -> bytes:
+    """The tape of one sample stream; `number` makes its ids unique."""
+    header = Header(
+        id=f"01KAWT5C8000000000DA{number:06}",
+        tool="deltatape 0.1.0",
+        recorded_at="2026-11-22T04:30:00.000000000Z",
+        source=Source.GATEWAY,
+    )
+    lines = [encode.header_line(header)]
 
     def put(_: int, line: bytes) -> None:
         lines.append(line)
@@ -115,9 +136,18 @@ def tape_of(spoken: Spoken, number: int) -> bytes:
     tape, exchange = TapeTap(put, masker), ExchangeTap(1, put, masker)
     tape.note(0, "an invented stream, made by scripts/tape-dialects")
     tape.client(1 * MS, connection=1, state=ClientState.OPENED)
-    _ask(exchange, spoken, number)
+    _record_request(exchange, stream, number)
+    content_type, *others = stream.headers.items()
+    exchange.response(
+        268_334_000,
+        status=200,
+        reason=b"OK",
+        http="1.1",
+        framing=Framing.CHUNKED,
+        headers=_encoded(content_type, ("Transfer-Encoding", "chunked"), *others),
+    )
     end_ns = 0
-    for t_ns, data, ends in reads(spoken.pieces):
+    for t_ns, data, ends in reads(stream.pieces):
         exchange.read(t_ns, data, ends)
         end_ns = t_ns + 61_007
     exchange.end(end_ns, EndReason.COMPLETE)
@@ -126,50 +156,29 @@ def tape_of(spoken: Spoken, number: int) -> bytes:
     return b"".join(lines)
 
 
-def _header(number: int) -> Header:
-    return Header(
-        id=f"01KAWT5C8000000000DA{number:06}",
-        tool="deltatape 0.1.0",
-        recorded_at="2026-11-22T04:30:00.000000000Z",
-        source=Source.GATEWAY,
-    )
-
-
-def _ask(exchange: ExchangeTap, spoken: Spoken, number: int) -> None:
-    body = text_of(spoken.request).encode()
+def _record_request(exchange: ExchangeTap, stream: SampleStream, number: int) -> None:
+    body = json_text(stream.request).encode()
     exchange.request(
         1_310_000,
         id=f"01KAWT5C9000000000DE{number:06}",
         method="POST",
-        target=spoken.target.encode(),
-        upstream=spoken.upstream,
+        target=stream.target.encode(),
+        upstream=stream.upstream,
         http="1.1",
         headers=_encoded(
-            ("Host", spoken.upstream.partition("://")[2]),
+            ("Host", stream.upstream.partition("://")[2]),
             ("Content-Type", "application/json"),
             ("Content-Length", str(len(body))),
-            spoken.credential,
+            stream.credential,
         ),
     )
     exchange.request_body(1_322_000, body)
     exchange.request_end(1_325_000)
     exchange.sent(39_020_000, connect_ns=14_400_000, tls_ns=22_100_000, reused=False)
-    exchange.response(
-        268_334_000,
-        status=200,
-        reason=b"OK",
-        http="1.1",
-        framing=Framing.CHUNKED,
-        headers=_encoded(
-            ("Content-Type", spoken.content_type),
-            ("Transfer-Encoding", "chunked"),
-            *spoken.headers,
-        ),
-    )
 
 
-def _encoded(*fields: tuple[str, str]) -> Headers:
-    return tuple((name.encode(), value.encode()) for name, value in fields)
+def _encoded(*headers: tuple[str, str]) -> Headers:
+    return tuple((name.encode(), value.encode()) for name, value in headers)
 
 
 def reads(pieces: Sequence[bytes]) -> list[tuple[int, bytes, tuple[int, ...]]]:
@@ -183,18 +192,11 @@ def reads(pieces: Sequence[bytes]) -> list[tuple[int, bytes, tuple[int, ...]]]:
             data += piece
             found.append((before_ns, data, (*ends, len(data))))
             continue
-        at_ns = t_ns
-        for part in _halves(piece) if number % 3 == 1 else (piece,):
-            found.append((at_ns, part, (len(part),)))
-            at_ns += 402_311
-        if number % 3 == 1:
-            found[-2] = (*found[-2][:2], ())
+        if number % 3 != 1:
+            found.append((t_ns, piece, (len(piece),)))
+            continue
+        # Cut within the first character beyond ASCII, else after two thirds.
+        at = next((at + 1 for at, byte in enumerate(piece) if byte >= 0xC3), len(piece) * 2 // 3)
+        at = min(at, len(piece) - 1)
+        found += [(t_ns, piece[:at], ()), (t_ns + 402_311, piece[at:], (len(piece) - at,))]
     return found
-
-
-def _halves(piece: bytes) -> Iterator[bytes]:
-    """`piece` cut within its first character beyond ASCII, else after two thirds."""
-    at = next((at + 1 for at, byte in enumerate(piece) if byte >= 0xC3), len(piece) * 2 // 3)
-    at = min(at, len(piece) - 1)
-    yield piece[:at]
-    yield piece[at:]

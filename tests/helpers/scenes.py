@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from helpers.chat import FINISH, calls, choice, entry, sse
-from helpers.sample_streams import Spoken
+from helpers.sample_streams import sample_stream
 from helpers.scripted_tapes import Json, Staged, Timed
 
 DONE = b"data: [DONE]\n\n"
@@ -122,7 +122,7 @@ HEALTHY = (*CALL, FINISH)
 
 
 def spoken(
-    said: Spoken,
+    name: str,
     change: Callable[[bytes], bytes] = bytes,
     ask: Callable[[str], str] = str,
     wait: tuple[int, float] = (0, 0.0),
@@ -130,13 +130,14 @@ def spoken(
     """A healthy stream of recordings/dialects, changed.
 
     Args:
-        said: the stream.
+        name: of the tape.
         change: what becomes of each piece of the response.
         ask: what becomes of the request's JSON text.
         wait: before the piece of this number so many seconds pass.
     """
+    stream = sample_stream(name)
     number, seconds = wait
-    pieces = [change(piece) for piece in said.pieces]
+    pieces = [change(piece) for piece in stream.pieces]
     reads: list[Timed] = [
         (0.02 * (at + 1) + (seconds if at >= number else 0.0), piece)
         for at, piece in enumerate(pieces)
@@ -144,9 +145,9 @@ def spoken(
     ]
     return Staged(
         reads=reads,
-        request=json.loads(ask(json.dumps(said.request))),
-        host=said.upstream,
-        target=said.target,
-        content_type=said.content_type,
-        headers=said.headers,
+        request=json.loads(ask(json.dumps(stream.request))),
+        host=stream.upstream,
+        target=stream.target,
+        content_type=stream.headers["Content-Type"],
+        headers=tuple(stream.headers.items())[1:],
     )

@@ -6,7 +6,6 @@ from deltatape.model.exchange import EndReason, Tap
 from helpers import exchanges, responses
 from helpers.app import available, call, done, output, result, text
 from helpers.chat import FINISH, choice, sse
-from helpers.sample_streams_clouds import gemini_interactions
 from helpers.scenes import (
     DONE,
     HEALTHY,
@@ -102,10 +101,10 @@ def dead_zones() -> Pairs:
     return {
         "D001": spared(
             pair(
-                spoken(gemini_interactions(), wait=(9, 12.0)),
-                spoken(gemini_interactions(), wait=(9, 8.0)),
+                spoken("gemini-interactions", wait=(9, 12.0)),
+                spoken("gemini-interactions", wait=(9, 8.0)),
             ),
-            recorder_held_up=replace(spoken(gemini_interactions(), wait=(9, 15.0)), held_up=True),
+            recorder_held_up=replace(spoken("gemini-interactions", wait=(9, 15.0)), held_up=True),
         ),
         "D002": spared(
             pair(chat(role, STOP), chat(role, TEXT, STOP)),

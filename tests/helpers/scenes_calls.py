@@ -6,9 +6,6 @@ from dataclasses import replace
 from helpers import messages, responses
 from helpers.bedrock_bodies import chunk
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.sample_streams_apps import cohere
-from helpers.sample_streams_clouds import bedrock_invoke, gemini
-from helpers.sample_streams_openai import mistral
 from helpers.scenes import (
     CALL,
     HEALTHY,
@@ -36,7 +33,7 @@ def one(**function: object) -> dict[str, object]:
 
 def invoked(*frames: messages.Frame) -> Staged:
     """Anthropic's events through Amazon's API, one per read."""
-    base = spoken(bedrock_invoke())
+    base = spoken("bedrock-invoke")
     return replace(base, reads=[chunk(frame) for frame in frames])
 
 
@@ -82,21 +79,21 @@ def shape() -> Pairs:
         "T003": pair(chat(*weather('{"city":', '"Ge'), FINISH), chat(*HEALTHY)),
         "T004": pair(chat(one(arguments=ARGUMENTS), FINISH), chat(*HEALTHY)),
         "T005": pair(
-            spoken(mistral(), lambda piece: piece.replace(b'"id":"fakeGent0",', b"")),
-            spoken(mistral()),
+            spoken("mistral", lambda piece: piece.replace(b'"id":"fakeGent0",', b"")),
+            spoken("mistral"),
         ),
         "T006": pair(
             chat(one(name="get_weather", arguments=json.dumps(ARGUMENTS)), FINISH),
             chat(one(name="get_weather", arguments=ARGUMENTS), FINISH),
         ),
         "T007": pair(
-            spoken(gemini(), ask=lambda text: text.replace("get_weather", "weather_now")),
-            spoken(gemini()),
+            spoken("gemini", ask=lambda text: text.replace("get_weather", "weather_now")),
+            spoken("gemini"),
         ),
         "T008": spared(
             pair(
-                spoken(cohere(), ask=lambda text: text.replace('"integer"', '"string"')),
-                spoken(cohere()),
+                spoken("cohere", ask=lambda text: text.replace('"integer"', '"string"')),
+                spoken("cohere"),
             ),
             default_null=chat(
                 *weather('{"city":null}'), FINISH, request=offering({**STRING, "default": None})

@@ -6,8 +6,6 @@ from dataclasses import replace
 from deltatape.model.exchange import EndReason
 from helpers import messages, responses
 from helpers.chat import FINISH, choice, sse
-from helpers.sample_streams_apps import ollama
-from helpers.sample_streams_clouds import bedrock_converse, gemini
 from helpers.scenes import (
     CALL,
     CITY,
@@ -146,8 +144,8 @@ def wire() -> Pairs:
         "W008": pair(claude(*GREETED, named=False), claude(*GREETED)),
         "W009": pair(gzipped(plain), gzipped(zipped(plain))),
         "W010": pair(
-            spoken(bedrock_converse(), lambda one: one.replace(b"look up", b"look\xefup")),
-            spoken(bedrock_converse()),
+            spoken("bedrock-converse", lambda one: one.replace(b"look up", b"look\xefup")),
+            spoken("bedrock-converse"),
         ),
     }
 
@@ -160,8 +158,8 @@ def stream() -> Pairs:
     return {
         "S001": spared(
             pair(
-                spoken(gemini(), lambda one: b"" if b"finishReason" in one else one),
-                spoken(gemini()),
+                spoken("gemini", lambda one: b"" if b"finishReason" in one else one),
+                spoken("gemini"),
             ),
             client_left=_left(chat(TEXT, done=False), 0.3),
             recorder_lost_it=replace(chat(TEXT, STOP), lost=frozenset({1, 2})),
@@ -192,7 +190,7 @@ def stream() -> Pairs:
         "S007": pair(response(*gap), response(*responses.numbered(*SAID))),
         "S008": pair(response(*SAID[:-1], responses.ended()), response(*SAID)),
         "S009": pair(
-            spoken(ollama(), lambda one: one.replace(b'"stop"', b'"length"')), spoken(ollama())
+            spoken("ollama", lambda one: one.replace(b'"stop"', b'"length"')), spoken("ollama")
         ),
         "S013": pair(
             chat(*structured('```json\n{"city":"Gent"}\n```'), STOP, request=STRUCTURED),

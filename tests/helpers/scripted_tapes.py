@@ -14,7 +14,7 @@ from deltatape.tape import encode
 from deltatape.tape.mask import Masker
 from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
-from helpers.sample_streams import SSE, text_of
+from helpers.sample_streams import SSE, json_text
 
 MS = 1_000_000
 S = 1_000 * MS
@@ -122,7 +122,7 @@ def _ns(seconds: float) -> int:
 def _play(tap: ExchangeTap, taking: _Taking, staged: Staged, number: int) -> int:
     """Writes the exchange; when it ended."""
     start_ns = _ns(staged.at_s) + MS
-    body = text_of(staged.request).encode()
+    body = json_text(staged.request).encode()
     tap.request(
         start_ns,
         id=f"01KAWT5C9000000000FE{number:06}",
