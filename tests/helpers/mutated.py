@@ -59,7 +59,7 @@ def changed(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
     return mutator.mutate(exchange, SeededChoices(seed))
 
 
-def said(exchange: Exchange | None) -> list[object]:
+def event_values(exchange: Exchange | None) -> list[object]:
     """The values of the events' data; text where it is no JSON."""
     assert exchange is not None
     return [
@@ -68,35 +68,35 @@ def said(exchange: Exchange | None) -> list[object]:
     ]
 
 
-def told(exchange: Exchange | None) -> list[object]:
+def call_entries(exchange: Exchange | None) -> list[object]:
     """All entries of `tool_calls`, in order."""
     return [
         one
-        for value in said(exchange)
+        for value in event_values(exchange)
         for choice_ in listed(value, "choices")
         for one in listed(choice_, "delta", "tool_calls")
     ]
 
 
-def joined(exchange: Exchange | None) -> str:
+def joined_arguments(exchange: Exchange | None) -> str:
     """All pieces of arguments of a chat completion, joined."""
-    pieces = [at(one, "function", "arguments") for one in told(exchange)]
+    pieces = [at(one, "function", "arguments") for one in call_entries(exchange)]
     return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
 def of_type(exchange: Exchange | None, kind: str) -> list[object]:
     """The values of the events that say they are of this type."""
-    return [value for value in said(exchange) if at(value, "type") == kind]
+    return [value for value in event_values(exchange) if at(value, "type") == kind]
 
 
-def pasted(body: bytes, media: str = "text/event-stream") -> Exchange:
+def imported(body: bytes, media: str = "text/event-stream") -> Exchange:
     """A body that nobody recorded."""
     return Exchange.from_body(body, content_type=media, url=URL)
 
 
-def draft(body: bytes) -> MutableExchange:
-    """The draft of a body."""
-    found = MutableExchange.of(pasted(body))
+def draft_of(source: Exchange | bytes) -> MutableExchange:
+    """The draft of an exchange, or of an imported body."""
+    found = MutableExchange.of(imported(source) if isinstance(source, bytes) else source)
     assert found is not None
     return found
 

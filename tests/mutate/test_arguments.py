@@ -5,8 +5,7 @@ import pytest
 from deltatape.model.exchange import Exchange
 from deltatape.mutate import SeededChoices
 from deltatape.mutate._calls import calls
-from deltatape.mutate._draft import MutableExchange
-from deltatape.wire.json_edit import at
+from deltatape.wire.json_edit import at, listed
 from helpers import chat as shape
 from helpers.mutated import (
     NEEDS,
@@ -14,24 +13,40 @@ from helpers.mutated import (
     TWO,
     WHOLE,
     WORDS,
+    call_entries,
     changed,
     chat,
+    draft_of,
+    event_values,
+    imported,
     in_pieces,
-    joined,
+    joined_arguments,
+    of_type,
     recorded,
-    told,
 )
 
 FREE = {"type": "object", "properties": {}}
+DELTA = "response.function_call_arguments.delta"
 SCHEMALESS = chat(*in_pieces("{}"), shape.FINISH, schema=FREE)
 
 
 def arguments(exchange: Exchange | None) -> list[str]:
     """The arguments of every call."""
     assert exchange
-    draft = MutableExchange.of(exchange)
-    assert draft
-    return [call.text for call in calls(draft)]
+    return [call.text for call in calls(draft_of(exchange))]
+
+
+def gemini(*parts: str, finish: str = '"STOP"') -> bytes:
+    """Events of one part each; the last one says why it stopped."""
+    events = [f'{{"content":{{"parts":[{part}]}}}}' for part in parts]
+    events[-1] = events[-1][:-1] + f',"finishReason":{finish}}}'
+    return "".join(f'data: {{"candidates":[{one}]}}\n\n' for one in events).encode()
+
+
+def column(name: str, exchange: object = ONE) -> list[object]:
+    """The arguments of each entry after a mutation."""
+    made = changed(name, exchange)  # type: ignore[arg-type]
+    return [at(one, "function", "arguments") for one in call_entries(made)]
 
 
 def test_a_tool_that_needs_nothing_is_called_with_nothing() -> None:
@@ -49,13 +64,12 @@ def test_an_empty_object_comes_first_in_a_fragment_of_its_own(exchange: Exchange
     made = changed("args-empty-obj-prefix", exchange)
     expected = ["{}" + text for text in arguments(exchange)]
     assert arguments(made) == expected
-    draft = MutableExchange.of(made) if made else None
-    assert draft
-    assert all(call.pieces[0].text == "{}" for call in calls(draft))
+    assert made
+    assert all(call.pieces[0].text == "{}" for call in calls(draft_of(made)))
 
 
 def test_only_the_first_entry_of_a_call_in_two_opens_it() -> None:
-    first, second = told(changed("args-empty-obj-prefix", WHOLE))
+    first, second = call_entries(changed("args-empty-obj-prefix", WHOLE))
     assert (at(first, "id"), at(second, "id")) == ("c0", None)
     assert (at(first, "function", "name"), at(second, "function", "name")) == ("get", None)
     assert changed("args-empty-obj-prefix", SCHEMALESS) is None
@@ -76,7 +90,7 @@ def test_only_the_first_entry_of_a_call_in_two_opens_it() -> None:
     ],
 )
 def test_arguments_are_spoilt(name: str, expected: set[str]) -> None:
-    assert {joined(changed(name, ONE, seed)) for seed in range(9)} == expected
+    assert {joined_arguments(changed(name, ONE, seed)) for seed in range(9)} == expected
     assert changed(name, WORDS) is None
 
 
@@ -92,9 +106,8 @@ def test_arguments_without_punctuation_lose_none() -> None:
 
 def test_all_copies_of_the_arguments_are_spoilt() -> None:
     made = changed("args-control-chars", recorded("openai-responses"))
-    draft = MutableExchange.of(made) if made else None
-    assert draft
-    for call in calls(draft):
+    assert made
+    for call in calls(draft_of(made)):
         assert {copy.text for copy in call.copies} == {call.text}
 
 
@@ -107,6 +120,74 @@ def test_the_call_behind_an_empty_one_loses_its_arguments() -> None:
 
 def test_another_seed_spoils_another_place() -> None:
     two = chat(*in_pieces('{"a":"x","b":"y"}'), shape.FINISH, schema=NEEDS)
-    found = {joined(changed("args-control-chars", two, seed)) for seed in range(20)}
+    found = {joined_arguments(changed("args-control-chars", two, seed)) for seed in range(20)}
     assert found == {'{"a":"\nx","b":"y"}', '{"a":"x","b":"\ny"}'}
     assert SeededChoices(1).choose(1) == 0
+
+
+def test_a_stream_ends_behind_a_name() -> None:
+    assert column("args-empty-lost") == [""]
+    assert changed("args-empty-lost", WHOLE) is None
+
+
+def test_arguments_are_null_or_lost() -> None:
+    assert column("args-null") == [None] * 4
+    assert column("args-lost-in-one-delta") == [""]
+    free = chat(*in_pieces('{"a":1}'), schema=FREE)
+    assert changed("args-null", free) is None
+    assert changed("args-lost-in-one-delta", free) is None
+
+
+def test_a_tool_that_needs_nothing_is_called_without_the_key() -> None:
+    free = chat(*in_pieces("{", "}"), shape.FINISH, schema=FREE)
+    (entry,) = call_entries(changed("args-absent", free))
+    assert at(entry, "function") == {"name": "get"}
+    assert changed("args-absent", ONE) is None
+
+
+def test_arguments_are_an_object() -> None:
+    assert column("args-object") == [{"a": "b c"}]
+    assert changed("args-object", chat(*in_pieces("{1"))) is None
+
+
+def test_fragments_grow() -> None:
+    assert column("args-cumulative") == ["", '{"a"', '{"a":"b c"', '{"a":"b c"}']
+    assert changed("args-cumulative", WHOLE) is None
+
+
+def test_the_last_fragment_repeats_all() -> None:
+    assert joined_arguments(changed("args-final-repeat", ONE)) == joined_arguments(ONE) * 2
+    before = recorded("openai-responses")
+    made = changed("args-final-repeat", before)
+    assert len(of_type(made, DELTA)) == len(of_type(before, DELTA)) + 1
+    numbers = [at(value, "sequence_number") for value in event_values(made)]
+    assert numbers == list(range(len(numbers)))
+    assert changed("args-final-repeat", WHOLE) is None
+
+
+def test_an_empty_custom_stands_beside() -> None:
+    assert {str(at(one, "custom")) for one in call_entries(changed("args-custom-empty", TWO))} == {
+        "{}"
+    }
+
+
+def test_the_part_that_closes_a_call_is_missing() -> None:
+    body = gemini('{"functionCall":{"name":"f","willContinue":true}}', '{"functionCall":{}}')
+    parts = [
+        listed(value, "candidates", 0, "content", "parts")
+        for value in event_values(changed("g-partial-args-open", imported(body)))
+    ]
+    assert parts == [[{"functionCall": {"name": "f", "willContinue": True}}], []]
+    assert changed("g-partial-args-open", WORDS) is None
+
+
+def test_the_finish_reason_comes_behind_the_call() -> None:
+    body = gemini('{"text":"x"}', '{"functionCall":{"name":"f"}}')
+    made = event_values(changed("g-finish-later-chunk", imported(body)))
+    assert [at(value, "candidates", 0, "finishReason") for value in made] == [None, None, "STOP"]
+    assert at(made[2], "candidates", 0, "content", "parts") == [{"text": ""}]
+
+
+@pytest.mark.parametrize("parts", [('{"text":"x"}',), ('{"functionCall":{}}', '{"text":""}')])
+def test_a_finish_reason_without_a_call_stays(parts: tuple[str, ...]) -> None:
+    assert changed("g-finish-later-chunk", imported(gemini(*parts))) is None

@@ -1,8 +1,8 @@
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.mutate import MutationChoices, Mutator, SeededChoices
-from deltatape.mutate._base import CHAT, cut_before, indexed, mutator
+from deltatape.mutate._base import CHAT, cut_before, mutator
 from deltatape.mutate._draft import MutableExchange
-from helpers.mutated import ONE
+from helpers.mutated import ONE, draft_of
 from helpers.taped import taped
 
 
@@ -23,7 +23,7 @@ def test_a_function_with_a_docstring_is_a_mutator() -> None:
 
 
 def test_a_mutator_may_ask_for_more_than_a_shape() -> None:
-    made = mutator("first-gone", 1, CHAT, indexed)(first_gone.change)
+    made = mutator("first-gone", 1, CHAT, lambda traits: traits.policy.indexes)(first_gone.change)
     assert made.dialects == ("openai-chat",)
 
 
@@ -35,8 +35,7 @@ def test_what_cannot_be_rewritten_is_not() -> None:
 def test_a_body_ends_in_good_order_or_breaks() -> None:
     reasons = set()
     for seed in range(20):
-        draft = MutableExchange.of(ONE)
-        assert draft
+        draft = draft_of(ONE)
         cut_before(draft, 2, SeededChoices(seed))
         result = draft.result()
         assert result

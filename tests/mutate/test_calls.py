@@ -12,13 +12,12 @@ from deltatape.mutate._calls import (
     entries,
     message_calls,
     needs,
-    remove_entry,
     response_calls,
 )
 from deltatape.mutate._draft import MutableExchange
 from deltatape.wire.json_edit import at
 from helpers import chat as shape
-from helpers.mutated import NEEDS, ONE, TWO, WHOLE, chat, recorded
+from helpers.mutated import NEEDS, ONE, TWO, WHOLE, chat, draft_of, recorded
 
 STREAMED: Mapping[str, Callable[[MutableExchange], Sequence[CallSite]]] = {
     "openai-chat": chat_calls,
@@ -29,16 +28,9 @@ STREAMED: Mapping[str, Callable[[MutableExchange], Sequence[CallSite]]] = {
 }
 
 
-def drafted(exchange: Exchange) -> MutableExchange:
-    """The draft of an exchange."""
-    found = MutableExchange.of(exchange)
-    assert found
-    return found
-
-
 @pytest.mark.parametrize("stem", STREAMED)
 def test_the_calls_of_a_recording_are_found(stem: str) -> None:
-    draft = drafted(recorded(stem))
+    draft = draft_of(recorded(stem))
     found = STREAMED[stem](draft)
     assert [call.name for call in found] == ["get_weather", "get_forecast"]
     assert [call.text for call in found] == [
@@ -64,19 +56,19 @@ def test_the_calls_of_a_recording_are_found(stem: str) -> None:
 def test_arguments_are_replaced_in_their_pieces(
     start: int, end: int, text: str, expected: list[str]
 ) -> None:
-    (call,) = chat_calls(drafted(ONE))
+    (call,) = chat_calls(draft_of(ONE))
     call.splice(start, end, text)
     assert [piece.text for piece in call.pieces] == expected
 
 
 def test_arguments_of_a_call_that_has_none_go_to_its_first_piece() -> None:
-    (call,) = chat_calls(drafted(chat(shape.calls(shape.entry(0, "c", name="f", arguments="")))))
+    (call,) = chat_calls(draft_of(chat(shape.calls(shape.entry(0, "c", name="f", arguments="")))))
     call.splice(0, 0, "{}")
     assert call.text == "{}"
 
 
 def test_copies_are_changed_with_the_pieces() -> None:
-    draft = drafted(recorded("openai-responses"))
+    draft = draft_of(recorded("openai-responses"))
     call = response_calls(draft)[0]
     call.spread("abc")
     assert {copy.text for copy in call.copies} == {"abc"} == {call.text}
@@ -89,7 +81,7 @@ def test_another_id_under_an_index_is_another_call() -> None:
         shape.calls(shape.entry(0, arguments=" ")),
         shape.calls(shape.entry(0, "c2", arguments={})),
     )
-    found = chat_calls(drafted(exchange))
+    found = chat_calls(draft_of(exchange))
     assert [(call.id, call.name, len(call.entries), call.text) for call in found] == [
         ("c1", "f", 1, "{}"),
         ("c2", "g", 3, "{} "),
@@ -97,7 +89,7 @@ def test_another_id_under_an_index_is_another_call() -> None:
 
 
 def test_a_call_without_id_and_name_is_one_too() -> None:
-    (call,) = chat_calls(drafted(chat(shape.calls({"index": 0}))))
+    (call,) = chat_calls(draft_of(chat(shape.calls({"index": 0}))))
     assert (call.id, call.name, call.pieces) == ("", "", [])
 
 
@@ -110,13 +102,13 @@ def test_deltas_of_what_was_never_opened_belong_to_no_call() -> None:
         '{"contentBlockIndex":0,"delta":{"toolUse":{"input":"x"}}}',
         '{"contentBlockIndex":0,"start":{"toolUse":{"name":"f","type":"server_tool_use"}}}',
     )
-    assert calls(drafted(chat(*deltas))) == []
+    assert calls(draft_of(chat(*deltas))) == []
 
 
 def test_an_entry_that_was_all_takes_its_event_with_it() -> None:
-    draft = drafted(TWO)
+    draft = draft_of(TWO)
     for entry in reversed([*entries(draft)]):
-        remove_entry(entry)
+        entry.remove()
     result = draft.result()
     assert result
     assert b"tool_calls" not in result.body.replace(b'"tool_calls"}', b"")
@@ -125,11 +117,11 @@ def test_an_entry_that_was_all_takes_its_event_with_it() -> None:
 
 def test_an_event_that_says_more_than_an_entry_stays() -> None:
     both = shape.choice({"content": "x", "tool_calls": [shape.entry(0, "a"), shape.entry(1, "b")]})
-    draft = drafted(chat(both))
+    draft = draft_of(chat(both))
     first, second = entries(draft)
-    remove_entry(second)
+    second.remove()
     assert len([*entries(draft)]) == 1
-    remove_entry(first)
+    first.remove()
     assert not draft.units[0].removed
     assert at(draft.units[0].value, "choices", 0, "delta") == {"content": "x"}
 
@@ -139,7 +131,7 @@ def test_an_echo_says_nothing_but_its_piece() -> None:
         shape.choice({"content": "x", "tool_calls": [shape.entry(0, "a", arguments="{}")]}, "stop"),
         shape.calls(shape.entry(1, "b", arguments="1"), shape.entry(2, "c", arguments="2")),
     )
-    first, _, last = (call.pieces[0] for call in chat_calls(drafted(exchange)))
+    first, _, last = (call.pieces[0] for call in chat_calls(draft_of(exchange)))
     echo = echoed(first)
     assert at(echo.unit.value, "choices", 0) == {
         "index": 0,
@@ -147,14 +139,14 @@ def test_an_echo_says_nothing_but_its_piece() -> None:
         "finish_reason": None,
     }
     assert echoed(last).text == "2"
-    draft = drafted(recorded("anthropic-messages"))
+    draft = draft_of(recorded("anthropic-messages"))
     piece = message_calls(draft)[0].pieces[1]
     assert echoed(piece).text == piece.text
 
 
 def test_an_echo_of_an_event_without_a_finish_reason_has_none() -> None:
     exchange = chat({"choices": [{"delta": {"tool_calls": [shape.entry(0, "a", arguments="")]}}]})
-    (call,) = chat_calls(drafted(exchange))
+    (call,) = chat_calls(draft_of(exchange))
     assert at(echoed(call.pieces[0]).unit.value, "choices", 0) == {
         "delta": {"tool_calls": [shape.entry(0, "a", arguments="")]}
     }
@@ -162,8 +154,8 @@ def test_an_echo_of_an_event_without_a_finish_reason_has_none() -> None:
 
 def test_what_is_no_entry_is_none() -> None:
     exchange = chat(shape.calls("x", 1), {"choices": 3})
-    assert [*entries(drafted(exchange))] == []
-    assert len([*entries(drafted(WHOLE))]) == 1
+    assert [*entries(draft_of(exchange))] == []
+    assert len([*entries(draft_of(WHOLE))]) == 1
 
 
 FREE = {"type": "object", "properties": {}}

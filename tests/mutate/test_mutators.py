@@ -13,7 +13,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.mutate import MUTATORS, Mutator, SeededChoices
 from helpers.corpus import needs_corpus
 from helpers.defects import BUILT, Row, healthy, rows, trials
-from helpers.mutated import ONE, RECORDINGS, TWO, chat, in_pieces, pasted, reads, recorded
+from helpers.mutated import ONE, RECORDINGS, TWO, chat, imported, in_pieces, reads, recorded
 from helpers.mutation import spoilt_bytes, spoilt_values
 
 STEMS = sorted(path.stem for path in RECORDINGS.glob("*.tape"))
@@ -23,7 +23,7 @@ PARTS = (
     b'{"functionCall":{}}]},"finishReason":"STOP"}]}\n\n'
 )
 FREE = {"type": "object", "properties": {}}
-EXCHANGES = (*RECORDED.values(), ONE, TWO, chat(*in_pieces("{}"), schema=FREE), pasted(PARTS))
+EXCHANGES = (*RECORDED.values(), ONE, TWO, chat(*in_pieces("{}"), schema=FREE), imported(PARTS))
 OF_OTHERS = [row for row in rows() if not row.suspect]
 
 each_mutator = pytest.mark.parametrize("mutator", MUTATORS, ids=lambda mutator: mutator.name)

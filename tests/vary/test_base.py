@@ -3,7 +3,7 @@ from deltatape.model.stream import Stream
 from deltatape.mutate import MutableExchange, MutationChoices, SeededChoices
 from deltatape.vary._base import legal, reply_content, rewriting, rewritten
 from helpers.chat import FINISH
-from helpers.mutated import ONE, START, chat, in_pieces, said
+from helpers.mutated import ONE, START, chat, event_values, in_pieces
 from helpers.taped import taped
 from helpers.varied import TWO, broken_gzip, gzipped, of
 
@@ -34,7 +34,7 @@ def test_a_change_is_legal_where_the_reply_stays() -> None:
     told = (START, *in_pieces("{}"), FINISH)
     assert drops.make(chat(*told, done=False), SeededChoices(1)) is None
     made = drops.make(chat(*told, {"choices": []}, done=False), SeededChoices(1))
-    assert said(made)[-1] == FINISH
+    assert event_values(made)[-1] == FINISH
 
 
 def test_where_on_the_wire_it_stands_is_no_content() -> None:

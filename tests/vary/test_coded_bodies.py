@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import EndReason, Framing, header
 from deltatape.vary.coded_bodies import coded, plain, recoded
-from helpers.mutated import pasted
+from helpers.mutated import imported
 from helpers.taped import taped
 from helpers.varied import TWO, broken_gzip, pieces
 
@@ -34,7 +34,7 @@ def test_each_read_of_a_coded_body_brings_what_it_brought(
 
 
 def test_what_is_not_coded_is_plain() -> None:
-    for exchange in (taped(TWO), taped((), framing=None), pasted(b"x")):
+    for exchange in (taped(TWO), taped((), framing=None), imported(b"x")):
         assert plain(exchange) is exchange
         assert coded(exchange, ()) is exchange
 

@@ -15,12 +15,12 @@ from helpers.mutated import (
     TWO,
     WHOLE,
     WORDS,
+    call_entries,
     chat,
+    event_values,
+    imported,
     in_pieces,
-    joined,
-    pasted,
-    said,
-    told,
+    joined_arguments,
 )
 from helpers.taped import taped
 from helpers.varied import STEMS, made, named, of, varied
@@ -37,7 +37,7 @@ LEGAL = {
     "args-custom-empty": ONE,
     "r-done-only-args": of("openai-responses"),
     "r-empty-first-delta": of("openai-responses"),
-    "g-finish-later-chunk": pasted(
+    "g-finish-later-chunk": imported(
         b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},'
         b'"finishReason":"STOP"}]}\n\n'
     ),
@@ -91,7 +91,7 @@ def test_pieces_of_different_answers_are_not_put_together() -> None:
     parts = [choice({"content": "a"}, index=at) for at in (0, 0, 1, 0)]
     after = made("coarser-text", chat(*parts, choice({}, "stop"), choice({}, "stop", 1)))
     assert [each.text for each in rebuild(after).choices] == ["aaa", "a"]
-    assert len(said(after)) == 6
+    assert len(event_values(after)) == 6
 
 
 def test_a_long_text_comes_in_pieces_of_more() -> None:
@@ -102,7 +102,7 @@ def test_a_long_text_comes_in_pieces_of_more() -> None:
 
 def test_numbers_of_events_stay_in_order() -> None:
     after = made("finer-arguments", of("openai-responses"))
-    numbers = [value["sequence_number"] for value in said(after) if isinstance(value, dict)]
+    numbers = [value["sequence_number"] for value in event_values(after) if isinstance(value, dict)]
     assert numbers == [*range(len(numbers))]
 
 
@@ -127,7 +127,7 @@ def test_a_ping_follows_every_event_but_the_last() -> None:
 
 def test_usage_comes_behind_the_finish_reason_without_choices() -> None:
     last = {**FINISH, "usage": {"total_tokens": 7}}
-    after = said(made("late-usage", chat(START, *in_pieces("{}"), last, schema={})))
+    after = event_values(made("late-usage", chat(START, *in_pieces("{}"), last, schema={})))
     assert after[-3:] == [FINISH, {"choices": [], "usage": {"total_tokens": 7}}, "[DONE]"] or (
         after[-2] == {"choices": [], "finish_reason": None, "usage": {"total_tokens": 7}}
     )
@@ -137,7 +137,7 @@ def test_usage_that_is_not_on_the_tape_comes_only_to_who_asked_for_it() -> None:
     assert varied("late-usage", ONE) is None
     body = b'{"stream":true,"stream_options":{"include_usage":true}}'
     asking = replace(ONE, request=replace(ONE.request, body=body))
-    invented = said(made("late-usage", asking))
+    invented = event_values(made("late-usage", asking))
     assert isinstance(invented[-2], dict)
     assert invented[-2]["choices"] == []
     assert invented[-2]["usage"]["total_tokens"] == 2
@@ -178,7 +178,7 @@ def test_what_is_legal_of_the_defects_is_a_variation(name: str) -> None:
 
 def test_a_document_has_no_events_to_be_told_otherwise() -> None:
     body = b'{"object":"chat.completion","choices":[{"index":0,"message":{"content":"Hi"}}]}'
-    document = pasted(body, "application/json")
+    document = imported(body, "application/json")
     assert parse(body.decode()).error is None
     assert varied("empty-choices", document) is None
 
@@ -186,16 +186,16 @@ def test_a_document_has_no_events_to_be_told_otherwise() -> None:
 def test_in_a_broken_stream_what_would_change_the_reply_has_no_place() -> None:
     opened = calls(entry(0, "c0", name="get", arguments='{"a":'))
     repeated = [calls(entry(0, arguments='{"a":')), calls(entry(0, arguments='"b"}'))]
-    assert told(chat(START, opened, *repeated, FINISH))
+    assert call_entries(chat(START, opened, *repeated, FINISH))
     assert varied("no-tool-streaming", chat(START, opened, *repeated, FINISH)) is None
 
 
 def test_a_call_that_came_whole_is_opened_first() -> None:
     after = made("opened-first", WHOLE)
-    opened, arguments = told(after)
+    opened, arguments = call_entries(after)
     assert opened == {"index": 0, "id": "c0", "function": {"name": "get", "arguments": ""}}
     assert arguments == {"index": 0, "function": {"arguments": '{"a":"x"}'}}
-    assert joined(after) == rebuild(WHOLE).tool_calls[0].arguments
+    assert joined_arguments(after) == rebuild(WHOLE).tool_calls[0].arguments
 
 
 def test_a_call_that_was_opened_first_stays() -> None:

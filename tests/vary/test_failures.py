@@ -7,7 +7,7 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange, Framing, header
 from deltatape.model.stream import Format
 from deltatape.vary.failures import ProviderFailure, answered, error_event
-from helpers.mutated import pasted
+from helpers.mutated import imported
 from helpers.taped import taped
 from helpers.varied import STEMS, of
 
@@ -90,14 +90,14 @@ def test_an_error_event_ends_a_stream_with_an_error(stem: str) -> None:
     event = error_event(rebuild(before).dialect, stream.format, ProviderFailure(status=529))
     closing = b"]" if stream.format is Format.JSON_ARRAY else b""
     media = header(before.response.headers, "content-type") if before.response else b""
-    after = pasted(before.body[:start] + event + closing, (media or b"").decode())
+    after = imported(before.body[:start] + event + closing, (media or b"").decode())
     assert "a fault of deltatape" in (rebuild(after).error or "")
 
 
 def test_the_first_version_of_cohere_has_an_error_of_its_own() -> None:
     body = b'{"event_type":"stream-start","generation_id":"g","is_finished":false}\n'
     event = error_event("cohere", Format.NDJSON, ProviderFailure(status=500))
-    after = pasted(body + event, "application/stream+json")
+    after = imported(body + event, "application/stream+json")
     assert rebuild(after).error == "Internal Server Error (a fault of deltatape)"
 
 

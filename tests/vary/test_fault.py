@@ -12,7 +12,7 @@ from deltatape.vary.coded_bodies import plain
 from deltatape.vary.fault import FAULTS, OPTIONS, parse_fault
 from deltatape.vary.fault_positions import parse_where
 from deltatape.wire.json_value import parse
-from helpers.mutated import pasted
+from helpers.mutated import imported
 from helpers.taped import MS, taped
 from helpers.varied import STEMS, TWO, broken_gzip, gzipped, of, pieces
 
@@ -232,7 +232,7 @@ def test_an_error_event_is_the_last_and_the_stream_is_complete(stem: str, where:
 
 def test_an_error_event_is_an_element_of_an_array() -> None:
     body = b'[{"candidates":[]},\n{"candidates":[]}]'
-    before = pasted(body, "application/json")
+    before = imported(body, "application/json")
     preceding = []
     for number in range(3):
         after = injected(f"error-event=500,at=event:{number}", before)
@@ -242,7 +242,7 @@ def test_an_error_event_is_an_element_of_an_array() -> None:
 
 
 def test_only_a_stream_can_have_an_error_event() -> None:
-    assert inject("error-event", pasted(b'{"a":1}', "application/json")) is None
+    assert inject("error-event", imported(b'{"a":1}', "application/json")) is None
     assert inject("error-event,at=event:99", taped(TWO)) is None
 
 
@@ -263,7 +263,7 @@ def test_events_are_missing_repeated_or_out_of_order() -> None:
 
 def test_an_event_that_cannot_be_rewritten_stays() -> None:
     """Its data is on two lines."""
-    before = pasted(b"data: 1\ndata: 2\n\n")
+    before = imported(b"data: 1\ndata: 2\n\n")
     assert inject("drop,at=event:0", before) is None
 
 
@@ -283,5 +283,5 @@ def test_a_damaged_event_is_no_json(stem: str) -> None:
 
 
 def test_an_event_without_data_cannot_be_damaged() -> None:
-    assert inject("corrupt", pasted(b"data: \n\ndata: 1\n\n")) is not None
-    assert inject("corrupt,at=event:0", pasted(b"data:\n\ndata: 1\n\n")) is None
+    assert inject("corrupt", imported(b"data: \n\ndata: 1\n\n")) is not None
+    assert inject("corrupt,at=event:0", imported(b"data:\n\ndata: 1\n\n")) is None

@@ -13,7 +13,7 @@ from deltatape.vary.fault_positions import (
     parse_where,
 )
 from helpers.chat import FINISH
-from helpers.mutated import START, WHOLE, chat, in_pieces, pasted
+from helpers.mutated import START, WHOLE, chat, imported, in_pieces
 from helpers.taped import taped
 from helpers.varied import STEMS, TWO, of
 
@@ -52,18 +52,18 @@ def test_offsets_are_those_of_events_bytes_and_times() -> None:
 
 
 def test_the_middle_of_a_body_without_events_is_its_middle_byte() -> None:
-    assert places(pasted(b"<html></html>")).offset(MIDDLE) == 6
-    assert places(pasted(b"")).offset(MIDDLE) is None
-    assert places(pasted(b"")).event(MIDDLE) is None
-    assert places(pasted(b"")).border(parse_where("event:0")) is None
+    assert places(imported(b"<html></html>")).offset(MIDDLE) == 6
+    assert places(imported(b"")).offset(MIDDLE) is None
+    assert places(imported(b"")).event(MIDDLE) is None
+    assert places(imported(b"")).border(parse_where("event:0")) is None
 
 
 def test_before_the_first_is_at_the_beginning_also_of_nothing() -> None:
-    for exchange in (CALL, pasted(b""), taped((), framing=None)):
+    for exchange in (CALL, imported(b""), taped((), framing=None)):
         assert places(exchange).border(at(SilencePhase.BEFORE_FIRST)) == 0
         assert places(exchange).offset(at(SilencePhase.BEFORE_FIRST)) == 0
     assert places(CALL).event(at(SilencePhase.BEFORE_FIRST)) == 0
-    assert places(pasted(b"")).event(at(SilencePhase.BEFORE_FIRST)) is None
+    assert places(imported(b"")).event(at(SilencePhase.BEFORE_FIRST)) is None
 
 
 def test_in_arguments_some_are_still_to_come() -> None:
@@ -98,7 +98,7 @@ def test_in_a_stream_that_nobody_can_read_all_data_is_text() -> None:
 
 
 def test_a_document_is_struck_inside() -> None:
-    here = places(pasted(b'{"choices":[{"index":0,"message":{"content":"Hi"}}]}'))
+    here = places(imported(b'{"choices":[{"index":0,"message":{"content":"Hi"}}]}'))
     assert 0 < (here.offset(at(SilencePhase.IN_TEXT)) or 0) < 52
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from deltatape.diagnose.decode import decode
 from deltatape.model.stream import Event
-from helpers.mutated import pasted
+from helpers.mutated import imported
 from helpers.varied import STEMS, made, of, pieces, varied
 
 NDJSON = b'{"a":1}\n{"b":2}\n'
@@ -11,7 +11,7 @@ EVENTS = b'event: x\ndata: {"a":1}\n\ndata:{"b":2}\r\n\r\ndata: [DONE]\n\n'
 
 
 def body(name: str, before: bytes, media: str = "text/event-stream") -> bytes:
-    return made(name, pasted(before, media)).body
+    return made(name, imported(before, media)).body
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_lines_of_json_and_arrays_have_blanks_of_their_own(
 
 
 def test_the_bytes_of_a_line_end_come_apart() -> None:
-    assert pieces(made("split-crlf", pasted(b"data: 1\n\n"))) == [b"data: 1\r", b"\n\r", b"\n"]
-    assert pieces(made("split-crlf", pasted(b"data: 1\r\n\r\n")))[0] == b"data: 1\r"
+    assert pieces(made("split-crlf", imported(b"data: 1\n\n"))) == [b"data: 1\r", b"\n\r", b"\n"]
+    assert pieces(made("split-crlf", imported(b"data: 1\r\n\r\n")))[0] == b"data: 1\r"
     assert varied("split-crlf", of("gemini-array")) is None
 
 
@@ -97,14 +97,14 @@ def test_what_is_so_already_has_no_place() -> None:
         ("data-lines", b"data: [DONE]\n\n"),
         ("blanks", b"data: 1\n\n"),
     ):
-        assert varied(name, pasted(before)) is None
+        assert varied(name, imported(before)) is None
 
 
 def test_a_second_space_belongs_to_the_data() -> None:
-    assert varied("no-space", pasted(b"data:  1\n\n")) is None
+    assert varied("no-space", imported(b"data:  1\n\n")) is None
 
 
-def told(events: tuple[Event, ...]) -> list[tuple[str, str]]:
+def call_entries(events: tuple[Event, ...]) -> list[tuple[str, str]]:
     return [(event.type, "".join(event.data.split("\n")).strip()) for event in events]
 
 
@@ -117,5 +117,5 @@ def test_the_events_are_the_same(name: str, stem: str) -> None:
     before = of(stem)
     after = varied(name, before)
     if after is not None:
-        assert told(decode(after).events) == told(decode(before).events)
+        assert call_entries(decode(after).events) == call_entries(decode(before).events)
         assert decode(after).anomalies == decode(before).anomalies == ()

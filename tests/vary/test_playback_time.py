@@ -3,7 +3,7 @@ from dataclasses import replace
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import DeliveryProgress
 from deltatape.vary.playback_time import at_tempo
-from helpers.mutated import pasted
+from helpers.mutated import imported
 from helpers.taped import MS, taped
 from helpers.varied import TWO
 
@@ -43,7 +43,7 @@ def test_without_waiting_all_comes_at_once() -> None:
 def test_what_has_no_head_or_no_end_gets_none() -> None:
     bare = at_tempo(taped((), framing=None), ReplayTempo(factor=0.0))
     assert bare.response is None
-    assert at_tempo(pasted(b"x"), ReplayTempo(factor=0.0)).end is None
+    assert at_tempo(imported(b"x"), ReplayTempo(factor=0.0)).end is None
 
 
 def test_a_long_silence_has_the_idle_records_of_a_recorder_that_lives() -> None:

@@ -17,7 +17,7 @@ from deltatape.vary.reads import (
     parse_reads,
     random_cuts,
 )
-from helpers.mutated import pasted
+from helpers.mutated import imported
 from helpers.taped import taped
 from helpers.varied import STEMS, TWO, broken_gzip, gzipped, made, of, pieces, varied
 
@@ -71,7 +71,7 @@ def test_each_event_comes_in_a_read_of_its_own(stem: str) -> None:
 
 def test_an_event_keeps_its_line_end() -> None:
     body = b"data: 1\r\n\r\ndata: 2\r\n\r\n: the end\r\n\r\n"
-    cut = parse_reads("event").cut(pasted(body))
+    cut = parse_reads("event").cut(imported(body))
     assert pieces(cut) == [b"data: 1\r\n\r\n", b"data: 2\r\n\r\n", b": the end\r\n\r\n"]
 
 
@@ -97,17 +97,17 @@ WORDS = 'data: {"a":"é\\"\\u00e9"}\n\n'.encode()
 
 
 def cut(name: str, body: bytes) -> list[bytes]:
-    return pieces(made(name, pasted(body)))
+    return pieces(made(name, imported(body)))
 
 
 def test_every_byte_comes_alone() -> None:
     assert {len(piece) for piece in cut("every-byte", WORDS)} == {1}
-    assert varied("every-byte", pasted(b"x")) is None
+    assert varied("every-byte", imported(b"x")) is None
 
 
 def test_all_comes_in_one_read() -> None:
     assert pieces(made("coalesced", taped(TWO))) == [b"data: 1\n\ndata: 2\n\n"]
-    assert varied("coalesced", pasted(b"x")) is None
+    assert varied("coalesced", imported(b"x")) is None
 
 
 def test_an_event_is_a_read() -> None:
@@ -118,7 +118,7 @@ def test_an_event_is_a_read() -> None:
 def test_random_pieces_differ_by_seed() -> None:
     exchange = of("openai-chat")
     assert pieces(made("random-reads", exchange, 1)) != pieces(made("random-reads", exchange, 2))
-    assert varied("random-reads", pasted(b"x")) is None
+    assert varied("random-reads", imported(b"x")) is None
 
 
 def test_characters_and_escapes_are_cut_inside() -> None:
@@ -134,7 +134,7 @@ def test_characters_and_escapes_are_cut_inside() -> None:
 def test_lines_are_cut_between_their_parts() -> None:
     assert cut("split-blank-line", b"data: 1\r\n\r\n") == [b"data: 1\r\n", b"\r\n"]
     assert cut("split-field", b"event: a\ndata:1\n\n") == [b"eve", b"nt: a\nda", b"ta:1\n\n"]
-    assert varied("split-field", pasted(b'{"a":1}', "application/json")) is None
+    assert varied("split-field", imported(b'{"a":1}', "application/json")) is None
 
 
 def test_events_are_cut_and_come_with_the_next_one() -> None:
@@ -142,7 +142,7 @@ def test_events_are_cut_and_come_with_the_next_one() -> None:
     assert b"data: 1\n\n".startswith(first)
     assert b"data: 2\n\n".endswith(last)
     assert b"\n\n" in middle or middle.startswith(b"\n")
-    assert varied("split-event", pasted(b"")) is None
+    assert varied("split-event", imported(b"")) is None
 
 
 def test_messages_are_cut_in_their_lengths_and_checksums() -> None:

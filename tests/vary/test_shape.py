@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Framing, Read
 from deltatape.vary.shape import delayed, event_end, rechunked, recut, refitted, split, truncated
-from helpers.mutated import pasted
+from helpers.mutated import imported
 from helpers.taped import MS, taped
 from helpers.varied import STEMS, TWO, of, pieces
 
@@ -148,7 +148,7 @@ def test_what_is_behind_a_place_comes_later() -> None:
     assert after.end.t_ns == 1030 * MS
     border = delayed(taped(TWO), 9, MS)
     assert [read.t_ns // MS for read in border.reads] == [10, 21]
-    last = delayed(pasted(b"data: 1\n\n"), 9, MS)
+    last = delayed(imported(b"data: 1\n\n"), 9, MS)
     assert (last.end, last.reads[0].t_ns) == (None, 0)
 
 

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from deltatape.diagnose.decode import decode
 from deltatape.vary.values import escaped, reversed_members, spaced
 from helpers.eventstream import message
-from helpers.mutated import pasted
+from helpers.mutated import imported
 from helpers.varied import made, of, varied
 
 BODY = 'data: {"choices":[],"a":"é"}\n\ndata: [DONE]\n\n'.encode()
 
 
 def body(name: str) -> bytes:
-    return made(name, pasted(BODY)).body.partition(b"\n")[0]
+    return made(name, imported(BODY)).body.partition(b"\n")[0]
 
 
 def test_json_is_written_otherwise() -> None:
@@ -28,7 +28,7 @@ def test_json_is_written_otherwise() -> None:
 
 def test_binary_messages_are_padded_under_another_name() -> None:
     bare = message({":message-type": "event", ":event-type": "metadata"}, b'{"usage":{}}')
-    after = made("unknown-member", pasted(bare, "application/vnd.amazon.eventstream"))
+    after = made("unknown-member", imported(bare, "application/vnd.amazon.eventstream"))
     assert b'{"usage":{},"p":"abcdefgh"}' in after.body
 
 
@@ -37,7 +37,7 @@ def test_readers_that_refuse_unknown_members_get_none() -> None:
 
 
 def test_a_member_of_that_name_stays_as_it_is() -> None:
-    known = pasted(b'data: {"choices":[],"obfuscation":"x"}\n\n')
+    known = imported(b'data: {"choices":[],"obfuscation":"x"}\n\n')
     assert varied("unknown-member", known) is None
 
 

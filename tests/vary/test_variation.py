@@ -19,7 +19,7 @@ from deltatape.vary.variation import HARMLESS, HOSTILE, VARIATIONS, Variation
 from helpers.chat import FINISH
 from helpers.corpus import every_case, needs_corpus
 from helpers.defects import as_recorded
-from helpers.mutated import ONE, START, TWO, WHOLE, WORDS, chat, in_pieces, pasted, reads
+from helpers.mutated import ONE, START, TWO, WHOLE, WORDS, chat, imported, in_pieces, reads
 from helpers.mutation import spoilt_bytes, spoilt_values
 from helpers.taped import taped
 from helpers.varied import STEMS, broken_gzip, gzipped, made, of, varied
@@ -31,9 +31,9 @@ ODD = (
     broken_gzip(),
     taped((), framing=None),
     taped(()),
-    pasted(b""),
-    pasted(b"<html>"),
-    pasted(b'{"a":1}', "application/json"),
+    imported(b""),
+    imported(b"<html>"),
+    imported(b'{"a":1}', "application/json"),
 )
 EXCHANGES = (*RECORDED, *CODED[::3], *BUILT, *ODD)
 _STEP = 30

@@ -1,29 +1,17 @@
 """Defects seen in practice, as small changes of healthy exchanges that keep all other bytes."""
 
-from deltatape.mutate import (
-    app,
-    arguments,
-    finish,
-    fragments,
-    indexes,
-    items,
-    names,
-    text,
-    transport,
-)
+from deltatape.mutate import arguments, finish, identity, transport
 from deltatape.mutate._base import MutationChoices, Mutator, SeededChoices
 from deltatape.mutate._calls import ChatCallEntry, chat_calls, echoed
-from deltatape.mutate._draft import MutableExchange
-from deltatape.mutate._units import MutableEvent
-from deltatape.mutate.items import renumbered
+from deltatape.mutate._draft import MutableEvent, MutableExchange
 from deltatape.wire.json_edit import at
 
-_FAMILIES = (indexes, names, items, arguments, fragments, finish, text, transport, app)
+_FAMILIES = (identity, arguments, finish, transport)
 
 MUTATORS: tuple[Mutator, ...] = tuple(
-    each for family in _FAMILIES for each in vars(family).values() if isinstance(each, Mutator)
+    value for family in _FAMILIES for value in vars(family).values() if isinstance(value, Mutator)
 )
-"""All that `mutator` makes of the functions of a family, by family and in their order there."""
+"""All functions that `mutator` decorates, by family and in their order there."""
 
 __all__ = [
     "MUTATORS",
@@ -36,5 +24,4 @@ __all__ = [
     "at",
     "chat_calls",
     "echoed",
-    "renumbered",
 ]

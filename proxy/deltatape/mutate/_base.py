@@ -1,8 +1,8 @@
 """Mutators: defects that were seen in practice, as changes of a healthy exchange."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from deltatape.dialects import DIALECTS, EventShape, Traits
 from deltatape.model.exchange import EndReason, Exchange
@@ -15,6 +15,9 @@ CONVERSE = (EventShape.CONVERSE,)
 GEMINI = (EventShape.CANDIDATES,)
 SDK_UI = (EventShape.PARTS,)
 APP_EVENTS = (EventShape.APP,)
+
+
+_T = TypeVar("_T")
 
 
 class MutationChoices(Protocol):
@@ -44,13 +47,13 @@ class Mutator:
     @property
     def dialects(self) -> tuple[str, ...]:
         """Return the names of the dialects whose streams it can change."""
-        return tuple(each.name for each in DIALECTS if self.suits(each.traits))
+        return tuple(dialect.name for dialect in DIALECTS if self.suits(dialect.traits))
 
     def mutate(self, exchange: Exchange, chance: MutationChoices) -> Exchange | None:
         """Return `exchange` with the defect, all other bytes unchanged; None if it has no place.
 
         Args:
-            exchange: healthy; of any other, something comes out or None, too.
+            exchange: healthy; any other may be changed too, or not.
             chance: chooses where there is a choice.
         """
         draft = MutableExchange.of(exchange)
@@ -58,11 +61,6 @@ class Mutator:
             return None
         self.change(draft, chance)
         return draft.result()
-
-
-def indexed(traits: Traits) -> bool:
-    """Return whether every delta of a call has an index."""
-    return traits.policy.indexes
 
 
 def mutator(
@@ -80,13 +78,16 @@ def mutator(
         also: what must be true of a dialect besides.
     """
 
-    def suits(traits: Traits) -> bool:
-        return traits.shape in shapes and also(traits)
+    def decorate(change: Change) -> Mutator:
+        return Mutator(
+            name=name,
+            row=row,
+            suits=lambda traits: traits.shape in shapes and also(traits),
+            summary=change.__doc__ or "",
+            change=change,
+        )
 
-    def made(change: Change) -> Mutator:
-        return Mutator(name=name, row=row, suits=suits, summary=change.__doc__ or "", change=change)
-
-    return made
+    return decorate
 
 
 _MASK = (1 << 64) - 1
@@ -110,10 +111,15 @@ class SeededChoices:
         return (mixed ^ (mixed >> 31)) % number
 
 
-_ENDINGS = (None, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET)
-"""Of a body that is cut: as announced, which nobody but the server does, or broken."""
+def choose_one(found: Sequence[_T], chance: MutationChoices) -> _T | None:
+    """Return one of `found`; None if it is empty, without making a choice."""
+    return found[chance.choose(len(found))] if found else None
+
+
+_CUT_REASONS = (None, EndReason.UPSTREAM_CLOSED, EndReason.UPSTREAM_RESET)
+"""How a body that is cut ends: regularly, which only servers do, or broken."""
 
 
 def cut_before(draft: MutableExchange, place: int, chance: MutationChoices) -> None:
     """End the body before the unit number `place`, which is not the first."""
-    draft.cut_after(draft.units[place - 1], reason=_ENDINGS[chance.choose(len(_ENDINGS))])
+    draft.cut_after(draft.units[place - 1], reason=choose_one(_CUT_REASONS, chance))

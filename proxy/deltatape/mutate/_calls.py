@@ -10,8 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from deltatape.model.exchange import Exchange
-from deltatape.mutate._draft import MutableExchange
-from deltatape.mutate._units import MutableEvent
+from deltatape.mutate._draft import MutableEvent, MutableExchange
 from deltatape.wire.json_edit import Path, at, listed
 from deltatape.wire.json_value import parse
 
@@ -40,9 +39,9 @@ class CallSite:
     name: str
     opened: MutableEvent
     pieces: list[ArgumentsPiece] = field(default_factory=list)
-    """Whose concatenation the arguments are."""
+    """Their concatenation is the arguments."""
     copies: list[ArgumentsPiece] = field(default_factory=list)
-    """Which repeat them whole."""
+    """Each repeats all of the arguments."""
 
     @property
     def text(self) -> str:
@@ -53,10 +52,9 @@ class CallSite:
         """Replace `[start, end)` of the arguments; the pieces keep their boundaries."""
         new = self.text[:start] + text + self.text[end:]
         ends = list(accumulate(len(piece.text) for piece in self.pieces))
-        holder = next((place for place, stop in enumerate(ends) if start < stop), None)
-        if holder is None:
-            full = [place for place, piece in enumerate(self.pieces) if piece.text]
-            holder = full[-1] if full else 0
+        filled = [place for place, piece in enumerate(self.pieces) if piece.text]
+        last_filled = filled[-1] if filled else 0
+        holder = next((place for place, stop in enumerate(ends) if start < stop), last_filled)
         for place, (piece, stop) in enumerate(zip(self.pieces, ends, strict=True)):
             was = piece.text
             begin = stop - len(was)
@@ -88,7 +86,7 @@ class ChatCallEntry(NamedTuple):
     choice: int
     """Place of its choice in the event."""
 
-    def says(self, *path: str) -> object:
+    def get(self, *path: str) -> object:
         """Return the value at `path`."""
         return at(self.unit.value, *self.path, *path)
 
@@ -104,6 +102,23 @@ class ChatCallEntry(NamedTuple):
         """Remove the value at `path`."""
         self.unit.drop((*self.path, *path))
 
+    def remove(self) -> None:
+        """Remove the entry, and its event if nothing else is in it.
+
+        If several entries of an event are to be removed, the last comes first.
+        """
+        unit, path = self.unit, self.path
+        unit.drop(path)
+        if listed(unit.value, *path[:-1]):
+            return
+        unit.drop(path[:-1])
+        choice = ("choices", self.choice)
+        delta = at(unit.value, *choice, "delta")
+        has_content = isinstance(delta, dict) and any(delta.values())
+        finished = at(unit.value, *choice, "finish_reason") or at(unit.value, "usage")
+        if not has_content and not finished:
+            unit.removed = True
+
     @property
     def arguments(self) -> ArgumentsPiece:
         """Return the place of its arguments."""
@@ -117,23 +132,33 @@ class ChatCall(CallSite):
     entries: list[ChatCallEntry]
     id: str
     choice: str
-    """The index of its choice, as the wire says it."""
+    """The index of its choice on the wire."""
 
     @property
     def later(self) -> list[ChatCallEntry]:
         """Return the entries after the first."""
         return self.entries[1:]
 
+    def remove_later(self) -> None:
+        """Remove all entries but the first."""
+        for entry in reversed(self.later):
+            entry.remove()
+
+    def merge(self) -> None:
+        """Send the whole call, arguments included, in its first entry."""
+        if self.later:
+            self.entries[0].put_text(("function", "arguments"), self.text)
+        self.remove_later()
+
 
 def entries(draft: MutableExchange) -> Iterator[ChatCallEntry]:
     """Yield all entries, in wire order."""
     for unit in draft.units:
-        for choice, told in enumerate(listed(unit.value, "choices")):
-            for place, entry in enumerate(listed(told, "delta", "tool_calls")):
+        for choice, value in enumerate(listed(unit.value, "choices")):
+            for place, entry in enumerate(listed(value, "delta", "tool_calls")):
                 if isinstance(entry, dict):
-                    yield ChatCallEntry(
-                        unit, ("choices", choice, "delta", "tool_calls", place), choice
-                    )
+                    path = ("choices", choice, "delta", "tool_calls", place)
+                    yield ChatCallEntry(unit, path, choice)
 
 
 def chat_calls(draft: MutableExchange) -> list[ChatCall]:
@@ -141,7 +166,7 @@ def chat_calls(draft: MutableExchange) -> list[ChatCall]:
     found: list[ChatCall] = []
     open_: dict[tuple[str, str], ChatCall] = {}
     for entry in entries(draft):
-        index, id_, name = entry.says("index"), entry.says("id"), entry.says("function", "name")
+        index, id_, name = entry.get("index"), entry.get("id"), entry.get("function", "name")
         choice = str(at(entry.unit.value, "choices", entry.choice, "index"))
         key = (choice, str(index))
         call = open_.get(key)
@@ -157,7 +182,7 @@ def chat_calls(draft: MutableExchange) -> list[ChatCall]:
             open_[key] = call
             found.append(call)
         call.entries.append(entry)
-        if isinstance(entry.says("function", "arguments"), str):
+        if isinstance(entry.get("function", "arguments"), str):
             call.pieces.append(entry.arguments)
     return found
 
@@ -181,8 +206,8 @@ def response_calls(draft: MutableExchange) -> list[CallSite]:
             found[key].pieces.append(ArgumentsPiece(unit, ("delta",)))
         elif kind == _DONE and key in found:
             found[key].copies.append(ArgumentsPiece(unit, ("arguments",)))
-        for place, each in enumerate(listed(unit.value, "response", "output")):
-            if at(each, "type") == "function_call" and str(place) in found:
+        for place, item in enumerate(listed(unit.value, "response", "output")):
+            if at(item, "type") == "function_call" and str(place) in found:
                 path = ("response", "output", place, "arguments")
                 found[str(place)].copies.append(ArgumentsPiece(unit, path))
     return list(found.values())
@@ -218,8 +243,12 @@ def converse_calls(draft: MutableExchange) -> list[CallSite]:
 
 def calls(draft: MutableExchange) -> list[CallSite]:
     """Return the calls of any dialect that streams arguments in pieces."""
-    every = (chat_calls(draft), response_calls(draft), message_calls(draft), converse_calls(draft))
-    return [call for found in every for call in found]
+    return [
+        *chat_calls(draft),
+        *response_calls(draft),
+        *message_calls(draft),
+        *converse_calls(draft),
+    ]
 
 
 def echoed(piece: ArgumentsPiece) -> ArgumentsPiece:
@@ -234,38 +263,16 @@ def echoed(piece: ArgumentsPiece) -> ArgumentsPiece:
     return ArgumentsPiece(unit, (*choice, "delta", "tool_calls", 0, *path[-2:]))
 
 
-def remove_entry(entry: ChatCallEntry) -> None:
-    """Remove an entry, the last of its event first, with an event that is then empty."""
-    unit, path = entry.unit, entry.path
-    unit.drop(path)
-    if listed(unit.value, *path[:-1]):
-        return
-    unit.drop(path[:-1])
-    choice = ("choices", entry.choice)
-    delta = at(unit.value, *choice, "delta")
-    says = isinstance(delta, dict) and any(delta.values())
-    finished = at(unit.value, *choice, "finish_reason") or at(unit.value, "usage")
-    if not says and not finished:
-        unit.removed = True
-
-
-# What a request says of a tool: as much as mutators of its arguments must know.
-
 _SCHEMAS = (("parameters",), ("input_schema",), ("inputSchema", "json"))
 
 
 def needs(exchange: Exchange, name: str) -> bool | None:
-    """Return whether the tool `name` has required parameters; None if unknown."""
-    for tool in _tools(exchange):
+    """Return whether the request's tool `name` has required parameters; None if unknown."""
+    request = parse(exchange.request.body.decode(errors="replace")).value
+    for declared in (*listed(request, "tools"), *listed(request, "toolConfig", "tools")):
+        tool = at(declared, "function") or at(declared, "toolSpec") or declared
         if at(tool, "name") == name:
             for path in _SCHEMAS:
                 if isinstance(at(tool, *path), dict):
                     return bool(listed(tool, *path, "required"))
     return None
-
-
-def _tools(exchange: Exchange) -> Iterator[object]:
-    """Yield the tools of the request, unwrapped."""
-    asked = parse(exchange.request.body.decode(errors="replace")).value
-    for tool in (*listed(asked, "tools"), *listed(asked, "toolConfig", "tools")):
-        yield at(tool, "function") or at(tool, "toolSpec") or tool

@@ -1,20 +1,221 @@
-"""A mutable exchange: its events, and how changes map back to reads and times.
+"""A mutable exchange: its events can be rewritten, and all other bytes keep read and time.
 
-Bytes stay in the read that they came in (see `OffsetMap`). The count of bytes and the digest in
-`end` are those of the new body, and so is a `content-length`.
+Events keep framing and spelling, in four framings: server-sent events, JSON lines, one JSON array,
+Amazon's binary messages (their checksums are recomputed; of messages that carry base64 under
+`bytes`, the data is the decoded text). Comments, blank lines and an incomplete end belong to no
+unit and are never changed. Bytes stay in the read that they came in (see `OffsetMap`); the count of
+bytes and the digest in `end` are those of the new body, and so is a `content-length`.
 """
 
 import hashlib
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple, Self
 
-from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, header, watched
-from deltatape.mutate._units import MutableEvent, is_array, is_sse, units_of
+from deltatape.model.exchange import EndReason, Exchange, Read, header, watched
+from deltatape.model.stream import Event
+from deltatape.wire.aws_eventstream import (
+    PRELUDE_SIZE,
+    EventStreamDecoder,
+    encode_message,
+    is_message,
+    payload_span,
+)
+from deltatape.wire.framer import Decoder
+from deltatape.wire.json_array import JsonArrayDecoder
+from deltatape.wire.json_edit import Path, append, at, drop, put, quoted, source_at
+from deltatape.wire.json_value import parse
+from deltatape.wire.ndjson import NdjsonDecoder
+from deltatape.wire.sse import SseDecoder
 
 _NO_CODING = frozenset({None, b"identity"})
+_DATA_LINE = re.compile(rb"^data: ?([^\r\n]*)", re.MULTILINE)
+_NAME_LINE = re.compile(rb"^event: ?[^\r\n]*(\r\n?|\n)", re.MULTILINE)
+_BYTES = re.compile(rb'"bytes"\s*+:\s*+"([A-Za-z0-9+/=]*+)"')
+
+
+class MutableEvent:
+    """An event of the body, before and after changes.
+
+    Attributes:
+        start: where it begins in the body; None if it was not in it.
+        raw: its bytes as they came, or those of the event that it is made after.
+        type: the event's type.
+        removed: whether it is to be left out.
+    """
+
+    def __init__(self, start: int | None, raw: bytes, data: tuple[int, int], type_: str) -> None:
+        """Args: data: the span of the event's text in `raw`."""
+        self.start = start
+        self.raw = raw
+        self.type = type_
+        self.removed = False
+        self._data = data
+        self._text = self._original = raw[data[0] : data[1]].decode("utf-8", "surrogateescape")
+        self._name: str | None = None
+        self._value: object = None
+        self._parsed = False
+
+    @property
+    def data_span(self) -> tuple[int, int]:
+        """Return the span of the event's data in `raw`; of a binary message its whole payload."""
+        return self._data
+
+    @property
+    def text(self) -> str:
+        """Return the event's data."""
+        return self._text
+
+    @text.setter
+    def text(self, text: str) -> None:
+        self._text = text
+        self._parsed = False
+
+    @property
+    def value(self) -> object:
+        """Return the JSON value of the data; None if it is not JSON."""
+        if not self._parsed:
+            self._value = parse(self._text).value
+            self._parsed = True
+        return self._value
+
+    def put(self, path: Path, source: str) -> None:
+        """Set the value at `path` of the data, see `json_edit.put`."""
+        if self.value is not None:
+            self.text = put(self._text, path, source)
+
+    def put_text(self, path: Path, text: str) -> None:
+        """Set the value at `path` to a string."""
+        self.put(path, quoted(text, plain=self._text.isascii()))
+
+    def drop(self, path: Path) -> None:
+        """Remove the value at `path`."""
+        if self.value is not None:
+            self.text = drop(self._text, path)
+
+    def append(self, path: Path, source: str) -> None:
+        """Add an element to the array at `path`."""
+        if self.value is not None:
+            self.text = append(self._text, path, source)
+
+    def rename(self, name: str) -> None:
+        """Change the type on the `event:` line of a server-sent event; "" removes the line."""
+        self._name = name
+
+    def source(self, path: Path) -> str:
+        """Return the source of the value at `path` of the data; "" if there is none."""
+        return source_at(self._text, path) if self.value is not None else ""
+
+    def like(self) -> "MutableEvent":
+        """Return a copy of this event, to be inserted beside it."""
+        other = MutableEvent(None, self.raw, self._data, self.type)
+        other.text = self._text
+        return other
+
+    def on_wire(self) -> bytes:
+        """Return the changed event as bytes."""
+        if self._text == self._original and self._name is None:
+            return self.raw
+        start, end = self._data
+        data = self._text.encode("utf-8", "surrogateescape")
+        return self._named(self._framed(start, data, end))
+
+    def _framed(self, start: int, data: bytes, end: int) -> bytes:
+        return self.raw[:start] + data + self.raw[end:]
+
+    def _named(self, raw: bytes) -> bytes:
+        line = _NAME_LINE.search(raw) if self._name is not None else None
+        if line is None:
+            return raw
+        named = b"event: %b%b" % (self._name.encode(), line[1]) if self._name else b""
+        return raw[: line.start()] + named + raw[line.end() :]
+
+
+class BinaryMessage(MutableEvent):
+    """A binary message; its text is its payload, or what the payload carries."""
+
+    def __init__(self, start: int | None, raw: bytes, type_: str) -> None:
+        payload = payload_span(raw)
+        super().__init__(start, raw, payload, type_)
+        self._carried: tuple[int, int] | None = None
+        found = _BYTES.search(raw, *payload)
+        carried = _decoded(found[1]) if found else None
+        if found and carried is not None:
+            self._carried = found.span(1)
+            self._text = self._original = carried
+
+    def like(self) -> "BinaryMessage":
+        other = BinaryMessage(None, self.raw, self.type)
+        other.text = self._text
+        return other
+
+    def _framed(self, start: int, data: bytes, end: int) -> bytes:
+        if self._carried:
+            first, last = self._carried
+            data = self.raw[start:first] + b64encode(data) + self.raw[last:end]
+        return encode_message(self.raw[PRELUDE_SIZE:start], data)
+
+    def _named(self, raw: bytes) -> bytes:
+        return raw
+
+
+def _decoded(carried: bytes) -> str | None:
+    """Decode base64 that encodes to the same text again."""
+    try:
+        data = b64decode(carried)
+    except Base64Error:
+        return None
+    return data.decode("utf-8", "surrogateescape") if b64encode(data) == carried else None
+
+
+def is_array(body: bytes) -> bool:
+    """Return whether a body is read as one JSON array."""
+    return body.lstrip().startswith(b"[")
+
+
+def is_sse(body: bytes) -> bool:
+    """Return whether a body is read as server-sent events."""
+    return not is_message(body) and not body.lstrip().startswith((b"[", b"{"))
+
+
+def units_of(body: bytes) -> list[MutableEvent]:
+    """Return the events of `body` that can be rewritten, in order."""
+    if is_sse(body):
+        units = (_sse_unit(body, event) for event in _decode(SseDecoder(), body))
+        return [unit for unit in units if unit is not None]
+    if is_message(body):
+        events = _decode(EventStreamDecoder(), body)
+        return [BinaryMessage(event.start, _raw(body, event), event.type) for event in events]
+    events = _decode(JsonArrayDecoder() if is_array(body) else NdjsonDecoder(), body)
+    raws = ((event, _raw(body, event)) for event in events)
+    return [MutableEvent(e.start, raw, (0, len(raw.rstrip())), e.type) for e, raw in raws]
+
+
+def _decode(decoder: Decoder, body: bytes) -> list[Event]:
+    events = decoder.feed(body, 0, None)
+    decoder.end()
+    return events if decoder.tail is None else [*events, decoder.tail]
+
+
+def _raw(body: bytes, event: Event) -> bytes:
+    return body[slice(*event.place.span)]
+
+
+def _sse_unit(body: bytes, event: Event) -> MutableEvent | None:
+    """Return an event with its blank line; None if its data is not one line of UTF-8."""
+    start, end = event.place.span
+    if body[end - 1 : end + 1] == b"\r\n":
+        end += 1  # the decoder's spans end after the CR
+    raw = body[start:end]
+    lines = [*_DATA_LINE.finditer(raw)]
+    if len(lines) != 1 or lines[0][1] != event.data.encode(errors="replace"):
+        return None
+    return MutableEvent(start, raw, lines[0].span(1), event.type)
 
 
 # Edits of a body and where they move its bytes: into which read, chunk and masked span.
@@ -70,17 +271,44 @@ class OffsetMap:
         return read._replace(data=body[first:last], boundaries=bounds, masked=masked)
 
 
+def tidy(edits: Iterable[BodyEdit]) -> list[BodyEdit]:
+    """Return edits in order; of two that overlap, the latter begins where the former ends."""
+    found: list[BodyEdit] = []
+    for start, end, data in sorted(edits, key=lambda edit: edit[:2]):
+        floor = found[-1].end if found else 0
+        found.append(BodyEdit(max(start, floor), max(end, floor), data))
+    return found
+
+
+def narrowed(start: int, old: bytes, new: bytes) -> BodyEdit:
+    """Return the smallest edit that turns the `old` bytes at `start` into `new`."""
+    limit = min(len(old), len(new))
+    head = next((at for at in range(limit) if old[at] != new[at]), limit)
+    room = limit - head
+    tail = next((at for at in range(room) if old[-1 - at] != new[-1 - at]), room)
+    return BodyEdit(start + head, start + len(old) - tail, new[head : len(new) - tail])
+
+
+def edited(body: bytes, edits: Sequence[BodyEdit]) -> bytes:
+    """Return the body after `edits`."""
+    parts, at = [], 0
+    for start, end, data in edits:
+        parts += [body[at:start], data]
+        at = end
+    return b"".join([*parts, body[at:]])
+
+
 class MutableExchange:
     """An exchange and its units, which mutators change in place."""
 
     def __init__(self, exchange: Exchange, body: bytes) -> None:
         self.exchange = exchange
         self.units = units_of(body)
-        """Those of the body, in order, and new ones between them."""
+        """The events of the body, in order, and new ones between them."""
         self.reason: EndReason | None = None
-        """How the transport is to end instead."""
+        """How the transport ends, if not as recorded."""
         self._body = body
-        self._raw: list[BodyEdit] = []
+        self._body_edits: list[BodyEdit] = []
         self._times: Callable[[Read], int] | None = None
 
     @classmethod
@@ -111,7 +339,8 @@ class MutableExchange:
         place = self.units.index(unit) + 1
         for later in self.units[place:]:
             later.removed = True
-        last = next((one for one in reversed(self.units[:place]) if one.start is not None), unit)
+        recorded = (each for each in reversed(self.units[:place]) if each.start is not None)
+        last = next(recorded, unit)
         end = (last.start or 0) + len(last.raw)
         self.shorten(len(self._body) - end)
         self.reason = reason
@@ -122,7 +351,23 @@ class MutableExchange:
 
     def edit(self, start: int, end: int, data: bytes) -> None:
         """Replace `[start, end)` of the body, where no unit is changed, by `data`."""
-        self._raw.append(BodyEdit(start, end, data))
+        self._body_edits.append(BodyEdit(start, end, data))
+
+    def of_type(self, kind: str) -> list[MutableEvent]:
+        """Return the units whose data has this `type`."""
+        return [unit for unit in self.units if at(unit.value, "type") == kind]
+
+    def renumber(self) -> None:
+        """Renumber the remaining events, as if the removed ones had never existed.
+
+        That is `sequence_number`, which only events of Responses have.
+        """
+        number = 0
+        for unit in self.units:
+            if not unit.removed and at(unit.value, "sequence_number") is not None:
+                if at(unit.value, "sequence_number") != number:
+                    unit.put(("sequence_number",), str(number))
+                number += 1
 
     def tail(self) -> bytes:
         """Return the body from its last unit's data on."""
@@ -135,24 +380,22 @@ class MutableExchange:
 
     def result(self) -> Exchange | None:
         """Return the changed exchange; None if nothing is changed."""
-        edits = tidy([*self._edits(), *self._raw])
+        edits = tidy([*self._unit_edits(), *self._body_edits])
         body = edited(self._body, edits)
         if body == self._body and self._times is None:
             return None
-        reads = tuple(self._reads(OffsetMap(edits), body))
-        taken = OffsetMap(edits)
-        return self._ended(
-            replace(
-                self.exchange,
-                reads=reads,
-                delivered=tuple(
-                    replace(each, bytes=taken.at(each.bytes)) for each in self.exchange.delivered
-                ),
+        moved = OffsetMap(edits)
+        changed = replace(
+            self.exchange,
+            reads=tuple(self._reads(moved, body)),
+            delivered=tuple(
+                replace(progress, bytes=moved.at(progress.bytes))
+                for progress in self.exchange.delivered
             ),
-            body,
         )
+        return self._ended(changed, body)
 
-    def _edits(self) -> Iterator[BodyEdit]:
+    def _unit_edits(self) -> Iterator[BodyEdit]:
         own = [unit for unit in self.units if unit.start is not None]
         places = {id(unit): place for place, unit in enumerate(own)}
         last = max((places[id(unit)] for unit in own if not unit.removed), default=-1)
@@ -160,7 +403,10 @@ class MutableExchange:
         for unit in self.units:
             if unit.start is None:
                 if not unit.removed:
-                    yield BodyEdit(before, before, self._joined(unit, before, first))
+                    data = unit.on_wire()
+                    if is_array(self._body):
+                        data = data + b"," if before == first else b"," + data
+                    yield BodyEdit(before, before, data)
                 continue
             end = unit.start + len(unit.raw)
             if unit.removed:
@@ -168,12 +414,6 @@ class MutableExchange:
             else:
                 yield narrowed(unit.start, unit.raw, unit.on_wire())
             before = end
-
-    def _joined(self, unit: MutableEvent, place: int, first: int) -> bytes:
-        """Return a new unit with its separators at `place`; the units begin at `first`."""
-        if not is_array(self._body):
-            return unit.on_wire()
-        return unit.on_wire() + b"," if place == first else b"," + unit.on_wire()
 
     def _removal(self, own: list[MutableEvent], place: int, last: int) -> BodyEdit:
         """Return a unit's removal, in an array with a comma; `last` is the last that stays."""
@@ -210,38 +450,10 @@ class MutableExchange:
             )
         if response is not None:
             size = b"%d" % len(body)
-            headers = tuple((name, _sized(name, value, size)) for name, value in response.headers)
+            headers = tuple(
+                (name, size if name.lower() == b"content-length" else value)
+                for name, value in response.headers
+            )
             response = replace(response, headers=headers)
         fitted = replace(exchange, end=end, response=response)
         return fitted if self._times is None else watched(fitted)
-
-
-def _sized(name: bytes, value: HeaderValue, size: bytes) -> HeaderValue:
-    return size if name.lower() == b"content-length" else value
-
-
-def tidy(edits: Iterable[BodyEdit]) -> list[BodyEdit]:
-    """Return edits in order; of two that overlap, the latter begins where the former ends."""
-    found: list[BodyEdit] = []
-    for start, end, data in sorted(edits, key=lambda edit: edit[:2]):
-        floor = found[-1].end if found else 0
-        found.append(BodyEdit(max(start, floor), max(end, floor), data))
-    return found
-
-
-def narrowed(start: int, old: bytes, new: bytes) -> BodyEdit:
-    """Return the smallest edit that turns the `old` bytes at `start` into `new`."""
-    limit = min(len(old), len(new))
-    head = next((at for at in range(limit) if old[at] != new[at]), limit)
-    room = limit - head
-    tail = next((at for at in range(room) if old[-1 - at] != new[-1 - at]), room)
-    return BodyEdit(start + head, start + len(old) - tail, new[head : len(new) - tail])
-
-
-def edited(body: bytes, edits: Sequence[BodyEdit]) -> bytes:
-    """Return the body after `edits`."""
-    parts, at = [], 0
-    for start, end, data in edits:
-        parts += [body[at:start], data]
-        at = end
-    return b"".join([*parts, body[at:]])

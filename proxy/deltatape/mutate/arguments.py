@@ -1,25 +1,65 @@
-"""Defects of the arguments of a call."""
+"""Defects of the arguments of a call: their text, their JSON type, their fragments."""
 
 import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from deltatape.mutate._base import CHAT, CONVERSE, MESSAGES, RESPONSES, MutationChoices, mutator
-from deltatape.mutate._calls import ArgumentsPiece, CallSite, calls, chat_calls, echoed, needs
+from deltatape.mutate._base import (
+    CHAT,
+    CONVERSE,
+    GEMINI,
+    MESSAGES,
+    RESPONSES,
+    MutationChoices,
+    choose_one,
+    cut_before,
+    mutator,
+)
+from deltatape.mutate._calls import (
+    ArgumentsPiece,
+    CallSite,
+    ChatCall,
+    calls,
+    chat_calls,
+    echoed,
+    entries,
+    needs,
+    response_calls,
+)
 from deltatape.mutate._draft import MutableExchange
+from deltatape.wire.json_edit import at, listed
+from deltatape.wire.json_value import read_object
 
 _STREAMED = CHAT + RESPONSES + MESSAGES + CONVERSE
+_ARGUMENTS = ("function", "arguments")
 _COLON = re.compile(r'(?<=")\s*+(:)')
 _STRING_VALUE = re.compile(r'[:,\[]\s*"([^"\\]+)"(?!\s*:)')
 
 
-def _victim(
+def _choose_call(
     draft: MutableExchange, chance: MutationChoices, fits: Callable[[CallSite], object] = bool
-) -> list[CallSite]:
-    """Yield one of the fitting calls whose arguments are a non-empty object, if there is one."""
+) -> CallSite | None:
+    """Choose a call that fits and whose arguments are an object with members."""
     found = [call for call in calls(draft) if ":" in call.text and fits(call)]
-    return [found[chance.choose(len(found))]] if found else []
+    return choose_one(found, chance)
+
+
+def _choose_string(
+    draft: MutableExchange, chance: MutationChoices
+) -> tuple[CallSite, int, int] | None:
+    """Choose a string in the arguments of a call; return its start and end inside the quotes."""
+    call = _choose_call(draft, chance, lambda call: _STRING_VALUE.search(call.text))
+    if call is None:
+        return None
+    spans = [match.span(1) for match in _STRING_VALUE.finditer(call.text)]
+    return call, *spans[chance.choose(len(spans))]
+
+
+def _choose_needing(draft: MutableExchange, chance: MutationChoices) -> ChatCall | None:
+    """Choose a chat call with arguments, of a tool that is known to need some."""
+    found = [call for call in chat_calls(draft) if call.text and needs(draft.exchange, call.name)]
+    return choose_one(found, chance)
 
 
 @mutator("args-empty-noarg", 31, _STREAMED)
@@ -33,7 +73,7 @@ def args_empty_noarg(draft: MutableExchange, _: MutationChoices) -> None:
 @mutator("args-double-encoded", 36, CHAT)
 def args_double_encoded(draft: MutableExchange, chance: MutationChoices) -> None:
     """The arguments are a JSON string that contains the JSON object."""
-    for call in _victim(draft, chance):
+    if call := _choose_call(draft, chance):
         call.spread(json.dumps(call.text))
 
 
@@ -47,15 +87,15 @@ def args_empty_obj_prefix(draft: MutableExchange, _: MutationChoices) -> None:
         if first.text:
             new = echoed(first)
             draft.add_before(first.unit, new.unit)
-            _continue(first)
+            _remove_opening(first)
             first = new
         first.write("{}")
 
 
-def _continue(piece: ArgumentsPiece) -> None:
-    """Remove what opens a call from an entry of `tool_calls`."""
+def _remove_opening(piece: ArgumentsPiece) -> None:
+    """Remove id, type and name from the entry of `tool_calls` with this piece."""
     entry = piece.path[:-2]
-    if piece.path[-2:] == ("function", "arguments"):
+    if piece.path[-2:] == _ARGUMENTS:
         for path in (("id",), ("type",), ("function", "name")):
             piece.unit.drop((*entry, *path))
 
@@ -63,7 +103,7 @@ def _continue(piece: ArgumentsPiece) -> None:
 @mutator("args-missing-tail", 41, CHAT)
 def args_missing_tail(draft: MutableExchange, chance: MutationChoices) -> None:
     """The last characters of the arguments are missing, and the reply ends normally."""
-    for call in _victim(draft, chance):
+    if call := _choose_call(draft, chance):
         size = len(call.text.rstrip())
         call.splice(size - 1 - chance.choose(2), len(call.text), "")
 
@@ -71,7 +111,7 @@ def args_missing_tail(draft: MutableExchange, chance: MutationChoices) -> None:
 @mutator("args-corrupt-punct", 42, CHAT)
 def args_corrupt_punct(draft: MutableExchange, chance: MutationChoices) -> None:
     """Punctuation is missing in the arguments, and their end is repeated."""
-    for call in _victim(draft, chance, lambda call: _COLON.search(call.text)):
+    if call := _choose_call(draft, chance, lambda call: _COLON.search(call.text)):
         text = call.text
         places = [mark.start(1) for mark in _COLON.finditer(text)]
         place = places[chance.choose(len(places))]
@@ -82,7 +122,7 @@ def args_corrupt_punct(draft: MutableExchange, chance: MutationChoices) -> None:
 @mutator("args-missing-head", 43, MESSAGES)
 def args_missing_head(draft: MutableExchange, chance: MutationChoices) -> None:
     """The first characters of the arguments are missing."""
-    for call in _victim(draft, chance):
+    if call := _choose_call(draft, chance):
         call.splice(0, call.text.index('"') + 1, "")
 
 
@@ -100,7 +140,7 @@ def args_lost_after_empty_call(draft: MutableExchange, _: MutationChoices) -> No
 @mutator("args-extra-brace", 46, CHAT)
 def args_extra_brace(draft: MutableExchange, chance: MutationChoices) -> None:
     """The arguments end with one closing brace too many."""
-    for call in _victim(draft, chance):
+    if call := _choose_call(draft, chance):
         size = len(call.text)
         call.splice(size, size, "}")
 
@@ -109,8 +149,8 @@ def args_extra_brace(draft: MutableExchange, chance: MutationChoices) -> None:
 def args_trailing_ws(draft: MutableExchange, chance: MutationChoices) -> None:
     """A fragment of whitespace follows complete arguments: legal."""
     fragmented = [call for call in chat_calls(draft) if call.later and call.pieces]
-    if fragmented:
-        last = fragmented[chance.choose(len(fragmented))].pieces[-1]
+    if call := choose_one(fragmented, chance):
+        last = call.pieces[-1]
         new = echoed(last)
         new.write(" ")
         draft.add_after(last.unit, new.unit)
@@ -119,23 +159,23 @@ def args_trailing_ws(draft: MutableExchange, chance: MutationChoices) -> None:
 @mutator("args-json-prefix", 49, CHAT)
 def args_json_prefix(draft: MutableExchange, chance: MutationChoices) -> None:
     """The label of a code fence, `json`, precedes the arguments."""
-    for call in _victim(draft, chance):
+    if call := _choose_call(draft, chance):
         call.splice(0, 0, "json\n")
 
 
 @mutator("args-control-chars", 50, _STREAMED)
 def args_control_chars(draft: MutableExchange, chance: MutationChoices) -> None:
     """A string in the arguments contains an unescaped line break."""
-    for call in _victim(draft, chance, _has_string):
-        start, _ = _string(call, chance)
+    if found := _choose_string(draft, chance):
+        call, start, _ = found
         call.splice(start, start, "\n")
 
 
 @mutator("args-invalid-fgts", 51, MESSAGES)
 def args_invalid_fgts(draft: MutableExchange, chance: MutationChoices) -> None:
     """A string in the arguments has no quotes, as fine-grained streaming lets pass."""
-    for call in _victim(draft, chance, _has_string):
-        start, end = _string(call, chance)
+    if found := _choose_string(draft, chance):
+        call, start, end = found
         call.splice(end, end + 1, "")
         call.splice(start - 1, start, "")
 
@@ -143,16 +183,105 @@ def args_invalid_fgts(draft: MutableExchange, chance: MutationChoices) -> None:
 @mutator("args-double-escaped-str", 52, _STREAMED)
 def args_double_escaped_str(draft: MutableExchange, chance: MutationChoices) -> None:
     r"""A string in the arguments has a double-escaped line break (`\\n`)."""
-    for call in _victim(draft, chance, _has_string):
-        start, end = _string(call, chance)
+    if found := _choose_string(draft, chance):
+        call, start, end = found
         call.splice(start, end, r"def run():\\n    return 1\\n")
 
 
-def _has_string(call: CallSite) -> bool:
-    return _STRING_VALUE.search(call.text) is not None
+@mutator("args-empty-lost", 32, CHAT)
+def args_empty_lost(draft: MutableExchange, chance: MutationChoices) -> None:
+    """A call has a name, then the stream ends, with or without a connection error."""
+    found = [call for call in chat_calls(draft) if call.later and call.text]
+    if call := choose_one(found, chance):
+        for piece in call.pieces[:1]:
+            piece.write("")
+        cut_before(draft, draft.units.index(call.opened) + 1, chance)
 
 
-def _string(call: CallSite, chance: MutationChoices) -> tuple[int, int]:
-    """Return start and end, inside the quotes, of one of the strings in the arguments of a call."""
-    found = [match.span(1) for match in _STRING_VALUE.finditer(call.text)]
-    return found[chance.choose(len(found))]
+@mutator("args-null", 33, CHAT)
+def args_null(draft: MutableExchange, chance: MutationChoices) -> None:
+    """The arguments are null in every fragment."""
+    if call := _choose_needing(draft, chance):
+        for entry in call.entries:
+            entry.put(_ARGUMENTS, "null")
+
+
+@mutator("args-absent", 34, CHAT)
+def args_absent(draft: MutableExchange, _: MutationChoices) -> None:
+    """The call of a tool that needs no arguments has no `arguments` key: legal."""
+    for call in chat_calls(draft):
+        if not needs(draft.exchange, call.name):
+            call.remove_later()
+            call.entries[0].drop(*_ARGUMENTS)
+
+
+@mutator("args-object", 35, CHAT)
+def args_object(draft: MutableExchange, chance: MutationChoices) -> None:
+    """The arguments are a JSON object instead of a string."""
+    found = [call for call in chat_calls(draft) if read_object(call.text) is not None]
+    if call := choose_one(found, chance):
+        text = call.text
+        call.merge()
+        call.entries[0].put(_ARGUMENTS, text)
+
+
+@mutator("args-cumulative", 38, CHAT)
+def args_cumulative(draft: MutableExchange, chance: MutationChoices) -> None:
+    """Every fragment repeats all previous ones (cumulative arguments)."""
+    if call := choose_one([call for call in chat_calls(draft) if len(call.pieces) > 1], chance):
+        text = ""
+        for piece in call.pieces:
+            text += piece.text
+            piece.write(text)
+
+
+@mutator("args-final-repeat", 39, CHAT + RESPONSES)
+def args_final_repeat(draft: MutableExchange, chance: MutationChoices) -> None:
+    """A last fragment repeats the complete arguments."""
+    streamed: list[CallSite] = [*chat_calls(draft), *response_calls(draft)]
+    found = [call for call in streamed if len(call.pieces) > 1 and ":" in call.text]
+    if call := choose_one(found, chance):
+        last = call.pieces[-1]
+        new = echoed(last)
+        new.write(call.text)
+        draft.add_after(last.unit, new.unit)
+        draft.renumber()
+
+
+@mutator("args-lost-in-one-delta", 44, CHAT)
+def args_lost_in_one_delta(draft: MutableExchange, chance: MutationChoices) -> None:
+    """A call has a name but no arguments, and the reply ends normally."""
+    if call := _choose_needing(draft, chance):
+        call.remove_later()
+        call.entries[0].put_text(_ARGUMENTS, "")
+
+
+@mutator("args-custom-empty", 53, CHAT)
+def args_custom_empty(draft: MutableExchange, _: MutationChoices) -> None:
+    """Each entry has an empty `custom` next to `function`."""
+    for entry in entries(draft):
+        entry.put(("custom",), "{}")
+
+
+@mutator("g-partial-args-open", 59, GEMINI)
+def g_partial_args_open(draft: MutableExchange, _: MutationChoices) -> None:
+    """Arguments are sent in parts, and the empty `functionCall` that closes them is missing."""
+    for unit in draft.units:
+        for candidate, value in enumerate(listed(unit.value, "candidates")):
+            for place, part in enumerate(listed(value, "content", "parts")):
+                if at(part, "functionCall") == {}:
+                    unit.drop(("candidates", candidate, "content", "parts", place))
+
+
+@mutator("g-finish-later-chunk", 70, GEMINI)
+def finish_later_chunk(draft: MutableExchange, _: MutationChoices) -> None:
+    """The finish reason is in a later event than the call, with an empty text: legal."""
+    for unit in draft.units:
+        parts = listed(unit.value, "candidates", 0, "content", "parts")
+        reason = unit.source(("candidates", 0, "finishReason"))
+        if reason and any(at(part, "functionCall") is not None for part in parts):
+            new = unit.like()
+            new.put(("candidates", 0, "content", "parts"), '[{"text": ""}]')
+            unit.drop(("candidates", 0, "finishReason"))
+            draft.add_after(unit, new)
+            return

@@ -22,7 +22,6 @@ from deltatape.mutate import (
     at,
     chat_calls,
     echoed,
-    renumbered,
 )
 from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
 from deltatape.vary._base import Variation, legal
@@ -138,7 +137,7 @@ def _finer(draft: MutableExchange, deltas: list[_Delta]) -> None:
         if len(pieces) > 1:
             delta.unit.put_text(delta.path, pieces[0])
             draft.add_after(delta.unit, *(_saying(delta, piece) for piece in pieces[1:]))
-    renumbered(draft)
+    draft.renumber()
 
 
 def _saying(delta: _Delta, text: str) -> MutableEvent:
@@ -164,7 +163,7 @@ def _coarser(draft: MutableExchange, deltas: list[_Delta]) -> None:
             first.unit.put_text(first.path, first.text + "".join(each.text for each in others))
         for each in others:
             each.unit.removed = True
-    renumbered(draft)
+    draft.renumber()
 
 
 @legal("finer-text")
@@ -262,7 +261,7 @@ def opened_first(draft: MutableExchange, _stream: Stream, _: MutationChoices) ->
     """A call that was sent in one event is split: id and name first, then the arguments."""
     for call in chat_calls(draft):
         first = call.entries[0]
-        if first.arguments.text and first.says("index") is not None:
+        if first.arguments.text and first.get("index") is not None:
             _opened_before(draft, first)
 
 
