@@ -6,8 +6,15 @@ from deltatape.model.request_summary import RepeatedCall
 from deltatape.sdks.runner import SdkReply
 from helpers.clients import SDKS, available
 from helpers.sdk_table import COLUMNS
-from helpers.sdk_torture import Case, measured, varied_word, written
-from helpers.sdk_torture_page import REASONS, failures, reason_of
+from helpers.sdk_torture import (
+    Case,
+    failures,
+    measured,
+    reason_of,
+    reasons,
+    varied_word,
+    written,
+)
 
 QUICK = ("openai, Node", "anthropic, Python", "google-genai")
 """Columns of different makers."""
@@ -29,25 +36,22 @@ def test_some_sdks_do_with_some_variations_what_is_written() -> None:
     for client in SDKS:
         available(client)
     columns = [column for column in COLUMNS if column.name in QUICK]
-    told, now = written(), measured(columns, is_sampled)
+    expected, now = written(), measured(columns, is_sampled)
     for column in columns:
-        assert now.versions[column.name] == told.versions[column.name]
-        for dialect, words in told.words[column.name].items():
+        assert now.versions[column.name] == expected.versions[column.name]
+        for dialect, words in expected.words[column.name].items():
             sampled = {name: word for name, word in words.items() if name in SAMPLE}
             assert now.words[column.name][dialect] == sampled, (column.name, dialect)
 
 
 def test_each_failure_is_explained_and_each_explanation_is_of_use() -> None:
-    used = {
-        (column, dialect, name): reason_of(column, dialect, name)
-        for column, dialect, name, _ in failures(written())
-    }
+    used = {cell: reason_of(*cell) for cell in failures(written())}
     assert [cell for cell, number in used.items() if number is None] == []
-    assert {*used.values()} == {*range(1, len(REASONS) + 1)}
+    assert {*used.values()} == {*range(1, len(reasons()) + 1)}
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "expected"),
     [
         (WHOLE, "same"),
         (SdkReply(calls=(), error="TypeError: x"), "raises TypeError"),
@@ -73,5 +77,5 @@ def test_each_failure_is_explained_and_each_explanation_is_of_use() -> None:
         ),
     ],
 )
-def test_a_word_tells_what_differs_from_the_whole_stream(reply: SdkReply, told: str) -> None:
-    assert varied_word(WHOLE, reply) == told
+def test_a_word_tells_what_differs_from_the_whole_stream(reply: SdkReply, expected: str) -> None:
+    assert varied_word(WHOLE, reply) == expected

@@ -25,7 +25,9 @@ from helpers.clients import CLIENTS, ROOT
 from helpers.sdk_table import CHAT, CLAUDE, COLUMNS, GEMINI, OTHER, SAME, SILENTLY, Column, word
 
 DATA = CLIENTS / "sdk-torture.yaml"
+REASONS = CLIENTS / "sdk-torture-reasons.yaml"
 DIALECTS = (CHAT, OTHER, CLAUDE, GEMINI)
+HARMLESS = frozenset(one.name for one in VARIATIONS if one.harmless)
 SEEDS = (1, 2, 3)
 HANGS = "hangs"
 STALL = "stall"
@@ -62,11 +64,10 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What is committed: by column its versions and words; and what the words are about."""
+class SdkResults:
+    """By column its versions and words, and a digest of the streams that the words are about."""
 
     inputs: str
-    """A digest of all streams."""
     versions: Mapping[str, Mapping[str, str]]
     words: Mapping[str, Words]
 
@@ -84,10 +85,9 @@ def cases(dialect: str) -> tuple[Case, ...]:
     packed = coded(plain, ("gzip",))
     assert packed is not None
     assert gzip.decompress(packed.body) == plain.body
-    harmless = [one for one in VARIATIONS if one.harmless]
     return (
         *_cases(dialect, "", plain, VARIATIONS),
-        *_cases(dialect, GZIP, packed, harmless),
+        *_cases(dialect, GZIP, packed, [one for one in VARIATIONS if one.harmless]),
     )
 
 
@@ -131,15 +131,15 @@ def _content(exchange: Exchange) -> Iterator[object]:
         yield None if bare is None else bare.body
 
 
-def written() -> Told:
+def written() -> SdkResults:
     """What is committed."""
     found = yaml.safe_load(DATA.read_text())
-    return Told(inputs=found["inputs"], versions=found["versions"], words=found["words"])
+    return SdkResults(inputs=found["inputs"], versions=found["versions"], words=found["words"])
 
 
 def measured(
     columns: Sequence[Column] = COLUMNS, wanted: Callable[[Case], bool] = lambda _: True
-) -> Told:
+) -> SdkResults:
     """What the installed SDKs make of streams now.
 
     Args:
@@ -149,31 +149,31 @@ def measured(
     return asyncio.run(_measured(columns, wanted))
 
 
-async def _measured(columns: Sequence[Column], wanted: Callable[[Case], bool]) -> Told:
+async def _measured(columns: Sequence[Column], wanted: Callable[[Case], bool]) -> SdkResults:
     quick = await _replies(columns, AT_ONCE, lambda case: wanted(case) and not case.waits)
     slow = await _replies(columns, IDLE_AT_ONCE, lambda case: wanted(case) and case.waits)
     words: dict[str, Words] = {}
     for column in columns:
-        heard = {**quick[column.name][1], **slow[column.name][1]}
+        replies_by_case = {**quick[column.name][1], **slow[column.name][1]}
         words[column.name] = {
-            dialect: dict(_words(dialect, heard))
+            dialect: _words(dialect, replies_by_case)
             for dialect in DIALECTS
             if dialect in column.dialects
         }
     versions = {column.name: dict(quick[column.name][0]) for column in columns}
-    return Told(inputs=inputs(), versions=versions, words=words)
+    return SdkResults(inputs=inputs(), versions=versions, words=words)
 
 
 _Key = tuple[str, str, int | None]
-_Heard = Mapping[_Key, SdkReply]
+_Replies = Mapping[_Key, SdkReply]
 
 
 async def _replies(
     columns: Sequence[Column], at_once: int, wanted: Callable[[Case], bool]
-) -> dict[str, tuple[Mapping[str, str], _Heard]]:
+) -> dict[str, tuple[Mapping[str, str], _Replies]]:
     free = asyncio.Semaphore(at_once)
 
-    async def one(column: Column) -> tuple[Mapping[str, str], _Heard]:
+    async def one(column: Column) -> tuple[Mapping[str, str], _Replies]:
         every = (case for dialect in column.dialects for case in cases(dialect))
         own = [case for case in every if wanted(case)]
         if not own:
@@ -190,53 +190,48 @@ async def _replies(
 async def _run(column: Column, own: Sequence[Case]) -> SdkRun:
     return await run_sdk(
         column.environment,
-        [_offered(case) for case in own],
+        [_sdk_stream(case) for case in own],
         limit_s=LIMIT_S,
         tempo=RECORDED,
         hold_s=2 * LIMIT_S,
     )
 
 
-def _offered(case: Case) -> SdkStream:
+def _sdk_stream(case: Case) -> SdkStream:
     tools = dict.fromkeys(
         call.name or "" for call in analyse(stream(case.dialect)).reply.tool_calls
     )
     return SdkStream(exchange=case.exchange, dialect=case.dialect, tools=tuple(tools))
 
 
-def _words(dialect: str, heard: _Heard) -> Iterator[tuple[str, str]]:
+def _words(dialect: str, replies_by_case: _Replies) -> dict[str, str]:
     """By variation, how what an SDK gives of it differs; the first seed with which it does."""
-    whole = heard[dialect, "", None]
+    unvaried = replies_by_case[dialect, "", None]
     found: dict[str, str] = {}
-    for (of, name, seed), reply in heard.items():
+    for (of, name, seed), reply in replies_by_case.items():
         if of != dialect or name in found:
             continue
-        told = varied_word(whole, reply)
-        if told != SAME:
-            found[name] = told if seed in (None, SEEDS[0]) else f"{told} (seed {seed})"
-    yield from found.items()
+        difference = varied_word(unvaried, reply)
+        if difference != SAME:
+            found[name] = difference if seed in (None, SEEDS[0]) else f"{difference} (seed {seed})"
+    return found
 
 
 def varied_word(whole: SdkReply, reply: SdkReply) -> str:
     """How what an SDK gives of a varied stream differs from what it gives of the whole one."""
     if reply.error.startswith("Timeout: no end after"):  # the runner's words
         return HANGS
-    told = word(whole.calls, reply)
-    if not told.startswith((SAME, SILENTLY)):
-        return told
-    lost = [] if told == SAME else [told.removeprefix(SILENTLY)]
-    lost += _text_words(whole.text, reply.text)
+    difference = word(whole.calls, reply)
+    if not difference.startswith((SAME, SILENTLY)):
+        return difference
+    lost = [] if difference == SAME else [difference.removeprefix(SILENTLY)]
+    if reply.text != whole.text:
+        lost.append("text cut" if whole.text.startswith(reply.text) else "text")
     if reply.finish == whole.finish:
         return SILENTLY + ", ".join(lost) if lost else SAME
     if reply.finish in GOOD:
         return SILENTLY + ", ".join([*lost, f"finish {reply.finish}"])
     return ": ".join(filter(None, (f"{FINISH} {reply.finish}", ", ".join(lost))))
-
-
-def _text_words(whole: str, text: str) -> Iterator[str]:
-    if text == whole:
-        return
-    yield "text cut" if whole.startswith(text) else "text"
 
 
 def replies(column: str, variation: str) -> Iterator[tuple[Case, SdkReply]]:
@@ -250,3 +245,56 @@ def replies(column: str, variation: str) -> Iterator[tuple[Case, SdkReply]]:
     ]
     run = asyncio.run(_run(found, own))
     yield from zip(own, run.replies, strict=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why cells fail: those of these columns, variations and dialects."""
+
+    columns: Sequence[str]
+    variations: Sequence[str]
+    """`end-...` is every variation that begins so."""
+    text: str
+    dialects: Sequence[str] = DIALECTS
+
+    def explains(self, column: str, dialect: str, variation: str) -> bool:
+        """Whether it is about a cell."""
+        plain = variation.removeprefix(GZIP)
+        return (
+            column in self.columns
+            and dialect in self.dialects
+            and any(
+                plain == name or (name.endswith("...") and plain.startswith(name[:-3]))
+                for name in self.variations
+            )
+        )
+
+
+@cache
+def reasons() -> tuple[Reason, ...]:
+    """Read the explanations of all failures, in the order of their numbers."""
+    return tuple(Reason(**one) for one in yaml.safe_load(REASONS.read_text()))
+
+
+def reason_of(column: str, dialect: str, name: str) -> int | None:
+    """The number of the explanation of a cell, from 1."""
+    for number, reason in enumerate(reasons(), 1):
+        if reason.explains(column, dialect, name):
+            return number
+    return None
+
+
+def failures(results: SdkResults) -> Iterator[tuple[str, str, str]]:
+    """The cells that fail: column, dialect, variation."""
+    for column in COLUMNS:
+        for dialect, words in results.words[column.name].items():
+            for name in words:
+                if is_failure(name, words[name]):
+                    yield column.name, dialect, name
+
+
+def is_failure(name: str, word: str) -> bool:
+    """Whether a harmless variation changed anything, or a hostile one went unnoticed."""
+    if name.removeprefix(GZIP) in HARMLESS:
+        return word != SAME
+    return word.startswith((SILENTLY, FINISH, HANGS))
