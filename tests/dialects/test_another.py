@@ -19,11 +19,11 @@ TOY = '''
 from typing import ClassVar
 
 from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._chat_request import read_request
+from deltatape.dialects._reply import DialectPolicy
 from deltatape.dialects._table import DialectTable, TableReducer, path
 from deltatape.dialects._table import FinishStep, TextStep, TerminalStep
-from deltatape.dialects._traits import Errors, Traits
+from deltatape.dialects._base import Errors, Traits
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.reply import Channel
 from deltatape.model.stream import Format

@@ -2,8 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.dialects import DIALECTS, detect, dialects_for, expect
+from deltatape.dialects import DIALECTS, UNKNOWN, UnknownReducer, detect, dialects_for, expect
 from deltatape.model.app_names import CONTRACT
+from deltatape.model.stream import Event
+from helpers.events import event_of
 from helpers.hints import hints
 
 
@@ -49,3 +51,21 @@ def test_an_applications_own_names_replace_its_dialect_alone() -> None:
     found = detect(hints(event), own)
     assert found
     assert found.name == "app-events"
+
+
+def event(data: str, kind: str = "message") -> Event:
+    return event_of(data, kind)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_reply_of_no_dialect_has_one_empty_choice(cut: bool) -> None:  # noqa: FBT001
+    reply = UnknownReducer().finish(cut=cut)
+    assert (reply.dialect, reply.text, reply.tool_calls) == (UNKNOWN, "", ())
+    assert (reply.terminated, reply.error) == (not cut, None)
+
+
+def test_the_first_error_is_told() -> None:
+    reducer = UnknownReducer()
+    for data in ("not json", "[]", '{"a":1}', '{"error":"one"}', '{"error":"two"}'):
+        reducer.feed(event(data))
+    assert reducer.finish(cut=False).error == "one"

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltatape.dialects import _anthropic as anthropic
+from deltatape.dialects import _chat_request as chat
 from deltatape.dialects import _request as request_bodies
 from deltatape.dialects import ai_sdk_ui
 from deltatape.dialects import gemini_interactions as interactions
-from deltatape.dialects._anthropic import request as anthropic
-from deltatape.dialects._chat import request as chat
+from deltatape.dialects._json import JsonSource
 from deltatape.dialects._request import (
     SMALL,
     content_text,
@@ -23,7 +24,6 @@ from deltatape.dialects._request import (
     tool_spec,
     tool_specs,
 )
-from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects.gemini import request as gemini
 from deltatape.dialects.openai_responses import request as responses
 from deltatape.model.request_summary import RepeatedCall, RequestSummary, ToolSpec

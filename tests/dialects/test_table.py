@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 
-from deltatape.dialects._choice import DialectPolicy
-from deltatape.dialects._source_text import WholeString
+from deltatape.dialects._json import WholeString
+from deltatape.dialects._reply import DialectPolicy
 from deltatape.dialects._table import (
     CallDelta,
     CallEnd,

@@ -7,8 +7,8 @@ and at the end of the stream, repeats what was said.
 
 from collections.abc import Mapping, Sequence
 
-from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._json import Frame, get_str
+from deltatape.dialects._reply import DialectPolicy
 from deltatape.dialects._table import (
     CallDelta,
     CallsByIndex,

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from deltatape.dialects._anthropic.request import thinking_in
-from deltatape.dialects._choice import DialectPolicy
-from deltatape.dialects._json import Frame, as_object, get_array, get_object, get_str
+from deltatape.dialects._anthropic import thinking_in
+from deltatape.dialects._json import (
+    Frame,
+    JsonSource,
+    MemberValue,
+    as_object,
+    get_array,
+    get_object,
+    get_str,
+)
+from deltatape.dialects._reply import DialectPolicy
 from deltatape.dialects._request import (
     content_text,
     make_message,
@@ -21,7 +29,6 @@ from deltatape.dialects._request import (
     source_of,
     tool_spec,
 )
-from deltatape.dialects._source_text import JsonSource, MemberValue
 from deltatape.dialects._table import (
     CallDelta,
     CallEnd,

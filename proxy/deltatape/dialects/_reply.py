@@ -1,19 +1,320 @@
 """A reply under construction: the parts that all dialects share.
 
-A reducer reads events through `read`, fills choices, and leaves errors, odd shapes and the
-building of the `Reply` to this.
+A reducer reads events through `ReplyDraft.read` and adds what they bring to a choice (`add_text`,
+`open`, `finish`); `build` judges it at the end.
 """
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
-from deltatape.dialects._calls import CallEndCause, ObservationLog
-from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
+from deltatape.dialects._calls import CallDraft, CallEndCause, ObservationLog, judge_call
+from deltatape.dialects._delta_fast_path import TextDelta
 from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import EVIDENCE_LIMIT, as_object
-from deltatape.model.reply import Observation, Reply, ToolResult
+from deltatape.model.reply import (
+    NOT_OURS,
+    CallKind,
+    CallStatus,
+    Channel,
+    Choice,
+    Fragment,
+    Observation,
+    Reply,
+    TextCall,
+    TextFragment,
+    Thought,
+    ToolCall,
+    ToolResult,
+)
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
-from deltatape.wire.json_value import parse, read_object
+from deltatape.text_calls import WrittenCall, find_calls
+from deltatape.wire.json_value import join_pairs, parse, read_object
+
+_new = tuple.__new__
+"""What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
+_CHANNELS = (Channel.TEXT, Channel.REASONING, Channel.REFUSAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialectPolicy:
+    """The guarantees of a dialect about tool calls and finish reasons."""
+
+    abnormal: frozenset[str] = frozenset()
+    """Finish reasons, or their details, after which a tool call may be incomplete."""
+    tool_word: bool = False
+    """Whether a reply with tool calls has a special finish reason, such as `tool_calls`."""
+    explicit_end: bool = False
+    """Whether an event marks the end of each tool call."""
+    ids: bool = True
+    """Whether every call has an id."""
+    indexes: bool = True
+    """Whether every delta of a call has an index."""
+    app: bool = False
+    """Whether the events are from an application to its web page, not from a provider."""
+    signs_text: bool = False
+    """Whether the signature of reasoning covers its text, so that clients must send both back."""
+    finishes_often: bool = False
+    """Whether several events may carry a finish reason; the last of them then ends the choice."""
+
+
+class ChoiceDraft:
+    """A choice under construction: one of the answers in a reply."""
+
+    def __init__(self, index: int, request: RequestSummary, policy: DialectPolicy) -> None:
+        self.index = index
+        self.notes = ObservationLog()
+        self.calls: list[CallDraft] = []
+        """All calls, also those that the provider runs itself, in the order of their opening."""
+        self.finish_reason: str | None = None
+        self.finish_detail: str | None = None
+        self.media = False
+        """Whether the answer shows something that is no text."""
+        self.thoughts: list[Thought] = []
+        self.finishes_often = policy.finishes_often
+        """See `DialectPolicy.finishes_often`; some servers put a finish reason on every event."""
+        self._finishes: list[tuple[int, str]] = []
+        self._request = request
+        self.policy = policy
+        self._pieces: list[TextFragment] = []
+        self._order_changes = [(0, 0)]
+        """The number of pieces before each change of the order, and the order after it."""
+        self._order = 0
+        self._mixed = False
+
+    def add_text(self, channel: Channel, text: str, event: Event, order: int = 0) -> None:
+        """Append text, unless it is empty.
+
+        Args:
+            channel: where it goes.
+            text: the text.
+            event: what brought it.
+            order: of the part of the answer it belongs to, where the wire mixes parts: a text
+                stands before those of a higher order.
+        """
+        if text:
+            if order != self._order:
+                self._change_order(order)
+            self._pieces.append(_new(TextFragment, (channel, text, event)))
+
+    def add_texts(self, channel: Channel, deltas: Sequence[TextDelta], order: int = 0) -> None:
+        """Append texts. See `add_text`."""
+        pieces = [_new(TextFragment, (channel, text, event)) for text, event in deltas if text]
+        if pieces:
+            if order != self._order:
+                self._change_order(order)
+            self._pieces += pieces
+
+    def _change_order(self, order: int) -> None:
+        """Record that the fragments from here on are of another order."""
+        self._mixed |= order < self._order
+        self._order_changes.append((len(self._pieces), order))
+        self._order = order
+
+    def add_fragments(self, pieces: Iterable[TextFragment]) -> None:
+        """Append fragments, none of them empty, of the same order as those before."""
+        self._pieces += pieces
+
+    def open(self, kind: CallKind, event: Event, wire_index: int | None = None) -> CallDraft:
+        """Return a new call, which `event` opens."""
+        draft = CallDraft(wire_index, kind, event)
+        self.calls.append(draft)
+        return draft
+
+    def note_unexpected(self, phrase: str, value: object, event: Event) -> None:
+        """Note an unexpected shape, once per phrase."""
+        self.notes.once(phrase, "S006", phrase, value, event)
+
+    def finish(self, reason: str, event: Event, detail: str | None = None) -> None:
+        """Set the finish reason; the last one counts, a different one before it is noted."""
+        if self.finish_reason not in (None, reason):
+            phrase = f"a second finish reason: {self.finish_reason!r}, then {reason!r}"
+            self.notes.once("other", "S004", phrase, phrase, event)
+        self.finish_reason = reason
+        self.finish_detail = detail or self.finish_detail
+        self._finishes.append((event.number, reason))
+
+    def text(self, channel: Channel) -> str:
+        """Return the text of a channel so far."""
+        return join_pairs("".join([one.text for one in self._pieces if one.channel is channel]))
+
+    def build(self, ending: CallEndCause) -> tuple[Choice, list[Observation]]:
+        """Return the choice, judged, and what was noticed about it.
+
+        Args:
+            ending: what ended the stream; a finish reason is more precise for calls.
+        """
+        ending = self._ending(ending)
+        self._sort_pieces()
+        ours = [draft for draft in self.calls if draft.kind not in NOT_OURS]
+        theirs = [draft for draft in self.calls if draft.kind in NOT_OURS]
+        observations = self.notes.observations(self.index, None)
+        calls = []
+        self._note_shared_ids(ours)
+        for place, draft in enumerate(ours):
+            calls.append(self._judge(draft, place, ending))
+            observations += draft.notes.observations(self.index, place)
+        server_calls = []
+        for place, draft in enumerate(theirs):
+            server_calls.append(self._judge(draft, place, ending))
+            observations += draft.notes.observations(self.index, None)
+        text, reasoning, refusal = map(self.text, _CHANNELS) if self._pieces else ("", "", "")
+        choice = Choice(
+            index=self.index,
+            text=text,
+            reasoning=reasoning,
+            refusal=refusal,
+            tool_calls=tuple(calls),
+            finish_reason_raw=self.finish_reason,
+            finish_detail=self.finish_detail,
+            finishes=tuple(self._finishes),
+            server_calls=tuple(server_calls),
+            text_calls=(
+                *written_calls(Channel.TEXT, text, self._pieces, self._request),
+                *written_calls(Channel.REASONING, reasoning, self._pieces, self._request),
+            ),
+            pieces=tuple(self._pieces),
+            media=self.media,
+            thoughts=tuple(self.thoughts),
+            signed_text=reasoning if self.policy.signs_text else None,
+            finish_event=self._finish_event(),
+        )
+        return choice, observations
+
+    def _ending(self, of_stream: CallEndCause) -> CallEndCause:
+        """Return what ended the answer."""
+        if self.finish_reason is None:
+            return of_stream
+        reasons = {self.finish_reason, self.finish_detail}
+        return CallEndCause.NORMAL if self.policy.abnormal.isdisjoint(reasons) else CallEndCause.CUT
+
+    def _finish_event(self) -> int | None:
+        if not self._finishes:
+            return None
+        return self._finishes[-1 if self.finishes_often else 0][0]
+
+    def _sort_pieces(self) -> None:
+        if self._mixed:
+            ends = [start for start, _ in self._order_changes[1:]] + [len(self._pieces)]
+            runs = [
+                (order, self._pieces[start:end])
+                for (start, order), end in zip(self._order_changes, ends, strict=True)
+            ]
+            self._pieces = [
+                piece for _, run in sorted(runs, key=lambda run: run[0]) for piece in run
+            ]
+
+    def _note_shared_ids(self, drafts: Sequence[CallDraft]) -> None:
+        """Note ids that two calls share: a result for them is ambiguous."""
+        seen: set[str] = set()
+        for draft in drafts:
+            identifier = draft.first_id
+            if identifier in seen:
+                detail = f"the id {identifier!r} is used for another call"
+                draft.note("shared", "T010", detail, draft.raw, draft.opened)
+            if identifier is not None:
+                seen.add(identifier)
+
+    def _judge(self, draft: CallDraft, place: int, ending: CallEndCause) -> ToolCall:
+        if self.policy.explicit_end and ending is CallEndCause.CUT:
+            if draft.ended is None:
+                ending = CallEndCause.OPEN
+            elif draft is not self.calls[-1]:
+                ending = CallEndCause.NORMAL  # what was cut came later
+        return draft.judged(place, ending, self._request, ids=self.policy.ids)
+
+
+# Tool calls that the model wrote into its text, with the events that brought them.
+
+
+def written_calls(
+    channel: Channel, text: str, pieces: Sequence[TextFragment], request: RequestSummary
+) -> tuple[TextCall, ...]:
+    """Return the calls written into the text of a channel, in order.
+
+    Args:
+        channel: which channel.
+        text: all of its text.
+        pieces: those of all channels, in the order of the text.
+        request: the offered tools, by which ambiguous notations are read.
+    """
+    if not text:
+        return ()
+    found = find_calls(text, {tool.name: tool.parameters for tool in request.tools})
+    if not found:
+        return ()
+    spread = _Spread([piece for piece in pieces if piece.channel is channel])
+    return tuple(
+        TextCall(
+            family=one.family,
+            channel=channel,
+            closed=one.closed,
+            junk=one.junk,
+            start=one.start,
+            end=one.end,
+            call=_call(index, one, text, spread.fragments(one.start, one.end), request),
+        )
+        for index, one in enumerate(found)
+    )
+
+
+class _Spread:
+    """Maps characters of a channel's text to events.
+
+    A surrogate pair that was cut between two pieces is one character of the text and two of the
+    pieces: places after it may be off by as many characters as there were such cuts, not by events
+    of any distance.
+    """
+
+    def __init__(self, pieces: Sequence[TextFragment]) -> None:
+        self._pieces = pieces
+        self._starts = [0, *accumulate(len(piece.text) for piece in pieces)]
+
+    def fragments(self, start: int, end: int) -> tuple[Fragment, ...]:
+        """Return the fragments of the characters from `start` to `end`."""
+        first = min(bisect_right(self._starts, start), len(self._pieces)) - 1
+        found = []
+        for place in range(first, len(self._pieces)):
+            offset, piece = self._starts[place], self._pieces[place]
+            if offset >= end:
+                break
+            text = piece.text[max(start - offset, 0) : end - offset]
+            found.append(Fragment(text, piece.carrier))
+        return tuple(found)
+
+
+def _call(
+    index: int,
+    one: WrittenCall,
+    text: str,
+    fragments: tuple[Fragment, ...],
+    request: RequestSummary,
+) -> ToolCall:
+    ending = CallEndCause.NORMAL if one.closed else CallEndCause.OPEN
+    name = one.name or None
+    status = judge_call(CallKind.TEXT, one.arguments, one.name, ending, request)
+    if not one.closed and status is CallStatus.NO_NAME:
+        status = CallStatus.TRUNCATED
+    return ToolCall(
+        index=index,
+        wire_index=None,
+        id=one.id,
+        ids=() if one.id is None else (one.id,),
+        name=name,
+        kind=CallKind.TEXT,
+        arguments=one.arguments,
+        arguments_raw=text[one.start : one.end],
+        status=status,
+        repairs=(),
+        fragments=fragments,
+        start=fragments[0].place,
+        start_event=fragments[0].event,
+    )
+
+
+# The whole reply: its choices, errors, and events of an unexpected form.
 
 
 class ReplyDraft:

@@ -7,8 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, NamedTuple, TypeVar, cast
 
-from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
-from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.dialects._json import (
+    Element,
+    Elements,
+    JsonSource,
+    MemberValue,
+    WholeString,
+    as_array,
+    as_object,
+    get_array,
+    get_object,
+    get_str,
+)
 from deltatape.model.reply import Thought
 from deltatape.model.request_summary import Message, RepeatedCall, ToolSpec
 from deltatape.wire.json_value import parse, read_object

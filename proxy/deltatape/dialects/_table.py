@@ -16,11 +16,21 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from deltatape.dialects._calls import CallDraft, CallEndCause
-from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
-from deltatape.dialects._json import EVIDENCE_LIMIT, Frame, as_array, as_object, get_index, shown
-from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
+from deltatape.dialects._json import (
+    EVIDENCE_LIMIT,
+    Element,
+    Elements,
+    Frame,
+    JsonSource,
+    MemberValue,
+    WholeString,
+    as_array,
+    as_object,
+    get_index,
+    shown,
+)
+from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
 from deltatape.model.reply import CallKind, Channel, Reply, Thought, ToolResult
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
-from deltatape.dialects._choice import DialectPolicy
-from deltatape.dialects._json import Frame, get_str
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
+from deltatape.dialects._json import Frame, JsonSource, get_str
+from deltatape.dialects._reply import DialectPolicy
 from deltatape.dialects._request import content_text, exact, make_message, objects_at, read_history
-from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects._table import (
     CallDelta,
     CallsById,
@@ -33,7 +32,6 @@ from deltatape.dialects._table import (
     path,
     text_at,
 )
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.reply import Channel
 from deltatape.model.request_summary import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
 from deltatape.model.stream import Event, Format

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from deltatape.dialects._anthropic.reducer import (
+from deltatape.dialects._anthropic import (
     CLOSING_KEYS,
     DELTA_KEYS,
     PING,
@@ -13,11 +13,10 @@ from deltatape.dialects._anthropic.reducer import (
     MessageReducer,
     is_document,
     is_error,
+    read_request,
 )
-from deltatape.dialects._anthropic.request import read_request
-from deltatape.dialects._base import Hints
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
 from deltatape.dialects._errors import OPENAI_KINDS, OVERLOADED
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 

@@ -13,10 +13,10 @@ name, and arguments that are a JSON object; whatever else stands there is kept a
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
+from deltatape.dialects._chat_request import read_request
 from deltatape.dialects._json import Frame
+from deltatape.dialects._reply import DialectPolicy
 from deltatape.dialects._table import (
     CallWhole,
     DialectTable,
@@ -31,7 +31,6 @@ from deltatape.dialects._table import (
     at,
     path,
 )
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.reply import Channel
 from deltatape.model.request_summary import RequestSummary

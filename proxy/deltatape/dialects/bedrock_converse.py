@@ -7,7 +7,7 @@ the events say. The path names the model and whether the answer is streamed.
 
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
 from deltatape.dialects._converse import (
     STREAMED,
     converse_table,
@@ -17,7 +17,6 @@ from deltatape.dialects._converse import (
 )
 from deltatape.dialects._errors import amazon_error_headers, bare_error
 from deltatape.dialects._table import TableReducer
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 

@@ -12,13 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from deltatape.dialects._anthropic import reducer as anthropic
-from deltatape.dialects._anthropic import request as messages
-from deltatape.dialects._base import Hints, Reducer
+from deltatape.dialects import _anthropic as anthropic
+from deltatape.dialects import _chat as chat
+from deltatape.dialects import _chat_request as chat_request
+from deltatape.dialects._base import Errors, EventShape, Hints, Reducer, Traits
 from deltatape.dialects._calls import CallEndCause
-from deltatape.dialects._chat import reducer as chat
-from deltatape.dialects._chat import request as chat_request
-from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._cohere_v1 import is_v1, v1_table
 from deltatape.dialects._converse import (
     STREAMED,
@@ -30,7 +28,12 @@ from deltatape.dialects._converse import (
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._errors import amazon_error_headers, bare_error
 from deltatape.dialects._json import (
+    Element,
+    Elements,
     Frame,
+    JsonSource,
+    MemberValue,
+    WholeString,
     as_array,
     as_object,
     get_array,
@@ -38,11 +41,9 @@ from deltatape.dialects._json import (
     get_object,
     get_str,
 )
-from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
 from deltatape.dialects._request import exact, make_message, read_body
-from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
 from deltatape.dialects._table import TableReducer, at
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary
 from deltatape.model.stream import Event, Format
@@ -289,7 +290,7 @@ def _read_body(body: bytes) -> RequestSummary:
         return NOTHING_ASKED
     request = found.value
     if "anthropic_version" in request:
-        return messages.read_request(body)
+        return anthropic.read_request(body)
     if any(key in request for key in _NOVA):
         return read_conversation(body, model=None, stream=False)
     asked = chat_request.read_request(body)

@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.request import read_request as read_chat
-from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
+from deltatape.dialects._chat_request import read_request as read_chat
 from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._errors import bare_error
-from deltatape.dialects._json import Frame, as_object, get_array, get_object, get_str
+from deltatape.dialects._json import Frame, JsonSource, as_object, get_array, get_object, get_str
+from deltatape.dialects._reply import DialectPolicy
 from deltatape.dialects._request import exact, make_message, objects_at, read_history
-from deltatape.dialects._source_text import JsonSource
 from deltatape.dialects._table import (
     CallDelta,
     CallEnd,
@@ -35,7 +34,6 @@ from deltatape.dialects._table import (
     UsageStep,
     path,
 )
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.request_summary import (
     NOTHING_ASKED,

@@ -9,13 +9,24 @@ interaction, at its completion, is the reason to finish.
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
+from deltatape.dialects._base import Errors, Hints, Traits
 from deltatape.dialects._calls import CallDraft, CallEndCause
-from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._errors import google_error
-from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
-from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._json import (
+    Element,
+    Elements,
+    Frame,
+    JsonSource,
+    MemberValue,
+    WholeString,
+    as_object,
+    get_array,
+    get_index,
+    get_object,
+    get_str,
+)
+from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
 from deltatape.dialects._request import (
     JsonRequestBody,
     content_text,
@@ -25,8 +36,6 @@ from deltatape.dialects._request import (
     read_history,
     tool_specs,
 )
-from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
-from deltatape.dialects._traits import Errors, Traits
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, Message, RepeatedCall, RequestSummary
 from deltatape.model.stream import Event, Format

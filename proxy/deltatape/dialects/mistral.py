@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.reducer import (
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
+from deltatape.dialects._chat import (
     CLOSING_KEYS,
     DELTA_KEYS,
     POLICY,
     ChatReducer,
     is_mistral,
 )
-from deltatape.dialects._chat.request import read_request
+from deltatape.dialects._chat_request import read_request
 from deltatape.dialects._errors import OPENAI_KINDS
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.request_summary import RequestSummary
 
 _POLICY = replace(POLICY, indexes=False, abnormal=POLICY.abnormal | {"model_length"})

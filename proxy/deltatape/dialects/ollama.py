@@ -9,17 +9,26 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
 from deltatape.dialects._calls import CallEndCause
-from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
+from deltatape.dialects._chat_request import read_request
 from deltatape.dialects._delta_fast_path import DeltaFastPath
 from deltatape.dialects._errors import may_fail
-from deltatape.dialects._json import Frame, as_array, as_object, get_index, get_object, get_str
-from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._json import (
+    Element,
+    Elements,
+    Frame,
+    JsonSource,
+    MemberValue,
+    WholeString,
+    as_array,
+    as_object,
+    get_index,
+    get_object,
+    get_str,
+)
+from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
 from deltatape.dialects._request import exact
-from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue, WholeString
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.model.reply import CallKind, Channel, Reply
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event, Format

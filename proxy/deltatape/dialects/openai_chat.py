@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
-from deltatape.dialects._chat.reducer import (
+from deltatape.dialects._base import EventShape, Hints, Traits
+from deltatape.dialects._chat import (
     CLOSING_KEYS,
     DELTA_KEYS,
     MARKS,
@@ -13,8 +13,7 @@ from deltatape.dialects._chat.reducer import (
     is_completion,
     is_mistral,
 )
-from deltatape.dialects._chat.request import read_request
-from deltatape.dialects._traits import EventShape, Traits
+from deltatape.dialects._chat_request import read_request
 from deltatape.model.request_summary import RequestSummary
 
 

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
+from deltatape.dialects._base import Hints, Traits
 from deltatape.dialects._calls import CallEndCause
-from deltatape.dialects._chat.reducer import MARKS, is_completion
-from deltatape.dialects._choice import DialectPolicy
+from deltatape.dialects._chat import MARKS, is_completion
 from deltatape.dialects._delta_fast_path import AppendTexts, DeltaFastPath
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
-from deltatape.dialects._reply import ReplyDraft
+from deltatape.dialects._reply import DialectPolicy, ReplyDraft
 from deltatape.dialects._request import make_message, read_body
-from deltatape.dialects._traits import Traits
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, Message, RequestSummary
 from deltatape.model.stream import Event

@@ -9,10 +9,9 @@ sentinel: a call is a part, and a `finishReason` ends a candidate. Cloud Code wr
 from collections.abc import Mapping
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
 from deltatape.dialects._errors import google_error
 from deltatape.dialects._json import as_array, as_object, get_object
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.gemini.reducer import POLICY, GeminiReducer
 from deltatape.dialects.gemini.request import method_of, read_request
 from deltatape.model.request_summary import RequestSummary

@@ -12,10 +12,15 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from deltatape.dialects._calls import CallDraft, CallEndCause
-from deltatape.dialects._choice import ChoiceDraft, DialectPolicy
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._json import (
+    Element,
+    Elements,
     Frame,
+    JsonSource,
+    MemberValue,
+    SoleMember,
+    WholeString,
     as_array,
     as_object,
     get_array,
@@ -23,15 +28,7 @@ from deltatape.dialects._json import (
     get_object,
     get_str,
 )
-from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source_text import (
-    Element,
-    Elements,
-    JsonSource,
-    MemberValue,
-    SoleMember,
-    WholeString,
-)
+from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
 from deltatape.model.reply import CallKind, Channel, Reply, Thought
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event

@@ -10,9 +10,18 @@ Source: https://ai.google.dev/api/generate-content#request-body.
 
 from collections.abc import Iterator, Mapping
 
-from deltatape.dialects._json import as_array, as_object, get_array, get_object, get_str
+from deltatape.dialects._json import (
+    Element,
+    Elements,
+    JsonSource,
+    MemberValue,
+    as_array,
+    as_object,
+    get_array,
+    get_object,
+    get_str,
+)
 from deltatape.dialects._request import History, make_message, read_history, source_of
-from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue
 from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,

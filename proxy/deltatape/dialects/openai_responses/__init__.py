@@ -9,9 +9,8 @@ is done counts most, the one that was added least; there its arguments are still
 from collections.abc import Mapping
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
+from deltatape.dialects._base import Errors, EventShape, Hints, Traits
 from deltatape.dialects._errors import OPENAI_KINDS
-from deltatape.dialects._traits import Errors, EventShape, Traits
 from deltatape.dialects.openai_responses.reducer import POLICY, ResponsesReducer
 from deltatape.dialects.openai_responses.request import read_request
 from deltatape.model.request_summary import RequestSummary

@@ -13,15 +13,25 @@ from functools import cache, partial
 from typing import TypeAlias
 
 from deltatape.dialects._calls import CallEndCause
-from deltatape.dialects._choice import DialectPolicy
 from deltatape.dialects._delta_fast_path import DeltaFastPath, TextDelta
 from deltatape.dialects._errors import error_message
-from deltatape.dialects._json import Frame, get_index, get_object, get_str
-from deltatape.dialects._reply import ReplyDraft
-from deltatape.dialects._source_text import JsonSource, MemberValue, WholeString
-from deltatape.dialects.openai_responses.item import PARTS, TextGroup, piece_of
-from deltatape.dialects.openai_responses.items import OutputItems
-from deltatape.dialects.openai_responses.kinds import shape_of
+from deltatape.dialects._json import (
+    Frame,
+    JsonSource,
+    MemberValue,
+    WholeString,
+    get_index,
+    get_object,
+    get_str,
+)
+from deltatape.dialects._reply import DialectPolicy, ReplyDraft
+from deltatape.dialects.openai_responses.items import (
+    PARTS,
+    OutputItems,
+    TextGroup,
+    piece_of,
+    shape_of,
+)
 from deltatape.model.reply import CallKind, Channel, Reply, TextFragment
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from deltatape.dialects._json import as_object, get_array, get_object, get_str
+from deltatape.dialects._json import JsonSource, as_object, get_array, get_object, get_str
 from deltatape.dialects._request import content_text, exact, message_digest, read_history, tool_spec
-from deltatape.dialects._source_text import JsonSource
-from deltatape.dialects.openai_responses.items import REASONING
-from deltatape.dialects.openai_responses.kinds import shape_of, tool_name
+from deltatape.dialects.openai_responses.items import REASONING, shape_of, tool_name
 from deltatape.model.reply import CallKind, Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from deltatape.dialects._chat.request import read_request
+from deltatape.dialects._chat_request import read_request
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary, ToolSpec
 
 

@@ -7,10 +7,18 @@ compatible servers still take (`functions`, `function_call`).
 from collections.abc import Mapping
 from dataclasses import replace
 
-from deltatape.dialects._chat.calls import signature_of
-from deltatape.dialects._json import as_object, get_array, get_object, get_str
+from deltatape.dialects._chat import signature_of
+from deltatape.dialects._json import (
+    Element,
+    Elements,
+    JsonSource,
+    MemberValue,
+    as_object,
+    get_array,
+    get_object,
+    get_str,
+)
 from deltatape.dialects._request import content_text, exact, message_digest, read_history, tool_spec
-from deltatape.dialects._source_text import Element, Elements, JsonSource, MemberValue
 from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,
