@@ -1,8 +1,7 @@
 """On captured streams nothing is reported but what is told, with its reason."""
 
 from deltatape.model.finding import Severity
-from helpers.corpus import needs_corpus
-from helpers.precision import every_finding, reasons
+from helpers.corpus import every_finding, needs_corpus, reasons
 
 
 @needs_corpus

@@ -7,7 +7,7 @@ except under CI. The rules by which we differ are: one file per dialect in tests
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
-from deltatape.model.reply import Reply
+from deltatape.model.finding import Severity
 from deltatape.wire.json_value import canonical
 
 ROOT = Path(
@@ -102,12 +103,12 @@ def left_out() -> Mapping[str, str]:
 def rules(dialect: str) -> Rules:
     """Why we differ from the SDK in cases of `dialect`."""
     path = RULES / f"{dialect}.yaml"
-    told = yaml.safe_load(path.read_text()) if path.exists() else {}
+    data = yaml.safe_load(path.read_text()) if path.exists() else {}
     return Rules(
         different={
-            (one["stream"], one["aspect"]): one["rule"] for one in told.get("different", ())
+            (one["stream"], one["aspect"]): one["rule"] for one in data.get("different", ())
         },
-        raised={one["stream"]: one["rule"] for one in told.get("raised", ())},
+        raised={one["stream"]: one["rule"] for one in data.get("raised", ())},
     )
 
 
@@ -118,13 +119,16 @@ def differences(case: Case, analysis: Analysis) -> dict[str, tuple[object, objec
     """
     answer, reply = case.answer, analysis.reply
     data = "\x1e".join(event.data for event in analysis.stream.events)
-    told = [_object(call) for call in _list(answer.get("tool_calls", []))]
-    by_value = any(call["arguments"] is None for call in told)
+    sdk_calls = [_object(call) for call in _list(answer.get("tool_calls", []))]
+    by_value = any(call["arguments"] is None for call in sdk_calls)
     reason = answer.get("finish_reason")
     pairs: dict[str, tuple[object, object]] = {
         "tool_calls": (
-            [_theirs(each, by_value=by_value) for each in told],
-            _ours(reply, by_value=by_value),
+            [_sdk_call(call, by_value=by_value) for call in sdk_calls],
+            [
+                [call.name, call.id, _json(call.arguments) if by_value else call.arguments]
+                for call in reply.tool_calls
+            ],
         ),
         "text": (answer.get("text") or "", reply.text),
         "finish_reason": (reason if reason is None else str(reason), reply.finish_reason_raw),
@@ -140,18 +144,41 @@ def differences(case: Case, analysis: Analysis) -> dict[str, tuple[object, objec
     }
 
 
-def _theirs(call: Mapping[str, object], *, by_value: bool) -> list[object]:
-    told = call["arguments"]
-    if by_value:
-        told = _json(told if isinstance(told, str) else json.dumps(call["arguments_json"]))
-    return [call["name"], call["id"], told]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """Why findings on captured streams are true."""
+
+    errors: Mapping[str, tuple[Sequence[str], str]]
+    """By stream: the codes, and the reason."""
+    others: Mapping[str, str]
+    """By code, for warnings and remarks."""
 
 
-def _ours(reply: Reply, *, by_value: bool) -> list[list[object]]:
+@cache
+def reasons() -> Reasons:
+    """All reasons."""
+    data = yaml.safe_load((RULES / "findings.yaml").read_text())
+    return Reasons(
+        errors={one["stream"]: (one["codes"], one["reason"]) for one in data["errors"]},
+        others=data["others"],
+    )
+
+
+@cache
+def every_finding() -> Sequence[tuple[Case, Sequence[tuple[str, Severity]]]]:
+    """Code and severity of every finding on each case."""
     return [
-        [call.name, call.id, _json(call.arguments) if by_value else call.arguments]
-        for call in reply.tool_calls
+        (case, [(finding.code, finding.severity) for finding in check(case.exchange)])
+        for case in every_case()
     ]
+
+
+def _sdk_call(call: Mapping[str, object], *, by_value: bool) -> list[object]:
+    arguments = call["arguments"]
+    if by_value:
+        text = arguments if isinstance(arguments, str) else json.dumps(call["arguments_json"])
+        arguments = _json(text)
+    return [call["name"], call["id"], arguments]
 
 
 def _json(text: str) -> str:

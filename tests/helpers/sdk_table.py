@@ -27,7 +27,7 @@ from deltatape.sdks.runner import (
 from deltatape.wire.json_value import canonical
 from helpers.clients import CLIENTS, PYTHON
 from helpers.corpus import cases
-from helpers.vectors import RESPONSES, VECTORS, Vector
+from helpers.vectors import RESPONSES, VECTORS
 
 DATA = CLIENTS / "sdk-table.yaml"
 CHAT, OTHER, CLAUDE, GEMINI = "openai-chat", "openai-responses", "anthropic-messages", "gemini"
@@ -52,11 +52,8 @@ class Column:
         folder = self.environment.folder
         if folder == CLIENTS:
             return (folder / "node_modules" / self.environment.package).is_dir()
-        return any(PYTHON.parent.parent.glob(f"lib/*/site-packages/{self._module}-*.dist-info"))
-
-    @property
-    def _module(self) -> str:
-        return self.environment.package.replace("-", "_")
+        module = self.environment.package.replace("-", "_")
+        return any(PYTHON.parent.parent.glob(f"lib/*/site-packages/{module}-*.dist-info"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,45 +103,37 @@ def vectors() -> tuple[Row, ...]:
             exchange=Exchange.from_body(
                 vector.body, content_type="text/event-stream", url=_URLS[dialect]
             ),
-            calls=_calls(vector),
+            calls=tuple(
+                RepeatedCall(id=call_id, name=name, arguments=arguments)
+                for call_id, name, arguments in vector.calls
+            ),
         )
         for dialect, group in ((CHAT, VECTORS), (OTHER, RESPONSES))
         for vector in group
     )
 
 
-def _calls(vector: Vector) -> tuple[RepeatedCall, ...]:
-    return tuple(
-        RepeatedCall(id=call_id, name=name, arguments=arguments)
-        for call_id, name, arguments in vector.calls
-    )
-
-
 @cache
 def captured() -> tuple[Row, ...]:
     """The corpus's event streams with calls, all of functions that the application runs."""
-    return tuple(_captured())
-
-
-def _captured() -> Iterator[Row]:
+    found = []
     for dialect in (CHAT, OTHER, CLAUDE, GEMINI):
         for case in cases(dialect):
             calls = analyse(case.exchange).reply.tool_calls
             kinds = {call.kind for call in calls}
             if case.events is not None and kinds == {CallKind.FUNCTION}:
-                yield Row(
-                    name=case.id,
-                    dialect=dialect,
-                    exchange=case.exchange,
-                    calls=tuple(
-                        RepeatedCall(id=call.id, name=call.name, arguments=call.arguments)
-                        for call in calls
-                    ),
+                repeated = tuple(
+                    RepeatedCall(id=call.id, name=call.name, arguments=call.arguments)
+                    for call in calls
                 )
+                found.append(
+                    Row(name=case.id, dialect=dialect, exchange=case.exchange, calls=repeated)
+                )
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class SdkResults:
     """What the SDKs make of all streams: by column, its versions; by column and row, a word."""
 
     versions: Mapping[str, Mapping[str, str]]
@@ -152,13 +141,13 @@ class Told:
     """Without those that are `same`."""
 
 
-def written() -> Told:
+def written() -> SdkResults:
     """What is committed."""
     found = yaml.safe_load(DATA.read_text())
-    return Told(versions=found["versions"], words=found["words"])
+    return SdkResults(versions=found["versions"], words=found["words"])
 
 
-def measured(columns: Sequence[Column], rows: Sequence[Row]) -> Told:
+def measured(columns: Sequence[Column], rows: Sequence[Row]) -> SdkResults:
     """What the installed SDKs make of the streams now."""
 
     async def all_of_them() -> list[tuple[Mapping[str, str], dict[str, str]]]:
@@ -166,7 +155,7 @@ def measured(columns: Sequence[Column], rows: Sequence[Row]) -> Told:
         return await asyncio.gather(*(_measure(column, rows, free) for column in columns))
 
     found = dict(zip((column.name for column in columns), asyncio.run(all_of_them()), strict=True))
-    return Told(
+    return SdkResults(
         versions={name: dict(versions) for name, (versions, _) in found.items()},
         words={name: words for name, (_, words) in found.items()},
     )
@@ -179,7 +168,7 @@ async def _measure(
     async with free:
         run = await run_sdk(column.environment, [row.stream for row in own], limit_s=LIMIT_S)
     words = {row.name: word(row.calls, reply) for row, reply in zip(own, run.replies, strict=True)}
-    return run.versions, {name: told for name, told in words.items() if told != SAME}
+    return run.versions, {name: one for name, one in words.items() if one != SAME}
 
 
 def word(reference: Sequence[RepeatedCall], reply: SdkReply) -> str:
@@ -191,28 +180,24 @@ def word(reference: Sequence[RepeatedCall], reply: SdkReply) -> str:
         given = f", gives {_number(len(reply.calls))}" if reply.calls else ""
         return f"raises {reply.error.partition(':')[0]}{given}"
     aspects, left = _aspects(reference, reply.calls)
-    lost = [call for call in left if _is_whole(call)]
+    lost = [call for call in left if canonical(call.arguments or "{}") is not None]
     kept_back = len(left) - len(lost)
     missing = len(lost) - max(len(reply.refused) - kept_back, 0)
-    told = []
+    different = []
     if missing > 0:
-        told.append(f"{_number(missing)} lost")
+        different.append(f"{_number(missing)} lost")
     if len(reply.calls) > len(reference):
-        told.append(f"{_number(len(reply.calls) - len(reference))} too many")
-    told += aspects
+        different.append(f"{_number(len(reply.calls) - len(reference))} too many")
+    different += aspects
     if reply.refused:
-        return ", ".join([f"marks {_number(len(reply.refused))} invalid", *told])
-    if told:
-        return SILENTLY + ", ".join(told)
+        return ", ".join([f"marks {_number(len(reply.refused))} invalid", *different])
+    if different:
+        return SILENTLY + ", ".join(different)
     return f"keeps {_number(kept_back)} back" if kept_back else SAME
 
 
 def _number(count: int) -> str:
     return f"{count} call{'s' * (count != 1)}"
-
-
-def _is_whole(call: RepeatedCall) -> bool:
-    return canonical(call.arguments or "{}") is not None
 
 
 def _aspects(

@@ -1,4 +1,4 @@
-"""Small applications with one known mistake each, and what they make of streams.
+"""Small applications with one known mistake each, what they make of streams, who is suspected.
 
 The applications are in tests/clients/apps, in JavaScript; each was written from a description of
 its mistake, and by nobody who looked at how deltatape models that. What they made of the streams
@@ -13,16 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
+from statistics import median
 
 import yaml
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.match.schedule import ReplayTempo
-from deltatape.model.exchange import Exchange, Framing, Read
+from deltatape.model.exchange import Exchange, Framing, Read, Source
 from deltatape.model.request_summary import RepeatedCall
-from deltatape.model.suspect import ClientReading
+from deltatape.model.suspect import ClientReading, Symptom
 from deltatape.sdks.runner import standing
 from deltatape.store.reader import open_tape
+from deltatape.suspects import delivered, suspects_of
 from deltatape.wire.json_value import canonical
 from helpers import chat, messages
 from helpers.clients import CLIENTS, ROOT
@@ -35,8 +37,9 @@ _HEADERS = ((b"content-type", SSE.encode()), (b"transfer-encoding", b"chunked"))
 RESPONSES_URL = "http://127.0.0.1/v1/responses"
 _LIMIT_S = 30.0
 _PLACE = re.compile(r" \(line \d+ column \d+\)")
-"""What newer versions of Node tell beside the position."""
+"""Newer versions of Node add this to the position."""
 _AT_ONCE = 2
+_SUSPECTS = 50
 _GAP_NS = 150_000_000
 """Between reads that an application is to see one by one."""
 _CHAT, _NETWORK, _OTHER, _CLAUDE, _TEXT = "chat", "network", "responses", "messages", "text"
@@ -47,6 +50,22 @@ _OTHERS = {
     **dict.fromkeys(("22", "23"), _TEXT),
 }
 """The kind of stream that an application reads, by its number, where that is not chat."""
+
+_HEAD = """\
+# Suspects found
+
+Small applications in JavaScript, each with a known bug, were written from descriptions alone
+(tests/clients/apps). For each stream that an application reads differently from a correct client,
+`deltatape why` was asked for the cause. Its suspect comes first, or after others that do exactly
+the same with this stream, or is missing; the last column counts the suspects that fit exactly. It
+is missing where the stream itself is defective and nobody is accused, or where another bug
+explains all that can be seen.
+
+Written by `scripts/suspects-found`, which the tests check.
+
+| application | streams | first | behind others | missing | nobody accused | suspects, median |
+|---|---|---|---|---|---|---|
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,12 +191,12 @@ def _taped(name: str) -> Exchange:
 
 def _read(body: bytes, url: str, *, cuts: Sequence[int] = ()) -> Exchange:
     """A stream in reads that end at `cuts`; each is an HTTP chunk."""
-    whole = Exchange.from_body(body, content_type=SSE, url=url)
+    pasted = Exchange.from_body(body, content_type=SSE, url=url)
     edges = (0, *cuts, len(body))
-    assert whole.response is not None
+    assert pasted.response is not None
     return replace(
-        whole,
-        response=replace(whole.response, framing=Framing.CHUNKED, headers=_HEADERS),
+        pasted,
+        response=replace(pasted.response, framing=Framing.CHUNKED, headers=_HEADERS),
         reads=tuple(
             Read(t_ns=number * _GAP_NS, data=body[start:end], boundaries=None, line=None)
             for number, (start, end) in enumerate(pairwise(edges))
@@ -188,18 +207,17 @@ def _read(body: bytes, url: str, *, cuts: Sequence[int] = ()) -> Exchange:
 def written() -> tuple[Outcome, ...]:
     """What is committed: of each application, the streams that it makes something else of."""
     return tuple(
-        Outcome(app=one["app"], stream=one["stream"], made=_made(one))
+        Outcome(app=one["app"], stream=one["stream"], made=_reading(one))
         for one in yaml.safe_load(DATA.read_text())
     )
 
 
-def _made(told: Mapping[str, object]) -> ClientReading:
-    calls, text, error = told.get("calls"), told.get("text"), told.get("error")
-    found = calls if isinstance(calls, list) else []
+def _reading(data: Mapping[str, object]) -> ClientReading:
+    calls, text, error = data.get("calls"), data.get("text"), data.get("error")
     return ClientReading(
         calls=tuple(
             RepeatedCall(id=call_id, name=name, arguments=arguments)
-            for call_id, name, arguments in found
+            for call_id, name, arguments in (calls if isinstance(calls, list) else [])
         ),
         errors=(_PLACE.sub("", str(error)),) if error else (),
         text=None if text is None else str(text),
@@ -240,14 +258,14 @@ async def _measure(app: str, free: asyncio.Semaphore) -> list[Outcome]:
         except TimeoutError:
             process.kill()
             raise
-    made = [_made(json.loads(line)) for line in printed.splitlines()]
+    made = [_reading(json.loads(line)) for line in printed.splitlines()]
     assert len(made) == len(names), f"{app} died"
     return [Outcome(app=app, stream=name, made=one) for name, one in zip(names, made, strict=True)]
 
 
 def is_same(made: ClientReading, other: ClientReading | None) -> bool:
     """Whether two clients would do the same: no id is as an empty one, empty arguments are `{}`."""
-    return other is not None and made.errors == other.errors and _does(made) == _does(other)
+    return other is not None and made.errors == other.errors and _calls(made) == _calls(other)
 
 
 def is_reference(exchange: Exchange, made: ClientReading) -> bool:
@@ -260,25 +278,73 @@ def is_reference(exchange: Exchange, made: ClientReading) -> bool:
     return is_same(made, ClientReading(calls=right))
 
 
-def _does(made: ClientReading) -> list[tuple[str, str, str]]:
-    return [(call.id or "", call.name or "", _value(call.arguments)) for call in made.calls]
-
-
-def _value(arguments: str) -> str:
-    return canonical(arguments) or arguments or "{}"
+def _calls(made: ClientReading) -> list[tuple[str, str, str]]:
+    return [
+        (call.id or "", call.name or "", canonical(call.arguments) or call.arguments or "{}")
+        for call in made.calls
+    ]
 
 
 def as_data(outcomes: Sequence[Outcome]) -> str:
     """The file's text: an outcome per line."""
-    lines = [json.dumps(_told(one), ensure_ascii=False) for one in outcomes]
-    return "".join(f"- {line}\n" for line in lines)
+    lines = []
+    for outcome in outcomes:
+        made = outcome.made
+        data: dict[str, object] = {"app": outcome.app, "stream": outcome.stream}
+        if made.errors:
+            (data["error"],) = made.errors
+        else:
+            data["calls"] = [[call.id, call.name, call.arguments] for call in made.calls]
+        if made.text is not None:
+            data["text"] = made.text
+        lines.append(f"- {json.dumps(data, ensure_ascii=False)}\n")
+    return "".join(lines)
 
 
-def _told(one: Outcome) -> dict[str, object]:
-    made = one.made
-    told: dict[str, object] = {"app": one.app, "stream": one.stream}
-    if made.errors:
-        (told["error"],) = made.errors
-    else:
-        told["calls"] = [[call.id, call.name, call.arguments] for call in made.calls]
-    return told if made.text is None else {**told, "text": made.text}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Who is suspected of what an application made of a stream."""
+
+    outcome: Outcome
+    exact: tuple[str, ...]
+    """The names of those that do exactly the same, best first."""
+
+    @property
+    def place(self) -> int | None:
+        """Where the first preset stands that names its mistake; None if nowhere."""
+        presets = mistakes().get(self.outcome.app[:2], ())
+        return next((at for at, name in enumerate(self.exact) if name in presets), None)
+
+
+@cache
+def mistakes() -> Mapping[str, Sequence[str]]:
+    """By the number of an application, the presets that name one of its mistakes."""
+    presets: Mapping[str, Sequence[str]] = yaml.safe_load((APPS / "mistakes.yaml").read_text())
+    return presets
+
+
+def find_suspects(outcome: Outcome) -> Found:
+    """Ask for the suspects of one outcome."""
+    exchange = replace(streams()[outcome.stream], source=Source.GATEWAY)
+    analysis = analyse(exchange)
+    stream = delivered(exchange, analysis.stream, analysis.reply, analysis.request)
+    made = outcome.made
+    symptom = Symptom(calls=None if made.errors else made.calls, errors=made.errors)
+    suspects = suspects_of(stream, symptom, _SUSPECTS)
+    return Found(outcome=outcome, exact=tuple(one.name for one in suspects if one.exact))
+
+
+def page(results: tuple[Found, ...]) -> str:
+    """docs/suspects-found.md."""
+    apps = dict.fromkeys(one.outcome.app for one in results)
+    rows = [_row(app, [one for one in results if one.outcome.app == app]) for app in apps]
+    return "".join([_HEAD, *rows, _row("all", list(results))])
+
+
+def _row(title: str, results: list[Found]) -> str:
+    first = sum(one.place == 0 for one in results)
+    nobody = sum(not one.exact for one in results)
+    missing = sum(one.place is None for one in results) - nobody
+    behind = len(results) - first - missing - nobody
+    size = median(len(one.exact) for one in results)
+    return f"| {title} | {len(results)} | {first} | {behind} | {missing} | {nobody} | {size:g} |\n"
