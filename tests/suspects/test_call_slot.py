@@ -12,7 +12,7 @@ from deltatape.suspects.steps import ClientCallDelta, EntryPhase
 def _slot(*mistakes: tuple[str, str], entries: list[ClientCallDelta]) -> CallSlot:
     slot = CallSlot(client_of(*mistakes))
     for at, entry in enumerate(entries):
-        slot.take(entry, opening=not at)
+        slot.add(entry, opening=not at)
     return slot
 
 

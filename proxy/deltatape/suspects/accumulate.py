@@ -5,9 +5,10 @@ that was not used before. Calls in the text are looked for apart, in its fragmen
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate as running_sums
 from typing import NamedTuple
 
-from deltatape.model.reply import Channel, Reply, TextCall, TextFragment
+from deltatape.model.reply import Channel, Reply, TextCall
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.suspects.call_slot import CallSlot
 from deltatape.suspects.client import ClientModel
@@ -103,23 +104,24 @@ class _Accumulator:
     def run(self, steps: Iterable[Step]) -> ClientResult:
         for step in steps:
             if type(step) is ClientCallDelta:
-                self._entry(step)
+                self._add(step)
             elif type(step) is FinishDelta:
                 self._finish(step)
             elif type(step) is IncompleteDelta:
-                self._odd(step)
+                if self._client.guard == "unguarded":
+                    self._thrown = _NO_CHOICES[step.what]
             else:
                 self._stopped = self._client.stop == "blank"
             if self._stopped or self._thrown:
                 break
         if self._thrown:
             return ClientResult((), self._thrown)
-        slots = self._whole_calls()
-        calls = [slot.call() for slot in slots]
+        slots = self._used_slots()
+        calls = self._without_dropped([slot.call() for slot in slots])
         texts = [text for slot in slots for text in slot.parsed_texts]
-        return ClientResult(tuple(self._kept(calls)), (), tuple(dict.fromkeys(texts)))
+        return ClientResult(tuple(calls), (), tuple(dict.fromkeys(texts)))
 
-    def _entry(self, entry: ClientCallDelta) -> None:
+    def _add(self, entry: ClientCallDelta) -> None:
         client = self._client
         if client.stop == "finish-before" and entry.finished:
             self._stopped = True
@@ -130,21 +132,20 @@ class _Accumulator:
             self._thrown = _NO_TEXT
             return
         if entry.phase in _REPEATS and client.key in _WITHOUT_KEY:
-            self._end_last(entry)
+            if self._slots and client.key != "none":
+                last = self._slots[next(reversed(self._slots))]
+                last.add(ClientCallDelta(entry.event, entry.phase), opening=False)
             return
-        self._file(entry)
-
-    def _file(self, entry: ClientCallDelta) -> None:
-        key = self._keys[self._client.key](entry)
-        if key is None and self._client.key in _PICKY:
+        key = self._keys[client.key](entry)
+        if key is None and client.key in _PICKY:
             return
         slot = self._slots.get(key)
         opening = slot is None
-        if slot is None or (entry.phase is EntryPhase.WHOLE and self._client.key != "one"):
+        if slot is None or (entry.phase is EntryPhase.WHOLE and client.key != "one"):
             self._slots.pop(key, None)
-            slot = self._slots[key] = CallSlot(self._client)
-        slot.take(entry, opening=opening)
-        self._stopped = self._client.stop == "first-entry"
+            slot = self._slots[key] = CallSlot(client)
+        slot.add(entry, opening=opening)
+        self._stopped = client.stop == "first-entry"
 
     def _is_read(self, entry: ClientCallDelta) -> bool:
         client = self._client
@@ -196,11 +197,6 @@ class _Accumulator:
             self._slots.clear()
         return object() if begins or not self._slots else next(reversed(self._slots))
 
-    def _end_last(self, entry: ClientCallDelta) -> None:
-        if self._slots and self._client.key != "none":
-            last = self._slots[next(reversed(self._slots))]
-            last.take(ClientCallDelta(entry.event, entry.phase), opening=False)
-
     def _finish(self, step: FinishDelta) -> None:
         self._finishes.append(step.reason)
         emit = self._client.emit
@@ -210,11 +206,7 @@ class _Accumulator:
         stop = self._client.stop
         self._stopped = stop == "finish" or (stop == "finish-before" and bool(step.reason))
 
-    def _odd(self, step: IncompleteDelta) -> None:
-        if self._client.guard == "unguarded":
-            self._thrown = _NO_CHOICES[step.what]
-
-    def _whole_calls(self) -> list[CallSlot]:
+    def _used_slots(self) -> list[CallSlot]:
         """Return the calls that the client uses at the end."""
         slots = [*self._slots.values()]
         emit, source = self._client.emit, self._client.source
@@ -228,7 +220,7 @@ class _Accumulator:
         found = [slot for slot in slots if needed is None or slot.phases & needed]
         return [slot for slot in found if not slot.is_dropped]
 
-    def _kept(self, calls: list[RepeatedCall]) -> list[RepeatedCall]:
+    def _without_dropped(self, calls: list[RepeatedCall]) -> list[RepeatedCall]:
         client = self._client
         if client.incomplete == "dropped":
             calls = [call for call in calls if call.id and call.name]
@@ -256,7 +248,7 @@ _MOST = 50
 """How many repetitions of one call are reported."""
 
 
-class _Body(NamedTuple):
+class _TaggedJson(NamedTuple):
     """The JSON of a call in the text, and its closing tag."""
 
     start: int
@@ -267,92 +259,62 @@ class _Body(NamedTuple):
 def tag_outcome(reply: Reply, how: str) -> ClientResult:
     """Find calls in the text of `reply` as such a parser does."""
     found = [one for one in reply.text_calls if one.channel is Channel.TEXT]
+    fragments = (one for one in reply.choices[0].pieces if one.channel is Channel.TEXT)
+    cuts = [*running_sums(len(fragment.text) for fragment in fragments)]
+    texts: dict[str, None] = {}
     if how == "reasoning":
-        return ClientResult(_calls(reply.text_calls))
-    if how == "first-call":
-        return ClientResult(_calls(found[:1]))
-    cuts = _cuts(reply.choices[0].pieces)
-    if how == "per-chunk":
-        return ClientResult(_calls([one for one in found if not _cut_inside(one, cuts)]))
-    if how == "rescan":
-        return ClientResult(
-            _calls([one for end in cuts for one in found if one.end <= end][:_MOST])
-        )
-    if how in ("flush-early", "braces"):
-        return _spoilt(reply, found, cuts, how)
-    return ClientResult(_calls(found))
-
-
-def _calls(found: Sequence[TextCall]) -> tuple[RepeatedCall, ...]:
-    return tuple(
+        found = [*reply.text_calls]
+    elif how == "first-call":
+        found = found[:1]
+    elif how == "per-chunk":
+        found = [one for one in found if not any(one.start < cut < one.end for cut in cuts)]
+    elif how == "rescan":
+        found = [one for end in cuts for one in found if one.end <= end][:_MOST]
+    elif how in ("flush-early", "braces"):
+        damaged = [_damaged_texts(_tagged_json(reply.text, one), cuts, how) for one in found]
+        texts = dict.fromkeys(text for each in damaged for text in each)
+        found = [one for one, each in zip(found, damaged, strict=True) if not each]
+    calls = tuple(
         RepeatedCall(id=one.call.id, name=one.call.name, arguments=one.call.arguments)
         for one in found
     )
-
-
-def _cuts(fragments: Sequence[TextFragment]) -> list[int]:
-    """Return the ends of the text's fragments."""
-    ends, end = [], 0
-    for fragment in fragments:
-        if fragment.channel is Channel.TEXT:
-            end += len(fragment.text)
-            ends.append(end)
-    return ends
-
-
-def _cut_inside(one: TextCall, cuts: Sequence[int]) -> bool:
-    return any(one.start < cut < one.end for cut in cuts)
-
-
-def _spoilt(reply: Reply, found: Sequence[TextCall], cuts: Sequence[int], how: str) -> ClientResult:
-    """Return the surviving calls, and the texts parsed for the others."""
-    kept: list[TextCall] = []
-    texts: list[str] = []
-    for one in found:
-        body = _body(reply.text, one)
-        parsed = None if body is None else _parsed(body, cuts, how)
-        if parsed:
-            texts += parsed
-        else:
-            kept.append(one)
-    return ClientResult(_calls(kept), (), tuple(dict.fromkeys(texts)))
+    return ClientResult(calls, (), tuple(texts))
 
 
 def bodies(reply: Reply) -> list[str]:
     """Return the objects between call tags in the text."""
-    found = (_body(reply.text, one) for one in reply.text_calls if one.channel is Channel.TEXT)
+    found = (
+        _tagged_json(reply.text, one) for one in reply.text_calls if one.channel is Channel.TEXT
+    )
     return [body.text for body in found if body is not None]
 
 
-def _body(text: str, one: TextCall) -> _Body | None:
+def _tagged_json(text: str, one: TextCall) -> _TaggedJson | None:
     raw = text[one.start : one.end]
     start, end = raw.find("{"), raw.rfind("}") + 1
     if start < 0 or end <= start:
         return None
     end = max(end, raw.rfind("</"))
-    return _Body(one.start + start, raw[start:end].rstrip(), raw[end:].strip())
+    return _TaggedJson(one.start + start, raw[start:end].rstrip(), raw[end:].strip())
 
 
-def _parsed(body: _Body, cuts: Sequence[int], how: str) -> list[str]:
+def _damaged_texts(body: _TaggedJson | None, cuts: Sequence[int], how: str) -> list[str]:
     """Return the texts parsed in place of `body`; empty if it is parsed correctly."""
+    if body is None:
+        return []
     if how == "braces":
-        end = _balanced(body.text)
+        end = _balanced_end(body.text)
         return [] if end == len(body.text) else [body.text[:end]]
     end = body.start + len(body.text)
-    inside = [cut - body.start for cut in cuts if body.start < cut < end]
-    if not inside and end not in cuts and not _closer_cut(body, cuts):
+    if not any(body.start < cut < end + max(1, len(body.closer)) for cut in cuts):
         return []
+    inside = [cut - body.start for cut in cuts if body.start < cut < end]
     # What was held back as a possible closing tag follows the part that was passed on.
     tails = [body.closer[at:] for at in range(1, len(body.closer))]
     return [*(body.text[:cut] for cut in inside), *(body.text + tail for tail in tails)]
 
 
-def _closer_cut(body: _Body, cuts: Sequence[int]) -> bool:
-    end = body.start + len(body.text)
-    return any(end < cut < end + len(body.closer) for cut in cuts)
-
-
-def _balanced(text: str) -> int:
+def _balanced_end(text: str) -> int:
     """Return where braces balance if those in strings are counted; the length if nowhere."""
     depth = 0
     for at, sign in enumerate(text, 1):

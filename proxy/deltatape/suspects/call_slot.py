@@ -55,11 +55,7 @@ class CallSlot:
         """Whether the client has already used this call before its end."""
         return self._frozen is not None
 
-    @property
-    def is_named(self) -> bool:
-        return bool(self.id and self.name)
-
-    def take(self, entry: ClientCallDelta, *, opening: bool) -> None:
+    def add(self, entry: ClientCallDelta, *, opening: bool) -> None:
         """Apply `entry`."""
         if self.frozen:
             return
@@ -71,13 +67,13 @@ class CallSlot:
         self.phases.add(entry.phase)
         self._is_text |= entry.kind == "custom"
         if entry.phase is EntryPhase.DELTA:
-            self._add(entry, opening=opening)
+            self._add_fragment(entry, opening=opening)
         elif entry.text is not None:
             key = "close" if entry.phase is EntryPhase.WHOLE else entry.phase.value
             self._texts[key] = entry.text
-        self._maybe_freeze()
+        self._freeze_if_used()
 
-    def _add(self, entry: ClientCallDelta, *, opening: bool) -> None:
+    def _add_fragment(self, entry: ClientCallDelta, *, opening: bool) -> None:
         how = self._client.arguments
         text = self._fragment(entry)
         if how == "replace":
@@ -98,10 +94,10 @@ class CallSlot:
             return _OBJECT
         return entry.text
 
-    def _maybe_freeze(self) -> None:
+    def _freeze_if_used(self) -> None:
         """Use the call now, if the client does not wait for its end."""
         emit = self._client.emit
-        if emit == "at-name" and self.is_named:
+        if emit == "at-name" and self.id and self.name:
             self._frozen = self._joined
         elif emit == "when-parses" and self._fragments:
             self._scanner = self._scanner or JsonScanner()
@@ -124,8 +120,8 @@ class CallSlot:
             return texts["deltas"] or texts.get("close", "")
         if client.source == "added+deltas":
             return texts.get("start", "") + texts["deltas"]
-        wanted = _SOURCES.get(client.source, _BEST)
-        return next((texts[one] for one in wanted if texts.get(one)), "")
+        sources = _SOURCES.get(client.source, _BEST)
+        return next((texts[source] for source in sources if texts.get(source)), "")
 
     @property
     def parsed_texts(self) -> list[str]:
@@ -214,19 +210,13 @@ def repaired(text: str, *, whole_members: bool) -> str:
         text: that is not JSON.
         whole_members: whether the member in which it was cut is dropped.
     """
-    for end in _cuts(text, whole_members=whole_members):
-        closed = _closed(text[:end])
-        found = parse(closed)
+    signs, _ = _structure(text)
+    member_ends = [at + (sign != ",") for at, sign in signs if sign not in _CLOSER.values()]
+    for end in [*([] if whole_members else [len(text)]), *reversed(member_ends[-2:])]:
+        found = parse(_closed(text[:end]))
         if found.error is None:
             return json.dumps(found.value, ensure_ascii=False)
     return "{}"
-
-
-def _cuts(text: str, *, whole_members: bool) -> list[int]:
-    """Return a few positions where the text can be cut and closed, longest first."""
-    signs, _ = _structure(text)
-    places = [at + (sign != ",") for at, sign in signs if sign not in _CLOSER.values()]
-    return [*([] if whole_members else [len(text)]), *reversed(places[-2:])]
 
 
 def _closed(text: str) -> str:

@@ -86,22 +86,22 @@ Step: TypeAlias = ClientCallDelta | FinishDelta | IncompleteDelta | EmptyTextDel
 # Members of events: the value if it has the type, else something empty.
 
 Object = Mapping[str, object]
-_NOTHING: Object = {}
-_LONGEST = 9
-"""Digits of an index that stands in a string."""
+_NO_MEMBERS: Object = {}
+_MOST_DIGITS = 9
+"""Digits of an index that is sent as a string."""
 
 
 def member(holder: Object, key: str) -> Object:
     """Return the object at `key`; empty if there is none."""
     value = holder.get(key)
-    return value if isinstance(value, dict) else _NOTHING
+    return value if isinstance(value, dict) else _NO_MEMBERS
 
 
 def objects(holder: Object, key: str) -> Sequence[tuple[int, Object]]:
     """Return the objects in the array at `key`, each with its index."""
     value = holder.get(key)
-    found = value if isinstance(value, list) else ()
-    return [(at, one) for at, one in enumerate(found) if isinstance(one, dict)]
+    items = value if isinstance(value, list) else ()
+    return [(at, item) for at, item in enumerate(items) if isinstance(item, dict)]
 
 
 def word(holder: Object, key: str) -> str | None:
@@ -115,7 +115,12 @@ def number(holder: Object, key: str) -> int | None:
     value = holder.get(key)
     if type(value) is int:
         return value
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _LONGEST:
+    if (
+        isinstance(value, str)
+        and value.isascii()
+        and value.isdigit()
+        and len(value) <= _MOST_DIGITS
+    ):
         return int(value)
     return None
 
@@ -136,9 +141,9 @@ def chat_steps(events: Iterable[Event], choice: int, *, indexed: bool) -> Iterat
     Args:
         events: of the stream.
         choice: its index.
-        indexed: whether the dialect promises an index per call; else calls are counted.
+        indexed: whether the dialect promises an index per call; else each name starts a call.
     """
-    counter = None if indexed else _Counter()
+    calls = 0
     for event in events:
         if event.data.strip() == _SENTINEL:
             return
@@ -146,40 +151,29 @@ def chat_steps(events: Iterable[Event], choice: int, *, indexed: bool) -> Iterat
         if chunk is None:
             continue
         found = [
-            one
-            for at, one in objects(chunk, "choices")
-            if (at if number(one, "index") is None else number(one, "index")) == choice
+            value
+            for at, value in objects(chunk, "choices")
+            if (at if number(value, "index") is None else number(value, "index")) == choice
         ]
         if not found and not chunk.get("choices"):
             yield IncompleteDelta(event.number, "choices")
-        for one in found:
-            yield from _choice_steps(one, event.number, counter)
-
-
-class _Counter:
-    """Counts calls where entries need no index: each name starts one."""
-
-    def __init__(self) -> None:
-        self._last = -1
-
-    def place(self, entry: ClientCallDelta) -> ClientCallDelta:
-        if entry.name or self._last < 0:
-            self._last += 1
-        return entry._replace(index=self._last)
-
-
-def _choice_steps(choice: Object, event: int, counter: _Counter | None) -> Iterator[Step]:
-    delta = choice.get("delta")
-    whole = isinstance(choice.get("message"), dict) and not isinstance(delta, dict)
-    if not isinstance(delta, dict) and not whole:
-        yield IncompleteDelta(event, "delta")
-    reason = choice.get("finish_reason")
-    body = member(choice, "message" if whole else "delta")
-    for entry in _chat_entries(body, event, EntryPhase.WHOLE if whole else EntryPhase.DELTA):
-        placed = entry if counter is None or whole else counter.place(entry)
-        yield placed._replace(finished=bool(reason))
-    if reason is not None:
-        yield FinishDelta(event, str(reason))
+        for value in found:
+            delta, reason = value.get("delta"), value.get("finish_reason")
+            in_fragments = isinstance(delta, dict)
+            whole = not in_fragments and isinstance(value.get("message"), dict)
+            if not in_fragments and not whole:
+                yield IncompleteDelta(event.number, "delta")
+            body = member(value, "message" if whole else "delta")
+            phase = EntryPhase.WHOLE if whole else EntryPhase.DELTA
+            for entry in _chat_entries(body, event.number, phase):
+                if indexed or whole:
+                    index = entry.index
+                else:
+                    calls += bool(entry.name) or calls == 0
+                    index = calls - 1
+                yield entry._replace(index=index, finished=bool(reason))
+            if reason is not None:
+                yield FinishDelta(event.number, str(reason))
 
 
 def _chat_entries(body: Object, event: int, phase: EntryPhase) -> Iterator[ClientCallDelta]:
@@ -231,7 +225,7 @@ _KINDS = {"function_call": "function", "custom_tool_call": "custom"}
 
 def responses_steps(events: Iterable[Event]) -> Iterator[Step]:
     """Yield the steps of a response."""
-    names = _Names()
+    items = _ItemNumbers()
     for event in events:
         frame = read_object(event.data)
         if frame is None:
@@ -239,19 +233,23 @@ def responses_steps(events: Iterable[Event]) -> Iterator[Step]:
         kind = word(frame, "type") or event.type
         stem, _, verb = kind.rpartition(".")
         if kind in _ITEM_EVENTS:
-            yield from _item_steps(frame, event.number, _ITEM_EVENTS[kind], names)
+            entry = _item_entry(member(frame, "item"), event.number, _ITEM_EVENTS[kind])
+            if entry is not None:
+                index = items.of_item(entry, number(frame, "output_index"))
+                items.kinds[index] = entry.kind
+                yield entry._replace(index=index)
         elif stem in _PART_EVENTS and verb in ("delta", "done"):
-            yield _part_entry(frame, event.number, stem, verb, names)
+            yield _part_entry(frame, event.number, stem, verb, items)
         elif stem == "response" and verb in _ENDS:
-            yield from _end_steps(member(frame, "response"), verb, event.number, names)
+            yield from _end_steps(member(frame, "response"), verb, event.number, items)
             return
         elif word(frame, "object") == "response":
-            yield from _end_steps(frame, word(frame, "status") or "completed", event.number, names)
+            yield from _end_steps(frame, word(frame, "status") or "completed", event.number, items)
             return
 
 
-class _Names:
-    """Maps an item's identifiers (id, call id, output index) to its call."""
+class _ItemNumbers:
+    """Numbers the items, which events name by id, call id or output index."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, object], int] = {}
@@ -290,16 +288,6 @@ class _Names:
         return found
 
 
-def _item_steps(
-    frame: Object, event: int, phase: EntryPhase, names: _Names
-) -> Iterator[ClientCallDelta]:
-    entry = _item_entry(member(frame, "item"), event, phase)
-    if entry is not None:
-        index = names.of_item(entry, number(frame, "output_index"))
-        names.kinds[index] = entry.kind
-        yield entry._replace(index=index)
-
-
 def _item_entry(item: Object, event: int, phase: EntryPhase) -> ClientCallDelta | None:
     """Return what `item` adds; None if it is not a call that clients run."""
     kind = word(item, "type") or ""
@@ -316,10 +304,12 @@ def _item_entry(item: Object, event: int, phase: EntryPhase) -> ClientCallDelta 
     )
 
 
-def _part_entry(frame: Object, event: int, stem: str, verb: str, names: _Names) -> ClientCallDelta:
+def _part_entry(
+    frame: Object, event: int, stem: str, verb: str, items: _ItemNumbers
+) -> ClientCallDelta:
     kind, field = _PART_EVENTS[stem]
     item = word(frame, "item_id")
-    index = names.of_part(item, number(frame, "output_index"))
+    index = items.of_part(item, number(frame, "output_index"))
     return ClientCallDelta(
         event,
         EntryPhase.DELTA if verb == "delta" else EntryPhase.DONE,
@@ -327,15 +317,15 @@ def _part_entry(frame: Object, event: int, stem: str, verb: str, names: _Names) 
         id=word(frame, "call_id"),
         text=word(frame, "delta" if verb == "delta" else field),
         item=item,
-        kind=names.kinds.get(index, _KINDS[kind]),
+        kind=items.kinds.get(index, _KINDS[kind]),
     )
 
 
-def _end_steps(response: Object, status: str, event: int, names: _Names) -> Iterator[Step]:
+def _end_steps(response: Object, status: str, event: int, items: _ItemNumbers) -> Iterator[Step]:
     for at, item in objects(response, "output"):
         entry = _item_entry(item, event, EntryPhase.FINAL)
         if entry is not None:
-            yield entry._replace(at=at, index=names.of_item(entry, at))
+            yield entry._replace(at=at, index=items.of_item(entry, at))
     yield FinishDelta(event, status)
 
 
@@ -348,10 +338,7 @@ def block_steps(events: Iterable[Event]) -> Iterator[Step]:
     """Yield the steps of a message; Bedrock wraps its events."""
     calls: set[int | None] = set()
     for event in events:
-        frame = _carried(read_object(event.data) or {})
-        reader = _BLOCK_EVENTS.get(word(frame, "type") or "")
-        steps = reader(frame, event.number) if reader else _converse_steps(frame, event)
-        for step in steps:
+        for step in _block_steps(_unwrapped(read_object(event.data) or {}), event):
             if isinstance(step, ClientCallDelta):
                 if step.phase is EntryPhase.START:
                     calls.add(step.index)
@@ -360,7 +347,7 @@ def block_steps(events: Iterable[Event]) -> Iterator[Step]:
             yield step
 
 
-def _carried(frame: Object) -> Object:
+def _unwrapped(frame: Object) -> Object:
     """Return the event inside a Bedrock message; `frame` itself if it wraps none."""
     encoded = word(frame, "bytes")
     if encoded is None:
@@ -371,57 +358,69 @@ def _carried(frame: Object) -> Object:
         return {}
 
 
-def _block_start(frame: Object, event: int) -> Iterator[Step]:
-    block = member(frame, "content_block")
-    if block.get("type") == _TOOL:
-        yield _tool_entry(block, event, EntryPhase.START)._replace(index=number(frame, "index"))
+def _block_steps(frame: Object, event: Event) -> Iterator[Step]:
+    """Yield the steps of an event, told by the types of Anthropic's and Cohere's APIs."""
+    index, delta = number(frame, "index"), member(frame, "delta")
+    match frame.get("type"):
+        case "content_block_delta":
+            if delta.get("type") == "input_json_delta":
+                text = word(delta, "partial_json")
+                yield ClientCallDelta(event.number, EntryPhase.DELTA, index=index, text=text)
+        case "content_block_start":
+            block = member(frame, "content_block")
+            if block.get("type") == _TOOL:
+                yield _tool_entry(block, event.number, EntryPhase.START)._replace(index=index)
+        case "content_block_stop" | "tool-call-end":
+            yield ClientCallDelta(event.number, EntryPhase.CLOSE, index=index)
+        case "message_delta":
+            yield from _stop_reason(delta, event.number)
+        case "message" | "message_start" as kind:
+            message = frame if kind == "message" else member(frame, "message")
+            for at, block in objects(message, "content"):
+                if block.get("type") == _TOOL:
+                    yield _tool_entry(block, event.number, EntryPhase.WHOLE)._replace(at=at)
+            yield from _stop_reason(message, event.number)
+        case "tool-call-start" | "tool-call-delta" as kind:
+            call = member(member(delta, "message"), "tool_calls")
+            function = member(call, "function")
+            yield ClientCallDelta(
+                event.number,
+                EntryPhase.START if kind == "tool-call-start" else EntryPhase.DELTA,
+                index=index,
+                id=word(call, "id"),
+                name=word(function, "name"),
+                text=word(function, "arguments"),
+            )
+        case "message-end":
+            yield FinishDelta(event.number, word(delta, "finish_reason") or "")
+        case _:
+            yield from _converse_steps(frame, event)
 
 
 def _tool_entry(block: Object, event: int, phase: EntryPhase) -> ClientCallDelta:
-    given = block.get("input")
+    arguments = block.get("input")
     return ClientCallDelta(
         event,
         phase,
         id=word(block, "id"),
         name=word(block, "name"),
-        text=given if given is None or isinstance(given, str) else text_of(given),
+        text=arguments if arguments is None or isinstance(arguments, str) else text_of(arguments),
     )
 
 
-def _block_delta(frame: Object, event: int) -> Iterator[Step]:
-    delta = member(frame, "delta")
-    if delta.get("type") == "input_json_delta":
-        index = number(frame, "index")
-        yield ClientCallDelta(
-            event, EntryPhase.DELTA, index=index, text=word(delta, "partial_json")
-        )
-
-
-def _block_stop(frame: Object, event: int) -> Iterator[Step]:
-    yield ClientCallDelta(event, EntryPhase.CLOSE, index=number(frame, "index"))
-
-
-def _message_delta(frame: Object, event: int) -> Iterator[Step]:
-    reason = word(member(frame, "delta"), "stop_reason")
+def _stop_reason(holder: Object, event: int) -> Iterator[FinishDelta]:
+    reason = word(holder, "stop_reason")
     if reason is not None:
         yield FinishDelta(event, reason)
 
 
-def _message(frame: Object, event: int) -> Iterator[Step]:
-    for at, block in objects(frame, "content"):
-        if block.get("type") == _TOOL:
-            yield _tool_entry(block, event, EntryPhase.WHOLE)._replace(at=at)
-    reason = word(frame, "stop_reason")
-    if reason is not None:
-        yield FinishDelta(event, reason)
-
-
-def _message_start(frame: Object, event: int) -> Iterator[Step]:
-    yield from _message(member(frame, "message"), event)
+_CONVERSE_EVENTS = frozenset(
+    {"contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"}
+)
 
 
 def _converse_steps(frame: Object, event: Event) -> Iterator[Step]:
-    """Yield the steps of a Converse event."""
+    """Yield the steps of a Converse event, whose type is the event's or the frame's only key."""
     kind = event.type
     if kind not in _CONVERSE_EVENTS:
         kind = next((key for key in frame if key in _CONVERSE_EVENTS), "")
@@ -437,55 +436,12 @@ def _converse_steps(frame: Object, event: Event) -> Iterator[Step]:
     elif kind == "contentBlockDelta":
         use = member(member(frame, "delta"), "toolUse")
         if use:
-            yield ClientCallDelta(
-                event.number, EntryPhase.DELTA, index=index, text=word(use, "input")
-            )
+            text = word(use, "input")
+            yield ClientCallDelta(event.number, EntryPhase.DELTA, index=index, text=text)
     elif kind == "contentBlockStop":
         yield ClientCallDelta(event.number, EntryPhase.CLOSE, index=index)
     elif kind == "messageStop":
         yield FinishDelta(event.number, word(frame, "stopReason") or "")
-
-
-def _cohere_start(frame: Object, event: int) -> Iterator[Step]:
-    yield _cohere_entry(frame, event, EntryPhase.START)
-
-
-def _cohere_delta(frame: Object, event: int) -> Iterator[Step]:
-    yield _cohere_entry(frame, event, EntryPhase.DELTA)
-
-
-def _cohere_entry(frame: Object, event: int, phase: EntryPhase) -> ClientCallDelta:
-    call = member(member(member(frame, "delta"), "message"), "tool_calls")
-    function = member(call, "function")
-    return ClientCallDelta(
-        event,
-        phase,
-        index=number(frame, "index"),
-        id=word(call, "id"),
-        name=word(function, "name"),
-        text=word(function, "arguments"),
-    )
-
-
-def _cohere_end(frame: Object, event: int) -> Iterator[Step]:
-    yield FinishDelta(event, word(member(frame, "delta"), "finish_reason") or "")
-
-
-_BLOCK_EVENTS = {
-    "content_block_start": _block_start,
-    "content_block_delta": _block_delta,
-    "content_block_stop": _block_stop,
-    "message_delta": _message_delta,
-    "message_start": _message_start,
-    "message": _message,
-    "tool-call-start": _cohere_start,
-    "tool-call-delta": _cohere_delta,
-    "tool-call-end": _block_stop,
-    "message-end": _cohere_end,
-}
-_CONVERSE_EVENTS = frozenset(
-    {"contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"}
-)
 
 
 # Dialects whose calls come in one piece: Gemini and Ollama.
@@ -501,42 +457,40 @@ def gemini_steps(events: Iterable[Event], calls: Sequence[ToolCall]) -> Iterator
         events: of the stream.
         calls: of the reply; what streamed arguments amount to.
     """
-    opened = {call.start_event: call.arguments for call in calls}
-    nameless = _Nameless()
+    arguments_at = {call.start_event: call.arguments for call in calls}
+    count, unsent = 0, ""
     for event in events:
         outer: Object = read_object(event.data) or {}
         frame = member(outer, "response") or outer
         for _, candidate in objects(frame, "candidates")[:1]:
             for at, part in objects(member(candidate, "content"), "parts"):
-                if isinstance(part.get("functionCall"), dict):
-                    call = member(part, "functionCall")
-                    yield nameless.read(call, event.number, at, opened)
+                if not isinstance(part.get("functionCall"), dict):
+                    continue
+                call = member(part, "functionCall")
+                identifier, name = word(call, "id"), word(call, "name")
+                if name or not count:
+                    count += 1
+                    streamed = call.get("willContinue") is True or "partialArgs" in call
+                    unsent = arguments_at.get(event.number, "") if streamed else ""
+                    phase = EntryPhase.START if streamed else EntryPhase.WHOLE
+                    arguments = call.get("args")
+                    text = "{}" if arguments is None else text_of(arguments)
+                else:
+                    # The first part without a name gets the arguments of all of them.
+                    phase, identifier, name = EntryPhase.DELTA, None, None
+                    text, unsent = unsent, ""
+                yield ClientCallDelta(
+                    event.number,
+                    phase,
+                    at=at,
+                    index=count - 1,
+                    id=identifier,
+                    name=name,
+                    text=text,
+                )
             reason = candidate.get("finishReason")
             if reason is not None:
                 yield FinishDelta(event.number, str(reason))
-
-
-class _Nameless:
-    """Gives the first nameless part of a call the arguments of all its parts."""
-
-    def __init__(self) -> None:
-        self._count = -1
-        self._owed: str | None = None
-
-    def read(self, call: Object, event: int, at: int, opened: dict[int, str]) -> ClientCallDelta:
-        name, identifier = word(call, "name"), word(call, "id")
-        if name or self._count < 0:
-            self._count += 1
-            streamed = call.get("willContinue") is True or "partialArgs" in call
-            self._owed = opened.get(event) if streamed else None
-            given = call.get("args")
-            text = "{}" if given is None else text_of(given)
-            phase = EntryPhase.START if streamed else EntryPhase.WHOLE
-            return ClientCallDelta(
-                event, phase, at=at, index=self._count, id=identifier, name=name, text=text
-            )
-        owed, self._owed = self._owed, None
-        return ClientCallDelta(event, EntryPhase.DELTA, at=at, index=self._count, text=owed or "")
 
 
 def ollama_steps(events: Iterable[Event]) -> Iterator[Step]:
@@ -546,8 +500,8 @@ def ollama_steps(events: Iterable[Event]) -> Iterator[Step]:
         message = member(line, "message")
         for at, entry in objects(message, "tool_calls"):
             function = member(entry, "function")
-            given = function.get("arguments")
-            text = given if isinstance(given, str) else text_of(given or {})
+            arguments = function.get("arguments")
+            text = arguments if isinstance(arguments, str) else text_of(arguments or {})
             identifier, name = word(entry, "id"), word(function, "name")
             yield ClientCallDelta(
                 event.number, EntryPhase.WHOLE, at=at, id=identifier, name=name, text=text
