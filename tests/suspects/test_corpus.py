@@ -12,7 +12,7 @@ from deltatape.model.suspect import Symptom
 from deltatape.suspects import delivered, matrix, suspects_of
 from deltatape.suspects.delivered import FAMILIES
 from deltatape.suspects.search import equal
-from deltatape.suspects.simulation import Bench
+from deltatape.suspects.simulation import ClientRunner
 from helpers.corpus import Case, cases, needs_corpus
 from helpers.mutation import spoilt_bytes, spoilt_values
 
@@ -30,8 +30,8 @@ def test_the_documented_client_is_the_reference(dialect: str) -> None:
         analysis = analyse(case.exchange)
         stream = delivered(case.exchange, analysis.stream, analysis.reply, analysis.request)
         if stream.family is not None:
-            bench = Bench(stream)
-            assert equal(bench.documented().calls, stream.calls, bench.ids), case.id
+            runner = ClientRunner(stream)
+            assert equal(runner.documented().calls, stream.calls, runner.ids), case.id
 
 
 @needs_corpus

@@ -15,11 +15,11 @@ from deltatape.suspects.parsers import (
     dotnet,
     failure_of,
     go,
+    is_quoted_in,
     java,
     parser_errors,
     python,
     rust,
-    stands_in,
     v8,
 )
 from deltatape.wire.json_value import parse
@@ -52,7 +52,7 @@ def test_json_has_no_error() -> None:
     ],
 )
 def test_an_error_stands_whole_in_a_line(text: str, found: bool) -> None:  # noqa: FBT001
-    assert stands_in("at position 1", text) is found
+    assert is_quoted_in("at position 1", text) is found
 
 
 CASES = [

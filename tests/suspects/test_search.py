@@ -4,7 +4,7 @@ from deltatape.model.suspect import Symptom
 from deltatape.suspects import search
 from deltatape.suspects.client import client_of
 from deltatape.suspects.search import difference, equal, likeness, same_arguments
-from deltatape.suspects.simulation import Bench
+from deltatape.suspects.simulation import ClientRunner
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.suspected import deliver, follow_up, made, names, suspects, told
 
@@ -53,19 +53,19 @@ def test_what_nothing_explains_has_suspects_that_come_near_or_none() -> None:
 
 def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "POINTS_LIMIT", 3)
-    assert search.find(Bench(STREAM), Symptom(calls=made(("c7", "x", "{"))), 8) == ()
+    assert search.find(ClientRunner(STREAM), Symptom(calls=made(("c7", "x", "{"))), 8) == ()
     monkeypatch.setattr(search, "WORK_LIMIT", 0)
-    bench = Bench(STREAM)
-    assert search.find(bench, Symptom(calls=made(("c1", "get", ""))), 8) == ()
+    runner = ClientRunner(STREAM)
+    assert search.find(runner, Symptom(calls=made(("c1", "get", ""))), 8) == ()
 
 
 def test_work_is_bounded_for_long_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "WORK_LIMIT", 50_000)
     pieces = [calls(entry(at % 2, arguments="x")) for at in range(10_000)]
-    bench = Bench(deliver(sse(*pieces, FINISH)))
-    before = bench.spent
-    search.find(bench, Symptom(calls=made(("c7", "x", "{"))), 8)
-    assert bench.spent - before < 3 * 50_000
+    runner = ClientRunner(deliver(sse(*pieces, FINISH)))
+    before = runner.spent
+    search.find(runner, Symptom(calls=made(("c7", "x", "{"))), 8)
+    assert runner.spent - before < 3 * 50_000
 
 
 def test_the_error_that_a_client_throws_accuses_it() -> None:
@@ -116,27 +116,27 @@ def test_calls_in_the_text_may_be_repeated_as_calls_or_as_text() -> None:
 
 
 def test_a_limit_is_kept() -> None:
-    found = search.find(Bench(STREAM), Symptom(calls=made(("c1", "get", ""))), 1)
+    found = search.find(ClientRunner(STREAM), Symptom(calls=made(("c1", "get", ""))), 1)
     assert len(found) == 1
 
 
 def test_a_client_is_described_by_what_it_makes_or_throws() -> None:
-    bench = Bench(deliver(sse({"choices": []}, *PIECES)))
+    runner = ClientRunner(deliver(sse({"choices": []}, *PIECES)))
     client = client_of(("guard", "unguarded"))
-    outcome = bench.outcome(client)
-    assert search.describe(bench, client, outcome).endswith(
+    outcome = runner.outcome(client)
+    assert search.describe(runner, client, outcome).endswith(
         "; of the call in the stream it makes none"
     )
-    seen = search.describe(bench, client, outcome, ("IndexError: list index out of range",))
+    seen = search.describe(runner, client, outcome, ("IndexError: list index out of range",))
     assert seen.endswith('; it throws "list index out of range"')
     quiet = client_of(("empty", "parsed"))
-    assert search.describe(bench, quiet, bench.outcome(quiet)).endswith(
+    assert search.describe(runner, quiet, runner.outcome(quiet)).endswith(
         "; the calls come out right"
     )
 
 
 def test_every_preset_of_the_dialect_has_a_row() -> None:
-    found = {row.name: row for row in search.rows(Bench(WHOLE))}
+    found = {row.name: row for row in search.rows(ClientRunner(WHOLE))}
     assert not found["single-current-call"].differs
     assert found["single-current-call"].says == ""
     each = found["each-event-is-a-call"]
@@ -147,9 +147,9 @@ def test_every_preset_of_the_dialect_has_a_row() -> None:
 
 
 def test_rows_end_where_time_does() -> None:
-    bench = Bench(WHOLE)
-    bench.spent = search.WORK_LIMIT + 1
-    assert search.rows(bench) == ()
+    runner = ClientRunner(WHOLE)
+    runner.spent = search.WORK_LIMIT + 1
+    assert search.rows(runner) == ()
 
 
 ONE = made(("c1", "get", '{"a":1}'))

@@ -3,7 +3,7 @@ import pytest
 from deltatape.model.stream import Format
 from deltatape.suspects.client import CORRECT, Preset, client_of
 from deltatape.suspects.presets import PRESETS
-from deltatape.suspects.simulation import Bench, ClientFraming, framed
+from deltatape.suspects.simulation import ClientFraming, ClientRunner, framed
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.suspected import deliver, made, told
 
@@ -23,25 +23,25 @@ def test_long_runs_of_pieces_are_joined_and_mean_the_same() -> None:
     other = calls(entry(1, "c2", name="put", arguments="[]"), entry(1, arguments=""))
     closing = calls(entry(0, arguments='"}'))
     body = sse(opening, *_pieces(2500), other, *_pieces(3), closing, FINISH)
-    bench = Bench(deliver(body))
-    assert told(bench.documented().calls) == told(bench.stream.calls)
-    before = bench.spent
-    bench.outcome(client_of(("key", "one")))
-    assert bench.spent - before < 60
+    runner = ClientRunner(deliver(body))
+    assert told(runner.documented().calls) == told(runner.stream.calls)
+    before = runner.spent
+    runner.outcome(client_of(("key", "one")))
+    assert runner.spent - before < 60
 
 
 def test_joined_runs_end_where_another_call_goes_on() -> None:
     steps = [calls(entry(at % 2, arguments="1")) for at in range(2200)]
-    bench = Bench(deliver(sse(*steps, FINISH)))
-    assert [len(call.arguments) for call in bench.documented().calls] == [1100, 1100]
+    runner = ClientRunner(deliver(sse(*steps, FINISH)))
+    assert [len(call.arguments) for call in runner.documented().calls] == [1100, 1100]
 
 
 def test_mistakes_apply_where_the_stream_could_show_them() -> None:
     body = sse(calls(entry(0, "c1", name="get", arguments="{}")), FINISH)
     names = ("framing", "decode")
-    imported = Bench(deliver(body))
-    cut = Bench(deliver(body[:20], body[20:], taped=True))
-    whole = Bench(deliver(body, taped=True))
+    imported = ClientRunner(deliver(body))
+    cut = ClientRunner(deliver(body[:20], body[20:], taped=True))
+    whole = ClientRunner(deliver(body, taped=True))
     told_apart = [
         [
             value
@@ -50,9 +50,9 @@ def test_mistakes_apply_where_the_stream_could_show_them() -> None:
                 (names[0], "every-line"),
                 (names[1], "reads"),
             )
-            if bench.applies(client_of((axis, value)))
+            if runner.applies(client_of((axis, value)))
         ]
-        for bench in (imported, cut, whole)
+        for runner in (imported, cut, whole)
     ]
     assert told_apart == [[], ["reads", "one-per-read"], ["one-per-read"]]
     assert not imported.applies(client_of(("tags", "rescan")))
@@ -62,80 +62,82 @@ def test_mistakes_apply_where_the_stream_could_show_them() -> None:
 
 def test_other_line_ends_and_lines_make_framing_matter() -> None:
     odd = b": x\r\ndata:" + sse(FINISH)[5:]
-    bench = Bench(deliver(odd.replace(b"data: {", b"data:{")))
+    runner = ClientRunner(deliver(odd.replace(b"data: {", b"data:{")))
     found = ["blank-lines", "space", "every-line"]
-    assert [bench.applies(client_of(("framing", one))) for one in found] == [True] * 3
+    assert [runner.applies(client_of(("framing", one))) for one in found] == [True] * 3
     letters = 'data: "é"\n\n'.encode()
-    cut = Bench(deliver(sse(FINISH), letters[:8], letters[8:], taped=True))
+    cut = ClientRunner(deliver(sse(FINISH), letters[:8], letters[8:], taped=True))
     assert cut.applies(client_of(("decode", "reads")))
 
 
 def test_very_long_bodies_are_not_framed_again() -> None:
     body = sse(FINISH, {"choices": [], "pad": "x" * 2_000_000})
-    assert not Bench(deliver(b": x\n\n" + body)).applies(client_of(("framing", "every-line")))
+    assert not ClientRunner(deliver(b": x\n\n" + body)).applies(
+        client_of(("framing", "every-line"))
+    )
 
 
 def test_presets_are_known_by_dialect_and_stream() -> None:
-    bench = Bench(deliver(sse(FINISH)))
-    assert bench.known(_preset("arguments-at-item-added")) == ()
-    assert bench.known(_preset("text-only-follow-up")) == ()
-    assert len(bench.known(_preset("single-current-call"))) > 1
+    runner = ClientRunner(deliver(sse(FINISH)))
+    assert runner.clients_of(_preset("arguments-at-item-added")) == ()
+    assert runner.clients_of(_preset("text-only-follow-up")) == ()
+    assert len(runner.clients_of(_preset("single-current-call"))) > 1
 
 
 def test_errors_are_those_that_the_documented_client_does_not_have() -> None:
     cut = calls(entry(0, "c1", name="get", arguments='{"a":'))
-    bench = Bench(deliver(sse(cut, FINISH)))
+    runner = ClientRunner(deliver(sse(cut, FINISH)))
     client = client_of(("key", "one"))
-    assert bench.errors(client, bench.outcome(client)) == ()
-    assert "Unexpected end of JSON input" in bench.own_errors()
+    assert runner.errors(client, runner.outcome(client)) == ()
+    assert "Unexpected end of JSON input" in runner.own_errors()
 
 
 def test_nobody_parses_what_was_cut_unless_the_end_is_not_heeded() -> None:
     cut = calls(entry(0, "c1", name="get", arguments='{"a":'))
-    bench = Bench(deliver(sse(cut, done=False)))
-    assert [*bench.own_errors()] == []
+    runner = ClientRunner(deliver(sse(cut, done=False)))
+    assert [*runner.own_errors()] == []
     client = client_of(("ending", "ignored"))
-    assert "Unexpected end of JSON input" in bench.errors(client, bench.outcome(client))
+    assert "Unexpected end of JSON input" in runner.errors(client, runner.outcome(client))
 
 
 def test_empty_arguments_are_refused_by_some() -> None:
-    bench = Bench(deliver(sse(calls(entry(0, "c1", name="get", arguments="")), FINISH)))
+    runner = ClientRunner(deliver(sse(calls(entry(0, "c1", name="get", arguments="")), FINISH)))
     client = client_of(("empty", "parsed"))
-    errors = bench.errors(client, bench.outcome(client))
+    errors = runner.errors(client, runner.outcome(client))
     assert "Unexpected end of JSON input" in errors
     assert "empty arguments" in errors
-    assert [*bench.own_errors()] == []
-    full = Bench(deliver(sse(calls(entry(0, "c1", name="get", arguments="{}")), FINISH)))
+    assert [*runner.own_errors()] == []
+    full = ClientRunner(deliver(sse(calls(entry(0, "c1", name="get", arguments="{}")), FINISH)))
     assert full.errors(client, full.outcome(client)) == ()
 
 
 def test_clients_that_swallow_errors_have_none() -> None:
     pieces = [calls(entry(0, "c1", name="get", arguments='{"a":')), calls(entry(0, arguments="1}"))]
-    bench = Bench(deliver(sse(*pieces, FINISH)))
+    runner = ClientRunner(deliver(sse(*pieces, FINISH)))
     noisy, silent = client_of(("arguments", "replace")), ("parse", "swallow")
-    assert bench.errors(noisy, bench.outcome(noisy))
+    assert runner.errors(noisy, runner.outcome(noisy))
     quiet = client_of(("arguments", "replace"), silent)
-    assert bench.errors(quiet, bench.outcome(quiet)) == ()
-    assert bench.made(noisy, bench.outcome(noisy)).calls == made(("c1", "get", "1}"))
+    assert runner.errors(quiet, runner.outcome(quiet)) == ()
+    assert runner.reading(noisy, runner.outcome(noisy)).calls == made(("c1", "get", "1}"))
 
 
 def test_clients_that_die_at_a_line_make_no_calls() -> None:
     body = b": x\n" + sse(calls(entry(0, "c1", name="get", arguments="{}")), FINISH)
-    bench = Bench(deliver(body))
-    outcome = bench.outcome(client_of(("framing", "every-line")))
+    runner = ClientRunner(deliver(body))
+    outcome = runner.outcome(client_of(("framing", "every-line")))
     assert (outcome.calls, outcome.texts[:1]) == ((), (": x",))
-    reads = Bench(deliver(body[:60], body[60:], taped=True))
+    reads = ClientRunner(deliver(body[:60], body[60:], taped=True))
     assert reads.outcome(client_of(("framing", "reads"))).texts
 
 
 def test_calls_in_the_text_may_be_repeated_or_not() -> None:
     text = choice({"content": '<tool>{"tool_name":"get","arguments":{}}</tool>'})
-    bench = Bench(deliver(sse(text, choice({}, "stop"))))
-    assert [len(one) for one in bench.references] == [0, 1] * 2
-    assert bench.is_documented(())
+    runner = ClientRunner(deliver(sse(text, choice({}, "stop"))))
+    assert [len(one) for one in runner.references] == [0, 1] * 2
+    assert runner.is_documented(())
     client = client_of(("tags", "rescan"))
-    assert bench.applies(client)
-    assert told(bench.outcome(client).calls) == [(None, "get", "{}")]
+    assert runner.applies(client)
+    assert told(runner.outcome(client).calls) == [(None, "get", "{}")]
 
 
 SSE, NDJSON = Format.SSE, Format.NDJSON

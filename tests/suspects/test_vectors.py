@@ -7,7 +7,7 @@ import pytest
 
 from deltatape.suspects.client import client_of
 from deltatape.suspects.search import equal, rows
-from deltatape.suspects.simulation import Bench
+from deltatape.suspects.simulation import ClientRunner
 from helpers import responses
 from helpers.suspected import deliver, told
 from helpers.vectors import RESPONSES, VECTORS, Vector
@@ -48,11 +48,11 @@ _DISAGREE = {
 
 
 def _differing(vector: Vector) -> frozenset[str]:
-    bench = Bench(deliver(vector.body))
+    runner = ClientRunner(deliver(vector.body))
     found = set()
     for name, point in _ALGORITHMS.items():
-        outcome = bench.outcome(client_of(*point, *_SHARED))
-        if outcome.thrown or not equal(outcome.calls, bench.stream.calls, bench.ids):
+        outcome = runner.outcome(client_of(*point, *_SHARED))
+        if outcome.thrown or not equal(outcome.calls, runner.stream.calls, runner.ids):
             found.add(name)
     return frozenset(found)
 
@@ -70,9 +70,9 @@ def test_a_healthy_stream_convicts_five_of_them() -> None:
 
 @pytest.mark.parametrize("vector", RESPONSES, ids=lambda vector: vector.name)
 def test_both_published_attempts_at_responses_go_wrong(vector: Vector) -> None:
-    bench = Bench(deliver(vector.body, url=responses.URL))
-    assert equal(bench.documented().calls, bench.stream.calls, bench.ids)
-    row = {one.name: one.made.calls for one in rows(bench)}
+    runner = ClientRunner(deliver(vector.body, url=responses.URL))
+    assert equal(runner.documented().calls, runner.stream.calls, runner.ids)
+    row = {one.name: one.made.calls for one in rows(runner)}
     assert row["deltas-keyed-by-call-id"] == ()
     texts = [arguments for *_, arguments in told(row["arguments-at-item-added"])]
     whole_at_once = vector.name.startswith("R13")
@@ -81,13 +81,13 @@ def test_both_published_attempts_at_responses_go_wrong(vector: Vector) -> None:
 
 def test_only_one_attempt_survives_where_items_are_added_whole() -> None:
     vector = next(one for one in RESPONSES if one.name.startswith("R13"))
-    found = {one.name: one for one in rows(Bench(deliver(vector.body, url=responses.URL)))}
+    found = {one.name: one for one in rows(ClientRunner(deliver(vector.body, url=responses.URL)))}
     assert found["deltas-keyed-by-call-id"].differs
     assert not found["arguments-at-item-added"].differs
 
 
 def test_the_last_event_may_list_nothing() -> None:
     vector = next(one for one in RESPONSES if one.name.startswith("R05"))
-    found = {one.name: one for one in rows(Bench(deliver(vector.body, url=responses.URL)))}
+    found = {one.name: one for one in rows(ClientRunner(deliver(vector.body, url=responses.URL)))}
     assert found["final-output-only"].made.calls == ()
     assert not found["item-done-only"].differs

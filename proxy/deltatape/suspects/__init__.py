@@ -16,7 +16,7 @@ from deltatape.suspects.delivered import DeliveredResponse, delivered
 from deltatape.suspects.documentation import suspect_page
 from deltatape.suspects.presets import PRESETS
 from deltatape.suspects.search import PresetResult, equal, find, rows
-from deltatape.suspects.simulation import Bench
+from deltatape.suspects.simulation import ClientRunner
 
 LIMIT = 8
 """How many suspects are reported."""
@@ -36,19 +36,19 @@ def suspects_of(
         symptom: what the application repeats, and the errors it speaks of.
         limit: how many to report.
     """
-    return () if stream.family is None else find(Bench(stream), symptom, limit)
+    return () if stream.family is None else find(ClientRunner(stream), symptom, limit)
 
 
 def reads_rightly(stream: DeliveredResponse, suspect: Suspect) -> bool:
     """Check whether a client with the mistakes of `suspect` reads this stream correctly."""
-    bench = Bench(stream)
-    outcome = bench.outcome(client_of(*((one.axis, one.value) for one in suspect.mistakes)))
+    runner = ClientRunner(stream)
+    outcome = runner.outcome(client_of(*((one.axis, one.value) for one in suspect.mistakes)))
     return equal(outcome.calls, stream.calls, stream.ids) and not outcome.thrown
 
 
 def matrix(stream: DeliveredResponse) -> tuple[PresetResult, ...]:
     """Return what each preset of this dialect makes of the stream; () for other dialects."""
-    return () if stream.family is None else rows(Bench(stream))
+    return () if stream.family is None else rows(ClientRunner(stream))
 
 
 __all__ = [

@@ -2,11 +2,10 @@
 
 import re
 import textwrap
-from collections.abc import Sequence
 
 from deltatape.errors import UsageError
 from deltatape.model.suspect import ClientMistake
-from deltatape.suspects.client import ClientModel, Preset, mistakes_of
+from deltatape.suspects.client import Preset, mistakes_of
 from deltatape.suspects.mistakes import MISTAKES
 from deltatape.suspects.presets import GROUPS, PRESETS
 
@@ -23,17 +22,18 @@ fits, other combinations of up to three mistakes are tried: `key=one,emit=when-p
 """
 
 _TABLE = "| name | what it does | mistakes |\n|---|---|---|\n"
+_AXES_TABLE = "| axis | value | what it does | fix |\n|---|---|---|---|\n"
 
 _WIDTH = 96
 """Characters of a line of prose."""
 _COMPOSED = re.compile(r"[a-z]+=[\w+-]+(,[a-z]+=[\w+-]+)*", re.IGNORECASE)
-"""How a point is named that is no preset."""
+"""Mistakes by axis and value, where no preset has them."""
 
 
 def find(name: str) -> Preset | None:
     """Find a preset by name, in any case."""
-    wanted = name.strip().lower()
-    return next((preset for preset in PRESETS if preset.name == wanted), None)
+    name = name.strip().lower()
+    return next((preset for preset in PRESETS if preset.name == name), None)
 
 
 def suspect_page(name: str) -> str | None:
@@ -48,7 +48,7 @@ def suspect_page(name: str) -> str | None:
     preset = find(name)
     if preset is not None:
         axes = f"On the axes of all clients: {_points(preset)}.\n"
-        return f"# {preset.name}\n\n{_text(preset)}\n\n{axes}"
+        return f"# {preset.name}\n\n{_sections(preset)}\n\n{axes}"
     return _explain_mistakes(name.strip().lower()) if _COMPOSED.fullmatch(name.strip()) else None
 
 
@@ -57,7 +57,11 @@ def _explain_mistakes(name: str) -> str:
     does = " and ".join(one.says for one in named)
     parts = [f"# {name}\n\nA client that {does}.\n"]
     parts += [f"## {one.axis}={one.value}\n\nIt {one.says}.\n\nFix: {one.fix}.\n" for one in named]
-    alike = [preset for preset in PRESETS if any(_is_same(each, named) for each in preset.clients)]
+    alike = [
+        preset
+        for preset in PRESETS
+        if any({*mistakes_of(client)} == {*named} for client in preset.clients)
+    ]
     if alike:
         names = ", ".join(f"`{preset.name}`" for preset in alike)
         parts.append(f"The same as {names}.\n")
@@ -74,10 +78,6 @@ def _mistake(name: str) -> ClientMistake:
     return found
 
 
-def _is_same(client: ClientModel, named: Sequence[ClientMistake]) -> bool:
-    return frozenset(mistakes_of(client)) == frozenset(named)
-
-
 def preset_fix(preset: Preset) -> str:
     """Return the fix in one or two sentences of plain text."""
     return " ".join(preset.fix.replace("`", "").split())
@@ -89,10 +89,12 @@ def page() -> str:
     for title, presets in GROUPS.items():
         rows = (f"| {one.name} | {one.summary} | {_points(one)} |\n" for one in presets)
         parts.append(f"## {title}\n\n{_TABLE}{''.join(rows)}")
-    return "\n".join([*parts, _space()])
+    axes = (choice.mistake for choice in MISTAKES.values())
+    rows = (f"| {one.axis} | {one.value} | {one.says} | {one.fix} |\n" for one in axes)
+    return "\n".join([*parts, f"## The axes\n\n{_AXES_TABLE}{''.join(rows)}"])
 
 
-def _text(preset: Preset) -> str:
+def _sections(preset: Preset) -> str:
     sections = {
         "What it does": _filled(preset.does),
         "Example": f"```\n{textwrap.dedent(preset.example).strip()}\n```",
@@ -114,11 +116,3 @@ def _points(preset: Preset) -> str:
         ",".join(f"{one.axis}={one.value}" for one in mistakes_of(each)) for each in preset.clients
     )
     return " or ".join(f"`{one}`" for one in named)
-
-
-def _space() -> str:
-    lines = ["## The axes\n\n| axis | value | what it does | fix |\n|---|---|---|---|\n"]
-    for choice in MISTAKES.values():
-        one = choice.mistake
-        lines.append(f"| {one.axis} | {one.value} | {one.says} | {one.fix} |\n")
-    return "".join(lines)

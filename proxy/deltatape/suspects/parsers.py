@@ -21,12 +21,12 @@ def parser_errors(text: str) -> tuple[str, ...]:
     failure = failure_of(text[:LIMIT])
     if failure is None:
         return ()
-    words = (v8, python, go, rust, java, dotnet)
-    return tuple(dict.fromkeys(said for speak in words for said in speak(failure)))
+    parsers = (v8, python, go, rust, java, dotnet)
+    return tuple(dict.fromkeys(error for parser in parsers for error in parser(failure)))
 
 
-def stands_in(error: str, text: str) -> bool:
-    """Check whether `text`, such as a log, contains `error` as a whole: position 1 is not in 12."""
+def is_quoted_in(error: str, text: str) -> bool:
+    """Check whether `text`, such as a log, quotes `error`: "position 1" is not in "position 12"."""
     at = text.find(error)
     while at >= 0:
         end = at + len(error)
@@ -140,16 +140,13 @@ class _Scan:
     def run(self) -> None:
         at = 0
         while True:
-            at = self.token = self._blanks(at)
+            blanks = _BLANKS.match(self.text, at)
+            at = self.token = blanks.end() if blanks else at
             if self._next is ParseState.AFTER:
                 break
             at = self._steps[self._next](at)
         if at < len(self.text):
             raise _FailedError(at, ParseState.AFTER)
-
-    def _blanks(self, at: int) -> int:
-        found = _BLANKS.match(self.text, at)
-        return found.end() if found else at
 
     def _sign(self, at: int) -> str:
         return self.text[at : at + 1]
@@ -290,7 +287,7 @@ _EXPECTED = {
 
 def v8(failure: ParseFailure) -> Iterator[str]:
     """Yield V8's messages, old and new."""
-    yield from _newer(failure)
+    yield from _v8_since_20(failure)
     if failure.ended:
         yield _EOS
         return
@@ -298,10 +295,8 @@ def v8(failure: ParseFailure) -> Iterator[str]:
 
 
 def _token(failure: ParseFailure) -> str:
-    sign, inside = (
-        failure.sign,
-        failure.where in (ParseState.STRING, ParseState.CONTROL, ParseState.ESCAPE),
-    )
+    sign = failure.sign
+    inside = failure.where in (ParseState.STRING, ParseState.CONTROL, ParseState.ESCAPE)
     if not inside and sign == '"':
         return "string"
     if not inside and (sign == "-" or (sign.isascii() and sign.isdigit())):
@@ -309,12 +304,12 @@ def _token(failure: ParseFailure) -> str:
     return f"token {sign}"
 
 
-def _newer(failure: ParseFailure) -> Iterator[str]:
+def _v8_since_20(failure: ParseFailure) -> Iterator[str]:
     text, where, at = failure.text, failure.where, failure.at
     if where is ParseState.AFTER:
-        said = f"Unexpected non-whitespace character after JSON at position {at}"
+        message = f"Unexpected non-whitespace character after JSON at position {at}"
     elif where in _EXPECTED and (failure.first_key or where is not ParseState.COLON):
-        said = f"{_EXPECTED[where]} in JSON at position {at}"
+        message = f"{_EXPECTED[where]} in JSON at position {at}"
     elif failure.ended:
         yield _EOS
         return
@@ -322,12 +317,12 @@ def _newer(failure: ParseFailure) -> Iterator[str]:
         yield f'"{text}" is not valid JSON'
         return
     elif _token(failure) in ("string", "number"):
-        said = f"Unexpected {_token(failure)} in JSON at position {at}"
+        message = f"Unexpected {_token(failure)} in JSON at position {at}"
     else:
         yield f"Unexpected token '{failure.sign}', {_context(text, at)} is not valid JSON"
         return
-    yield said
-    yield f"{said} ({_line_and_column(text, at)})"
+    yield message
+    yield f"{message} ({_line_and_column(text, at)})"
 
 
 def _context(text: str, at: int) -> str:
@@ -438,7 +433,9 @@ def go(failure: ParseFailure) -> Iterator[str]:
         word = {"t": "true", "f": "false", "n": "null"}[failure.text[failure.token]]
         yield f"invalid character {sign} in literal {word} (expecting '{failure.expected}')"
     elif failure.where is ParseState.LEADING_ZERO:
-        yield f"invalid character {sign} {_after_value(failure)}"
+        inside = {"{": ParseState.IN_OBJECT, "[": ParseState.IN_ARRAY}
+        place = inside.get(failure.stack[-1:], ParseState.AFTER)
+        yield f"invalid character {sign} {_GO[place]}"
     else:
         yield f"invalid character {sign} {_GO[failure.where]}"
 
@@ -451,11 +448,6 @@ def _go_quoted(sign: str) -> str:
     return _GO_QUOTED.get(chr(byte), f"'{chr(byte)}'")
 
 
-def _after_value(failure: ParseFailure) -> str:
-    inside = {"{": ParseState.IN_OBJECT, "[": ParseState.IN_ARRAY}
-    return _GO[inside.get(failure.stack[-1:], ParseState.AFTER)]
-
-
 def rust(failure: ParseFailure) -> Iterator[str]:
     """Yield serde_json's messages: lines from 1, columns in bytes."""
     before = failure.text[: failure.at].encode(errors="surrogatepass")
@@ -465,17 +457,28 @@ def rust(failure: ParseFailure) -> Iterator[str]:
         what = _RUST_EOF.get(failure.where, "a value")
         yield f"EOF while parsing {what} at line {line} column {column}"
         return
-    said = _RUST.get(failure.where, "invalid number")
+    problem = _RUST.get(failure.where, "invalid number")
     if failure.where is ParseState.KEY and failure.sign == "}":
-        said = "trailing comma"
-    yield f"{said} at line {line} column {column + 1}"
+        problem = "trailing comma"
+    yield f"{problem} at line {line} column {column + 1}"
 
 
 def java(failure: ParseFailure) -> Iterator[str]:
     """Yield the messages of Jackson and Gson, up to their description of the source."""
     sign = failure.sign
     if failure.ended:
-        yield from _java_ended(failure)
+        if not failure.text.strip():
+            yield "No content to map due to end-of-input"
+            yield "End of input at line 1 column 1 path $"
+            return
+        if failure.where is ParseState.STRING:
+            yield "Unexpected end-of-input in VALUE_STRING"
+            yield "Unexpected end-of-input: was expecting closing quote for a string value"
+            yield "Unterminated string at line 1 column"
+        elif failure.stack:
+            yield f"Unexpected end-of-input: expected close marker for {_OPEN[failure.stack[-1]]}"
+            yield "Unexpected end-of-input within/between"
+        yield "End of input at line 1 column"
     else:
         code = f"code {ord(sign)}" + (f" / 0x{ord(sign):x}" if ord(sign) > _LATIN else "")
         yield f"Unexpected character ('{sign}' ({code}))"
@@ -483,21 +486,6 @@ def java(failure: ParseFailure) -> Iterator[str]:
         yield "Use JsonReader.setStrictness(Strictness.LENIENT) to accept malformed JSON"
     if failure.text[:1] not in ("{", ""):
         yield "Expected BEGIN_OBJECT but was STRING"
-
-
-def _java_ended(failure: ParseFailure) -> Iterator[str]:
-    if not failure.text.strip():
-        yield "No content to map due to end-of-input"
-        yield "End of input at line 1 column 1 path $"
-        return
-    if failure.where is ParseState.STRING:
-        yield "Unexpected end-of-input in VALUE_STRING"
-        yield "Unexpected end-of-input: was expecting closing quote for a string value"
-        yield "Unterminated string at line 1 column"
-    elif failure.stack:
-        yield f"Unexpected end-of-input: expected close marker for {_OPEN[failure.stack[-1]]}"
-        yield "Unexpected end-of-input within/between"
-    yield "End of input at line 1 column"
 
 
 def dotnet(failure: ParseFailure) -> Iterator[str]:
@@ -516,5 +504,4 @@ def dotnet(failure: ParseFailure) -> Iterator[str]:
         yield f"'{failure.text[failure.token]}' is an invalid start of a value."
     else:
         sign = f"0x{ord(failure.sign):02X}" if ord(failure.sign) < ord(" ") else failure.sign
-        said = _DOTNET.get(failure.where, "is an invalid end of a number.")
-        yield f"'{sign}' {said}"
+        yield f"'{sign}' {_DOTNET.get(failure.where, 'is an invalid end of a number.')}"

@@ -15,9 +15,9 @@ from deltatape.suspects.accumulate import ClientResult
 from deltatape.suspects.client import CORRECT, ClientModel, Preset, client_of, cost_of, mistakes_of
 from deltatape.suspects.documentation import preset_fix
 from deltatape.suspects.mistakes import MISTAKES, USUAL
-from deltatape.suspects.parsers import stands_in
+from deltatape.suspects.parsers import is_quoted_in
 from deltatape.suspects.presets import PRESETS
-from deltatape.suspects.simulation import Bench
+from deltatape.suspects.simulation import ClientRunner
 from deltatape.wire.json_value import canonical, parse
 
 WORK_LIMIT = 400_000
@@ -38,71 +38,75 @@ _Point = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
-class _Found:
+class _Candidate:
     client: ClientModel
     outcome: ClientResult
     preset: Preset | None
     rank: tuple[int, int, int, int, int, int]
     """Smaller is better: whether calls and error fit, cost, whether it is no preset, how many
-    mistakes it makes, arguments that are only spelt otherwise, its place."""
+    mistakes it makes, calls whose arguments are only spelt otherwise, its place."""
     exact: bool
     near: float = 0.0
 
 
 @dataclass(slots=True)
 class _Search:
-    bench: Bench
+    runner: ClientRunner
     symptom: Symptom
     tells: bool
     """Whether the repeated calls are known and tell that something went wrong."""
-    found: list[_Found] = field(default_factory=list)
+    found: list[_Candidate] = field(default_factory=list)
     active: list[tuple[str, str]] = field(default_factory=list)
     points: int = 0
 
     def try_presets(self) -> None:
         for place, preset in enumerate(PRESETS):
-            for client in self.bench.known(preset):
-                if self.bench.spent < WORK_LIMIT:
+            for client in self.runner.clients_of(preset):
+                if self.runner.spent < WORK_LIMIT:
                     self._try(client, preset, place)
 
     def try_singles(self) -> None:
-        base = self.bench.documented()
+        base = self.runner.documented()
         for one in _ALL:
             client = client_of(one)
-            if self.bench.spent >= WORK_LIMIT or not self.bench.applies(client):
+            if self.runner.spent >= WORK_LIMIT or not self.runner.applies(client):
                 continue
-            outcome = self._try(client, None, 0)
+            outcome = self._try(client)
             if outcome != base:
                 self.active.append(one)
 
     def try_points(self, points: Iterable[_Point]) -> None:
-        start = self.bench.spent
+        start = self.runner.spent
         for point in points:
-            if self.bench.spent - start > WORK_LIMIT or self.points > POINTS_LIMIT:
+            if self.runner.spent - start > WORK_LIMIT or self.points > POINTS_LIMIT:
                 return
             client = client_of(*point)
-            if self.bench.applies(client):
+            if self.runner.applies(client):
                 self.points += 1
-                self._try(client, None, 0)
+                self._try(client)
 
-    def _try(self, client: ClientModel, preset: Preset | None, place: int) -> ClientResult:
-        outcome = self._try_one(client, preset, place)
-        for reading in self.bench.readings(client):
-            self._try_one(reading, preset, place)
+    def _try(
+        self, client: ClientModel, preset: Preset | None = None, place: int = 0
+    ) -> ClientResult:
+        """Rate `client` and its variants; return what it gets from the stream."""
+        outcome = self._rate(client, preset, place)
+        for variant in self.runner.variants(client):
+            self._rate(variant, preset, place)
         return outcome
 
-    def _try_one(self, client: ClientModel, preset: Preset | None, place: int) -> ClientResult:
-        outcome = self.bench.outcome(client)
+    def _rate(self, client: ClientModel, preset: Preset | None, place: int) -> ClientResult:
+        outcome = self.runner.outcome(client)
         by_calls = self._fits_calls(outcome)
-        by_error = self._fits_error(client, outcome)
+        by_error = self._fits_error(client, outcome, by_calls=by_calls)
         exact = by_calls or by_error
         near = 0.0 if exact else self._near(outcome)
         if exact or near:
             fit = 2 * (self.tells and not by_calls) + (not by_error)
-            cost, spelt = self._cost(client, preset), self._spelt_otherwise(outcome)
+            pairs = zip(outcome.calls, self.symptom.calls or (), strict=False)
+            respelt = sum(one.arguments != other.arguments for one, other in pairs)
             count = len(mistakes_of(client))
-            rank = (fit, cost, preset is None, count, spelt, place)
-            self.found.append(_Found(client, outcome, preset, rank, exact, near))
+            rank = (fit, self._cost(client, preset), preset is None, count, respelt, place)
+            self.found.append(_Candidate(client, outcome, preset, rank, exact, near))
         return outcome
 
     def _cost(self, client: ClientModel, preset: Preset | None) -> int:
@@ -110,38 +114,29 @@ class _Search:
         cost = cost_of(client)
         if preset is not None:
             cost = max(USUAL, *(MISTAKES[one.axis, one.value].cost for one in mistakes))
-        reason = client.calls == CORRECT.calls or self.bench.stream.follow_up
+        reason = client.calls == CORRECT.calls or self.runner.stream.follow_up
         return cost + (0 if reason else _NO_REASON)
 
-    def _spelt_otherwise(self, outcome: ClientResult) -> int:
-        """Count calls whose arguments differ from the repeated ones only in spelling."""
-        pairs = zip(outcome.calls, self.symptom.calls or (), strict=False)
-        return sum(one.arguments != other.arguments for one, other in pairs)
-
     def _fits_calls(self, outcome: ClientResult) -> bool:
-        repeated, stream = self.symptom.calls, self.bench.stream
-        if repeated is None or not self.tells or self.bench.is_documented(outcome.calls):
+        repeated, stream = self.symptom.calls, self.runner.stream
+        if repeated is None or not self.tells or self.runner.is_documented(outcome.calls):
             return False
         written = (*outcome.calls, *stream.text_calls)
-        return any(equal(made, repeated, self.bench.ids) for made in (outcome.calls, written))
+        return any(equal(made, repeated, self.runner.ids) for made in (outcome.calls, written))
 
-    def _fits_error(self, client: ClientModel, outcome: ClientResult) -> bool:
+    def _fits_error(self, client: ClientModel, outcome: ClientResult, *, by_calls: bool) -> bool:
         """Check whether a client throws the app's error, and repeats nothing or what arrived."""
-        symptom = self.symptom
-        if symptom.calls and self.tells:
-            return self._fits_calls(outcome) and self._throws(client, outcome)
-        return bool(symptom.errors) and self._throws(client, outcome)
-
-    def _throws(self, client: ClientModel, outcome: ClientResult) -> bool:
-        thrown = self.bench.errors(client, outcome)
-        return any(stands_in(one, text) for text in self.symptom.errors for one in thrown)
+        if self.symptom.calls and self.tells and not by_calls:
+            return False
+        thrown = self.runner.errors(client, outcome) if self.symptom.errors else ()
+        return any(is_quoted_in(one, text) for text in self.symptom.errors for one in thrown)
 
     def _near(self, outcome: ClientResult) -> float:
         """Rate how much closer a client is to the app than the documented client."""
-        repeated, ids = self.symptom.calls, self.bench.ids
+        repeated, ids = self.symptom.calls, self.runner.ids
         if not repeated:
             return 0.0
-        base = likeness(self.bench.documented().calls, repeated, ids)
+        base = likeness(self.runner.documented().calls, repeated, ids)
         mine = likeness(outcome.calls, repeated, ids)
         return mine if mine > max(base, 0.5) else 0.0
 
@@ -149,12 +144,12 @@ class _Search:
 _ALL: Sequence[tuple[str, str]] = tuple(MISTAKES)
 
 
-def find(bench: Bench, symptom: Symptom, limit: int) -> tuple[Suspect, ...]:
+def find(runner: ClientRunner, symptom: Symptom, limit: int) -> tuple[Suspect, ...]:
     """Return the suspects of `symptom`, best first; see `suspects_of`."""
-    if _is_explained(bench, symptom):
+    if _is_explained(runner, symptom):
         return ()
-    tells = symptom.calls is not None and not _is_reference(symptom, bench)
-    search = _Search(bench, symptom, tells)
+    tells = symptom.calls is not None and not _is_reference(symptom, runner)
+    search = _Search(runner, symptom, tells)
     search.try_presets()
     search.try_singles()
     for points in (_pairs, _triples):
@@ -164,23 +159,23 @@ def find(bench: Bench, symptom: Symptom, limit: int) -> tuple[Suspect, ...]:
     if not chosen:
         nearest = sorted(search.found, key=lambda one: (-one.near, one.rank))
         chosen = nearest[:_NEAR]
-    return tuple(_suspect(bench, one, symptom) for one in chosen[:limit])
+    return tuple(_suspect(runner, one, symptom) for one in chosen[:limit])
 
 
-def _is_explained(bench: Bench, symptom: Symptom) -> bool:
+def _is_explained(runner: ClientRunner, symptom: Symptom) -> bool:
     """Check whether a client without mistakes does the same."""
-    if symptom.calls is not None and not _is_reference(symptom, bench):
+    if symptom.calls is not None and not _is_reference(symptom, runner):
         return False
     if not symptom.errors:
         return True
-    own = tuple(bench.own_errors())
-    return any(stands_in(one, text) for text in symptom.errors for one in own)
+    own = tuple(runner.own_errors())
+    return any(is_quoted_in(one, text) for text in symptom.errors for one in own)
 
 
-def _is_reference(symptom: Symptom, bench: Bench) -> bool:
+def _is_reference(symptom: Symptom, runner: ClientRunner) -> bool:
     """Check whether the app repeats what a client without mistakes gets."""
     repeated = symptom.calls or ()
-    return any(equal(calls, repeated, bench.ids) for calls in bench.references)
+    return any(equal(calls, repeated, runner.ids) for calls in runner.references)
 
 
 def _pairs(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
@@ -203,12 +198,12 @@ def _triples(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
                     yield (one, other, third)
 
 
-def _minimal(found: Sequence[_Found]) -> list[_Found]:
+def _minimal(found: Sequence[_Candidate]) -> list[_Candidate]:
     """Drop candidates that add mistakes to another one, and combinations equal to presets."""
     ordered = sorted(found, key=lambda one: one.rank)
     if any(one.preset for one in ordered[:1]):
         ordered = [one for one in ordered if one.preset]
-    chosen: list[_Found] = []
+    chosen: list[_Candidate] = []
     for one in ordered:
         mine = frozenset(mistakes_of(one.client))
         adds = any(frozenset(mistakes_of(each.client)) <= mine for each in chosen)
@@ -219,37 +214,37 @@ def _minimal(found: Sequence[_Found]) -> list[_Found]:
     return chosen
 
 
-def _suspect(bench: Bench, found: _Found, symptom: Symptom) -> Suspect:
+def _suspect(runner: ClientRunner, found: _Candidate, symptom: Symptom) -> Suspect:
     mistakes = mistakes_of(found.client)
     name = ",".join(f"{one.axis}={one.value}" for one in mistakes)
     return Suspect(
         name=found.preset.name if found.preset else name,
-        says=describe(bench, found.client, found.outcome, symptom.errors),
+        says=describe(runner, found.client, found.outcome, symptom.errors),
         fix=preset_fix(found.preset) if found.preset else fix_of(found.client),
         mistakes=mistakes,
         exact=found.exact,
-        made=bench.made(found.client, found.outcome),
+        made=runner.reading(found.client, found.outcome),
         source=found.preset.references[0] if found.preset else "",
     )
 
 
 def describe(
-    bench: Bench, client: ClientModel, outcome: ClientResult, errors: Sequence[str] = ()
+    runner: ClientRunner, client: ClientModel, outcome: ClientResult, errors: Sequence[str] = ()
 ) -> str:
     """Describe what `client` does with the stream, as a clause after "it".
 
     Args:
-        bench: of the stream.
+        runner: of the clients on the stream.
         client: with at least one mistake.
         outcome: what it makes of the stream.
         errors: what the application reported; the thrown one among them is shown.
     """
     *most, last = [one.says for one in mistakes_of(client)]
     does = f"{', '.join(most)} and {last}" if most else last
-    thrown = bench.errors(client, outcome)
-    seen = next((one for one in thrown for text in errors if stands_in(one, text)), None)
-    if seen is None and (not thrown or outcome.calls != bench.stream.calls):
-        made = difference(bench.stream.calls, outcome.calls)
+    thrown = runner.errors(client, outcome)
+    seen = next((one for one in thrown for text in errors if is_quoted_in(one, text)), None)
+    if seen is None and (not thrown or outcome.calls != runner.stream.calls):
+        made = difference(runner.stream.calls, outcome.calls)
         return f"{does}; {made}"
     return f'{does}; it throws "{seen or thrown[0]}"'
 
@@ -272,18 +267,18 @@ class PresetResult:
     """What it does with this stream, a sentence after "it"; "" where it comes out right."""
 
 
-def rows(bench: Bench) -> tuple[PresetResult, ...]:
+def rows(runner: ClientRunner) -> tuple[PresetResult, ...]:
     """Return a row per preset of this dialect, in order, as far as time allows."""
     found = []
-    reference, ids = bench.stream.calls, bench.stream.ids
+    reference, ids = runner.stream.calls, runner.stream.ids
     for preset in PRESETS:
-        if bench.spent > WORK_LIMIT:
+        if runner.spent > WORK_LIMIT:
             break
-        for client in bench.known(preset)[:1]:
-            outcome = bench.outcome(client)
-            made = bench.made(client, outcome)
+        for client in runner.clients_of(preset)[:1]:
+            outcome = runner.outcome(client)
+            made = runner.reading(client, outcome)
             right = equal(outcome.calls, reference, ids) and not outcome.thrown
-            says = "" if right else describe(bench, client, outcome)
+            says = "" if right else describe(runner, client, outcome)
             found.append(PresetResult(name=preset.name, made=made, differs=not right, says=says))
     return tuple(found)
 
@@ -332,11 +327,11 @@ def same_arguments(made: str, repeated: str) -> bool:
     if made == repeated:
         return True
     mine = _canonical(made)
-    if mine is not None and mine.startswith('"'):
-        return mine == _canonical(repeated) or _canonical(str(parse(made).value)) == _canonical(
-            repeated
-        )
-    return mine is not None and mine == _canonical(repeated)
+    if mine is None:
+        return False
+    theirs = _canonical(repeated)
+    decoded_twice = mine.startswith('"') and _canonical(str(parse(made).value)) == theirs
+    return mine == theirs or decoded_twice
 
 
 @lru_cache(maxsize=4096)
@@ -358,16 +353,16 @@ def difference(wire: Sequence[RepeatedCall], made: Sequence[RepeatedCall]) -> st
 
 def _one_difference(one: RepeatedCall, other: RepeatedCall) -> str:
     if (one.name or "") != (other.name or ""):
-        return f"gets {_what('name', other.name)} instead of {_shown(one.name)}"
+        return f"gets {_value_text('name', other.name)} instead of {_shown(one.name)}"
     if not same_arguments(one.arguments, other.arguments):
-        got = _what("arguments", other.arguments)
+        got = _value_text("arguments", other.arguments)
         return f"gets {got} instead of {_shown(one.arguments)}"
     if one.id and one.id != other.id:
-        return f"gets {_what('id', other.id)} instead of {_shown(one.id)}"
+        return f"gets {_value_text('id', other.id)} instead of {_shown(one.id)}"
     return ""
 
 
-def _what(kind: str, text: str | None) -> str:
+def _value_text(kind: str, text: str | None) -> str:
     return f"the {kind} {_shown(text)}" if text else f"no {kind}"
 
 

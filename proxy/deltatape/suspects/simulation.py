@@ -5,8 +5,9 @@ these, and every other axis costs one pass over them. Long runs of argument frag
 first: what a client does with the hundredth fragment it does with the thousandth.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
 from deltatape.model.request_summary import RepeatedCall
@@ -74,36 +75,69 @@ def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> C
     thrown: tuple[str, ...] = ()
     if decode == "reads":
         texts = [data.decode(errors="replace") for data in reads]
-        thrown = _refusals(reads)
+        thrown = _decoding_error(reads)
     elif decode == "reads-ignore":
         texts = [data.decode(errors="ignore") for data in reads]
     else:
-        texts = _decoded(reads)
+        texts = _decode_incrementally(reads)
+    body = "".join(texts)
     if framing == "standard":
-        return ClientFraming(_standard("".join(texts), form), (), thrown)
-    if form is Format.NDJSON:
+        decoder = NdjsonDecoder() if form is Format.NDJSON else SseDecoder()
+        events = decoder.feed(body.encode(), 0, None)
+        decoder.end()
+        return ClientFraming((*events, *filter(None, [decoder.tail])), (), thrown)
+    if form is Format.SSE:
+        found = [*_sse_payloads(texts, framing)]
+    elif framing == "reads":
         found = [line for text in texts for line in text.split("\n")]
-        if framing not in ("reads", "one-per-read"):
-            found = "".join(texts).split("\n")
-        elif framing == "one-per-read":
-            found = [text.partition("\n")[0] for text in texts]
+    elif framing == "one-per-read":
+        found = [text.partition("\n")[0] for text in texts]
     else:
-        found = [*_FRAMINGS[framing](texts)]
-    return _events(found, thrown, dies=framing == "every-line")
+        found = body.split("\n")
+    parsed: list[Event] = []
+    refused: dict[str, None] = {}
+    for data in found:
+        text = data.strip()
+        if text and text != _SENTINEL and parse(text).error is not None:
+            refused[data] = None
+        elif text:
+            parsed.append(Event(len(parsed), "message", data, "", None, 0, 0, 0, None))
+    dies = framing == "every-line" and bool(refused)
+    return ClientFraming(tuple(parsed), tuple(refused), thrown, dies)
 
 
-def _decoded(reads: Sequence[bytes]) -> list[str]:
-    """Decode reads incrementally: a split character belongs to the read that completes it."""
+def _sse_payloads(texts: Sequence[str], framing: str) -> Iterator[str]:
+    """Yield what a client that splits server-sent events itself takes for their data."""
+    body = "".join(texts)
+    if framing == "space":
+        yield from _data_lines(body)
+    elif framing == "every-line":
+        yield from (line.removeprefix(_FIELD) for line in body.splitlines())
+    elif framing == "blank-lines":
+        for block in body.split("\n\n")[:-1]:
+            lines = (line for line in block.split("\n") if line.startswith("data:"))
+            yield "\n".join(line[len("data:") :].removeprefix(" ") for line in lines)
+    else:
+        for text in texts:
+            yield from _data_lines(text)[: 1 if framing == "one-per-read" else None]
+
+
+def _data_lines(text: str) -> list[str]:
+    return [line[len(_FIELD) :] for line in text.split("\n") if line.startswith(_FIELD)]
+
+
+def _decode_incrementally(reads: Sequence[bytes]) -> list[str]:
+    """Decode reads; a split character belongs to the read that completes it."""
     texts, held = [], b""
     for data in reads:
         data = held + data  # noqa: PLW2901
-        cut = _cut(data)
+        cut = _complete_length(data)
         held = data[cut:]
         texts.append(data[:cut].decode(errors="replace"))
     return [*texts, held.decode(errors="replace")]
 
 
-def _cut(data: bytes) -> int:
+def _complete_length(data: bytes) -> int:
     """Return where an incomplete last character of `data` begins; else the end."""
     for back in range(1, min(4, len(data)) + 1):
         lead = data[-back]
@@ -113,7 +147,7 @@ def _cut(data: bytes) -> int:
     return len(data)
 
 
-def _refusals(reads: Sequence[bytes]) -> tuple[str, ...]:
+def _decoding_error(reads: Sequence[bytes]) -> tuple[str, ...]:
     """Return the error of a strict decoder for the first read that ends inside a character."""
     for data in reads:
         try:
@@ -123,92 +157,30 @@ def _refusals(reads: Sequence[bytes]) -> tuple[str, ...]:
     return ()
 
 
-def _standard(text: str, form: Format) -> tuple[Event, ...]:
-    decoder = NdjsonDecoder() if form is Format.NDJSON else SseDecoder()
-    events = decoder.feed(text.encode(), 0, None)
-    decoder.end()
-    return (*events, *filter(None, [decoder.tail]))
+class _ClientInput(NamedTuple):
+    """What the clients with one framing and decoding get."""
 
-
-def _by_reads(texts: Sequence[str]) -> Iterator[str]:
-    for text in texts:
-        yield from _data_lines(text)
-
-
-def _data_lines(text: str) -> Iterator[str]:
-    for line in text.split("\n"):
-        if line.startswith(_FIELD):
-            yield line[len(_FIELD) :]
-
-
-def _first_of_read(texts: Sequence[str]) -> Iterator[str]:
-    for text in texts:
-        yield from [*_data_lines(text)][:1]
-
-
-def _by_blank_lines(texts: Sequence[str]) -> Iterator[str]:
-    *blocks, _ = "".join(texts).split("\n\n")
-    for block in blocks:
-        lines = (line for line in block.split("\n") if line.startswith("data:"))
-        yield "\n".join(line[len("data:") :].removeprefix(" ") for line in lines)
-
-
-def _with_space(texts: Sequence[str]) -> Iterator[str]:
-    return _data_lines("".join(texts))
-
-
-def _every_line(texts: Sequence[str]) -> Iterator[str]:
-    for line in "".join(texts).splitlines():
-        yield line.removeprefix(_FIELD)
-
-
-_FRAMINGS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = {
-    "reads": _by_reads,
-    "one-per-read": _first_of_read,
-    "blank-lines": _by_blank_lines,
-    "space": _with_space,
-    "every-line": _every_line,
-}
-
-
-def _events(found: Sequence[str], thrown: tuple[str, ...], *, dies: bool) -> ClientFraming:
-    events: list[Event] = []
-    refused: list[str] = []
-    for data in found:
-        text = data.strip()
-        if not text:
-            continue
-        if text != _SENTINEL and parse(text).error is not None:
-            refused.append(data)
-            continue
-        events.append(Event(len(events), "message", data, "", None, 0, 0, 0, None))
-    return ClientFraming(
-        tuple(events), tuple(dict.fromkeys(refused)), thrown, dies and bool(refused)
-    )
-
-
-class _Given(NamedTuple):
     steps: tuple[Step, ...]
     framed: ClientFraming | None
     """None: the standard's framing."""
 
 
-class Bench:
+class ClientRunner:
     """Runs clients over `stream`, whose dialect must belong to a family."""
 
     def __init__(self, stream: DeliveredResponse) -> None:
         self.stream = stream
         self.ids = stream.ids
         self.spent = 0
-        """Steps walked so far, and calls made of them."""
-        self._given: dict[tuple[str, str], _Given] = {}
+        """Work so far: steps walked, and calls made of them."""
+        self._inputs: dict[tuple[str, str], _ClientInput] = {}
         self._errors: dict[str, tuple[str, ...]] = {}
         self._reframings = _reframings(stream)
         usual = self.outcome(CORRECT)
         self._left_open = [
             one for one in _LEFT_OPEN if self.outcome(replace(CORRECT, **dict([one]))) != usual
         ]
-        self._documented = [usual, *(self.outcome(one) for one in self.readings(CORRECT))]
+        self._documented = [usual, *(self.outcome(one) for one in self.variants(CORRECT))]
         self._texts = frozenset(text for one in self._documented for text in one.texts)
 
     def applies(self, client: ClientModel) -> bool:
@@ -222,7 +194,7 @@ class Bench:
         found = (MISTAKES[one.axis, one.value] for one in mistakes_of(client))
         return all(family in choice.families for choice in found)
 
-    def known(self, preset: Preset) -> Sequence[ClientModel]:
+    def clients_of(self, preset: Preset) -> Sequence[ClientModel]:
         """Return the clients of `preset` that this dialect has and this stream can break."""
         follows = self.stream.follow_up or preset.clients[0].calls == CORRECT.calls
         if self.stream.family not in preset.families or not follows:
@@ -231,23 +203,23 @@ class Bench:
 
     def outcome(self, client: ClientModel) -> ClientResult:
         """Return what `client` gets from the stream."""
-        given = self._given_to(client)
+        received = self._input_of(client)
         if client.calls == "ignored":
             return ClientResult(())
-        found = accumulate(given.steps, client)
-        self.spent += len(given.steps) + _A_CALL * (len(found.calls) + len(found.texts))
+        found = accumulate(received.steps, client)
+        self.spent += len(received.steps) + _A_CALL * (len(found.calls) + len(found.texts))
         if client.tags != CORRECT.tags:
             tagged = tag_outcome(self.stream.reply, client.tags)
             found = ClientResult((*found.calls, *tagged.calls), found.thrown, tagged.texts)
-        if given.framed is None:
+        if received.framed is None:
             return found
-        calls = () if given.framed.dies else found.calls
+        calls = () if received.framed.dies else found.calls
         return ClientResult(
-            calls, (*found.thrown, *given.framed.thrown), (*given.framed.texts, *found.texts)
+            calls, (*found.thrown, *received.framed.thrown), (*received.framed.texts, *found.texts)
         )
 
-    def readings(self, client: ClientModel) -> Iterator[ClientModel]:
-        """Yield `client` with every choice that the documentation leaves open, if it shows here."""
+    def variants(self, client: ClientModel) -> Iterator[ClientModel]:
+        """Yield `client` with each choice that the documentation leaves open and matters here."""
         for axis, value in self._left_open:
             if getattr(client, axis) == getattr(CORRECT, axis):
                 yield replace(client, **{axis: value})
@@ -276,26 +248,26 @@ class Bench:
         if self.stream.is_whole:
             for text in (*self._texts, *bodies(self.stream.reply)):
                 if text.strip():
-                    yield from self._of(text)
+                    yield from self._errors_of(text)
 
     def errors(self, client: ClientModel, outcome: ClientResult) -> tuple[str, ...]:
         """Return errors of `client` or its parsers that the documented client does not get."""
         found = dict.fromkeys(outcome.thrown)
-        if client.empty == "parsed":
-            found.update(dict.fromkeys(self._refusals()))
-        for text in self._unlike(client, outcome):
-            found.update(dict.fromkeys(self._of(text)))
+        if client.empty == "parsed" and self._has_empty_arguments:
+            found.update(dict.fromkeys(_REFUSALS))
+        for text in self._own_texts(client, outcome):
+            found.update(dict.fromkeys(self._errors_of(text)))
         return tuple(found)[:_SHOWN]
 
-    def made(self, client: ClientModel, outcome: ClientResult) -> ClientReading:
+    def reading(self, client: ClientModel, outcome: ClientResult) -> ClientReading:
         """Return `outcome` with its errors."""
         return ClientReading(calls=outcome.calls, errors=self.errors(client, outcome))
 
-    def _unlike(self, client: ClientModel, outcome: ClientResult) -> list[str]:
+    def _own_texts(self, client: ClientModel, outcome: ClientResult) -> list[str]:
         """Return texts that `client` parses and the documented client does not."""
         if client.parse in _SILENT:
             return []
-        empty = any(not call.arguments.strip() for call in self.stream.calls)
+        empty = self._has_empty_arguments
         texts = [
             text
             for text in outcome.texts
@@ -307,29 +279,25 @@ class Bench:
             texts += outcome.texts
         return texts[:_TEXTS]
 
-    def _refusals(self) -> Sequence[str]:
-        """Return messages of executors that check before they parse."""
-        return () if all(call.arguments.strip() for call in self.stream.calls) else _REFUSALS
+    @property
+    def _has_empty_arguments(self) -> bool:
+        return any(not call.arguments.strip() for call in self.stream.calls)
 
-    def _of(self, text: str) -> tuple[str, ...]:
+    def _errors_of(self, text: str) -> tuple[str, ...]:
         found = self._errors.get(text)
         if found is None:
             found = self._errors[text] = parser_errors(text)
         return found
 
-    def _given_to(self, client: ClientModel) -> _Given:
+    def _input_of(self, client: ClientModel) -> _ClientInput:
         key = (client.framing, client.decode)
-        found = self._given.get(key)
-        if found is None:
-            found = self._given[key] = self._give(client)
-        return found
-
-    def _give(self, client: ClientModel) -> _Given:
-        stream = self.stream
-        if (client.framing, client.decode) == (CORRECT.framing, CORRECT.decode):
-            return _Given(_joined(stream.steps(stream.events)), None)
-        found = framed(stream.reads, stream.format, client.framing, client.decode)
-        return _Given(_joined(stream.steps(found.events)), found)
+        if key not in self._inputs:
+            stream, found = self.stream, None
+            if key != (CORRECT.framing, CORRECT.decode):
+                found = framed(stream.reads, stream.format, client.framing, client.decode)
+            steps = stream.steps(stream.events if found is None else found.events)
+            self._inputs[key] = _ClientInput(_shorten_runs(tuple(steps)), found)
+        return self._inputs[key]
 
 
 def _reframings(stream: DeliveredResponse) -> frozenset[tuple[str, str]]:
@@ -340,61 +308,39 @@ def _reframings(stream: DeliveredResponse) -> frozenset[tuple[str, str]]:
     lines = body.splitlines()
     inside = [data[-1:] not in (b"\n", b"\r") for data in stream.reads[:-1]]
     found = {
-        ("framing", "reads"): any(inside),
-        ("framing", "one-per-read"): len(stream.reads) < len(stream.events),
         ("framing", "blank-lines"): b"\r" in body,
         ("framing", "space"): any(line[:5] == b"data:" and line[5:6] != b" " for line in lines),
         ("framing", "every-line"): any(line and line[:5] != b"data:" for line in lines),
-        ("decode", "reads"): any(inside) and not body.isascii(),
-        ("decode", "reads-ignore"): any(inside) and not body.isascii(),
     }
-    by_reads = {
-        ("framing", "reads"),
-        ("framing", "one-per-read"),
-        ("decode", "reads"),
-        ("decode", "reads-ignore"),
-    }
-    hidden = frozenset() if stream.reads_known else by_reads
-    return frozenset(one for one, shows in found.items() if shows and one not in hidden)
+    if stream.reads_known:
+        found |= {
+            ("framing", "reads"): any(inside),
+            ("framing", "one-per-read"): len(stream.reads) < len(stream.events),
+            ("decode", "reads"): any(inside) and not body.isascii(),
+            ("decode", "reads-ignore"): any(inside) and not body.isascii(),
+        }
+    return frozenset(mistake for mistake, shows in found.items() if shows)
 
 
-def _joined(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Merge the middle of long runs of fragments into one."""
-    found = tuple(steps)
-    return tuple(_without_runs(found)) if len(found) > _LONG else found
-
-
-def _without_runs(steps: Sequence[Step]) -> Iterator[Step]:
-    run: list[ClientCallDelta] = []
-    for step in steps:
-        if isinstance(step, ClientCallDelta) and (
-            _is_fragment(step) and (not run or _alike(run[-1], step))
-        ):
-            run.append(step)
-            continue
-        yield from _short(run)
-        run = []
-        if isinstance(step, ClientCallDelta) and _is_fragment(step):
-            run.append(step)
+def _shorten_runs(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Merge the middle of each long run of fragments into one, if there are many steps."""
+    if len(steps) <= _LONG:
+        return steps
+    found: list[Step] = []
+    for call, group in groupby(steps, _continued_call):
+        run = [*group]
+        middle = [step for step in run[_KEPT:-_KEPT] if type(step) is ClientCallDelta]
+        if call is not None and len(middle) > 1:
+            merged = middle[0]._replace(text="".join(step.text or "" for step in middle))
+            found += [*run[:_KEPT], merged, *run[-_KEPT:]]
         else:
-            yield step
-    yield from _short(run)
+            found += run
+    return tuple(found)
 
 
-def _is_fragment(step: ClientCallDelta) -> bool:
+def _continued_call(step: Step) -> tuple[int | None, str | None, str] | None:
+    """Return what names the call that a plain fragment continues; None for other steps."""
+    if type(step) is not ClientCallDelta or step.phase is not EntryPhase.DELTA:
+        return None
     named = step.id or step.name or step.unquoted or step.finished or step.at
-    return step.phase is EntryPhase.DELTA and not named
-
-
-def _alike(one: ClientCallDelta, other: ClientCallDelta) -> bool:
-    return (one.index, one.item, one.kind) == (other.index, other.item, other.kind)
-
-
-def _short(run: Sequence[ClientCallDelta]) -> Iterator[ClientCallDelta]:
-    if len(run) <= 2 * _KEPT + 1:
-        yield from run
-        return
-    yield from run[:_KEPT]
-    middle = run[_KEPT:-_KEPT]
-    yield middle[0]._replace(text="".join(one.text or "" for one in middle))
-    yield from run[-_KEPT:]
+    return None if named else (step.index, step.item, step.kind)
