@@ -14,9 +14,9 @@ from deltatape.model.exchange import Exchange
 from deltatape.mutate import SeededChoices
 from deltatape.player.play_options import StagedExchange, UnusedFault
 from deltatape.vary.fault import InjectedFault
-from deltatape.vary.playback_time import at_tempo
 from deltatape.vary.reads import RECORDED as AS_READ
 from deltatape.vary.reads import Cutting
+from deltatape.vary.shape import at_tempo
 
 _SPREAD = 0x9E3779B97F4A7C15
 """Odd, so that other positions and repetitions get other seeds."""

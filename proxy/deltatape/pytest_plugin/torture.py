@@ -18,7 +18,7 @@ from deltatape.pytest_plugin.marker_options import MarkerOptions, options_of
 from deltatape.pytest_plugin.tape_paths import exchanges_at
 from deltatape.replay.report import name_of
 from deltatape.trials.torture_plan import VariationTask, tasks
-from deltatape.vary.playback_time import at_tempo
+from deltatape.vary.shape import at_tempo
 from deltatape.vary.variation import VARIATIONS, Variation
 
 AS_RECORDED = "as-recorded"

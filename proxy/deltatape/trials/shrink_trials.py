@@ -153,7 +153,7 @@ class Trials:
         """Return the exchanges of a failing run, or None; see `search.Judge`.
 
         Raises:
-            UsedUpError: no run is left.
+            BudgetExhaustedError: no run is left.
         """
         content = content_of(exchanges)
         answer = self._memory.get(content)

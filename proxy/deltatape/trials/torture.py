@@ -30,7 +30,7 @@ from deltatape.trials.torture_judge import (
 )
 from deltatape.trials.torture_plan import ALL, CaseFiler, TrialAttempt, VariationTask, alone, tasks
 from deltatape.trials.trial import ALONE, SharedRunOptions, TrialResult, attempt
-from deltatape.vary.playback_time import at_tempo
+from deltatape.vary.shape import at_tempo
 from deltatape.vary.variation import Variation
 
 STANDARD_RUNS = 2

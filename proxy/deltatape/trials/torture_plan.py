@@ -20,7 +20,7 @@ from deltatape.store.rewrite import PRIVATE, write_new
 from deltatape.tape.payload import Stop
 from deltatape.tape.record import Header
 from deltatape.tape.serialize import tape_lines
-from deltatape.vary.playback_time import at_tempo
+from deltatape.vary.shape import at_tempo
 from deltatape.vary.variation import Variation
 
 ALL = "all"

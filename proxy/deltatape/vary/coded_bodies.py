@@ -1,16 +1,16 @@
 """Decode and encode bodies under a content-coding.
 
-Whoever looks for events or changes them needs the plain body; the client is to get the coded one.
-Coding anew flushes the coder after every read, so that each read still brings what it brought; the
-coded bytes are others than those of the server, what they decode to is the same.
+Events are found and changed in the plain body; the client gets the coded one. The encoder is
+flushed after every read, so that each read decodes to the same bytes as before; the coded bytes
+differ from the server's.
 
 Spec: RFC 9110 section 8.4; RFC 1952 (gzip), RFC 1950 (deflate), RFC 8878 (zstd), RFC 7932 (br).
 """
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import partial
 
 import zstandard
 
@@ -26,8 +26,7 @@ _LEVEL = 6
 def plain(exchange: Exchange) -> Exchange | None:
     """Return `exchange` without the content-codings of its response; itself if it has none.
 
-    None: they cannot be undone whole, so that nobody can say what the body is. Reads that complete
-    nothing of the body are left out.
+    None: they cannot be undone completely. Reads that decode to nothing are left out.
     """
     codings = _codings(exchange)
     if not codings:
@@ -43,7 +42,7 @@ def plain(exchange: Exchange) -> Exchange | None:
         for read, data in pieces
         if data
     )
-    return refitted(_recoded(exchange, None), reads)
+    return refitted(_with_coding(exchange, None), reads)
 
 
 def coded(exchange: Exchange, codings: Sequence[str]) -> Exchange | None:
@@ -54,25 +53,25 @@ def coded(exchange: Exchange, codings: Sequence[str]) -> Exchange | None:
     if not codings:
         return exchange
     end = exchange.end
-    if not all(name in CODERS for name in codings):
+    if not all(name in _ENCODERS for name in codings):
         return None
     try:
-        coders = [CODERS[name]() for name in codings]
+        encoders = [_ENCODERS[name]() for name in codings]
     except ImportError:
         return None
-    whole = end is None or end.reason is EndReason.COMPLETE
+    complete = end is None or end.reason is EndReason.COMPLETE
     chunked = is_chunked(exchange)
     reads = []
     for number, read in enumerate(exchange.reads, 1):
         data = read.data
-        for coder in coders:
-            data = coder.feed(data)
-        if whole and number == len(exchange.reads):
-            data += _finished(coders)
+        for encoder in encoders:
+            data = encoder.feed(data)
+        if complete and number == len(exchange.reads):
+            data += _finish(encoders)
         reads.append(
             Read(t_ns=read.t_ns, data=data, boundaries=(len(data),) if chunked else None, line=None)
         )
-    return refitted(_recoded(exchange, ", ".join(codings).encode()), tuple(reads))
+    return refitted(_with_coding(exchange, ", ".join(codings).encode()), tuple(reads))
 
 
 def recoded(exchange: Exchange, like: Exchange) -> Exchange | None:
@@ -85,7 +84,7 @@ def _codings(exchange: Exchange) -> tuple[str, ...]:
     return parse_codings(header(headers, "content-encoding")) if exchange.reads else ()
 
 
-def _recoded(exchange: Exchange, value: bytes | None) -> Exchange:
+def _with_coding(exchange: Exchange, value: bytes | None) -> Exchange:
     """Return `exchange` with this `content-encoding`; without the field if it is None."""
     response = exchange.response
     if response is None:
@@ -97,66 +96,50 @@ def _recoded(exchange: Exchange, value: bytes | None) -> Exchange:
     return replace(exchange, response=replace(response, headers=tuple(headers)))
 
 
-class _Coder(Protocol):
-    """Encodes one body."""
+@dataclass(frozen=True, slots=True)
+class _Encoder:
+    """Encodes one body, flushed after each piece."""
+
+    compress: Callable[[bytes], bytes]
+    flush: Callable[[], bytes]
+    finish: Callable[[], bytes]
 
     def feed(self, data: bytes) -> bytes:
-        """Return the coded bytes of `data`, flushed."""
-
-    def finish(self) -> bytes:
-        """Return the end of the coded data."""
+        """Return the coded bytes of `data`."""
+        return self.compress(data) + self.flush()
 
 
-class _Zlib:
-    """gzip, or zlib, which is the meaning of `deflate`."""
-
-    def __init__(self, window: int) -> None:
-        self._coder = zlib.compressobj(_LEVEL, zlib.DEFLATED, window)
-
-    def feed(self, data: bytes) -> bytes:
-        return self._coder.compress(data) + self._coder.flush(zlib.Z_SYNC_FLUSH)
-
-    def finish(self) -> bytes:
-        return self._coder.flush()
+def _zlib_encoder(window: int) -> _Encoder:
+    """Return an encoder for gzip, or for zlib, which is the meaning of `deflate`."""
+    coder = zlib.compressobj(_LEVEL, zlib.DEFLATED, window)
+    return _Encoder(coder.compress, partial(coder.flush, zlib.Z_SYNC_FLUSH), coder.flush)
 
 
-class _Zstd:
-    def __init__(self) -> None:
-        self._coder = zstandard.ZstdCompressor().compressobj()
-
-    def feed(self, data: bytes) -> bytes:
-        return self._coder.compress(data) + self._coder.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
-
-    def finish(self) -> bytes:
-        return self._coder.flush()
+def _zstd_encoder() -> _Encoder:
+    coder = zstandard.ZstdCompressor().compressobj()
+    flush = partial(coder.flush, zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    return _Encoder(coder.compress, flush, coder.flush)
 
 
-class _Brotli:
-    def __init__(self) -> None:
-        # Imported here: an extra, of which most tapes have no need.
-        import brotli  # type: ignore[import-untyped]  # noqa: PLC0415
+def _brotli_encoder() -> _Encoder:
+    # Imported here: an extra, of which most tapes have no need.
+    import brotli  # type: ignore[import-untyped]  # noqa: PLC0415
 
-        self._coder = brotli.Compressor()
-
-    def feed(self, data: bytes) -> bytes:
-        return bytes(self._coder.process(data) + self._coder.flush())
-
-    def finish(self) -> bytes:
-        return bytes(self._coder.finish())
+    coder = brotli.Compressor()
+    return _Encoder(coder.process, coder.flush, coder.finish)
 
 
-CODERS: Mapping[str, Callable[[], _Coder]] = {
-    "gzip": lambda: _Zlib(_GZIP),
-    "deflate": lambda: _Zlib(zlib.MAX_WBITS),
-    "zstd": _Zstd,
-    "br": _Brotli,
+_ENCODERS: Mapping[str, Callable[[], _Encoder]] = {
+    "gzip": partial(_zlib_encoder, _GZIP),
+    "deflate": partial(_zlib_encoder, zlib.MAX_WBITS),
+    "zstd": _zstd_encoder,
+    "br": _brotli_encoder,
 }
-"""By coding, what begins a body under it."""
 
 
-def _finished(coders: Sequence[_Coder]) -> bytes:
-    """Return the end of the data through all coders in order."""
+def _finish(encoders: Sequence[_Encoder]) -> bytes:
+    """Return the end of the data through all encoders in order."""
     data = b""
-    for coder in coders:
-        data = (coder.feed(data) if data else b"") + coder.finish()
+    for encoder in encoders:
+        data = (encoder.feed(data) if data else b"") + encoder.finish()
     return data

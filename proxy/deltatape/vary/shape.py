@@ -1,4 +1,4 @@
-"""Cut, join, delay and end the reads of a body: shared by all faults and variations.
+"""Cut, join, time and end the reads of a body: shared by all faults and variations.
 
 Invariants: no read is empty; byte count, digest and `content-length` fit the reads; a body that
 is cut is announced longer than it is, so that its framing shows the cut.
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
+from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import (
     End,
     EndReason,
@@ -203,3 +204,38 @@ def delayed(exchange: Exchange, offset: int, wait_ns: int) -> Exchange:
     end = exchange.end
     t_ns = None if end is None else end.t_ns + wait_ns
     return watched(refitted(exchange, reads, t_ns=t_ns))
+
+
+def at_tempo(exchange: Exchange, tempo: ReplayTempo) -> Exchange:
+    """Return `exchange` with the times at which a player of this tempo plays it.
+
+    To be done before faults and cuts, which then keep their own times: played with the tempo
+    `instant`, a stall of five seconds would take no time.
+    """
+    if tempo == ReplayTempo():
+        return exchange
+    start = exchange.request.t_end_ns or exchange.request.t_ns
+    response, end = exchange.response, exchange.end
+    known = [head.t_ns for head in exchange.informational]
+    known += [response.t_ns] if response else []
+    known += [read.t_ns for read in exchange.reads]
+    known += [end.t_ns] if end else []
+    waits = tempo.waits(instant - start for instant in known)
+    times = [start + wait for wait in waits]
+    heads = len(exchange.informational)
+    first = heads + (1 if response else 0)
+    played = replace(
+        exchange,
+        informational=tuple(
+            replace(head, t_ns=t_ns)
+            for head, t_ns in zip(exchange.informational, times, strict=False)
+        ),
+        response=replace(response, t_ns=times[heads]) if response else None,
+        reads=tuple(
+            read._replace(t_ns=t_ns)
+            for read, t_ns in zip(exchange.reads, times[first:], strict=False)
+        ),
+        end=replace(end, t_ns=times[-1]) if end else None,
+        delivered=(),
+    )
+    return watched(played)

@@ -11,14 +11,13 @@ from deltatape.rules.progress import SilencePhase
 from deltatape.vary._base import Variation, reply_content
 from deltatape.vary.deltas import DELTAS
 from deltatape.vary.fault import parse_fault
-from deltatape.vary.lines import LINES
 from deltatape.vary.reads import CUTTINGS
+from deltatape.vary.spelling import SPELLINGS
 from deltatape.vary.transport import TRANSPORT
-from deltatape.vary.values import VALUES
 
 __all__ = ["HARMLESS", "HOSTILE", "VARIATIONS", "Variation"]
 
-HARMLESS: tuple[Variation, ...] = (*CUTTINGS, *LINES, *VALUES, *DELTAS, *TRANSPORT)
+HARMLESS: tuple[Variation, ...] = (*CUTTINGS, *SPELLINGS, *DELTAS, *TRANSPORT)
 """Those with the same content: the outcome may not change."""
 
 # Hostile variations: responses that fail in each phase, as connections and providers fail. Where a
