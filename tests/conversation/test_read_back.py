@@ -22,7 +22,7 @@ from helpers.exchanges import (
     digests,
     result,
 )
-from helpers.scripted import LANGUAGES, Call, Said, Turn, user
+from helpers.scripted import SCRIPT_DIALECTS, Call, Message, Turn, user
 from helpers.scripted import digests as scripted
 from helpers.scripted import result as done
 
@@ -336,10 +336,10 @@ def test_a_rule_that_fails_is_reported_and_the_others_go_on(
 
 
 def test_the_same_holds_where_calls_have_no_ids() -> None:
-    (ollama,) = (each for each in LANGUAGES if each.name == "ollama")
+    (ollama,) = (each for each in SCRIPT_DIALECTS if each.name == "ollama")
     get = Call(id="", name="get", arguments={"a": 1})
     bare = replace(get, arguments=None)
-    answer, end = Said(role="assistant", calls=(get,)), Said(role="assistant", text="Done.")
+    answer, end = Message(role="assistant", calls=(get,)), Message(role="assistant", text="Done.")
     question, other = user("What is the weather?"), user("Hello!")
     wrong = (question, replace(answer, calls=(bare,)), done(get))
     exact = (other, answer, done(get))

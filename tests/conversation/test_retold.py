@@ -25,18 +25,18 @@ from helpers.rewritten_history import (
     retried,
     scripts,
 )
-from helpers.scripted import LANGUAGES, Call, Language, Said, Turn, digests
+from helpers.scripted import SCRIPT_DIALECTS, Call, Message, ScriptDialect, Turn, digests
 
 OF_READ_BACKS = frozenset({"C001", "C002", "C003"})
 TRANSFORMATIONS = (*KEEPING, *CHANGING)
 SEEDS = st.integers(0, 10_000)
 
 
-def accusations(language: Language, turns: Sequence[Turn]) -> list[Finding]:
+def accusations(dialect: ScriptDialect, turns: Sequence[Turn]) -> list[Finding]:
     """The errors of which the application is accused."""
     return [
         finding
-        for finding in check_conversation(digests(language, turns))
+        for finding in check_conversation(digests(dialect, turns))
         if finding.blame is Blame.APP
         and finding.severity is Severity.ERROR
         and finding.code.startswith("C")
@@ -57,7 +57,7 @@ def retold(turns: list[Turn], steps: Sequence[Transformation], seed: int) -> lis
     return turns
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+@pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
 @settings(max_examples=25, deadline=None)
 @given(
     turns=st.one_of(scripts(), scripts().map(renumbered)),
@@ -65,17 +65,17 @@ def retold(turns: list[Turn], steps: Sequence[Transformation], seed: int) -> lis
     seed=SEEDS,
 )
 def test_a_correct_client_is_never_accused(
-    language: Language, turns: list[Turn], steps: list[Transformation], seed: int
+    dialect: ScriptDialect, turns: list[Turn], steps: list[Transformation], seed: int
 ) -> None:
     turns = retold(turns, steps, seed)
-    assert [finding.message for finding in accusations(language, turns)] == []
+    assert [finding.message for finding in accusations(dialect, turns)] == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+@pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
 @settings(max_examples=20, deadline=None)
 @given(turns=scripts())
-def test_every_answer_with_calls_is_read_back(language: Language, turns: list[Turn]) -> None:
-    links = read_backs(digests(language, turns))
+def test_every_answer_with_calls_is_read_back(dialect: ScriptDialect, turns: list[Turn]) -> None:
+    links = read_backs(digests(dialect, turns))
     with_calls = [place for place, turn in enumerate(turns, 1) if turn.answer.calls]
     linked = [link for link in links if link.reply.calls]
     assert [link.reply.exchange for link in linked] == with_calls
@@ -84,7 +84,7 @@ def test_every_answer_with_calls_is_read_back(language: Language, turns: list[Tu
     assert all(link.confidence is Confidence.PROVEN for link in linked)
 
 
-Mistake = Callable[[Sequence[Said], Call], tuple[Said, ...]]
+Mistake = Callable[[Sequence[Message], Call], tuple[Message, ...]]
 MISTAKES: Mapping[Mistake, str] = {dropped: "C001", emptied: "C002", renamed: "C003"}
 
 
@@ -93,7 +93,7 @@ class Mistaken:
     """A client with one mistake: how it keeps one call of one answer."""
 
     turns: list[Turn]
-    answer: Said
+    answer: Message
     mistake: Mistake
 
     def numbers(self, turns: Sequence[Turn]) -> set[int]:
@@ -120,9 +120,9 @@ def mistaken(draw: st.DrawFn, mistakes: Sequence[Mistake], least: int = 1) -> Mi
     return Mistaken(turns=kept, answer=answer, mistake=mistake)
 
 
-def shown(language: Language, client: Mistaken, turns: Sequence[Turn]) -> set[str]:
+def shown(dialect: ScriptDialect, client: Mistaken, turns: Sequence[Turn]) -> set[str]:
     """The codes of what is found about the answer that the client got wrong."""
-    found = check_conversation(digests(language, turns))
+    found = check_conversation(digests(dialect, turns))
     numbers = client.numbers(turns)
     return {each.code for each in found if _is_about(each, numbers)}
 
@@ -131,35 +131,35 @@ def _is_about(finding: Finding, numbers: set[int]) -> bool:
     return any(re.search(rf"of #{number}\b", finding.message) for number in numbers)
 
 
-WITH_IDS = [each for each in LANGUAGES if each.has_ids and not each.stores]
-WITHOUT_IDS = [each for each in LANGUAGES if not each.has_ids]
-STORING = [each for each in LANGUAGES if each.stores]
+WITH_IDS = [each for each in SCRIPT_DIALECTS if each.has_ids and not each.previous]
+WITHOUT_IDS = [each for each in SCRIPT_DIALECTS if not each.has_ids]
+STORING = [each for each in SCRIPT_DIALECTS if each.previous]
 
 
-@pytest.mark.parametrize("language", WITH_IDS, ids=lambda language: language.name)
+@pytest.mark.parametrize("dialect", WITH_IDS, ids=lambda dialect: dialect.name)
 @settings(max_examples=25, deadline=None)
 @given(client=mistaken(list(MISTAKES), least=2), step=st.sampled_from(KEEPING), seed=SEEDS)
 def test_with_ids_a_mistake_is_found_whatever_goes_on_beside(
-    language: Language, client: Mistaken, step: Transformation, seed: int
+    dialect: ScriptDialect, client: Mistaken, step: Transformation, seed: int
 ) -> None:
     turns = retold(client.turns, [step], seed)
-    assert MISTAKES[client.mistake] in shown(language, client, turns)
+    assert MISTAKES[client.mistake] in shown(dialect, client, turns)
 
 
-@pytest.mark.parametrize("language", [*WITH_IDS, *WITHOUT_IDS], ids=lambda language: language.name)
+@pytest.mark.parametrize("dialect", [*WITH_IDS, *WITHOUT_IDS], ids=lambda dialect: dialect.name)
 @settings(max_examples=25, deadline=None)
 @given(client=mistaken([dropped, emptied], least=2), branch=st.booleans(), seed=SEEDS)
 def test_in_a_history_that_goes_on_a_lost_call_is_found_without_any_id(
-    language: Language,
+    dialect: ScriptDialect,
     client: Mistaken,
     branch: bool,  # noqa: FBT001 - from a strategy
     seed: int,
 ) -> None:
     turns = retold(client.turns, [branched] if branch else [], seed)
-    assert MISTAKES[client.mistake] in shown(language, client, turns)
+    assert MISTAKES[client.mistake] in shown(dialect, client, turns)
 
 
-@pytest.mark.parametrize("language", STORING, ids=lambda language: language.name)
+@pytest.mark.parametrize("dialect", STORING, ids=lambda dialect: dialect.name)
 @settings(max_examples=25, deadline=None)
 @given(
     client=mistaken([dropped, renamed], least=2),
@@ -167,15 +167,15 @@ def test_in_a_history_that_goes_on_a_lost_call_is_found_without_any_id(
     seed=SEEDS,
 )
 def test_where_the_provider_keeps_the_history_results_tell_which_calls_were_known(
-    language: Language, client: Mistaken, steps: list[Transformation], seed: int
+    dialect: ScriptDialect, client: Mistaken, steps: list[Transformation], seed: int
 ) -> None:
     turns = retold(client.turns, steps, seed)
     assume(client.numbers(turns))
     if not any(step is branched for step in steps):
-        assert MISTAKES[client.mistake] in shown(language, client, turns)
+        assert MISTAKES[client.mistake] in shown(dialect, client, turns)
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+@pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
 @settings(max_examples=25, deadline=None)
 @given(
     client=mistaken(list(MISTAKES)),
@@ -183,9 +183,9 @@ def test_where_the_provider_keeps_the_history_results_tell_which_calls_were_know
     seed=SEEDS,
 )
 def test_whoever_is_accused_is_accused_of_what_was_wrong(
-    language: Language, client: Mistaken, steps: list[Transformation], seed: int
+    dialect: ScriptDialect, client: Mistaken, steps: list[Transformation], seed: int
 ) -> None:
     turns = retold(client.turns, steps, seed)
     numbers = client.numbers(turns)
-    others = [each for each in accusations(language, turns) if not _is_about(each, numbers)]
+    others = [each for each in accusations(dialect, turns) if not _is_about(each, numbers)]
     assert [each.message for each in others if each.code in OF_READ_BACKS] == []

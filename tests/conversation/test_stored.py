@@ -3,19 +3,20 @@ from dataclasses import replace
 from deltatape.conversation import check_conversation, read_backs
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Confidence
-from helpers.scripted import LANGUAGES, Call, Said, Turn, digests, result, user
+from helpers.scripted import RESPONSES_STORED, Call, Message, Turn, digests, result, user
 
-(STORED,) = (each for each in LANGUAGES if each.name == "responses-stored")
 ONE = Call(id="call_a", name="get", arguments={"a": 1})
 TWO = Call(id="call_b", name="get", arguments={"a": 2})
-ASKED = Turn(history=(user("Hi"),), answer=Said(role="assistant", calls=(ONE, TWO)), id="r1")
+ASKED = Turn(history=(user("Hi"),), answer=Message(role="assistant", calls=(ONE, TWO)), id="r1")
 
 
-def after(*said: Said, previous: str = "r1") -> list[Digest]:
+def after(*said: Message, previous: str = "r1") -> list[Digest]:
     """The digests of an answer with two calls, and of a request that goes on from it."""
     history = (*ASKED.history, ASKED.answer, *said)
-    end = Said(role="assistant", text="Done.")
-    return digests(STORED, [ASKED, Turn(history=history, answer=end, id="r2", previous=previous)])
+    end = Message(role="assistant", text="Done.")
+    return digests(
+        RESPONSES_STORED, [ASKED, Turn(history=history, answer=end, id="r2", previous=previous)]
+    )
 
 
 def codes(found: list[Digest]) -> list[tuple[str, Confidence]]:

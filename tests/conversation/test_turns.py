@@ -25,7 +25,7 @@ from helpers.exchanges import (
     result,
 )
 from helpers.rewritten_history import CHANGING, KEEPING, Transformation, scripts, summarised
-from helpers.scripted import LANGUAGES, Language
+from helpers.scripted import SCRIPT_DIALECTS, ScriptDialect
 from helpers.scripted import Turn as Script
 from helpers.scripted import digests as scripted
 
@@ -145,14 +145,14 @@ def test_no_request_of_a_real_application_is_found_wrong() -> None:
     script=scripts(),
     steps=st.lists(st.sampled_from(WHOLE), max_size=3),
     rng=st.randoms(use_true_random=False),
-    language=st.sampled_from(LANGUAGES),
+    dialect=st.sampled_from(SCRIPT_DIALECTS),
 )
 def test_a_client_that_keeps_calls_and_results_together_is_told_of_what_came_twice_at_most(
-    script: list[Script], steps: list[Transformation], rng: random.Random, language: Language
+    script: list[Script], steps: list[Transformation], rng: random.Random, dialect: ScriptDialect
 ) -> None:
     for step in steps:
         script = step(script, rng)
-    tape = scripted(language, script)
+    tape = scripted(dialect, script)
     found = [each for turn in of(tape) for each in findings_of_turn(turn, DEFAULTS)]
     assert {each.code for each in found} <= {"C006", "C018"}
     assert not {each.confidence for each in found if each.blame} - {Confidence.POSSIBLE}

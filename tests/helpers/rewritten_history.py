@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from helpers.scripted import Call, Said, Turn, result, user
+from helpers.scripted import Call, Message, Turn, result, user
 
 Turns = Sequence[Turn]
 T = TypeVar("T")
@@ -29,7 +29,7 @@ ARGUMENTS: Sequence[Mapping[str, object] | None] = (
 @st.composite
 def scripts(draw: st.DrawFn, name: str = "c") -> list[Turn]:
     """A conversation: questions, answers with up to three calls, results."""
-    history: list[Said] = [user("What is the weather?")]
+    history: list[Message] = [user("What is the weather?")]
     turns: list[Turn] = []
     previous = None
     for number in range(draw(st.integers(2, 5))):
@@ -42,12 +42,12 @@ def scripts(draw: st.DrawFn, name: str = "c") -> list[Turn]:
         if not answer.calls or draw(st.booleans()):
             history.append(user(f"And then, {number}?"))
         previous = turn.id
-    end = Said(role="assistant", text="That is all.")
+    end = Message(role="assistant", text="That is all.")
     return [*turns, Turn(history=tuple(history), answer=end, id=f"{name}-end", previous=previous)]
 
 
 @st.composite
-def _answers(draw: st.DrawFn, name: str) -> Said:
+def _answers(draw: st.DrawFn, name: str) -> Message:
     count = draw(st.sampled_from([1, 2, 1, 3, 0]))
     calls = tuple(
         Call(
@@ -58,7 +58,7 @@ def _answers(draw: st.DrawFn, name: str) -> Said:
         for place in range(count)
     )
     text = f"I say {name}." if not count or draw(st.booleans()) else ""
-    return Said(role="assistant", text=text, calls=calls)
+    return Message(role="assistant", text=text, calls=calls)
 
 
 def trimmed(turns: Turns, rng: random.Random) -> list[Turn]:
@@ -70,22 +70,19 @@ def trimmed(turns: Turns, rng: random.Random) -> list[Turn]:
     ]
 
 
-def _trimmed(history: tuple[Said, ...], rng: random.Random) -> tuple[Said, ...]:
-    places = [place for place, said in enumerate(history) if said.role == "assistant"]
+def _trimmed(history: tuple[Message, ...], rng: random.Random) -> tuple[Message, ...]:
+    places = [place for place, message in enumerate(history) if message.role == "assistant"]
     return history[rng.randint(0, places[-1] if places else 0) :]
 
 
 def summarised(turns: Turns, rng: random.Random) -> list[Turn]:
     """The same with a summary in place of what is left out."""
     short = trimmed(turns, rng)
+    summary = user("Summary: we spoke of the weather, and tools were called.")
     return [
-        one if one.history == whole.history else replace(one, history=_with_summary(one.history))
+        one if one.history == whole.history else replace(one, history=(summary, *one.history))
         for one, whole in zip(short, turns, strict=True)
     ]
-
-
-def _with_summary(history: tuple[Said, ...]) -> tuple[Said, ...]:
-    return (user("Summary: we spoke of the weather, and tools were called."), *history)
 
 
 def reordered(turns: Turns, rng: random.Random) -> list[Turn]:
@@ -94,15 +91,15 @@ def reordered(turns: Turns, rng: random.Random) -> list[Turn]:
     return [replace(turn, history=tuple(_reordered(turn.history, seed))) for turn in turns]
 
 
-def _reordered(history: Sequence[Said], seed: float) -> Iterator[Said]:
-    results: list[Said] = []
-    for said in history:
-        if said.answers:
-            results.append(said)
+def _reordered(history: Sequence[Message], seed: float) -> Iterator[Message]:
+    results: list[Message] = []
+    for message in history:
+        if message.answers:
+            results.append(message)
             continue
         yield from _shuffled(results, seed)
         results = []
-        yield replace(said, calls=tuple(_shuffled(said.calls, seed)))
+        yield replace(message, calls=tuple(_shuffled(message.calls, seed)))
     yield from _shuffled(results, seed)
 
 
@@ -121,16 +118,18 @@ def edited(turns: Turns, rng: random.Random) -> list[Turn]:
     ]
 
 
-def _edited(history: Sequence[Said], seed: float) -> tuple[Said, ...]:
+def _edited(history: Sequence[Message], seed: float) -> tuple[Message, ...]:
     rng, last = random.Random(seed), _last_answer(history)
     return tuple(
-        replace(said, text=f"({said.text})") if rng.random() < 0.5 and place < last else said
-        for place, said in enumerate(history)
+        replace(message, text=f"({message.text})")
+        if rng.random() < 0.5 and place < last
+        else message
+        for place, message in enumerate(history)
     )
 
 
-def _last_answer(history: Sequence[Said]) -> int:
-    places = [place for place, said in enumerate(history) if said.role == "assistant"]
+def _last_answer(history: Sequence[Message]) -> int:
+    places = [place for place, message in enumerate(history) if message.role == "assistant"]
     return places[-1] if places else len(history)
 
 
@@ -139,29 +138,32 @@ def compacted(turns: Turns, _: random.Random) -> list[Turn]:
     return [replace(turn, history=_compacted(turn.history)) for turn in turns]
 
 
-def _compacted(history: Sequence[Said]) -> tuple[Said, ...]:
+def _compacted(history: Sequence[Message]) -> tuple[Message, ...]:
     last = _last_answer(history)
-    return tuple(_bare(said) if place < last else said for place, said in enumerate(history))
+    return tuple(
+        _bare(message) if place < last else message for place, message in enumerate(history)
+    )
 
 
-def _bare(said: Said) -> Said:
-    if said.answers:
-        return replace(said, text="[cleared]")
-    return replace(said, calls=tuple(replace(call, arguments={}) for call in said.calls))
+def _bare(message: Message) -> Message:
+    if message.answers:
+        return replace(message, text="[cleared]")
+    return replace(message, calls=tuple(replace(call, arguments={}) for call in message.calls))
 
 
 def redacted(turns: Turns, rng: random.Random) -> list[Turn]:
     """Text and arguments that the application, or the recorder, hides behind a mask."""
     mask = rng.choice(["********", "[REDACTED]", "<redacted>", "*same*"])
     return [
-        replace(turn, history=tuple(_masked(said, mask) for said in turn.history)) for turn in turns
+        replace(turn, history=tuple(_masked(message, mask) for message in turn.history))
+        for turn in turns
     ]
 
 
-def _masked(said: Said, mask: str) -> Said:
-    text = said.text.replace("weather", _mask("weather", mask)).replace("done", mask)
-    calls = tuple(replace(call, arguments=_masked_values(call, mask)) for call in said.calls)
-    return replace(said, text=text, calls=calls)
+def _masked(message: Message, mask: str) -> Message:
+    text = message.text.replace("weather", _mask("weather", mask)).replace("done", mask)
+    calls = tuple(replace(call, arguments=_masked_values(call, mask)) for call in message.calls)
+    return replace(message, text=text, calls=calls)
 
 
 def _masked_values(call: Call, mask: str) -> Mapping[str, object] | None:
@@ -218,18 +220,25 @@ def joined(turns: Turns, rng: random.Random) -> list[Turn]:
 
 def _of_another(turns: Turns) -> Iterator[Turn]:
     """The same conversation under other ids and with other arguments."""
-
-    def call(one: Call) -> Call:
-        return replace(one, id=f"x{one.id}", arguments={"else": one.id})
-
-    def said(one: Said) -> Said:
-        answers = call(one.answers) if one.answers else None
-        return replace(one, calls=tuple(map(call, one.calls)), answers=answers)
-
     for turn in turns:
         previous = f"x{turn.previous}" if turn.previous else None
-        history = tuple(map(said, turn.history))
-        yield Turn(history=history, answer=said(turn.answer), id=f"x{turn.id}", previous=previous)
+        other = _with_calls(
+            turn, lambda call: replace(call, id=f"x{call.id}", arguments={"else": call.id})
+        )
+        yield replace(other, id=f"x{turn.id}", previous=previous)
+
+
+def _with_calls(turn: Turn, change: Callable[[Call], Call]) -> Turn:
+    return replace(
+        turn,
+        history=tuple(_with_calls_of(message, change) for message in turn.history),
+        answer=_with_calls_of(turn.answer, change),
+    )
+
+
+def _with_calls_of(message: Message, change: Callable[[Call], Call]) -> Message:
+    answers = change(message.answers) if message.answers else None
+    return replace(message, calls=tuple(map(change, message.calls)), answers=answers)
 
 
 def begun_late(turns: Turns, rng: random.Random) -> list[Turn]:
@@ -250,29 +259,30 @@ CHANGING: Sequence[Transformation] = (
 )
 
 
-def dropped(history: Sequence[Said], call: Call) -> tuple[Said, ...]:
+def dropped(history: Sequence[Message], call: Call) -> tuple[Message, ...]:
     """The history of a client that lost `call`: it has no result for it either."""
     return tuple(
-        replace(said, calls=tuple(one for one in said.calls if one.id != call.id))
-        for said in history
-        if said.answers is None or said.answers.id != call.id
+        replace(message, calls=tuple(one for one in message.calls if one.id != call.id))
+        for message in history
+        if message.answers is None or message.answers.id != call.id
     )
 
 
-def emptied(history: Sequence[Said], call: Call) -> tuple[Said, ...]:
+def emptied(history: Sequence[Message], call: Call) -> tuple[Message, ...]:
     """The history of a client that lost the arguments of `call`."""
-    return tuple(_with(said, call, replace(call, arguments=None)) for said in history)
+    return _with_other(history, replace(call, arguments=None), call.id)
 
 
-def renamed(history: Sequence[Said], call: Call) -> tuple[Said, ...]:
+def renamed(history: Sequence[Message], call: Call) -> tuple[Message, ...]:
     """The history of a client that appended the id of `call` to itself."""
-    return tuple(_with(said, call, replace(call, id=call.id + call.id)) for said in history)
+    return _with_other(history, replace(call, id=call.id * 2), call.id)
 
 
-def _with(said: Said, call: Call, other: Call) -> Said:
-    answers = other if said.answers and said.answers.id == call.id else said.answers
-    calls = tuple(other if one.id == call.id else one for one in said.calls)
-    return replace(said, calls=calls, answers=answers)
+def _with_other(history: Sequence[Message], other: Call, call_id: str) -> tuple[Message, ...]:
+    return tuple(
+        _with_calls_of(message, lambda call: other if call.id == call_id else call)
+        for message in history
+    )
 
 
 def renumbered(turns: Turns) -> list[Turn]:
@@ -280,15 +290,4 @@ def renumbered(turns: Turns) -> list[Turn]:
     ids = {
         call.id: f"call_{place}" for turn in turns for place, call in enumerate(turn.answer.calls)
     }
-
-    def call(one: Call) -> Call:
-        return replace(one, id=ids[one.id])
-
-    def said(one: Said) -> Said:
-        answers = call(one.answers) if one.answers else None
-        return replace(one, calls=tuple(map(call, one.calls)), answers=answers)
-
-    return [
-        replace(turn, history=tuple(map(said, turn.history)), answer=said(turn.answer))
-        for turn in turns
-    ]
+    return [_with_calls(turn, lambda call: replace(call, id=ids[call.id])) for turn in turns]
