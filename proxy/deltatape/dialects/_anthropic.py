@@ -26,9 +26,11 @@ from deltatape.dialects._json import (
     get_array,
     get_index,
     get_object,
+    get_objects,
     get_str,
+    objects_in,
 )
-from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
+from deltatape.dialects._reply import SENTINEL, ChoiceDraft, DialectPolicy, ReplyDraft
 from deltatape.dialects._request import (
     content_text,
     make_message,
@@ -68,7 +70,10 @@ _JSON = "input_json_delta"
 _SIGNATURE_DELTA = "signature_delta"
 SIGNATURES = {_THINKING: "signature", "redacted_thinking": "data"}
 """By type of a block of thinking, what a later request must bring back unchanged."""
-_SPOKEN = {"text_delta": (_TEXT, Channel.TEXT), "thinking_delta": (_THINKING, Channel.REASONING)}
+_TEXT_DELTAS = {
+    "text_delta": (_TEXT, Channel.TEXT),
+    "thinking_delta": (_THINKING, Channel.REASONING),
+}
 """By type of delta, the field that holds its text, and where that goes."""
 _KINDS = {"tool_use": CallKind.FUNCTION, "mcp_tool_use": CallKind.MCP}
 _USE = "tool_use"
@@ -98,7 +103,7 @@ class ContentBlock:
         self.stopped = False
         self.call: CallDraft | None = None
         self.start_arguments: str | None = None
-        """The input that stood at the start of a streamed call."""
+        """The input that stood at the start of a streamed call, unless it was empty."""
         self.signature = ""
         """Of a thought."""
 
@@ -133,10 +138,9 @@ class Blocks:
             known.streamed, known.stopped = True, False
             return
         block = self._begin(index, found, event, streamed=True)
-        if block.call is not None:
-            block.start_arguments = _start_arguments(
-                found, MemberValue(WholeString(event.data), "content_block")
-            )
+        if block.call is not None and found.get("input") not in (None, "", {}):
+            source = MemberValue(WholeString(event.data), "content_block")
+            block.start_arguments = MemberValue(source, "input").text
         if known is not None and known.streamed:
             self._reused(index, block, frame, event)
 
@@ -150,12 +154,12 @@ class Blocks:
         if kind == _JSON:
             self._add_input(delta, frame, event)
         elif isinstance(kind, str):
-            spoken = _SPOKEN.get(kind)
-            if spoken is None:
+            text_delta = _TEXT_DELTAS.get(kind)
+            if text_delta is None:
                 if kind == _SIGNATURE_DELTA:
                     self._sign(frame, delta)
                 return
-            field, channel = spoken
+            field, channel = text_delta
             text = delta.get(field)
             if isinstance(text, str):
                 order = self._expect(frame, field, event)
@@ -186,7 +190,7 @@ class Blocks:
         if block.call is not None:
             block.call.ended = event
 
-    def whole(self, content: Iterable[object], event: Event, source: JsonSource) -> None:
+    def add_document(self, content: Iterable[object], event: Event, source: JsonSource) -> None:
         """Handle whole blocks in an array at `source` of the data of `event`."""
         elements = Elements(source)
         for place, value in enumerate(content):
@@ -233,7 +237,7 @@ class Blocks:
             block.call.identify(identifier, get_str(value, "name"))
             self._open_calls.append(block)
             return block
-        for field, channel in _SPOKEN.values():
+        for field, channel in _TEXT_DELTAS.values():
             if kind == field:
                 self._choice.add_text(channel, get_str(value, field) or "", event, event.number)
         return block
@@ -300,12 +304,9 @@ class Blocks:
         if isinstance(text, str):
             call.add(text, event)
         elif text is not None:
-            detail = "the arguments are JSON instead of a string with JSON in it"
-            call.note("bare", "T006", detail, frame, event)
-            call.add(
-                MemberValue(MemberValue(WholeString(event.data), "delta"), "partial_json").text,
-                event,
-            )
+            call.note_unquoted(frame, event)
+            source = MemberValue(WholeString(event.data), "delta")
+            call.add(MemberValue(source, "partial_json").text, event)
 
     def _find(self, frame: Mapping[str, object], event: Event) -> CallDraft:
         """Return the call for a delta whose index leads to no open block."""
@@ -362,13 +363,7 @@ def _is_same(block: ContentBlock, value: Mapping[str, object]) -> bool:
     return get_str(value, "name") == block.call.name and not block.stopped
 
 
-def _start_arguments(value: Mapping[str, object], source: JsonSource) -> str | None:
-    """Return the input at the start of a call; None if it is empty."""
-    return None if value.get("input") in (None, "", {}) else MemberValue(source, "input").text
-
-
 TERMINATOR = "message_delta with a stop_reason, and message_stop"
-_SENTINEL = "[DONE]"
 _UNNAMED = "message"
 """The type of a server-sent event that has no event line."""
 _FALLBACK = "fallback"
@@ -444,14 +439,14 @@ class MessageReducer:
         kind = "error" if event.exception else frame.get("type")
         if not isinstance(kind, str):
             kind = self._kind(frame, event)
-        taker = self._TAKERS.get(kind)
-        if taker is None:
+        handler = self._HANDLERS.get(kind)
+        if handler is None:
             return  # a ping, or an event that is newer than this
         if event.type == _UNNAMED and self._named and kind in STREAMED:
             self._named = False
             detail = "events have no event line; the first is a " + repr(kind)
             self._reply.notes.once("", "W008", detail, event.data[:200], event)
-        taker(self, frame, event)
+        handler(self, frame, event)
 
     def finish(self, *, cut: bool) -> Reply:
         del cut  # A stop reason or message_stop tells more about the calls than the transport does.
@@ -518,7 +513,7 @@ class MessageReducer:
         self._take_usage(message)
         content = get_array(message, "content")
         if content:
-            self._blocks.whole(content, event, MemberValue(source, "content"))
+            self._blocks.add_document(content, event, MemberValue(source, "content"))
         self._take_reason(message, event)
 
     def _take_document(self, frame: Mapping[str, object], event: Event) -> None:
@@ -587,7 +582,7 @@ class MessageReducer:
                 self._usage[key] = value
         self._reply.usage = self._usage
 
-    _TAKERS: ClassVar[Mapping[str, Callable[["MessageReducer", Frame, Event], None]]] = {
+    _HANDLERS: ClassVar[Mapping[str, Callable[["MessageReducer", Frame, Event], None]]] = {
         MESSAGE_START: _take_start,
         BLOCK_START: _take_block_start,
         BLOCK_DELTA: _take_block_delta,
@@ -602,7 +597,7 @@ class MessageReducer:
 def _says_nothing(event: Event) -> bool:
     """Check whether `event` is another dialect's sentinel, or empty."""
     data = event.data.strip()
-    return data == _SENTINEL or (not data and event.type == _UNNAMED)
+    return data == SENTINEL or (not data and event.type == _UNNAMED)
 
 
 # Reads the request for a message: model, tools, tool choice, history.
@@ -616,9 +611,9 @@ def _says_nothing(event: Event) -> bool:
 
 
 _CACHE = "cache_control"
-_SERVERS_OWN = "mcp_toolset"
+_PROVIDER_TOOLS = "mcp_toolset"
 """Tools that the provider runs itself."""
-_CHOICES = {"auto": "auto", "none": "none", "any": "required"}
+_TOOL_CHOICES = {"auto": "auto", "none": "none", "any": "required"}
 _PATH = ("messages",)
 _ONE_CALL = "disable_parallel_tool_use"
 
@@ -659,8 +654,8 @@ def _entry(message: Mapping[str, object], source: JsonSource) -> tuple[_Entry]:
 
 def _added_tools(message: Mapping[str, object]) -> Iterator[object]:
     """Yield the tools that blocks of `message` define."""
-    for block in map(as_object, get_array(message, "content")):
-        if block is not None and block.get("type") == "tool_addition":
+    for block in get_objects(message, "content"):
+        if block.get("type") == "tool_addition":
             yield (get_object(block, "tool") or {}).get("definition")
 
 
@@ -669,7 +664,7 @@ def _is_toolset(tool: object) -> bool:
     entry = as_object(tool)
     if entry is None or get_str(entry, "name") is not None:
         return False
-    return get_str(entry, "type") not in (None, _SERVERS_OWN)
+    return get_str(entry, "type") not in (None, _PROVIDER_TOOLS)
 
 
 def thinking_in(request: Mapping[str, object]) -> bool | None:
@@ -689,7 +684,7 @@ def _answer(request: Mapping[str, object]) -> AnswerFormat | None:
 def _tool_choice(request: Mapping[str, object]) -> str | None:
     choice = get_object(request, "tool_choice") or {}
     kind = get_str(choice, "type")
-    return get_str(choice, "name") if kind == "tool" else _CHOICES.get(kind or "")
+    return get_str(choice, "name") if kind == "tool" else _TOOL_CHOICES.get(kind or "")
 
 
 def _system(request: Mapping[str, object]) -> Iterator[Message]:
@@ -702,16 +697,20 @@ def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Mes
     """Yield each tool result in a message, and then the rest of the message."""
     role, content = get_str(message, "role") or "", message.get("content")
     blocks = _blocks(content)
-    results = [block for block in map(as_object, blocks) if _is_result(block)]
-    for block in filter(None, results):
+    results = [block for block in objects_in(blocks) if _is_result(block)]
+    for block in results:
         inner = block.get("content")
         digested = {**block, "content": _blocks(inner)}
         call_id = get_str(block, "tool_use_id")
         yield make_message("tool", content_text(inner), digested, call_id=call_id)
-    rest = [block for block in blocks if not _is_result(as_object(block))]
+    rest = [block for block in blocks if not _is_result(block)]
     if rest or not results:
         calls = [
-            _repeated(block, where)
+            RepeatedCall(
+                id=get_str(block, "id"),
+                name=get_str(block, "name"),
+                arguments=source_of(block, "input", where),
+            )
             for block, where in objects_at(message, "content", source)
             if block.get("type") == "tool_use"
         ]
@@ -726,9 +725,9 @@ def _message(role: str, blocks: list[object], calls: Iterable[RepeatedCall] = ()
 
 
 def _thoughts(blocks: Iterable[object]) -> Iterator[Thought]:
-    for block in map(as_object, blocks):
-        field = SIGNATURES.get(get_str(block or {}, "type") or "")
-        if block is not None and field is not None:
+    for block in objects_in(blocks):
+        field = SIGNATURES.get(get_str(block, "type") or "")
+        if field is not None:
             text = get_str(block, "thinking") or ""
             yield Thought(signature=get_str(block, field) or "", text=text)
 
@@ -746,14 +745,6 @@ def _blocks(content: object) -> list[object]:
     ]
 
 
-def _is_result(block: Mapping[str, object] | None) -> bool:
+def _is_result(block: object) -> bool:
     """Check whether `block` is the result of a call that the application ran."""
-    return block is not None and block.get("type") == "tool_result"
-
-
-def _repeated(block: Mapping[str, object], source: JsonSource) -> RepeatedCall:
-    return RepeatedCall(
-        id=get_str(block, "id"),
-        name=get_str(block, "name"),
-        arguments=source_of(block, "input", source),
-    )
+    return isinstance(block, dict) and block.get("type") == "tool_result"

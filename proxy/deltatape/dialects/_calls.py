@@ -100,7 +100,7 @@ def repair_arguments(pieces: Sequence[str]) -> RepairedArguments:
     if len(rest) < len(pieces):
         repairs = (("T017", "an empty object {} precedes the arguments"),)
         plain = join_pairs("".join(rest))
-        if _whole(plain):
+        if _is_json(plain):
             return RepairedArguments(plain, repairs)
     once = _repeated_value(plain)
     if once is not None:
@@ -112,7 +112,7 @@ def repair_arguments(pieces: Sequence[str]) -> RepairedArguments:
     return RepairedArguments(plain, repairs)
 
 
-def _whole(text: str) -> bool:
+def _is_json(text: str) -> bool:
     return parse(text).error is None
 
 
@@ -139,7 +139,7 @@ def _repeated_value(text: str) -> str | None:
 def _cumulative(pieces: Sequence[str]) -> str | None:
     """Return the last state of cumulative arguments; None if they are not cumulative."""
     chain = all(after.startswith(before) for before, after in pairwise(pieces))
-    if chain and len(pieces) >= _CHAIN and _whole(join_pairs(pieces[-1])):
+    if chain and len(pieces) >= _CHAIN and _is_json(join_pairs(pieces[-1])):
         return join_pairs(pieces[-1])
     so_far = ""
     grew = False
@@ -150,7 +150,7 @@ def _cumulative(pieces: Sequence[str]) -> str | None:
         else:
             so_far += piece
     so_far = join_pairs(so_far)
-    return so_far if grew and _whole(so_far) else None
+    return so_far if grew and _is_json(so_far) else None
 
 
 # The status of a finished call: what a correct client can do with its arguments.
@@ -219,7 +219,7 @@ def _judge_empty(name: str, ending: CallEndCause, request: RequestSummary) -> Ca
     return CallStatus.EMPTY_SUSPECT if required else CallStatus.EMPTY_OK
 
 
-_new = tuple.__new__
+new_tuple = tuple.__new__
 """What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
 
 
@@ -259,11 +259,11 @@ class CallDraft:
         if not text:
             return
         self.latest = event
-        self.fragments.append(_new(Fragment, (text, event)))
+        self.fragments.append(new_tuple(Fragment, (text, event)))
 
     def add_all(self, deltas: Sequence[TextDelta]) -> None:
         """Append fragments of the arguments."""
-        fragments = [_new(Fragment, delta) for delta in deltas if delta[0]]
+        fragments = [new_tuple(Fragment, delta) for delta in deltas if delta[0]]
         if fragments:
             self.latest = fragments[-1].carrier
             self.fragments += fragments
@@ -359,6 +359,11 @@ class CallDraft:
     def note(self, kind: str, code: str, detail: str, evidence: object, event: Event) -> None:
         """Note a repair or defect of this call, once per kind. See `ObservationLog.once`."""
         self.notes.once(kind, code, detail, evidence, event)
+
+    def note_unquoted(self, entry: object, event: Event) -> None:
+        """Note that `entry` has arguments that are not a string (T006)."""
+        detail = "the arguments are JSON instead of a string with JSON in it"
+        self.note("bare", "T006", detail, entry, event)
 
     def judged(
         self, index: int, ending: CallEndCause, request: RequestSummary, *, ids: bool

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from deltatape.dialects._calls import CUMULATIVE_MINIMUM, CallDraft, CallEndCause
+from deltatape.dialects._calls import CUMULATIVE_MINIMUM, CallDraft, CallEndCause, new_tuple
 from deltatape.dialects._delta_fast_path import AppendTexts, DeltaFastPath
 from deltatape.dialects._errors import may_fail
 from deltatape.dialects._json import (
@@ -28,9 +28,12 @@ from deltatape.dialects._json import (
     get_array,
     get_index,
     get_object,
+    get_objects,
     get_str,
+    objects_in,
 )
-from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
+from deltatape.dialects._reply import SENTINEL, ChoiceDraft, DialectPolicy, ReplyDraft
+from deltatape.dialects._request import content_text
 from deltatape.model.reply import CallKind, Channel, Reply, Thought
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
@@ -59,8 +62,6 @@ from deltatape.wire.json_value import read_object
 
 
 _FUNCTION = CallKind.FUNCTION
-_new = tuple.__new__
-"""What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
 
 
 class ChatDelta(NamedTuple):
@@ -112,7 +113,7 @@ def read_entry(value: Mapping[str, object], event: Event) -> ChatDelta:
         identifier = ""
     if unquoted:
         unquoted = (key, *unquoted)
-    return _new(
+    return new_tuple(
         ChatDelta, (event, value, index, identifier, name, kind, text, unquoted, unexpected)
     )
 
@@ -288,8 +289,7 @@ class ChoiceCalls:
             else:
                 self._merge_name(draft, entry)
         if entry.unquoted:
-            detail = "the arguments are JSON instead of a string with JSON in it"
-            draft.note("bare", "T006", detail, entry.value, entry.event)
+            draft.note_unquoted(entry.value, entry.event)
         draft.add(entry.text, entry.event)
 
     def _merge_id(self, draft: CallDraft, entry: ChatDelta) -> None:
@@ -328,15 +328,11 @@ class ChoiceCalls:
 
     def _drop_legacy(self) -> None:
         legacy = self._legacy
-        twin = next(
-            (
-                one
-                for one in self._choice.calls
-                if one is not legacy and legacy and one.name == legacy.name
-            ),
-            None,
-        )
-        if legacy is not None and twin is not None:
+        if legacy is None:
+            return
+        others = (call for call in self._choice.calls if call is not legacy)
+        twin = next((call for call in others if call.name == legacy.name), None)
+        if twin is not None:
             detail = f"function_call repeats the call of {legacy.name!r} in tool_calls"
             twin.note("legacy", "T020", detail, legacy.raw, legacy.opened)
             self._choice.calls.remove(legacy)
@@ -603,7 +599,7 @@ class ChatChoice:
                 self._draft.note_unexpected("a part of content is no object", content, event)
                 continue
             for field, channel in _PARTS.items():
-                has_content |= self._add_text(channel, _text_in(part.get(field)), event)
+                has_content |= self._add_text(channel, content_text(part.get(field)), event)
         return has_content
 
     def _take_calls(self, value: object, event: Event, place: BodyPlace) -> bool:
@@ -646,14 +642,6 @@ class ChatChoice:
         if reason == self._draft.finish_reason and self._finish_repeated is None:
             self._finish_repeated = event
         self._draft.finish(reason, event)
-
-
-def _text_in(value: object) -> str:
-    """Return the text of a part: a string, or parts with a `text` each."""
-    if isinstance(value, str):
-        return value
-    parts = (as_object(part) for part in as_array(value) or ())
-    return "".join(get_str(part, "text") or "" for part in parts if part is not None)
 
 
 # Distinguishes chat completions, Mistral's and the older completions.
@@ -702,14 +690,14 @@ def _has_choices(chunk: Mapping[str, object]) -> bool:
     choices = as_array(chunk.get("choices"))
     if not choices:
         return choices is not None
-    return any(not _CHOICE.isdisjoint(each) for each in map(as_object, choices) if each is not None)
+    return any(not _CHOICE.isdisjoint(choice) for choice in objects_in(choices))
 
 
 def is_mistral(chunk: Mapping[str, object]) -> bool:
     """Return whether `chunk` is of a chat completion by Mistral."""
     if not _has_mistral_id(chunk):
         return False
-    choices = [one for one in map(as_object, get_array(chunk, "choices")) if one is not None]
+    choices = list(get_objects(chunk, "choices"))
     others = any(key in holder for holder in (chunk, *choices) for key in _NOT_MISTRAL)
     # Those others may leave their members out where there is no choice.
     return is_chat(chunk) and bool(choices) and not others
@@ -723,7 +711,6 @@ def _has_mistral_id(chunk: Mapping[str, object]) -> bool:
 
 
 TERMINATOR = "finish_reason and [DONE]"
-_SENTINEL = "[DONE]"
 POLICY = DialectPolicy(abnormal=frozenset({"length", "content_filter", "error"}), tool_word=True)
 
 
@@ -757,7 +744,7 @@ class ChatReducer:
 
     def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
         """Return the object in `event`, if it is not plainly an object with members."""
-        if event.data.strip() != _SENTINEL:
+        if event.data.strip() != SENTINEL:
             return self._reply.read(event)
         if not self._reply.terminal:
             self._reply.terminal = event

@@ -9,16 +9,21 @@ from dataclasses import replace
 
 from deltatape.dialects._chat import signature_of
 from deltatape.dialects._json import (
-    Element,
-    Elements,
     JsonSource,
     MemberValue,
     as_object,
-    get_array,
     get_object,
+    get_objects,
     get_str,
 )
-from deltatape.dialects._request import content_text, exact, message_digest, read_history, tool_spec
+from deltatape.dialects._request import (
+    content_text,
+    exact,
+    make_message,
+    objects_at,
+    read_history,
+    tool_specs,
+)
 from deltatape.model.reply import Thought
 from deltatape.model.request_summary import (
     NOTHING_ASKED,
@@ -57,11 +62,11 @@ def read_request(body: bytes, *, streams: bool = False, nameless: bool = False) 
 
 
 def _tools(request: Mapping[str, object]) -> tuple[ToolSpec, ...]:
-    tools = [entry for entry in map(as_object, get_array(request, "tools")) if entry]
-    specs = [get_object(one, "function") or get_object(one, "custom") or one for one in tools]
-    specs += [entry for entry in map(as_object, get_array(request, "functions")) if entry]
-    found = (tool_spec(spec) for spec in specs)
-    return tuple(tool for tool in found if tool is not None)
+    specs = [
+        get_object(tool, "function") or get_object(tool, "custom") or tool
+        for tool in get_objects(request, "tools")
+    ]
+    return tool_specs([*specs, *get_objects(request, "functions")])
 
 
 def _answer(request: Mapping[str, object]) -> AnswerFormat | None:
@@ -111,25 +116,20 @@ def _nameless(message: Mapping[str, object], source: JsonSource) -> tuple[Messag
 
 
 def _message(message: Mapping[str, object], source: JsonSource) -> tuple[Message]:
-    elements = Elements(MemberValue(source, "tool_calls"))
-    entries = [
-        (place, entry)
-        for place, entry in enumerate(map(as_object, get_array(message, "tool_calls")))
-        if entry is not None
-    ]
-    calls = [_repeated(entry, Element(elements, place)) for place, entry in entries]
-    signatures = (signature_of(entry) for _, entry in entries)
+    entries = list(objects_at(message, "tool_calls", source))
+    calls = [_repeated(entry, where) for entry, where in entries]
+    signatures = (signature_of(entry) for entry, _ in entries)
     legacy = get_object(message, "function_call")
     if legacy is not None:
         arguments = exact(legacy, "arguments", MemberValue(source, "function_call"))
         calls.append(RepeatedCall(id=None, name=get_str(legacy, "name"), arguments=arguments))
-    read = Message(
-        role=get_str(message, "role") or "",
-        text=content_text(message.get("content")),
-        calls=tuple(calls),
+    read = make_message(
+        get_str(message, "role") or "",
+        content_text(message.get("content")),
+        message,
+        calls=calls,
         call_id=get_str(message, "tool_call_id"),
-        digest=message_digest(message),
-        thoughts=tuple(Thought(signature=each) for each in signatures if each),
+        thoughts=[Thought(signature=signature) for signature in signatures if signature],
     )
     return (read,)
 

@@ -15,9 +15,9 @@ from deltatape.dialects._json import (
     Frame,
     JsonSource,
     MemberValue,
-    as_object,
     get_array,
     get_object,
+    get_objects,
     get_str,
 )
 from deltatape.dialects._reply import DialectPolicy
@@ -264,8 +264,8 @@ def read_conversation(body: bytes, *, model: str | None, stream: bool) -> Reques
 
 
 def _tools(config: Mapping[str, object]) -> Iterator[ToolSpec]:
-    for tool in map(as_object, get_array(config, "tools")):
-        spec = get_object(tool or {}, "toolSpec") or {}
+    for tool in get_objects(config, "tools"):
+        spec = get_object(tool, "toolSpec") or {}
         schema = get_object(spec, "inputSchema") or {}
         found = tool_spec({"name": spec.get("name"), "parameters": schema.get("json")})
         if found is not None:
@@ -302,7 +302,9 @@ def _messages(message: Mapping[str, object], source: JsonSource) -> Iterator[Mes
         rest.append(block)
         thoughts += _signed_thoughts(block)
         if use is not None and use.get("type") != _SERVER_TOOL:
-            calls.append(_repeated(use, MemberValue(where, "toolUse")))
+            call_id, name = get_str(use, "toolUseId"), get_str(use, "name")
+            arguments = source_of(use, "input", MemberValue(where, "toolUse"))
+            calls.append(RepeatedCall(id=call_id, name=name, arguments=arguments))
     if rest or not answers:
         digested = {"role": role, "content": rest}
         yield make_message(role, content_text(rest), digested, calls=calls, thoughts=thoughts)
@@ -314,14 +316,6 @@ def _signed_thoughts(block: Mapping[str, object]) -> Iterator[Thought]:
         text = get_object(content, "reasoningText") or {}
         signature = get_str(text, "signature") or get_str(content, "redactedContent") or ""
         yield Thought(signature=signature, text=get_str(text, "text") or "")
-
-
-def _repeated(use: Mapping[str, object], source: JsonSource) -> RepeatedCall:
-    return RepeatedCall(
-        id=get_str(use, "toolUseId"),
-        name=get_str(use, "name"),
-        arguments=source_of(use, "input", source),
-    )
 
 
 # The paths of Amazon Bedrock: model and action, `/model/MODEL/ACTION`, perhaps behind a prefix.

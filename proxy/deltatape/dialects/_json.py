@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from deltatape.wire.json_value import elements_of, slice_at
@@ -38,6 +38,16 @@ def get_object(holder: Mapping[str, object], key: str) -> Mapping[str, object] |
 def get_array(holder: Mapping[str, object], key: str) -> Sequence[object]:
     """Return the array at `key`; empty if there is none."""
     return as_array(holder.get(key)) or ()
+
+
+def objects_in(values: Iterable[object]) -> Iterator[Mapping[str, object]]:
+    """Yield the JSON objects among `values`."""
+    return (value for value in values if isinstance(value, dict))
+
+
+def get_objects(holder: Mapping[str, object], key: str) -> Iterator[Mapping[str, object]]:
+    """Yield the objects in the array at `key`."""
+    return objects_in(get_array(holder, key))
 
 
 def get_index(holder: Mapping[str, object], key: str) -> int | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from deltatape.dialects._calls import CallDraft, CallEndCause, ObservationLog, judge_call
+from deltatape.dialects._calls import CallDraft, CallEndCause, ObservationLog, judge_call, new_tuple
 from deltatape.dialects._delta_fast_path import TextDelta
 from deltatape.dialects._errors import error_message, may_fail
 from deltatape.dialects._json import EVIDENCE_LIMIT, as_object
@@ -33,8 +33,8 @@ from deltatape.model.stream import Event
 from deltatape.text_calls import WrittenCall, find_calls
 from deltatape.wire.json_value import join_pairs, parse, read_object
 
-_new = tuple.__new__
-"""What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
+SENTINEL = "[DONE]"
+"""What ends the streams of OpenAI's APIs, and what proxies add to those of others."""
 _CHANNELS = (Channel.TEXT, Channel.REASONING, Channel.REFUSAL)
 
 
@@ -97,11 +97,11 @@ class ChoiceDraft:
         if text:
             if order != self._order:
                 self._change_order(order)
-            self._pieces.append(_new(TextFragment, (channel, text, event)))
+            self._pieces.append(new_tuple(TextFragment, (channel, text, event)))
 
     def add_texts(self, channel: Channel, deltas: Sequence[TextDelta], order: int = 0) -> None:
         """Append texts. See `add_text`."""
-        pieces = [_new(TextFragment, (channel, text, event)) for text, event in deltas if text]
+        pieces = [new_tuple(TextFragment, (channel, text, event)) for text, event in deltas if text]
         if pieces:
             if order != self._order:
                 self._change_order(order)
@@ -403,6 +403,12 @@ class ReplyDraft:
     def choices(self) -> list[ChoiceDraft]:
         """The choices in the order of their index."""
         return [self._choices[index] for index in sorted(self._choices)]
+
+    @property
+    def finished(self) -> bool:
+        """Whether there are choices, each with a finish reason."""
+        choices = self._choices.values()
+        return bool(choices) and all(draft.finish_reason is not None for draft in choices)
 
     def build(self, ending: CallEndCause, *, terminated: bool) -> Reply:
         """Return the finished reply.

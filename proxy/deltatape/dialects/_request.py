@@ -4,6 +4,7 @@ import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Generic, NamedTuple, TypeVar, cast
 
@@ -18,6 +19,7 @@ from deltatape.dialects._json import (
     get_array,
     get_object,
     get_str,
+    objects_in,
 )
 from deltatape.model.reply import Thought
 from deltatape.model.request_summary import Message, RepeatedCall, ToolSpec
@@ -54,8 +56,7 @@ def content_text(content: object) -> str:
     """Return the visible text of a message's content: a string, or text parts."""
     if isinstance(content, str):
         return content
-    parts = (as_object(part) for part in as_array(content) or ())
-    return "".join(get_str(part, "text") or "" for part in parts if part is not None)
+    return "".join(get_str(part, "text") or "" for part in objects_in(as_array(content) or ()))
 
 
 def tool_spec(spec: Mapping[str, object], schema: str = "parameters") -> ToolSpec | None:
@@ -66,7 +67,7 @@ def tool_spec(spec: Mapping[str, object], schema: str = "parameters") -> ToolSpe
 
 def tool_specs(entries: Iterable[object], schema: str = "parameters") -> tuple[ToolSpec, ...]:
     """Return the tools that the objects in `entries` describe. See `tool_spec`."""
-    found = (tool_spec(entry, schema) for entry in map(as_object, entries) if entry is not None)
+    found = (tool_spec(entry, schema) for entry in objects_in(entries))
     return tuple(tool for tool in found if tool is not None)
 
 
@@ -168,18 +169,11 @@ class _ParsedBody:
         self.path = path
         self.read = read
         self.made: tuple[tuple[object, ...], ...] = ()
-        self._spans: _Spans | None = None
 
-    def placed(self, spans: _Spans) -> None:
-        """Its elements stand at `spans`."""
-        self._spans = spans
-
-    @property
+    @cached_property
     def spans(self) -> _Spans:
         """The positions of its elements."""
-        if self._spans is None:
-            self._spans = _spans_in(self.body, self.path)
-        return self._spans
+        return _spans_in(self.body, self.path)
 
 
 class _Run(NamedTuple):
@@ -215,21 +209,16 @@ def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> Hist
     known = _ParsedBody(body, path, read)
     run = None
     if len(body) >= SMALL:
-        run = _longest(known, [each for each in _memory if each.read is read])
-    found = (_read_rest(known, run) if run else None) or _read_all(known)
+        run = _longest(known, [earlier for earlier in _memory if earlier.read is read])
+    found = _read_rest(known, run) if run else None
     if found is None:
-        return None
+        found = read_body(body)
+        if found is None:
+            return None
+        known.made = tuple(_read_elements(found, path, read))
     if len(body) >= SMALL and known.made:
-        _enter(known, run)
+        _remember(known, run)
     return History(found, cast("tuple[T, ...]", tuple(chain.from_iterable(known.made))))
-
-
-def _read_all(known: _ParsedBody) -> JsonRequestBody | None:
-    whole = read_body(known.body)
-    if whole is None:
-        return None
-    known.made = tuple(_each(whole, known.path, known.read))
-    return whole
 
 
 def _read_rest(known: _ParsedBody, run: _Run) -> JsonRequestBody | None:
@@ -241,14 +230,14 @@ def _read_rest(known: _ParsedBody, run: _Run) -> JsonRequestBody | None:
     spans = _spans_in(body, known.path)
     if run.place >= len(spans.starts) or spans.starts[run.place] != run.start:
         return None
-    new = tuple(_each(rest, known.path, known.read))
+    new = tuple(_read_elements(rest, known.path, known.read))
     last = run.first + run.length
     known.made = (*new[: run.place], *run.known.made[run.first : last], *new[run.place :])
-    known.placed(_joined(spans, run))
+    known.spans = _joined(spans, run)
     return rest
 
 
-def _each(
+def _read_elements(
     body: JsonRequestBody, path: Sequence[str], read: ReadElement[object]
 ) -> Iterator[tuple[object, ...]]:
     """Yield the entries of each element; none for elements that are not objects."""
@@ -262,11 +251,8 @@ def _each(
 
 def _joined(rest: _Spans, run: _Run) -> _Spans:
     """Return the positions of a body's elements, of which `rest` lacks the run."""
-    place, cut, moved = (
-        run.place,
-        run.rest - run.start,
-        run.start - run.known.spans.starts[run.first],
-    )
+    place, cut = run.place, run.rest - run.start
+    moved = run.start - run.known.spans.starts[run.first]
     last = run.first + run.length
 
     def join(new: Sequence[int], old: Sequence[int]) -> Sequence[int]:
@@ -279,7 +265,7 @@ def _joined(rest: _Spans, run: _Run) -> _Spans:
 
 def _longest(new: _ParsedBody, known: Sequence[_ParsedBody]) -> _Run | None:
     """Return the longest run that `new` shares with a known body; None if all are short."""
-    alike = [each for each in known if each.path == new.path]
+    alike = [earlier for earlier in known if earlier.path == new.path]
     if not alike:
         return None
     body, text = new.body, new.body.decode("latin-1")
@@ -357,16 +343,16 @@ def _most(test: Callable[[int], bool], limit: int) -> int:
     return low
 
 
-def _enter(known: _ParsedBody, run: _Run | None) -> None:
+def _remember(known: _ParsedBody, run: _Run | None) -> None:
     """Remember a body in place of the one that it mostly repeats."""
     global _memory  # noqa: PLW0603 - as a cache of functools: no result depends on it
     old = run.known if run and 2 * run.length >= len(run.known.made) else None
     kept: list[_ParsedBody] = [known]
     size = len(known.body)
-    for each in _memory:
-        size += len(each.body)
-        if each is not old and len(kept) < _BODIES and size <= _BYTES:
-            kept.append(each)
+    for earlier in _memory:
+        size += len(earlier.body)
+        if earlier is not old and len(kept) < _BODIES and size <= _BYTES:
+            kept.append(earlier)
     if len(known.body) <= _BYTES:
         _memory = tuple(kept)
 

@@ -30,13 +30,11 @@ from deltatape.dialects._json import (
     get_index,
     shown,
 )
-from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
+from deltatape.dialects._reply import SENTINEL, ChoiceDraft, DialectPolicy, ReplyDraft
 from deltatape.model.reply import CallKind, Channel, Reply, Thought, ToolResult
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import parse
-
-_SENTINEL = "[DONE]"
 
 Path: TypeAlias = tuple[str, ...]
 """The keys that lead to a value inside an object."""
@@ -231,7 +229,7 @@ class TableReducer:
         self._draft = TableDraft(table, request)
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        if event.data.strip() == _SENTINEL:
+        if event.data.strip() == SENTINEL:
             if self._table.sentinel and self._draft.reply.terminal is None:
                 self._draft.end(event, normal=self._draft.reply.error is None)
             return
@@ -556,8 +554,7 @@ def _moved(key: int | str | None, place: int) -> int | str | None:
 
 def _add_bare(call: CallDraft, entry: Frame, source: JsonSource, event: Event) -> None:
     """Append a fragment at `source` that should be a string (T006)."""
-    detail = "the arguments are JSON instead of a string with JSON in it"
-    call.note("bare", "T006", detail, entry, event)
+    call.note_unquoted(entry, event)
     call.add(source.text, event)
 
 

@@ -39,6 +39,7 @@ from deltatape.dialects._json import (
     get_array,
     get_index,
     get_object,
+    get_objects,
     get_str,
 )
 from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
@@ -139,7 +140,7 @@ def shape_of(frame: Json) -> ModelShape | None:
     for shape in _SHAPES:
         if shape.mark in frame:
             return shape
-    choices = [one for one in map(as_object, get_array(frame, "choices")) if one is not None]
+    choices = list(get_objects(frame, "choices"))
     if not any("stop_reason" in choice for choice in choices):
         return _COMPLETION if any("text" in choice for choice in choices) else None
     return _MESSAGE if any("message" in choice for choice in choices) else _TEXTS
@@ -198,8 +199,7 @@ class FlatReducer:
 
     def finish(self, *, cut: bool) -> Reply:
         del cut  # Without a finish reason, nothing has ended as it should.
-        reasons = [choice.finish_reason for choice in self._reply.choices]
-        terminated = bool(reasons) and None not in reasons and self._reply.error is None
+        terminated = self._reply.finished and self._reply.error is None
         return self._reply.build(CallEndCause.CUT, terminated=terminated)
 
     def _take(

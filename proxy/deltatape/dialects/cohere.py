@@ -15,7 +15,14 @@ from deltatape.dialects._chat_request import read_request as read_chat
 from deltatape.dialects._cohere_v1 import ABNORMAL, ERRORS, is_v1, v1_table
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._errors import bare_error
-from deltatape.dialects._json import Frame, JsonSource, as_object, get_array, get_object, get_str
+from deltatape.dialects._json import (
+    Frame,
+    JsonSource,
+    as_object,
+    get_object,
+    get_objects,
+    get_str,
+)
 from deltatape.dialects._reply import DialectPolicy
 from deltatape.dialects._request import exact, make_message, objects_at, read_history
 from deltatape.dialects._table import (
@@ -221,9 +228,9 @@ def read_request(body: bytes) -> RequestSummary:
 
 
 def _tools(request: Mapping[str, object]) -> Iterator[ToolSpec]:
-    for tool in map(as_object, get_array(request, "tools")):
-        name = None if tool is None else get_str(tool, "name")
-        if tool is not None and name is not None:
+    for tool in get_objects(request, "tools"):
+        name = get_str(tool, "name")
+        if name is not None:
             yield ToolSpec(name=name, parameters=_schema(tool))
 
 
@@ -231,11 +238,11 @@ def _schema(tool: Mapping[str, object]) -> Mapping[str, object]:
     """Return the JSON Schema of `parameter_definitions`; only types that are plain words."""
     properties: dict[str, object] = {}
     required = []
-    for name, definition in (get_object(tool, "parameter_definitions") or {}).items():
-        told = as_object(definition) or {}
-        kind = _JSON_TYPES.get(get_str(told, "type") or "")
+    for name, value in (get_object(tool, "parameter_definitions") or {}).items():
+        definition = as_object(value) or {}
+        kind = _JSON_TYPES.get(get_str(definition, "type") or "")
         properties[name] = {"type": kind} if kind else {}
-        if told.get("required") is True:
+        if definition.get("required") is True:
             required.append(name)
     return {"type": "object", "properties": properties, "required": required}
 
@@ -273,7 +280,6 @@ def _entry(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]
 
 
 def _results(holder: Mapping[str, object]) -> Iterator[Message]:
-    for result in map(as_object, get_array(holder, "tool_results")):
-        if result is not None:
-            name = get_str(get_object(result, "call") or {}, "name")
-            yield make_message("tool", "", result, call_id=name)
+    for result in get_objects(holder, "tool_results"):
+        name = get_str(get_object(result, "call") or {}, "name")
+        yield make_message("tool", "", result, call_id=name)

@@ -24,9 +24,10 @@ from deltatape.dialects._json import (
     get_array,
     get_index,
     get_object,
+    get_objects,
     get_str,
 )
-from deltatape.dialects._reply import ChoiceDraft, DialectPolicy, ReplyDraft
+from deltatape.dialects._reply import SENTINEL, ChoiceDraft, DialectPolicy, ReplyDraft
 from deltatape.dialects._request import (
     JsonRequestBody,
     content_text,
@@ -48,7 +49,6 @@ from deltatape.model.stream import Event, Format
 
 
 TERMINATOR = "interaction.completed"
-_SENTINEL = "[DONE]"
 _UNFINISHED = frozenset({"in_progress", "queued"})
 POLICY = DialectPolicy(
     abnormal=frozenset(
@@ -74,7 +74,7 @@ class InteractionsReducer:
         self._has_steps = False
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
-        if event.data.strip() == _SENTINEL:
+        if event.data.strip() == SENTINEL:
             return
         frame = frame or self._reply.read(event)
         if frame is None:
@@ -263,8 +263,8 @@ class Steps:
     def _add_content(self, kind: str, holder: Mapping[str, object], event: Event) -> None:
         if kind in _TEXTS:
             self._choice.add_text(Channel.TEXT, _text(holder), event)
-            parts = map(as_object, get_array(holder, "content"))
-            self._choice.media |= any(part and get_str(part, "type") in _MEDIA for part in parts)
+            parts = get_objects(holder, "content")
+            self._choice.media |= any(get_str(part, "type") in _MEDIA for part in parts)
         elif kind in _MEDIA:
             self._choice.media = True
         elif kind in _THOUGHTS:
@@ -331,11 +331,11 @@ def _opening(request: JsonRequestBody) -> Iterator[Message]:
     system = value.get("system_instruction")
     if isinstance(system, str):
         yield _plain_message("system", system, system)
-    given = value.get("input")
-    if isinstance(given, str):
-        yield _plain_message(_USER, given, given)
-    elif isinstance(given, dict):
-        yield _message(given, _USER, MemberValue(request.source, "input"))
+    entry = value.get("input")
+    if isinstance(entry, str):
+        yield _plain_message(_USER, entry, entry)
+    elif isinstance(entry, dict):
+        yield _message(entry, _USER, MemberValue(request.source, "input"))
 
 
 def _messages(entry: Mapping[str, object], source: JsonSource) -> Iterator[Message]:
@@ -357,7 +357,8 @@ def _message(entry: Mapping[str, object], role: str, source: JsonSource) -> Mess
     kind = _kind(entry)
     if kind in ("function_result", "tool_result"):
         call_id = get_str(entry, "call_id") or get_str(entry, "name") or ""
-        return make_message("tool", _result(entry, source), entry, call_id=call_id)
+        text = content_text(entry.get("result")) or exact(entry, "result", source)
+        return make_message("tool", text, entry, call_id=call_id)
     if kind == "function_call":
         call = RepeatedCall(
             id=get_str(entry, "id"),
@@ -369,11 +370,6 @@ def _message(entry: Mapping[str, object], role: str, source: JsonSource) -> Mess
         role = _MODEL
     visible = "" if kind == "thought" else content_text(entry.get("content"))
     return _plain_message(role, visible or get_str(entry, "text") or "", entry)
-
-
-def _result(entry: Mapping[str, object], source: JsonSource) -> str:
-    value = entry.get("result")
-    return content_text(value) or exact(entry, "result", source)
 
 
 def _plain_message(role: str, text: str, value: object) -> Message:

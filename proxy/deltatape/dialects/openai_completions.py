@@ -12,14 +12,13 @@ from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._chat import MARKS, is_completion
 from deltatape.dialects._delta_fast_path import AppendTexts, DeltaFastPath
 from deltatape.dialects._json import Frame, as_object, get_array, get_index, get_object, get_str
-from deltatape.dialects._reply import DialectPolicy, ReplyDraft
+from deltatape.dialects._reply import SENTINEL, DialectPolicy, ReplyDraft
 from deltatape.dialects._request import make_message, read_body
 from deltatape.model.reply import Channel, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, Message, RequestSummary
 from deltatape.model.stream import Event
 
 TERMINATOR = "finish_reason and [DONE]"
-_SENTINEL = "[DONE]"
 
 
 class OpenAICompletions:
@@ -70,7 +69,7 @@ class CompletionReducer:
 
     def feed(self, event: Event, frame: Frame | None = None) -> None:
         reply = self._reply
-        if event.data.strip() == _SENTINEL:
+        if event.data.strip() == SENTINEL:
             reply.terminal = reply.terminal or event
             return
         chunk = frame or reply.read(event)
@@ -92,10 +91,8 @@ class CompletionReducer:
     def finish(self, *, cut: bool) -> Reply:
         del cut  # A finish reason or [DONE] tells more than the transport does.
         reply = self._reply
-        reasons = [draft.finish_reason for draft in reply.choices]
         done = reply.terminal is not None and reply.error is None
-        finished = bool(reasons) and None not in reasons
-        return reply.build(CallEndCause.NORMAL, terminated=done or finished)
+        return reply.build(CallEndCause.NORMAL, terminated=done or reply.finished)
 
     def _take(self, place: int, choice: Mapping[str, object], event: Event) -> AppendTexts | None:
         """Take a choice; return a function for more text, if it contained text and nothing else."""
@@ -113,5 +110,5 @@ class CompletionReducer:
 def _message(prompt: object) -> Message:
     """Return the prompt as a message: a text, several texts, or tokens."""
     texts = prompt if isinstance(prompt, list) else [prompt]
-    text = "\n".join(each for each in texts if isinstance(each, str))
+    text = "\n".join(part for part in texts if isinstance(part, str))
     return make_message("user", text, prompt)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from deltatape.dialects._base import Errors, EventShape, Hints, Traits
 from deltatape.dialects._errors import google_error
-from deltatape.dialects._json import as_array, as_object, get_object
+from deltatape.dialects._json import as_array, as_object, get_object, objects_in
 from deltatape.dialects.gemini.reducer import POLICY, GeminiReducer
 from deltatape.dialects.gemini.request import method_of, read_request
 from deltatape.model.request_summary import RequestSummary
@@ -58,5 +58,4 @@ def _is_response(value: Mapping[str, object]) -> bool:
     candidates = as_array(value.get("candidates"))
     if not candidates:
         return candidates is not None
-    objects = [each for each in map(as_object, candidates) if each is not None]
-    return any(not each or not _CANDIDATE.isdisjoint(each) for each in objects)
+    return any(not found or not _CANDIDATE.isdisjoint(found) for found in objects_in(candidates))

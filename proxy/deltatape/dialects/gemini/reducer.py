@@ -562,8 +562,7 @@ class GeminiReducer:
         del cut  # A finish reason tells more about the calls than the transport does.
         for candidate in self._candidates.values():
             candidate.finish()
-        drafts = self._reply.choices
-        finished = bool(drafts) and all(draft.finish_reason is not None for draft in drafts)
+        finished = self._reply.finished
         ending = CallEndCause.NORMAL if finished else CallEndCause.CUT
         return self._reply.build(ending, terminated=finished or self._blocked)
 
@@ -611,5 +610,5 @@ class GeminiReducer:
         self._blocked = True
         self._reply.terminal = event
         message = get_str(feedback, "blockReasonMessage")
-        told = f"the prompt was blocked: {reason}" + (f": {message}" if message else "")
-        self._reply.fail(told, feedback, event)
+        detail = f"the prompt was blocked: {reason}" + (f": {message}" if message else "")
+        self._reply.fail(detail, feedback, event)

@@ -19,6 +19,7 @@ from deltatape.dialects._json import (
     as_object,
     get_array,
     get_object,
+    get_objects,
     get_str,
 )
 from deltatape.dialects._request import History, make_message, read_history, source_of
@@ -50,7 +51,7 @@ def read_request(body: bytes, path: str) -> RequestSummary:
     if found is None:
         return NOTHING_ASKED
     request, source = found.body
-    model = _model_in(path) or _bare(get_str(request, "model"))
+    model = _model_in(path) or (get_str(request, "model") or "").removeprefix("models/") or None
     inner = _inner(request)
     if inner is not None:
         request, source = inner, MemberValue(source, "request")
@@ -89,17 +90,9 @@ def _model_in(path: str) -> str | None:
     return _last_part(path).partition(":")[0] or None if folder in _MODEL_FOLDERS else None
 
 
-def _bare(model: str | None) -> str | None:
-    return model.removeprefix("models/") if model else None
-
-
-def _snake(key: str) -> str:
-    return "".join(f"_{each.lower()}" if each.isupper() else each for each in key)
-
-
 def _spelled(holder: Mapping[str, object], key: str) -> str:
     """Return `key` in the spelling of `holder`."""
-    snake = _snake(key)
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
     return snake if snake in holder and key not in holder else key
 
 
@@ -108,12 +101,11 @@ def _object(holder: Mapping[str, object], key: str) -> Mapping[str, object] | No
 
 
 def _tools(request: Mapping[str, object]) -> Iterator[ToolSpec]:
-    for tool in map(as_object, get_array(request, "tools")):
-        key = _spelled(tool, "functionDeclarations") if tool else ""
-        for each in map(as_object, get_array(tool or {}, key)):
-            name = get_str(each, "name") if each else None
-            if each and name is not None:
-                yield ToolSpec(name=name, parameters=_parameters(each))
+    for tool in get_objects(request, "tools"):
+        for declaration in get_objects(tool, _spelled(tool, "functionDeclarations")):
+            name = get_str(declaration, "name")
+            if name is not None:
+                yield ToolSpec(name=name, parameters=_parameters(declaration))
 
 
 def _parameters(declaration: Mapping[str, object]) -> Mapping[str, object] | None:
@@ -177,8 +169,10 @@ def _messages(
         rest.append(each)
         call = _object(part, "functionCall")
         if call is not None:
-            key = _spelled(part, "functionCall")
-            calls.append(_repeated(call, MemberValue(Element(elements, place), key)))
+            where = MemberValue(Element(elements, place), _spelled(part, "functionCall"))
+            arguments = source_of(call, "args", where) or "{}"
+            call_id, name = get_str(call, "id"), get_str(call, "name")
+            calls.append(RepeatedCall(id=call_id, name=name, arguments=arguments))
             signature = get_str(part, _spelled(part, "thoughtSignature"))
             thoughts += [Thought(signature=signature)] if signature else []
         elif part.get("thought") is not True:
@@ -194,14 +188,6 @@ def _result(
     place = MemberValue(source, _spelled(part, "functionResponse"))
     call_id = get_str(result, "id") or get_str(result, "name") or ""
     return make_message("tool", source_of(result, "response", place), result, call_id=call_id)
-
-
-def _repeated(call: Mapping[str, object], source: JsonSource) -> RepeatedCall:
-    return RepeatedCall(
-        id=get_str(call, "id"),
-        name=get_str(call, "name"),
-        arguments=source_of(call, "args", source) or "{}",
-    )
 
 
 # Gemini's own form of schemas, as JSON Schema.
@@ -232,12 +218,8 @@ _SPELLINGS = {
 }
 
 
-def json_schema(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return `schema` as JSON Schema."""
-    return _schema(schema, DEPTH_LIMIT)
-
-
-def _schema(schema: Mapping[str, object], depth: int) -> dict[str, object]:
+def json_schema(schema: Mapping[str, object], depth: int = DEPTH_LIMIT) -> dict[str, object]:
+    """Return `schema` as JSON Schema, down to `depth` levels of schemas in schemas."""
     if not depth:
         return {}
     found: dict[str, object] = {}
@@ -255,11 +237,11 @@ def _schema(schema: Mapping[str, object], depth: int) -> dict[str, object]:
 def _value(key: str, value: object, depth: int) -> object:
     inner, listed = as_object(value), as_array(value)
     if inner is not None and key in _ONE:
-        return _schema(inner, depth)
+        return json_schema(inner, depth)
     if inner is not None and key in _NAMED:
-        return {name: _any(each, depth) for name, each in inner.items()}
+        return {name: _any(schema, depth) for name, schema in inner.items()}
     if listed is not None and key in _LISTS:
-        return [_any(each, depth) for each in listed]
+        return [_any(schema, depth) for schema in listed]
     if key in _COUNTS and isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:15])
     return value
@@ -268,7 +250,7 @@ def _value(key: str, value: object, depth: int) -> object:
 def _any(value: object, depth: int) -> object:
     """Return a schema, or the value in place of one."""
     inner = as_object(value)
-    return value if inner is None else _schema(inner, depth)
+    return value if inner is None else json_schema(inner, depth)
 
 
 def _type(value: object) -> object:

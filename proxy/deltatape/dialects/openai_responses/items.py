@@ -22,7 +22,7 @@ import enum
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from deltatape.dialects._calls import CallDraft
+from deltatape.dialects._calls import CallDraft, new_tuple
 from deltatape.dialects._delta_fast_path import TextDelta
 from deltatape.dialects._json import (
     Element,
@@ -33,9 +33,9 @@ from deltatape.dialects._json import (
     WholeString,
     as_array,
     as_object,
-    get_array,
     get_index,
     get_object,
+    get_objects,
     get_str,
     shown,
 )
@@ -205,13 +205,11 @@ PARTS = {
 """By type of a part: where its text goes, and the member it stands in."""
 
 _Stream = tuple[TextGroup, Channel]
-_new = tuple.__new__
-"""What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
 
 
 def piece_of(channel: Channel, text: str, event: Event) -> TextFragment:
     """Return the text fragment of `event`."""
-    return _new(TextFragment, (channel, text, event))
+    return new_tuple(TextFragment, (channel, text, event))
 
 
 class ItemTexts:
@@ -262,9 +260,9 @@ class ItemTexts:
 
 
 def _texts(item: Mapping[str, object], group: TextGroup) -> Iterator[tuple[Channel, str]]:
-    for part in map(as_object, get_array(item, group.value)):
-        place = PARTS.get(get_str(part, "type") or "") if part is not None else None
-        if part is not None and place is not None:
+    for part in get_objects(item, group.value):
+        place = PARTS.get(get_str(part, "type") or "")
+        if place is not None:
             yield place[0], get_str(part, place[1]) or ""
 
 

@@ -24,7 +24,7 @@ from deltatape.dialects._json import (
     get_object,
     get_str,
 )
-from deltatape.dialects._reply import DialectPolicy, ReplyDraft
+from deltatape.dialects._reply import SENTINEL, DialectPolicy, ReplyDraft
 from deltatape.dialects.openai_responses.items import (
     PARTS,
     OutputItems,
@@ -43,7 +43,6 @@ FINISHES = frozenset({"completed", "incomplete", "failed", "cancelled"})
 _ABNORMAL = FINISHES - {"completed"}
 POLICY = DialectPolicy(abnormal=_ABNORMAL, explicit_end=True)
 _PREFIX = "response."
-_SENTINEL = "[DONE]"
 _ERROR = "response.error"
 """An error in the middle, as gateways call it; the API calls it `error`."""
 _CLIENTS = frozenset({CallKind.FUNCTION, CallKind.CUSTOM, CallKind.BUILT_IN})
@@ -141,7 +140,7 @@ class ResponsesReducer:
 
     def _read_oddly(self, event: Event) -> Frame | None:
         """Return the object in `event`, if it is not plainly an object with members."""
-        if event.data.startswith(_SENTINEL):
+        if event.data.startswith(SENTINEL):
             return None
         frame = self._reply.read(event)
         if frame is None:

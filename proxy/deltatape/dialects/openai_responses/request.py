@@ -12,8 +12,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from deltatape.dialects._json import JsonSource, as_object, get_array, get_object, get_str
-from deltatape.dialects._request import content_text, exact, message_digest, read_history, tool_spec
+from deltatape.dialects._json import (
+    JsonSource,
+    as_object,
+    get_array,
+    get_object,
+    get_objects,
+    get_str,
+    objects_in,
+)
+from deltatape.dialects._request import (
+    content_text,
+    exact,
+    make_message,
+    read_history,
+    tool_spec,
+    tool_specs,
+)
 from deltatape.dialects.openai_responses.items import REASONING, shape_of, tool_name
 from deltatape.model.reply import CallKind, Thought
 from deltatape.model.request_summary import (
@@ -30,7 +45,7 @@ _REFERENCE = "item_reference"
 _OUTPUT = "_output"
 _APPROVAL = "mcp_approval_response"
 _TOOL = "tool"
-_SPOKEN = frozenset({"reasoning", "program", "compaction", "mcp_list_tools"})
+_NO_CALLS = frozenset({"reasoning", "program", "compaction", "mcp_list_tools"})
 """Items of the model or the provider that are no calls."""
 _ANSWER_ID = {_APPROVAL: "approval_request_id", "local_shell_call_output": "id"}
 _CLIENTS = frozenset({CallKind.FUNCTION, CallKind.CUSTOM})
@@ -51,7 +66,10 @@ def read_request(body: bytes) -> RequestSummary:
         known=True,
         model=get_str(request, "model"),
         stream=request.get("stream") is True,
-        tools=(*_specs(get_array(request, "tools")), *_added(read.entries)),
+        tools=(
+            *_specs(get_array(request, "tools")),
+            *(tool for entry in read.entries for tool in entry.tools),
+        ),
         tool_choice=_tool_choice(request.get("tool_choice")),
         history=(),
         tools_elsewhere=_has_tools_elsewhere(request),
@@ -99,10 +117,6 @@ def _entry(item: Object, source: JsonSource) -> tuple[_Entry]:
     return (_Entry(_item(item, source), tuple(_specs(get_array(item, "tools"))), custom),)
 
 
-def _added(entries: Sequence[_Entry]) -> Iterator[ToolSpec]:
-    return (tool for entry in entries for tool in entry.tools)
-
-
 def _has_tools_elsewhere(request: Object) -> bool:
     """Check whether a stored prompt or a search in omitted history may add tools.
 
@@ -110,28 +124,22 @@ def _has_tools_elsewhere(request: Object) -> bool:
     """
     if request.get("prompt") is not None:
         return True
-    kinds = {get_str(tool, "type") for tool in _objects(get_array(request, "tools"))}
+    kinds = {get_str(tool, "type") for tool in get_objects(request, "tools")}
     earlier = request.get("previous_response_id") or request.get("conversation")
     return bool(earlier) and "tool_search" in kinds
 
 
 def _specs(tools: Sequence[object]) -> Iterator[ToolSpec]:
-    for tool in map(as_object, tools):
-        if tool is None:
-            continue
+    for tool in objects_in(tools):
         inner = get_array(tool, "tools")
         named = tool_spec(get_object(tool, "function") or tool)
         if inner:
-            yield from (spec for spec in map(tool_spec, _objects(inner)) if spec is not None)
+            yield from tool_specs(inner)
         elif named is not None:
             yield named
         elif get_str(tool, "type"):
             name = get_str(tool, "server_label") or tool_name(get_str(tool, "type") or "")
             yield ToolSpec(name=name, parameters=None)
-
-
-def _objects(values: Sequence[object]) -> Iterator[Object]:
-    return (value for value in map(as_object, values) if value is not None)
 
 
 def _tool_choice(value: object) -> str | None:
@@ -151,29 +159,27 @@ def _opening(request: Object) -> Iterator[Message]:
     for key, role in (("instructions", "system"), ("input", "user")):
         text = get_str(request, key)
         if text is not None:
-            yield _message({"role": role, "content": text}, role, text)
+            yield make_message(role, text, {"role": role, "content": text})
 
 
 def _items(entries: Sequence[_Entry], asked: RequestSummary) -> Iterator[Message]:
     for message, _, custom in entries:
-        if custom and shape_of(_as_item(message), asked) != _CUSTOM:
+        item = {"type": "custom_tool_call", "name": message.calls[0].name} if custom else {}
+        if custom and shape_of(item, asked) != _CUSTOM:
             yield replace(message, calls=())
         else:
             yield message
-
-
-def _as_item(message: Message) -> Object:
-    """Return the item of a message with a custom call, to tell who runs it."""
-    return {"type": "custom_tool_call", "name": message.calls[0].name}
 
 
 def _item(item: Object, source: JsonSource) -> Message:
     kind = get_str(item, "type") or "message"
     shape = shape_of(item, NOTHING_ASKED)
     if shape is not None:
-        message = _message(item, _MODEL, "")
+        message = make_message(_MODEL, "", item)
         if shape.kind not in _CLIENTS:
-            return replace(message, owns=_names(item))
+            # A result may refer to the call by either identifier.
+            owned = (get_str(item, "call_id"), get_str(item, "id"))
+            return replace(message, owns=tuple(filter(None, owned)))
         arguments = exact(item, shape.field, source)
         name = shape.name or get_str(item, "name")
         call = RepeatedCall(id=get_str(item, "call_id"), name=name, arguments=arguments)
@@ -182,25 +188,15 @@ def _item(item: Object, source: JsonSource) -> Message:
         answered = get_str(item, _ANSWER_ID.get(kind, "call_id"))
         # What the provider answered itself, a search for tools for one, answers no call of ours.
         role = _MODEL if answered is None else _TOOL
-        return replace(_message(item, role, content_text(item.get("output"))), call_id=answered)
+        return make_message(role, content_text(item.get("output")), item, call_id=answered)
     if kind == "message":
         role = get_str(item, "role") or ""
-        return _message(item, role, content_text(item.get("content")))
-    message = _message(item, _MODEL if kind in _SPOKEN else kind, "")
-    return replace(message, thoughts=(_thought(item),)) if kind == REASONING else message
-
-
-def _thought(item: Object) -> Thought:
-    return Thought(signature=get_str(item, "encrypted_content") or "", id=get_str(item, "id"))
-
-
-def _names(item: Object) -> tuple[str, ...]:
-    """Return the identifiers by which a result may refer to the call."""
-    return tuple(filter(None, (get_str(item, "call_id"), get_str(item, "id"))))
-
-
-def _message(item: Object, role: str, text: str) -> Message:
-    return Message(role=role, text=text, calls=(), call_id=None, digest=message_digest(item))
+        return make_message(role, content_text(item.get("content")), item)
+    thoughts = []
+    if kind == REASONING:
+        signature = get_str(item, "encrypted_content") or ""
+        thoughts.append(Thought(signature=signature, id=get_str(item, "id")))
+    return make_message(_MODEL if kind in _NO_CALLS else kind, "", item, thoughts=thoughts)
 
 
 def _without_references(history: Sequence[Message]) -> Iterator[Message]:
