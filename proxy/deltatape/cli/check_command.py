@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FILE, codes, option
+from deltatape.cli.options import FILE, codes, fail_on, failing_severities, option
 from deltatape.cli.parallel_check import check_all
 from deltatape.cli.tapes import all_of, latest
 from deltatape.cli.terminal import Bar, say, show, width, write
@@ -18,9 +18,6 @@ from deltatape.printable import count
 from deltatape.render.ci_log import inert_remark
 from deltatape.render.report import FORMATS, Part, Report, report_in
 from deltatape.settings.defaults import current_rules
-
-NEVER = "never"
-
 
 # The file of accepted findings: read, compared with what is found, written.
 
@@ -44,7 +41,7 @@ class Baseline:
                 f"--baseline {path}: {reason}; deltatape check --write-baseline makes one"
             ) from None
         self._path = path
-        self._accepted = {each.fingerprint: each for each in read_baseline(str(path), text)}
+        self._accepted = {one.fingerprint: one for one in read_baseline(str(path), text)}
         self._known = 0
         self._seen: set[str] = set()
 
@@ -58,13 +55,13 @@ class Baseline:
 
     def print_summary(self) -> None:
         """Print how many findings were accepted, and which accepted ones no longer occur."""
-        gone = [each for print_, each in self._accepted.items() if print_ not in self._seen]
-        are = "is" if self._known == 1 else "are"
-        say(f"note: {self._path}: {count(self._known, 'finding')} {are} accepted")
+        gone = [one for key, one in self._accepted.items() if key not in self._seen]
+        verb = "is" if self._known == 1 else "are"
+        say(f"note: {self._path}: {count(self._known, 'finding')} {verb} accepted")
         if gone:
             say(f"note: {self._path}: {count(len(gone), 'accepted finding')} did not occur:")
-        for each in gone[:_SHOWN]:
-            say(inert_remark(f"  {each.code} {each.name}, {each.request}: {each.message}"))
+        for one in gone[:_SHOWN]:
+            say(inert_remark(f"  {one.code} {one.name}, {one.request}: {one.message}"))
         if len(gone) > _SHOWN:
             say(f"  and {len(gone) - _SHOWN} more; --write-baseline drops them")
 
@@ -104,13 +101,12 @@ class NewBaseline:
     default="text",
     help="For people, for programs, or for the CI system that shows it.",
 )
-@option("--select", default="", callback=codes, metavar="CODES", help="Only these, such as T,D001.")
-@option("--ignore", default="", callback=codes, metavar="CODES", help="All but these.")
-@option(
-    "--fail-on",
-    type=click.Choice([Severity.ERROR.value, Severity.WARNING.value, NEVER]),
+@codes("--select", "Only these, such as T,D001.")
+@codes("--ignore", "All but these.")
+@fail_on(
+    "The least severity that makes the exit code 1.",
     default=Severity.ERROR.value,
-    help="The least severity that makes the exit code 1.",
+    severities=(Severity.ERROR, Severity.WARNING),
 )
 @option("--all", is_flag=True, help="Of many tapes, show all findings in full.")
 @option("--baseline", type=FILE, help="Leave out the findings that this file accepts.")
@@ -142,9 +138,7 @@ def command(
     """
     if baseline is not None and write_baseline is not None:
         raise UsageError("--baseline leaves out what --write-baseline would accept; give one")
-    failing = frozenset(
-        each for each in Severity if fail_on != NEVER and each.rank <= Severity(fail_on).rank
-    )
+    failing = failing_severities(fail_on)
     names = _named(tapes)
     first_only = len(names) > 1 and not all
     check = _Check(
@@ -209,33 +203,28 @@ class _Check:
 
     def _report_tape(self, checked: TapeReport, bar: Bar) -> None:
         """Report on a tape; the progress bar pauses for output."""
-        left = checked.only(self._is_wanted)
-        for each in left.reported:
-            self._failed |= each.finding.severity in self._failing
+        filtered = checked.only(self._is_selected)
+        for reported in filtered.reported:
+            self._failed |= reported.finding.severity in self._failing
             if self._accepting is not None:
-                self._accepting.add(each)
-        self._unreadable |= bool(left.problem)
-        part = self._report.tape(left)
-        if part or left.notes or left.problem:
+                self._accepting.add(reported)
+        self._unreadable |= bool(filtered.problem)
+        part = self._report.tape(filtered)
+        if part or filtered.notes or filtered.problem:
             with bar.aside():
-                _print_notes(left)
+                if filtered.problem:
+                    say(inert_remark(f"deltatape: {filtered.problem}"))
+                for note in filtered.notes:
+                    say(inert_remark(f"note: {note}"))
                 _write(part)
 
-    def _is_wanted(self, reported: ReportedFinding) -> bool:
+    def _is_selected(self, reported: ReportedFinding) -> bool:
         code = reported.finding.code
         if any(code.startswith(part) for part in self._ignore):
             return False
         if self._select and not any(code.startswith(part) for part in self._select):
             return False
         return self._known is None or self._known.is_new(reported)
-
-
-def _print_notes(report: TapeReport) -> None:
-    """Print notes next to the report."""
-    if report.problem:
-        say(inert_remark(f"deltatape: {report.problem}"))
-    for note in report.notes:
-        say(inert_remark(f"note: {note}"))
 
 
 def _write(part: Part) -> None:

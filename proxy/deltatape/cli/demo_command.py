@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import option
+from deltatape.cli.options import FOLDER, option
 from deltatape.cli.terminal import width
 from deltatape.demo.demo import Demo
 from deltatape.errors import UsageError
@@ -18,7 +18,7 @@ _INDENT = "    "
 @option(
     "--to",
     default=None,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     show_default="a temporary folder, removed at the end",
     help="Keep the demo's tapes in this folder.",
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FORMAT, option, refuse_useless, seconds
+from deltatape.cli.options import FORMAT, duration, option, output, refuse_useless
 from deltatape.cli.tapes import all_of, exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
@@ -24,7 +24,7 @@ from deltatape.settings.defaults import current_rules
 from deltatape.store.audit import audit, misreadings
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
-from deltatape.store.reader import Tape, open_tape
+from deltatape.store.reader import open_tape
 
 
 @click.command("fsck")
@@ -34,20 +34,8 @@ from deltatape.store.reader import Tape, open_tape
     metavar="URL",
     help="Send the recorded requests to this provider, and tell what it does differently today.",
 )
-@option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="TAPE",
-    help="With --against: keep today's answers as a tape; it must not exist.",
-)
-@option(
-    "--deadline",
-    default="2m",
-    callback=seconds,
-    metavar="DURATION",
-    help="With --against: how long one answer may take.",
-)
+@output("With --against: keep today's answers as a tape; it must not exist.")
+@duration("--deadline", "2m", "With --against: how long one answer may take.")
 @FORMAT
 @click.pass_context
 def command(
@@ -120,7 +108,8 @@ def _audit(text: str) -> Audit:
         name = str(place.path)
         report, tape = audit(place.path), open_tape(place.path)
         if place.exchange is not None:
-            _refuse_absent(tape, place.exchange)
+            with contextlib.suppress(TapeFormatError):  # the audit reports damage
+                tape[place.exchange]  # its error says which exchanges there are
         return Audit(path=name, report=report.with_problems(misreadings(tape, current_rules().app)))
     except DeltatapeError as error:
         return _unreadable(name, error)
@@ -128,11 +117,6 @@ def _audit(text: str) -> Audit:
 
 def _unreadable(name: str, error: DeltatapeError) -> Audit:
     return Audit(path=name, report=None, error=str(error))
-
-
-def _refuse_absent(tape: Tape, number: int) -> None:
-    with contextlib.suppress(TapeFormatError):  # the audit tells of damage
-        tape[number]  # says which there are
 
 
 def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> RecheckOptions:

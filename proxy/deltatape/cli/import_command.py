@@ -6,11 +6,10 @@ from pathlib import Path
 import click
 
 from deltatape import __version__
-from deltatape.cli.options import option
-from deltatape.cli.tapes import material
+from deltatape.cli.options import option, output
+from deltatape.cli.tapes import material, write_tape
 from deltatape.cli.terminal import say
 from deltatape.clock import SystemClock, rfc3339
-from deltatape.errors import UsageError
 from deltatape.importers import import_exchange
 from deltatape.importers.taping import tape_lines
 from deltatape.model.exchange import Source
@@ -28,15 +27,14 @@ _FILE = click.Path(exists=True, path_type=Path)
 @option(
     "--response", type=_FILE, help="Status and headers of the response as JSON: {status, headers}."
 )
-@option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="TAPE",
-    help="The new tape.",
-)
-def command(*, file: Path, request: Path | None, response: Path | None, output: Path) -> int:
+@output("The new tape.", required=True)
+def command(
+    *,
+    file: Path,
+    request: Path | None,
+    response: Path | None,
+    output: Path,
+) -> int:
     """Make a tape from a response body, a pasted stream or a captured case.
 
     FILE is the raw body of a response, an HTTP archive (HAR), text copied from a terminal or a
@@ -53,20 +51,9 @@ def command(*, file: Path, request: Path | None, response: Path | None, output: 
     )
     masker = Masker(mask_key(os.environ, say))
     lines = tape_lines(exchange, header=header, ident=ulid(clock), masker=masker)
-    _write(output, b"".join(lines))
+    write_tape(output, lines)
     for note in exchange.notes:
         say(f"note: {note.text}")
     say(f"tape: {output}")
     say(f"next: deltatape why {output}")
     return 0
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-            file.write(data)
-    except FileExistsError:
-        raise UsageError(f"-o {path}: already exists; a tape is never overwritten") from None
-    except OSError as error:
-        raise UsageError(f"-o {path}: {error.strerror or error}") from None

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import option
+from deltatape.cli.options import FOLDER, option
 from deltatape.cli.redact_command import CONTENT, tell, whole_tape
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
-from deltatape.redact.audit import AuditReport, ProblemKind
+from deltatape.redact.audit import ProblemKind
 from deltatape.render.audit import problem_lines
 from deltatape.settings.defaults import current_rules
 from deltatape.store.audit import audit
@@ -33,7 +33,7 @@ _MAX_STEM = 60
 @click.argument("name", default="", metavar="[NAME]")
 @option(
     "--to",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path("recordings"),
     metavar="FOLDER",
     help="Where it goes; made if missing.",
@@ -109,17 +109,13 @@ def _promoted(done: RedactedCopy, source: Tape, folder: Path, stem: str) -> Path
         say(f"{source.path}: not kept; secrets are left after redaction:")
         show(problem_lines(secrets, width()))
         return None
-    _warn(report)
+    for problem in report.problems:
+        say(f"note: line {problem.line}: {problem.message}")
     there = same_as(done, folder, stem)
     if there:
         say(f"note: {there} is there already, with the same content")
         return there
     return as_new(done, folder, stem)
-
-
-def _warn(report: AuditReport) -> None:
-    for problem in report.problems:
-        say(f"note: line {problem.line}: {problem.message}")
 
 
 def _delete(source: Tape) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import CA, CLIENT_CERT, CLIENT_KEY, GRACE, STRICT, TO, option
+from deltatape.cli.options import GRACE, STRICT, TAPING_FAILED, TO, certificates, option
 from deltatape.cli.terminal import aside, say, write
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, outbound_from
@@ -17,7 +17,6 @@ from deltatape.mitm.hosts import Hosts
 from deltatape.mitm.mitmdump import ADDON, MitmOptions
 from deltatape.mitm.session import serve
 
-TAPING_FAILED = 125
 _LOGIN = "proxyauth"
 
 
@@ -35,9 +34,7 @@ _LOGIN = "proxyauth"
     metavar="HOST",
     help="Tape this host besides those of LLM providers; * stands for any characters.",
 )
-@CA
-@CLIENT_CERT
-@CLIENT_KEY
+@certificates
 @GRACE
 @STRICT
 @option(
@@ -82,14 +79,14 @@ def _options(
     upstream: str | None,
     to: Path,
     hosts: tuple[str, ...],
-    more: tuple[str, ...],
+    mitmproxy_options: tuple[str, ...],
     outbound: OutboundSettings,
 ) -> MitmOptions:
-    Hosts(hosts)  # wrong patterns are told before anything starts
+    Hosts(hosts)  # fails for a wrong pattern before anything starts
     address = parse_address(listen)
     if address.path:
         raise UsageError(f"--listen {listen}: mitmproxy listens on HOST:PORT only")
-    if not address.loopback and not any(_LOGIN in each for each in more):
+    if not address.loopback and not any(_LOGIN in option for option in mitmproxy_options):
         raise UsageError(
             f"--listen {listen}: others than this machine could use the proxy; say who may, with"
             " mitmproxy's own option: deltatape mitm ... -- --proxyauth USER:PASSWORD"
@@ -100,7 +97,7 @@ def _options(
         upstream=None if upstream is None else _reverse(upstream),
         to=to,
         hosts=hosts,
-        more=more,
+        more=mitmproxy_options,
         outbound=outbound,
     )
 

@@ -10,6 +10,7 @@ import click
 
 from deltatape import __version__
 from deltatape.cli.options import option
+from deltatape.cli.tapes import write_tape
 from deltatape.cli.terminal import list_width, say, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError, did_you_mean
@@ -19,7 +20,6 @@ from deltatape.printable import count
 from deltatape.store.listing import locate
 from deltatape.store.names import SUFFIX, ulid
 from deltatape.store.reader import open_tape
-from deltatape.store.rewrite import PRIVATE, write_new
 from deltatape.tape.payload import Stop
 from deltatape.tape.record import Header
 from deltatape.tape.serialize import tape_lines
@@ -248,10 +248,5 @@ def _write(path: Path, source: _SourceTape, names: Sequence[str]) -> None:
         source=source.source,
     )
     stop = Stop(reason=f"mutated: {', '.join(names)}", exit_code=None)
-    try:
-        write_new(path, PRIVATE, tape_lines(header, source.exchanges, stop))
-    except FileExistsError:
-        raise UsageError(f"-o {path}: already exists; a tape is never overwritten") from None
-    except OSError as error:
-        raise UsageError(f"-o {path}: {error.strerror or error}") from error
+    write_tape(path, tape_lines(header, source.exchanges, stop))
     write(f"{path}\n")

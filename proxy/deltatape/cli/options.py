@@ -1,18 +1,27 @@
 """Command-line options shared by several commands, with default and variable in the help."""
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from deltatape.errors import UsageError
+from deltatape.model.finding import Severity
 from deltatape.rules import RULES
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
 _EXTRA = re.compile(r"unexpected extra arguments? \((\S+?)(?: .*)?\)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+
+NEVER = "never"
+"""The value of --fail-on that makes no finding fail."""
+TAPING_FAILED = 125
+"""The exit code of commands that record where that failed."""
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,31 +67,58 @@ def refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> Non
             raise UsageError(f"{parameter.opts[0]}: has no effect {when}")
 
 
-TO = option(
-    "--to",
-    default=".deltatape",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for tapes.",
-)
-GRACE = option(
-    "--grace",
-    default="5s",
-    callback=seconds,
-    metavar="DURATION",
-    help="How long open streams may continue at the end.",
-)
+def duration(name: str, default: str | None, help: str) -> Callable[[F], F]:  # noqa: A002
+    """Return an option whose value is a duration, in seconds."""
+    return option(name, default=default, callback=seconds, metavar="DURATION", help=help)
+
+
+def output(help: str, *, required: bool = False) -> Callable[[F], F]:  # noqa: A002 - click's word
+    """Return the option for the path of a new tape."""
+    return option("-o", "--output", required=required, type=FILE, metavar="TAPE", help=help)
+
+
+def fail_on(
+    help: str,  # noqa: A002 - click's word
+    *,
+    default: str,
+    severities: Sequence[Severity] = tuple(Severity),
+) -> Callable[[F], F]:
+    """Return the option for the least severity that makes a command fail."""
+    choices = click.Choice([*(severity.value for severity in severities), NEVER])
+    return option("--fail-on", type=choices, default=default, help=help)
+
+
+def failing_severities(fail_on: str) -> frozenset[Severity]:
+    """Return the severities that make a command fail, given the value of `--fail-on`."""
+    if fail_on == NEVER:
+        return frozenset()
+    least = Severity(fail_on)
+    return frozenset(severity for severity in Severity if severity.rank <= least.rank)
+
+
+TO = option("--to", default=".deltatape", type=FOLDER, help="The folder for tapes.")
+GRACE = duration("--grace", "5s", "How long open streams may continue at the end.")
 STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be recorded.")
-FILE = click.Path(dir_okay=False, path_type=Path)
 VOLATILE = option(
     "--volatile",
     multiple=True,
     metavar="PATH",
     help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
 )
-CA = option("--ca", type=FILE, help="Certificates to trust in addition to the system's, as PEM.")
-CLIENT_CERT = option("--client-cert", type=FILE, help="A certificate to show upstreams, as PEM.")
-CLIENT_KEY = option("--client-key", type=FILE, help="Its key, where it is not in the same file.")
-"""The same on every command that records."""
+
+
+def certificates(command: F) -> F:
+    """Add --ca, --client-cert and --client-key, as every command that records has them."""
+    for add in reversed(_CERTIFICATES):
+        command = add(command)
+    return command
+
+
+_CERTIFICATES: Sequence[Callable[[F], F]] = (
+    option("--ca", type=FILE, help="Certificates to trust in addition to the system's, as PEM."),
+    option("--client-cert", type=FILE, help="A certificate to show upstreams, as PEM."),
+    option("--client-key", type=FILE, help="Its key, where it is not in the same file."),
+)
 
 
 class WrapperCommand(click.Command):
@@ -116,7 +152,12 @@ class WrapperCommand(click.Command):
         return argv
 
 
-def codes(ctx: click.Context, param: click.Parameter, value: str) -> frozenset[str]:  # noqa: ARG001
+def codes(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 - click's word
+    """Return an option whose value is a list of finding codes and their prefixes."""
+    return option(name, default="", callback=_parse_codes, metavar="CODES", help=help)
+
+
+def _parse_codes(_: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
     """Parse `T001,D` to known codes and prefixes; a click callback."""
     known = {rule.code for rule in RULES}
     prefixes = frozenset(part.strip().upper() for part in value.split(",") if part.strip())

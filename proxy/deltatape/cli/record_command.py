@@ -10,20 +10,22 @@ from typing import Any
 
 import click
 
+from deltatape.cli.addresses import listen_address, upstreams_of
 from deltatape.cli.options import (
-    CA,
-    CLIENT_CERT,
-    CLIENT_KEY,
     FILE,
     GRACE,
+    NEVER,
     STRICT,
+    TAPING_FAILED,
     TO,
     WrapperCommand,
+    certificates,
+    fail_on,
+    failing_severities,
     option,
     refuse_useless,
 )
 from deltatape.cli.terminal import aside, say
-from deltatape.cli.upstreams import upstreams_of
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, outbound_from
@@ -39,8 +41,6 @@ from deltatape.store.mask_key import mask_key
 from deltatape.store.ring import parse_keep
 
 FOUND = 1
-TAPING_FAILED = 125
-NEVER = "never"
 LEAST_TOKEN = 16
 MITM = "mitm"
 
@@ -130,15 +130,8 @@ class RecordArguments:
     help="Run by the shell for an exchange with findings: './notify \"$1\"' gets the tape, and JSON"
     " on stdin.",
 )
-@option(
-    "--fail-on",
-    type=click.Choice([*(each.value for each in Severity), NEVER]),
-    default=NEVER,
-    help="Exit with 1 for a finding of this severity or worse.",
-)
-@CA
-@CLIENT_CERT
-@CLIENT_KEY
+@fail_on("Exit with 1 for a finding of this severity or worse.", default=NEVER)
+@certificates
 @option(
     "--allow-key-mismatch",
     is_flag=True,
@@ -207,7 +200,7 @@ def record(
     clock = SystemClock()
     reporter = Reporter(say)
     options = options_of(arguments, argv, environment)
-    around = RunEnvironment(
+    environment_of_run = RunEnvironment(
         environment=dict(environment),
         folder=Path.cwd(),
         clock=clock,
@@ -219,7 +212,7 @@ def record(
         say(f"options from {settings.path}")
     with aside():
         try:
-            code = asyncio.run(Session(options, around, reporter).run())
+            code = asyncio.run(Session(options, environment_of_run, reporter).run())
         except UsageError as error:
             if argv:  # not to be taken for an exit code of the command, as env(1) has it
                 error.exit_code = TAPING_FAILED
@@ -231,9 +224,7 @@ def _verdict(arguments: RecordArguments, worst: Severity | None, *, trouble: boo
     """Return the exit code of a run without other problems."""
     if arguments.strict and trouble:
         return TAPING_FAILED
-    if worst is None or arguments.fail_on == NEVER:
-        return 0
-    return FOUND if worst.rank <= Severity(arguments.fail_on).rank else 0
+    return FOUND if worst in failing_severities(arguments.fail_on) else 0
 
 
 def options_of(
@@ -244,7 +235,7 @@ def options_of(
     Raises:
         UsageError: one of them is not what it has to be.
     """
-    listen = _listen(arguments.listen, argv)
+    listen = listen_address(arguments.listen, 8377, argv)
     app_listen = parse_address(arguments.app_listen, "--app-listen")
     return RecordOptions(
         listen=listen,
@@ -276,16 +267,6 @@ def _outbound(arguments: RecordArguments, environment: Mapping[str, str]) -> Out
         client_cert=arguments.client_cert,
         client_key=arguments.client_key,
     )
-
-
-def _listen(address_text: str | None, argv: tuple[str, ...]) -> Address:
-    listen = parse_address(address_text or ("127.0.0.1:0" if argv else "127.0.0.1:8377"))
-    if argv and listen.path:
-        raise UsageError(
-            f"--listen {listen}: no base URL can name a Unix socket, so a command cannot be"
-            " pointed at it; leave --listen out, or start the app yourself"
-        )
-    return listen
 
 
 def _control(address_text: str | None) -> Address | None:

@@ -12,24 +12,24 @@ from typing import Any
 import click
 
 from deltatape.child.child import FAILED
+from deltatape.cli.addresses import listen_address, upstreams_of
 from deltatape.cli.options import (
     FILE,
     VOLATILE,
     WrapperCommand,
     codes,
+    duration,
     option,
     refuse_useless,
-    seconds,
 )
 from deltatape.cli.tapes import exchanges_of, read_tape
 from deltatape.cli.terminal import aside, say
-from deltatape.cli.upstreams import upstreams_of
 from deltatape.clock import SystemClock
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.gateway.outbound import outbound_from
-from deltatape.http1.listener import Address, parse_address
+from deltatape.http1.listener import Address
 from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import ReplayTempo, parse_speed
 from deltatape.model.exchange import Exchange, Tap
@@ -87,19 +87,11 @@ class ReplayArguments:
     metavar="SPEED",
     help="recorded, instant, or a factor such as 4x.",
 )
-@option(
-    "--idle-cap",
-    default=None,
-    callback=seconds,
-    metavar="DURATION",
-    help="Shorten each longer silence to this.",
-)
-@option(
+@duration("--idle-cap", None, "Shorten each longer silence to this.")
+@duration(
     "--hold",
-    default="30s",
-    callback=seconds,
-    metavar="DURATION",
-    help="How long to send nothing where the recording stops in the middle of a response.",
+    "30s",
+    "How long to send nothing where the recording stops in the middle of a response.",
 )
 @option(
     "--repeat",
@@ -149,13 +141,7 @@ class ReplayArguments:
     type=FILE,
     help="Write JSON with the URL to this file once the player accepts requests.",
 )
-@option(
-    "--ignore",
-    default="",
-    callback=codes,
-    metavar="CODES",
-    help="Finding codes that do not fail the run, such as C001,C009.",
-)
+@codes("--ignore", "Finding codes that do not fail the run, such as C001,C009.")
 @option(
     "--no-tunnel",
     is_flag=True,
@@ -233,16 +219,11 @@ def _replay(
 
 
 def _listen(address_text: str | None, argv: tuple[str, ...]) -> Address:
-    listen = parse_address(address_text or ("127.0.0.1:0" if argv else "127.0.0.1:8378"))
+    listen = listen_address(address_text, 8378, argv)
     if not listen.loopback:
         raise UsageError(
             f"--listen {address_text!r}: use a loopback address (127.0.0.1, [::1], localhost) or"
             " unix:PATH, since anyone who can reach the player can read the tape"
-        )
-    if argv and listen.path:
-        raise UsageError(
-            f"--listen {listen}: a base URL cannot name a Unix socket, so CMD would not find it;"
-            " omit --listen, or start the app yourself"
         )
     return listen
 

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from deltatape.cli.options import FORMAT, VOLATILE, WrapperCommand, option, seconds
+from deltatape.cli.options import FORMAT, VOLATILE, WrapperCommand, duration, option, output
 from deltatape.cli.tapes import provider_exchanges
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
@@ -62,23 +62,13 @@ class ShrinkArguments:
 
 @click.command("shrink", cls=WrapperCommand)
 @click.argument("tapes", nargs=-1, metavar="TAPE[#N]...")
-@option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="TAPE",
-    help="The new tape; the tests go into the same folder. Default: TAPE-small.tape.",
-)
+@output("The new tape; the tests go into the same folder. Default: TAPE-small.tape.")
 @option("--error", metavar="TEXT", help="Text that the command prints when it fails.")
 @option(
     "--oracle", metavar="CMD", help="A command that judges each run: exit code 0 means no failure."
 )
-@option(
-    "--deadline",
-    default="30s",
-    callback=seconds,
-    metavar="DURATION",
-    help="How long a run may take; a longer one is stopped and counts as a hang.",
+@duration(
+    "--deadline", "30s", "How long a run may take; a longer one is stopped and counts as a hang."
 )
 @option("--runs", default=500, type=click.IntRange(LEAST), help="Maximum number of runs.")
 @option(

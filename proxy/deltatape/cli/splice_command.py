@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import option
+from deltatape.cli.options import output
 from deltatape.cli.terminal import say, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
@@ -15,14 +15,7 @@ from deltatape.store.listing import Location, locate
 from deltatape.store.reader import open_tape
 from deltatape.store.splice import SplicedTape, SpliceSource, splice
 
-OUTPUT = option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="TAPE",
-    help="The tape to make; it must not exist.",
-)
+OUTPUT = output("The tape to make; it must not exist.", required=True)
 
 
 @click.command("splice")
@@ -40,24 +33,24 @@ def command(*, tapes: tuple[str, ...], output: Path) -> int:
     return 0
 
 
-def join(places: Sequence[Location], output: Path) -> None:
-    """Write `output` from `places`, and print notes.
+def join(places: Sequence[Location], path: Path) -> None:
+    """Write the tape `path` from `places`, and print notes.
 
     Raises:
-        UsageError: `output` is one of them or there already; they do not fit together.
+        UsageError: `path` is one of them or there already; they do not fit together.
         TapeFormatError: one is damaged.
     """
     sources = sources_of(places)
     for source in sources:
-        if _same(Path(source.tape.path), output):
-            raise UsageError(f"-o {output}: is one of the tapes to be read; name another file")
-    done = splice(sources, output, SystemClock())
+        if _same(Path(source.tape.path), path):
+            raise UsageError(f"-o {path}: is one of the tapes to be read; name another file")
+    done = splice(sources, path, SystemClock())
     for tape in (source.tape for source in sources):
         if tape.torn:
             say(f"note: {tape.path}: left out a truncated last record of {tape.torn} bytes")
     _print_summary(done)
-    write(f"{output}\n")
-    say(f"next: deltatape show {shlex.quote(str(output))}")
+    write(f"{path}\n")
+    say(f"next: deltatape show {shlex.quote(str(path))}")
 
 
 def sources_of(places: Sequence[Location]) -> list[SpliceSource]:

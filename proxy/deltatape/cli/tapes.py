@@ -1,7 +1,7 @@
 """Resolves `TAPE`, `TAPE#N`, `FILE`, `FOLDER` and `-` on the command line."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from deltatape.model.explanation import ALONE, TapeContext
 from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
+from deltatape.store.rewrite import PRIVATE, write_new
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 NO_REQUEST = "it has no request; deltatape ls lists the other tapes"
@@ -189,6 +190,20 @@ def material(path: Path, request: Path | None = None, response: Path | None = No
     if request is None and response is None and not path.is_dir():
         _refuse_nothing(made, "empty")
     return made
+
+
+def write_tape(path: Path, lines: Iterable[bytes]) -> None:
+    """Write the new tape that `-o` names.
+
+    Raises:
+        UsageError: there is a file already, or it cannot be written.
+    """
+    try:
+        write_new(path, PRIVATE, lines)
+    except FileExistsError:
+        raise UsageError(f"-o {path}: already exists; a tape is never overwritten") from None
+    except OSError as error:
+        raise UsageError(f"-o {path}: {error.strerror or error}") from error
 
 
 def _read(path: Path) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from deltatape.cli.options import FILE, FORMAT, VOLATILE, WrapperCommand, option, seconds
+from deltatape.cli.options import FILE, FOLDER, FORMAT, VOLATILE, WrapperCommand, duration, option
 from deltatape.cli.tapes import provider_exchanges
 from deltatape.cli.terminal import Bar, say, show, width, write
 from deltatape.errors import UsageError
@@ -145,13 +145,7 @@ def patterns(
     type=click.IntRange(1, 10_000),
     help="How many seeds to try for a variation with random choices.",
 )
-@option(
-    "--deadline",
-    default="10s",
-    callback=seconds,
-    metavar="DURATION",
-    help="How much longer a run may take than with the unchanged tapes.",
-)
+@duration("--deadline", "10s", "How much longer a run may take than with the unchanged tapes.")
 @option("--jobs", type=click.IntRange(1, 64), help="Parallel runs; default: one per core.")
 @option("--oracle", metavar="CMD", help="A command that judges each run: exit code 0 means passed.")
 @option(
@@ -172,7 +166,7 @@ def patterns(
 @VOLATILE
 @option(
     "--keep",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     help="Write the tape of each failure to this folder.",
 )

@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from deltatape.cli.options import FILE, option
+from deltatape.cli.options import FILE, FOLDER, option
 from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError, did_you_mean
-from deltatape.model.exchange import Exchange, header
+from deltatape.model.exchange import header
 from deltatape.model.explanation import Explanation
 from deltatape.model.finding import Blame
 from deltatape.model.reply import NOT_OURS
@@ -64,7 +64,7 @@ from deltatape.why.reproduction import mistakes, needed
 @option("--html", type=FILE, help="Write the explanation as one self-contained HTML file.")
 @option(
     "--fix",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     help="Write what mends the app: the smallest tape, a failing test, a brief.",
 )
@@ -165,7 +165,10 @@ def _explanation(what: str) -> str | None:
     Raises:
         UsageError: it looks like a code or a name, and there is none.
     """
-    if re.fullmatch(r"[A-Z][0-9]{3}", what) or _is_code(what):
+    # In lower case it may be the name of a file.
+    if re.fullmatch(r"[A-Z][0-9]{3}", what) or (
+        re.fullmatch(r"[a-z][0-9]{3}", what) and not Path(what).exists()
+    ):
         text = rule_page(what)
         if text is None:
             raise UsageError(f"{what}: no such code; docs/findings.md lists them")
@@ -178,11 +181,6 @@ def _explanation(what: str) -> str | None:
         near = did_you_mean(what, [*known, *(preset.name for preset in PRESETS)])
         raise UsageError(f"{what}: no such tape, code, or suspect.{near}")
     return text
-
-
-def _is_code(what: str) -> bool:
-    """Check whether it is a code in lower case and not a file."""
-    return bool(re.fullmatch(r"[a-z][0-9]{3}", what)) and not Path(what).exists()
 
 
 # `why --fix DIR`: the smallest tape that shows an app's mistake, a failing test, and a brief.
@@ -224,17 +222,17 @@ def write_fix(found: NamedExchanges, explanation: Explanation, folder: Path) -> 
     numbers = needed(explanation, found.exchanges)
     count = len(found.exchanges) if numbers is None else len(numbers)
     stem = _UNSAFE.sub("-", Path(found.name).stem).strip("-") or "tape"
+    user_agent = header(exchange.request.headers, "user-agent") or b""
     kit = fix_kit(
-        explanation, count, name=f"{stem}-{explanation.exchange}", node=_is_node(exchange)
+        explanation,
+        count,
+        name=f"{stem}-{explanation.exchange}",
+        node=_NODE.search(user_agent) is not None,
     )
     try:
         _write(kit, found.tape, numbers, folder)
     except OSError as error:
         raise UsageError(f"--fix {folder}: {error.strerror or error}") from error
-
-
-def _is_node(exchange: Exchange) -> bool:
-    return bool(_NODE.search(header(exchange.request.headers, "user-agent") or b""))
 
 
 def _write(kit: FixKit, tape: Tape, numbers: frozenset[int] | None, folder: Path) -> None:

@@ -1,9 +1,26 @@
-"""The upstreams of the options and of deltatape.yaml."""
+"""Addresses: where a server listens, and upstreams, also those of deltatape.yaml."""
 
 from collections.abc import Sequence
 
+from deltatape.errors import UsageError
 from deltatape.gateway.routes import Upstream, parse_upstream
+from deltatape.http1.listener import Address, parse_address
 from deltatape.settings.defaults import current_settings
+
+
+def listen_address(text: str | None, port: int, command: Sequence[str]) -> Address:
+    """Parse `--listen`; default: `port` on loopback, or any free port if a command is run.
+
+    Raises:
+        UsageError: it is no address, or a command would have to find a Unix socket.
+    """
+    address = parse_address(text or f"127.0.0.1:{0 if command else port}")
+    if command and address.path:
+        raise UsageError(
+            f"--listen {address}: no base URL can name a Unix socket, so the command would not"
+            " find it; omit --listen, or start the app yourself"
+        )
+    return address
 
 
 def upstreams_of(texts: Sequence[str]) -> tuple[Upstream, ...]:

@@ -6,17 +6,17 @@ from pathlib import Path
 import click
 import pytest
 
-from deltatape.cli.upstreams import upstreams_of
+from deltatape.cli.addresses import upstreams_of
 from deltatape.errors import UsageError
 from deltatape.settings.settings import load
 
 
-def found(given: Sequence[str], folder: Path, settings: str = "") -> list[str]:
-    """The upstreams' names and URLs, under a settings file of this text."""
+def found(options: Sequence[str], folder: Path, settings: str = "") -> list[str]:
+    """Return the upstreams as `NAME=URL`, with a settings file that contains `settings`."""
     (folder / "deltatape.yaml").write_text(settings)
     context = click.Context(click.Command("replay"), obj=load(folder, {}, ["replay"]))
     with context:
-        return [f"{each.name}={each.origin.url}{each.path}" for each in upstreams_of(given)]
+        return [f"{each.name}={each.origin.url}{each.path}" for each in upstreams_of(options)]
 
 
 def test_options_come_before_those_of_the_settings_file(tmp_path: Path) -> None:
