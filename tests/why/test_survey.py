@@ -51,7 +51,7 @@ def test_what_a_request_shows_is_known_at_both_ends() -> None:
     assert [each.code for each in seen.about_reply(1)] == ["C002"]
     assert seen.about_request(2) == seen.about_reply(1)
     assert seen.about_reply(2) == seen.about_request(1) == ()
-    assert seen.gone_on(1) is None
+    assert seen.continued_by(1) is None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_request_that_goes_on_without_the_calls_is_noticed(
     later: dict[str, object],
     number: int | None,
 ) -> None:
-    assert of((request_, chunks), (later, [])).gone_on(1) == number
+    assert of((request_, chunks), (later, [])).continued_by(1) == number
 
 
 def test_what_is_found_elsewhere_leaves_out_what_is_told_of_the_exchange() -> None:

@@ -19,7 +19,7 @@ from deltatape.why.verdict import (
     Case,
     VerdictEvidence,
     deciding,
-    grounds_of,
+    evidence_of,
     judge,
 )
 from helpers.chat import FINISH, calls, choice, entry
@@ -53,7 +53,7 @@ def verdict(*exchanges: Exchange) -> Verdict:
             about_request=(),
             reply=analysis.reply,
             read_back=links[0] if links else None,
-            gone_on=None,
+            continued_by=None,
         )
     )
 
@@ -177,7 +177,7 @@ def test_a_rule_that_failed_decides_nothing() -> None:
         about_request=(),
         reply=analysis.reply,
         read_back=None,
-        gone_on=None,
+        continued_by=None,
     )
     assert judge(case).code is None
 
@@ -192,13 +192,19 @@ def test_a_silent_answer_to_a_request_that_the_app_spoiled_is_the_apps_doing() -
     own = check_analysis(analysis)
     assert [each.code for each in own] == ["D002"]
     made = judge(
-        Case(findings=own, about_request=about, reply=analysis.reply, read_back=None, gone_on=None)
+        Case(
+            findings=own,
+            about_request=about,
+            reply=analysis.reply,
+            read_back=None,
+            continued_by=None,
+        )
     )
     assert (made.blame, made.code) == (Blame.APP, "C002")
     assert " This request got no answer: the answer has no text" in made.summary
     alone = Case(findings=own, reply=analysis.reply, read_back=None)
     assert judge(alone).code == "D002"
-    decided = deciding(grounds_of((*own, *about)))
+    decided = deciding(evidence_of((*own, *about)))
     assert decided == about[0]
 
 
@@ -206,14 +212,14 @@ def test_what_decides_is_a_finding_or_the_gravest_where_no_verdict_names_one() -
     assert deciding(VerdictEvidence(findings=())) is None
     odd = check_analysis(analyse(pasted(*call(), FINISH, FINISH_TEXT)))
     assert [each.code for each in odd] == ["S004"]
-    assert deciding(grounds_of(odd)) == odd[0]
-    assert deciding(VerdictEvidence(findings=odd, gone_on=2)) == odd[0]
+    assert deciding(evidence_of(odd)) == odd[0]
+    assert deciding(VerdictEvidence(findings=odd, continued_by=2)) == odd[0]
 
 
 def test_a_silence_is_about_the_reply() -> None:
     silent = check_conversation(map(digest, watched(conversation(CALLS), 42.5)))
-    assert grounds_of(silent) == VerdictEvidence(findings=(), about_reply=silent)
-    assert deciding(grounds_of(silent)) == silent[0]
+    assert evidence_of(silent) == VerdictEvidence(findings=(), about_reply=silent)
+    assert deciding(evidence_of(silent)) == silent[0]
 
 
 def test_causes_are_codes_of_rules() -> None:
@@ -278,11 +284,19 @@ def claimed(code: str, blame: Blame | None, confidence: Confidence, severity: Se
     )
 
 
-def judged(*own: Finding, about: tuple[Finding, ...] = (), gone_on: int | None = None) -> Verdict:
+def judged(
+    *own: Finding, about: tuple[Finding, ...] = (), continued_by: int | None = None
+) -> Verdict:
     """On a healthy reply with one call, if nothing else were found on it."""
     reply = analyse(pasted(*ONE)).reply
     return judge(
-        Case(findings=own, about_request=about, gone_on=gone_on, reply=reply, read_back=None)
+        Case(
+            findings=own,
+            about_request=about,
+            continued_by=continued_by,
+            reply=reply,
+            read_back=None,
+        )
     )
 
 
@@ -359,11 +373,11 @@ def test_a_conversation_that_accuses_nobody_does_not_speak_of_the_app() -> None:
 
 def test_what_is_odd_about_a_reply_decides_before_a_request_that_goes_on_without_it() -> None:
     odd = claimed("S004", Blame.UPSTREAM, PROVEN, WARNING)
-    made = judged(odd, gone_on=7)
+    made = judged(odd, continued_by=7)
     assert (made.code, made.blame) == ("S004", Blame.UPSTREAM)
     assert made.summary == "what S004 says. Request #7 goes on without this reply."
     burst = claimed("W007", Blame.UPSTREAM, PROVEN, WARNING)
-    assert judged(burst, gone_on=7).kind is VerdictKind.UNPROVABLE
+    assert judged(burst, continued_by=7).kind is VerdictKind.UNPROVABLE
 
 
 def test_after_an_error_a_silence_is_told_only_if_it_is_more_than_possible() -> None:

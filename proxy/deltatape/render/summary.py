@@ -7,7 +7,7 @@ from deltatape.model.finding import Finding
 from deltatape.printable import count, excerpt
 from deltatape.render.findings import blamed, summary
 from deltatape.render.numbers import duration
-from deltatape.why.verdict import deciding, grounds_of
+from deltatape.why.verdict import deciding, evidence_of
 
 _NAMES = 80
 
@@ -17,7 +17,7 @@ def exchange_line(analysis: Analysis, findings: Sequence[Finding]) -> str:
 
     Of the findings, the line names the one that decides the verdict.
     """
-    worst = deciding(grounds_of(findings))
+    worst = deciding(evidence_of(findings))
     named = f"{worst.severity} {worst.code} {worst.name}" if worst else "no findings"
     more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
     return f"{_arrival(analysis)}; {named}{more}"

@@ -76,12 +76,13 @@ def is_drop(handling: AppHandling) -> bool:
     repeated, delivered = handling.symptom.calls, handling.analysis.reply.tool_calls
     if repeated is None or handling.symptom.errors or len(repeated) >= len(delivered):
         return False
-    altered = Counter(_key(call) for call in repeated) - Counter(_key(call) for call in delivered)
+    altered = Counter((call.id, *_content(call)) for call in repeated)
+    altered -= Counter((call.id, *_content(call)) for call in delivered)
     return not altered
 
 
-def _key(call: ToolCall | RepeatedCall) -> tuple[str | None, str | None, str]:
-    return call.id, call.name, canonical(call.arguments) or call.arguments
+def _content(call: ToolCall | RepeatedCall) -> tuple[str | None, str]:
+    return call.name, canonical(call.arguments) or call.arguments
 
 
 def with_suspects(verdict: Verdict, handling: AppHandling, suspects: Sequence[Suspect]) -> Verdict:
@@ -95,9 +96,11 @@ def with_suspects(verdict: Verdict, handling: AppHandling, suspects: Sequence[Su
         fix = f"look whether the app {does}. If so: {mend}. If not: {verdict.fix}"
         return replace(verdict, summary=f"{verdict.summary} A client like {like}", fix=fix)
     if verdict.blame is Blame.APP:
-        quoted = _quoted(verdict.summary + first.says, handling)
         like = f"The app behaves like {first.name}{_or_others(suspects)}: it {first.says}."
-        return replace(verdict, summary=f"{verdict.summary}{quoted} {like}", fix=first.fix)
+        errors = [excerpt(error, _SHOWN) for error in handling.symptom.errors]
+        if errors and not any(error[:_ENOUGH] in verdict.summary + first.says for error in errors):
+            like = f"It says '{errors[0]}'. {like}"
+        return replace(verdict, summary=f"{verdict.summary} {like}", fix=first.fix)
     if verdict.blame is None and handling.across:
         what = "but the app sent its page something else: the timeline has both."
         return _on_app(f"The stream was correct, {what}", first, None)
@@ -125,14 +128,6 @@ def _or_others(suspects: Sequence[Suspect]) -> str:
     return f" (or one of {others} that do the same)" if others > 1 else ""
 
 
-def _quoted(shown: str, handling: AppHandling) -> str:
-    """Quote the application's own output if the verdict does not quote it yet."""
-    errors = [excerpt(error, _SHOWN) for error in handling.symptom.errors]
-    if not errors or any(error[:_ENOUGH] in shown for error in errors):
-        return ""
-    return f" It says '{errors[0]}'."
-
-
 # What an application made of a reply: the symptom that suspects are compared with.
 #
 # Sources, the surest first: what its next request repeats; on its other side, the calls that it
@@ -156,15 +151,15 @@ def app_handling(
         errors: what it threw, as the user says.
         settings: the thresholds.
     """
-    across = _across(analysis, others, settings)
-    if across is not None:
-        upstream, shown = across
-        symptom = Symptom(calls=shown, errors=tuple(errors))
+    damaged_on_page = _damaged_on_page(analysis, others, settings)
+    if damaged_on_page is not None:
+        upstream, page_calls = damaged_on_page
+        symptom = Symptom(calls=page_calls, errors=tuple(errors))
         return AppHandling(analysis=upstream, symptom=symptom, across=True)
     if analysis.exchange.tap is Tap.APP:
         return None
-    calls, link = _calls(case), case.read_back
-    found = tuple(errors) or _errors(case)
+    calls, link = _continued_calls(case), case.read_back
+    found = tuple(errors) or _parser_errors(case)
     if calls is None and not found:
         return None
     symptom = Symptom(calls=calls, errors=found)
@@ -172,7 +167,7 @@ def app_handling(
     return AppHandling(analysis=analysis, symptom=symptom, across=False, one_off=one_off)
 
 
-def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
+def _continued_calls(case: Case) -> tuple[RepeatedCall, ...] | None:
     """Return the calls that the application continues with; None if unknown or as delivered."""
     link = case.read_back
     if any(each.code == "C004" for each in case.about_reply):
@@ -181,73 +176,58 @@ def _calls(case: Case) -> tuple[RepeatedCall, ...] | None:
         return link.repeated_calls if findings_of(link) else None
     # An app that ended by an exception may have had the calls.
     silent = any(each.code == "D003" and not each.excluded for each in case.about_reply)
-    return () if silent or case.gone_on is not None else None
+    return () if silent or case.continued_by is not None else None
 
 
-def _errors(case: Case) -> tuple[str, ...]:
+def _parser_errors(case: Case) -> tuple[str, ...]:
     """Return likely errors of the application's parsers about calls that were complete."""
     found = (*case.about_reply, *(each for each in case.about_request if is_printed(each)))
     grave = (each for each in found if each.code == "C009" and each.severity is not Severity.INFO)
     return tuple(dict.fromkeys(each.evidence for each in grave))[:_MOST_ERRORS]
 
 
-def _across(
+def _damaged_on_page(
     analysis: Analysis, others: Sequence[Exchange], settings: Settings
 ) -> tuple[Analysis, tuple[RepeatedCall, ...]] | None:
-    """Return the provider's side and what the app sent to its page, where they differ."""
-    page = _page(analysis, others, settings)
+    """Return the provider's side, and its calls that are damaged on the app's own page.
+
+    An application may hide calls from its page and rename tools; but it shows none without a name,
+    nor one of the same name with other arguments. The ids there are its own.
+    """
+    pages: Iterable[Analysis] = (analysis,)
+    if analysis.exchange.tap is not Tap.APP:
+        pages = (analyse(each, settings.app) for each in _pages_of(analysis.exchange, others))
+    page = next((each for each in pages if each.reply.from_app), None)
     if page is None or not page.reply.tool_calls:
         return None  # many applications do not show tools to their page
-    behind = [
+    linked = [
         analyse(each, settings.app)
         for each in others
         if each.tap is Tap.PROVIDER and are_linked(page.exchange, each)
     ]
-    upstreams = [each for each in behind if each.reply.tool_calls]
-    shown = [_call_key(call) for call in page.reply.tool_calls]
-    wrong = [
+    upstreams = [each for each in linked if each.reply.tool_calls]
+    on_page = [_content(call) for call in page.reply.tool_calls]
+    differing = [
         each
         for each in upstreams
-        if any(_call_key(call) not in shown for call in each.reply.tool_calls)
+        if any(_content(call) not in on_page for call in each.reply.tool_calls)
     ]
     number = analysis.exchange.number
-    chosen = next((each for each in wrong if each.exchange.number == number), None)
-    upstream = chosen or (wrong[0] if wrong and page.exchange.number == number else None)
+    upstream = next((each for each in differing if each.exchange.number == number), None)
+    if upstream is None and differing and page.exchange.number == number:
+        upstream = differing[0]
     if upstream is None or len(_pages_of(upstream.exchange, others)) != 1:
         return None  # with two users at once it is unclear which page belongs to the reply
-    right = [_call_key(call) for each in upstreams for call in each.reply.tool_calls]
-    damaged = tuple(_damaged(page, upstream, right))
+    correct = [_content(call) for each in upstreams for call in each.reply.tool_calls]
+    names = {call.name for call in upstream.reply.tool_calls}
+    damaged = tuple(
+        RepeatedCall(id=None, name=call.name, arguments=call.arguments)
+        for call in page.reply.tool_calls
+        if _content(call) not in correct and (not call.name or call.name in names)
+    )
     return (upstream, damaged) if damaged else None
 
 
 def _pages_of(exchange: Exchange, others: Sequence[Exchange]) -> list[Exchange]:
     """Return the exchanges with the application's own page during `exchange`."""
     return [each for each in others if each.tap is Tap.APP and are_linked(exchange, each)]
-
-
-def _page(analysis: Analysis, others: Sequence[Exchange], settings: Settings) -> Analysis | None:
-    """Return the exchange with the application's own page that `analysis` belongs to."""
-    if analysis.exchange.tap is Tap.APP:
-        return analysis if analysis.reply.from_app else None
-    pages = (analyse(each, settings.app) for each in _pages_of(analysis.exchange, others))
-    return next((page for page in pages if page.reply.from_app), None)
-
-
-def _call_key(call: ToolCall) -> tuple[str | None, str]:
-    return call.name, canonical(call.arguments) or call.arguments
-
-
-def _damaged(
-    page: Analysis, upstream: Analysis, right: Sequence[tuple[str | None, str]]
-) -> Iterable[RepeatedCall]:
-    """Return calls sent to the page that are damaged calls of `upstream`.
-
-    An application may hide calls from its page and rename tools; but it shows none without a name,
-    nor one of the same name with other arguments. The ids there are its own.
-    """
-    names = {call.name for call in upstream.reply.tool_calls}
-    return (
-        RepeatedCall(id=None, name=call.name, arguments=call.arguments)
-        for call in page.reply.tool_calls
-        if _call_key(call) not in right and (not call.name or call.name in names)
-    )

@@ -30,7 +30,7 @@ from deltatape.why.accusation import (
     with_suspects,
     worth_naming,
 )
-from deltatape.why.survey import ExchangeSurvey, survey
+from deltatape.why.survey import survey
 from deltatape.why.tape_context import around, stop_of
 from deltatape.why.tape_verdict import case_of, codes_of, ruling, ruling_on_all
 from deltatape.why.timeline import ending_of, is_printed, timeline, timeline_entry
@@ -66,7 +66,12 @@ def explain(
         UsageError: there is no exchange, or none of this number.
     """
     surveyed = survey(exchanges, settings, context.logs)
-    chosen = _worst(surveyed, errors) if number is None else number
+    chosen = number
+    if chosen is None:
+        # An error that the app reports is about a call.
+        calling = [each.exchange for each in surveyed.digests if each.calls or each.text_calls]
+        reported = bool(errors and calling) and surveyed.is_clean
+        chosen = calling[-1] if reported else surveyed.worst()
     by_number = {exchange.number: exchange for exchange in exchanges}
     surveyed.own(chosen)  # raises when there is no such exchange
     exchange = by_number[chosen]
@@ -78,16 +83,18 @@ def explain(
     handling = app_handling(case, analysis, exchanges, errors, settings)
     suspects: tuple[Suspect, ...] = ()
     if handling and is_open_to_suspicion(case, verdict):
-        every = suspects_of(_delivered(handling.analysis), handling.symptom)
-        suspects = worth_naming(verdict, handling, every)
+        found = suspects_of(_delivered(handling.analysis), handling.symptom)
+        suspects = worth_naming(verdict, handling, found)
     if any(each.drop for each in suspects):
-        kept = [
-            _delivered(analyse(by_number[one], settings.app)) for one in surveyed.kept_whole(chosen)
-        ]
-        alike = [each for each in kept if each.follow_up == _delivered(analysis).follow_up]
         # A suspect that would lose calls which the app repeats elsewhere is refuted.
+        repeated = [
+            _delivered(analyse(by_number[each], settings.app))
+            for each in surveyed.repeated_unchanged(chosen)
+        ]
+        follow_up = _delivered(analysis).follow_up
+        similar = [stream for stream in repeated if stream.follow_up == follow_up]
         suspects = tuple(
-            suspect for suspect in suspects if all(reads_rightly(each, suspect) for each in alike)
+            each for each in suspects if all(reads_rightly(stream, each) for stream in similar)
         )
     if handling:
         verdict = with_suspects(verdict, handling, suspects)
@@ -126,12 +133,6 @@ def explain(
         ),
         has_log=bool(context.logs),
     )
-
-
-def _worst(surveyed: ExchangeSurvey, errors: Sequence[str]) -> int:
-    """Return the exchange with the gravest finding, or for an error of the app one with a call."""
-    calling = [each.exchange for each in surveyed.digests if each.calls or each.text_calls]
-    return calling[-1] if errors and calling and surveyed.is_clean else surveyed.worst()
 
 
 def _delivered(analysis: Analysis) -> DeliveredResponse:
@@ -223,7 +224,15 @@ def _repetition_entries(
     """Yield the later request as entries of the app, each marked with its findings."""
     if case.read_back is None or repetition is None or later is None:
         return
-    lines = [_repeated_line(each) for each in repetition.calls]
+    lines = []
+    for pair in repetition.calls:
+        line = f"does not repeat call {pair.index}"
+        if pair.repetition is not None:
+            how = "differently" if pair.differs else "as delivered"
+            name, arguments = pair.repetition.name, pair.repetition.arguments
+            line = f"repeats call {pair.index} {how}: {name or 'no name'}"
+            line += f" {arguments or '(no arguments)'}"
+        lines.append(line)
     lines += [f"repeats a call that was never delivered: {each.name}" for each in repetition.extra]
     lines += [f"sends the result of {call_id}: {text}" for call_id, text in repetition.results]
     lines = lines or ["repeats a reply without calls"]
@@ -239,14 +248,6 @@ def _repetition_entries(
     for place, line in enumerate(lines):
         codes = codes_of(marks.get(place, ()))
         yield timeline_entry(repetition.exchange, t_ns, EventSource.APP, line, codes=codes)
-
-
-def _repeated_line(pair: RepeatedCallPair) -> str:
-    if pair.repetition is None:
-        return f"does not repeat call {pair.index}"
-    how = "differently" if pair.differs else "as delivered"
-    arguments = pair.repetition.arguments or "(no arguments)"
-    return f"repeats call {pair.index} {how}: {pair.repetition.name or 'no name'} {arguments}"
 
 
 def _line_of(finding: Finding, read_back: ReadBack, repetition: ReplyRepetition) -> int | None:

@@ -14,8 +14,8 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Finding
 from deltatape.rules.settings import DEFAULTS, Settings
-from deltatape.why.survey import ExchangeSurvey, survey_of
-from deltatape.why.verdict import VerdictEvidence, deciding
+from deltatape.why.survey import survey_of
+from deltatape.why.verdict import deciding
 
 _COMMENT = re.compile(r"\([^()]*\)")
 _BROWSERS = ("Edg/", "OPR/", "Firefox/", "Chrome/", "Safari/")
@@ -60,19 +60,7 @@ def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Ta
         apps=tuple(apps),
         models=tuple(models),
         findings=surveyed.count(),
-        worst=_worst(surveyed) if rows else None,
-    )
-
-
-def _worst(surveyed: ExchangeSurvey) -> Finding | None:
-    number = surveyed.worst()
-    return deciding(
-        VerdictEvidence(
-            findings=surveyed.own(number),
-            about_reply=surveyed.about_reply(number),
-            about_request=surveyed.about_request(number),
-            gone_on=surveyed.gone_on(number),
-        )
+        worst=deciding(surveyed.evidence(surveyed.worst())) if rows else None,
     )
 
 

@@ -25,7 +25,7 @@ from deltatape.model.explanation import Attempts
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.tape_summary import LogEntry
 from deltatape.rules.settings import Settings
-from deltatape.why.verdict import decides, is_leaving
+from deltatape.why.verdict import VerdictEvidence, decides, is_leaving
 
 _OF_REQUESTS = frozenset({"C006", "C008", "C011", "C018", "C020"})
 """Codes about a row of requests: the reply before the first of them is not at fault."""
@@ -69,11 +69,11 @@ class ExchangeSurvey:
 
     def about_request(self, number: int) -> tuple[Finding, ...]:
         """Return findings about this exchange's request."""
-        links = [each for each in self.read_backs if each.later.exchange == number]
+        links = (each for each in self.read_backs if each.later.exchange == number)
         found = (finding for link in links for finding in findings_of(link))
         return (*found, *(each for each in self.of_turns if each.exchange == number))
 
-    def gone_on(self, number: int) -> int | None:
+    def continued_by(self, number: int) -> int | None:
         """Return the later request that continues without this exchange's calls."""
         place = self._place(number)
         reply = self.digests[place]
@@ -82,6 +82,15 @@ class ExchangeSurvey:
         after = (each for each in self.digests[place + 1 :] if each.tap is Tap.PROVIDER)
         later = goes_on_without(reply, after)
         return later.exchange if later else None
+
+    def evidence(self, number: int) -> VerdictEvidence:
+        """Return all findings around an exchange."""
+        return VerdictEvidence(
+            findings=self.own(number),
+            about_reply=self.about_reply(number),
+            about_request=self.about_request(number),
+            continued_by=self.continued_by(number),
+        )
 
     def own(self, number: int) -> tuple[Finding, ...]:
         """Return the findings on this exchange alone."""
@@ -110,7 +119,7 @@ class ExchangeSurvey:
     def _with_findings(self) -> Iterator[tuple[Digest, tuple[Finding, ...]]]:
         return zip(self.digests, self.findings, strict=True)
 
-    def kept_whole(self, number: int) -> tuple[int, ...]:
+    def repeated_unchanged(self, number: int) -> tuple[int, ...]:
         """Return some other exchanges whose calls are repeated as delivered."""
         found = (
             link.reply.exchange
@@ -177,7 +186,12 @@ class ExchangeSurvey:
         pairs = zip(self.digests, gravity, strict=True)
         equals = [digest for digest, each in pairs if each == gravest]
         if gravest < len(Severity):
-            return _source_of(equals[0], equals).exchange
+            first = equals[0]
+            if first.tap is Tap.APP:
+                # The provider's side of the same failure is nearer to its cause.
+                providers = (each for each in equals if each.tap is Tap.PROVIDER)
+                first = next((each for each in providers if _overlap(first, each)), first)
+            return first.exchange
         replies = [digest for digest in equals if digest.calls or digest.text]
         return (replies or equals)[-1].exchange
 
@@ -198,20 +212,13 @@ class ExchangeSurvey:
         raise UsageError(f"#{number}: no such exchange; there are {len(self.digests)}")
 
 
-def _source_of(first: Digest, equals: Sequence[Digest]) -> Digest:
-    """Return the equally grave exchange with the provider, where `first` is the app's endpoint."""
-    if first.tap is Tap.PROVIDER:
-        return first
-    return next((each for each in equals if each.tap is Tap.PROVIDER and _meet(first, each)), first)
-
-
-def _meet(one: Digest, other: Digest) -> bool:
+def _overlap(one: Digest, other: Digest) -> bool:
     """Check whether two exchanges overlap in time."""
     times = (one.t_ns, one.end_ns, other.t_ns, other.end_ns)
     if any(each is None for each in times):
         return False
-    begin, end, begins, ends = (each or 0 for each in times)
-    return begins <= end and begin <= ends
+    start, end, other_start, other_end = (each or 0 for each in times)
+    return other_start <= end and start <= other_end
 
 
 def _reply_of(finding: Finding) -> int | None:

@@ -71,13 +71,13 @@ def around(
     window = _Window(exchange.request.t_ns - _BEFORE_NS, end_ns, until_ns)
     number = exchange.number
     late = replace(window, end_ns=window.end_ns + LATE_NS) if after else window
-    yield from _log(number, late, context.logs)
-    yield from _clients(number, window, context)
+    yield from _logged(number, late, context.logs)
+    yield from _closed_clients(number, window, context)
     for other in others:
         if other.tap is not exchange.tap and are_linked(exchange, other):
             yield from _other_side(other)
     if exchange.watch and exchange.end and not after:
-        yield from _silence(number, window, exchange.watch, silent=silent)
+        yield from _watched_silence(number, window, exchange.watch, silent=silent)
 
 
 def _nearest(
@@ -102,25 +102,24 @@ class _Line:
     frames: int = 0
 
 
-def _folded(lines: Iterable[LogEntry]) -> Iterator[_Line]:
+def _without_stacks(lines: Iterable[LogEntry]) -> Iterator[_Line]:
     """Yield log lines without stack traces."""
-    every = [_Line(entry, _shown(entry)) for entry in lines]
+    every = []
+    for entry in lines:
+        shown = _COLOUR.sub(b"", entry.line[:_SHOWN]).decode("utf-8", "backslashreplace")
+        every.append(_Line(entry, shown.rstrip()))
     place = 0
     while place < len(every):
-        end = _behind_frames(every, place)
-        next_one = _chained(every, end)
-        if next_one is not None:
-            end = _behind_frames(every, next_one)
+        end = _after_stack(every, place)
+        chained = _chained(every, end)
+        if chained is not None:
+            end = _after_stack(every, chained)
         every[place].frames = end - place - 1
         yield every[place]
         place = end
 
 
-def _shown(entry: LogEntry) -> str:
-    return _COLOUR.sub(b"", entry.line[:_SHOWN]).decode("utf-8", "backslashreplace").rstrip()
-
-
-def _behind_frames(lines: Sequence[_Line], place: int) -> int:
+def _after_stack(lines: Sequence[_Line], place: int) -> int:
     """Return the index after a line and its stack trace."""
     inside = lines[place].text.startswith(_TRACEBACK)
     end = place + 1
@@ -138,8 +137,8 @@ def _chained(lines: Sequence[_Line], place: int) -> int | None:
     return near[1] if is_chain else None
 
 
-def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[TimelineEntry]:
-    near, left = _nearest(window, _folded(lines), lambda line: line.entry.t_ns)
+def _logged(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[TimelineEntry]:
+    near, left = _nearest(window, _without_stacks(lines), lambda line: line.entry.t_ns)
     for line in near:
         stack = f" ... {count(line.frames, 'line')} of the stack" if line.frames else ""
         what = f"{line.entry.stream}: {line.text}{stack}"
@@ -149,7 +148,7 @@ def _log(number: int, window: _Window, lines: Iterable[LogEntry]) -> Iterator[Ti
         yield timeline_entry(number, left[0].entry.t_ns, EventSource.LOG, more)
 
 
-def _clients(number: int, window: _Window, context: TapeContext) -> Iterator[TimelineEntry]:
+def _closed_clients(number: int, window: _Window, context: TapeContext) -> Iterator[TimelineEntry]:
     """Yield client connections that were open during the exchange and closed."""
     late = {
         each.connection for each in context.clients if each.opened and each.t_ns > window.centre_ns
@@ -194,7 +193,7 @@ def _other_side(other: Exchange) -> Iterator[TimelineEntry]:
     yield timeline_entry(other.number, watched_until(other), EventSource.APP, what)
 
 
-def _silence(
+def _watched_silence(
     number: int, window: _Window, watch: TapeSummary, *, silent: bool
 ) -> Iterator[TimelineEntry]:
     """Describe how long nothing came after the response, and why recording ended."""

@@ -21,7 +21,7 @@ from deltatape.why.verdict import Case, doubted, going_on, judge, nothing_wrong,
 _OF_ATTEMPTS = frozenset({"C008"})
 """Codes whose findings describe the attempts themselves."""
 _NS = 1_000_000_000
-_IN_TIME = 0.9
+_EARLY = 0.9
 """The share of the requested pause after which an attempt does not count as early."""
 _LEFT_EARLY = (
     " The client left before the end of the stream: what came after the finish reason, if anything,"
@@ -40,7 +40,7 @@ def case_of(surveyed: ExchangeSurvey, analysis: Analysis) -> Case:
         about_request=surveyed.about_request(number),
         reply=analysis.reply,
         read_back=surveyed.read_back(number),
-        gone_on=surveyed.gone_on(number),
+        continued_by=surveyed.continued_by(number),
     )
 
 
@@ -60,16 +60,18 @@ def ruling(
         others: all exchanges of the tape.
         settings: the thresholds.
     """
-    if case.about_reply or case.about_request or case.findings:
-        verdict = judge(case)
-    elif exchange.open:
+    found = case.about_reply or case.about_request or case.findings
+    if not found and exchange.open:
         verdict = going_on()
+    elif not found and exchange.tap is Tap.APP:
+        verdict = of_endpoint()
     else:
-        verdict = of_endpoint() if exchange.tap is Tap.APP else judge(case)
+        verdict = judge(case)
     if exchange.tap is Tap.APP and verdict.code == "S005":
-        verdict = _behind(exchange, others, surveyed, settings) or _without_cause(
-            exchange, others, verdict
-        )
+        providers = [
+            each for each in others if each.tap is Tap.PROVIDER and are_linked(exchange, each)
+        ]
+        verdict = _with_cause(verdict, providers, surveyed, settings)
     left = exchange.end is not None and exchange.end.reason is EndReason.CLIENT_CLOSED
     if verdict.kind is VerdictKind.HEALTHY and left and case.reply.terminal_event is None:
         verdict = replace(verdict, summary=f"{verdict.summary}{_LEFT_EARLY}")
@@ -77,11 +79,11 @@ def ruling(
     if row is None or verdict.code in _OF_ATTEMPTS:
         return verdict
     verdict = replace(verdict, summary=f"{verdict.summary} {sentence(row)}.")
-    waited = _waited(row, exchange)
-    return replace(verdict, fix=waited) if waited and verdict.code == "S005" else verdict
+    advice = _retry_advice(row, exchange)
+    return replace(verdict, fix=advice) if advice and verdict.code == "S005" else verdict
 
 
-def _waited(row: Attempts, exchange: Exchange) -> str:
+def _retry_advice(row: Attempts, exchange: Exchange) -> str:
     """Say when to ask again, if the answer says so and it was not followed."""
     head = exchange.response
     asked_for = header(head.headers, "retry-after") if head is not None else None
@@ -89,7 +91,7 @@ def _waited(row: Attempts, exchange: Exchange) -> str:
     if row.answered or row.pending or asked_for is None or not asked_for.isdigit() or not pauses:
         return ""
     shortest, wait = min(pauses) / _NS, int(asked_for)
-    if shortest < wait * _IN_TIME:
+    if shortest < wait * _EARLY:
         return (
             f"the app asked again after {shortest:.2f} s, although retry-after asks for {wait} s:"
             " wait that long before each attempt, and give up after a few"
@@ -126,35 +128,25 @@ def codes_of(findings: Iterable[Finding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding.code for finding in findings))
 
 
-def _behind(
-    page: Exchange, exchanges: Sequence[Exchange], surveyed: ExchangeSurvey, settings: Settings
-) -> Verdict | None:
-    """Return the verdict on the provider's answer behind an error sent to the page."""
-    for each in exchanges:
-        if each.tap is not Tap.PROVIDER or not are_linked(page, each):
-            continue
-        verdict = judge(case_of(surveyed, analyse(each, settings.app)))
-        own = codes_of(surveyed.own(each.number))
-        refused = verdict.code == "S005"
-        if (refused or verdict.blame not in (None, Blame.APP)) and verdict.code in own:
-            cause = f"The app tells its page of an error; the cause is #{each.number}:"
-            return replace(verdict, summary=f"{cause} {verdict.summary}")
-    return None
-
-
-def _without_cause(page: Exchange, exchanges: Sequence[Exchange], verdict: Verdict) -> Verdict:
-    """Return the verdict on an error sent to the page that no provider's answer explains.
+def _with_cause(
+    verdict: Verdict, providers: Sequence[Exchange], surveyed: ExchangeSurvey, settings: Settings
+) -> Verdict:
+    """Explain an error that the app sent to its page by the provider's answers meanwhile.
 
     Where the provider's side is on the tape and in order, the error is the application's own.
     """
-    sides = (each for each in exchanges if each.tap is Tap.PROVIDER)
-    if verdict.blame is not None or not any(are_linked(page, each) for each in sides):
+    for each in providers:
+        cause = judge(case_of(surveyed, analyse(each, settings.app)))
+        at_fault = cause.code == "S005" or cause.blame not in (None, Blame.APP)
+        if at_fault and cause.code in codes_of(surveyed.own(each.number)):
+            reported = f"The app tells its page of an error; the cause is #{each.number}:"
+            return replace(cause, summary=f"{reported} {cause.summary}")
+    if verdict.blame is not None or not providers:
         return verdict
-    summary = f"{verdict.summary} Nothing on the provider's side explains it."
     return replace(
         verdict,
         kind=VerdictKind.BLAMED,
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
-        summary=summary,
+        summary=f"{verdict.summary} Nothing on the provider's side explains it.",
     )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.dialects import UNKNOWN
-from deltatape.model.exchange import EndReason, Exchange, RequestSent, Tap
+from deltatape.model.exchange import EndReason, Exchange, Tap
 from deltatape.model.explanation import EventSource, TimelineEntry
 from deltatape.model.finding import Finding
 from deltatape.model.reply import NOT_OURS, ToolCall
@@ -33,7 +33,7 @@ _OF_WIRE = frozenset({EventSource.WIRE, EventSource.RECORDER})
 _KNOWN = 20
 """Characters by which a printed line is recognised."""
 _OF_ENDING = ("W006",)
-"""Codes of findings whose place is an entry of that kind: `_home` takes them off again."""
+"""Codes of findings whose place is an entry of that kind: `_entry_of` takes them off again."""
 
 ENDINGS = {
     EndReason.COMPLETE: "the response ended as announced",
@@ -72,9 +72,9 @@ def timeline(
     entries = sorted([*_entries(analysis), *context], key=lambda entry: entry.t_ns or 0)
     marks: dict[int, list[str]] = {}
     for finding in findings:
-        home = _home(finding, entries)
-        if home is not None:
-            marks.setdefault(home, []).append(finding.code)
+        place = _entry_of(finding, entries)
+        if place is not None:
+            marks.setdefault(place, []).append(finding.code)
     timed = analysis.exchange.timed
     return tuple(
         replace(
@@ -91,7 +91,7 @@ def is_printed(finding: Finding) -> bool:
     return finding.code in _PRINTED and finding.line is None and finding.t_ns is not None
 
 
-def _home(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
+def _entry_of(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
     """Return the index of the entry that `finding` is about."""
     for place, entry in enumerate(entries):
         elsewhere = finding.code in _OF_SILENCE and finding.t_ns not in (None, entry.t_ns)
@@ -103,7 +103,7 @@ def _home(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
         start = finding.evidence[:_KNOWN]
         return next((at for at in logged if start in entries[at].what), next(iter(logged), None))
     if finding.event is None:
-        return _by_time(finding, entries)
+        return _wire_entry_at(finding, entries)
     places = [
         place
         for place, entry in enumerate(entries)
@@ -112,7 +112,7 @@ def _home(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
     return places[-1] if places else None
 
 
-def _by_time(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
+def _wire_entry_at(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
     """Return the last wire entry at that time, such as an error's status line.
 
     Where an end is missing in a stream without events: how the transport ended.
@@ -138,7 +138,11 @@ def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
         number, start_ns, EventSource.APP, _request_line(analysis.request, exchange)
     )
     if sent and sent.t_ns - start_ns >= _SLOW_NS:
-        yield timeline_entry(number, sent.t_ns, EventSource.RECORDER, _way(sent, start_ns))
+        how = f"connected in {sent.connect_ns / _NS:.2f} s, TLS in {sent.tls_ns / _NS:.2f} s"
+        if sent.reused:
+            how = "on a connection used before"
+        took = f"left for the upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
+        yield timeline_entry(number, sent.t_ns, EventSource.RECORDER, took)
     if head:
         reason = f" {head.reason.decode('latin-1')}" if head.reason else ""
         yield timeline_entry(number, head.t_ns, EventSource.WIRE, f"status {head.status}{reason}")
@@ -168,13 +172,6 @@ def timeline_entry(
     return TimelineEntry(
         t_ns=t_ns, exchange=exchange, event=event, what=what, source=source, codes=codes
     )
-
-
-def _way(sent: RequestSent, start_ns: int) -> str:
-    """Describe how long connecting and sending took."""
-    took = f"connected in {sent.connect_ns / _NS:.2f} s, TLS in {sent.tls_ns / _NS:.2f} s"
-    how = "on a connection used before" if sent.reused else took
-    return f"left for the upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
 
 
 def _lag(exchange: Exchange) -> Iterator[TimelineEntry]:
@@ -221,7 +218,7 @@ def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
                 number,
                 first_ns,
                 EventSource.WIRE,
-                f"{_describe(kind, run, contributions)}{_took(run)}",
+                f"{_describe(kind, run, contributions)}{_duration(run)}",
                 run[0].number,
             )
     end_ns = watched_until(analysis.exchange) if analysis.exchange.timed else last_ns
@@ -251,7 +248,7 @@ def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> TimelineEntry:
     )
 
 
-def _took(run: Sequence[Event]) -> str:
+def _duration(run: Sequence[Event]) -> str:
     spread = (run[-1].t_ns - run[0].t_ns) / _NS
     return f" over {spread:.2f} s" if spread >= 0.01 else ""  # noqa: PLR2004 - two decimals
 

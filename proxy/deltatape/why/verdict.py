@@ -88,7 +88,7 @@ class VerdictEvidence:
     """What a later request, or a silence, shows that the application made of the reply."""
     about_request: tuple[Finding, ...] = ()
     """What the exchange's own request shows that it made of earlier replies."""
-    gone_on: int | None = None
+    continued_by: int | None = None
     """A later request that goes on from the same history, but without the calls of the reply."""
 
 
@@ -119,7 +119,7 @@ def is_leaving(finding: Finding) -> bool:
 
 def judge(case: Case) -> Verdict:
     """Return the verdict on an exchange; losses of the tape come first."""
-    verdict = _judged(case)
+    verdict = _verdict_on(case)
     every = (*case.about_reply, *case.about_request, *case.findings)
     if verdict.kind is VerdictKind.HEALTHY:
         verdict = doubted(verdict, case.about_reply)
@@ -136,23 +136,25 @@ def as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _judged(case: Case) -> Verdict:
+def _verdict_on(case: Case) -> Verdict:
     verdict = _by_findings(case)
     if verdict is not None:
         return verdict
-    if case.gone_on is not None:
-        return _by_absence(case.reply, case.gone_on)
+    if case.continued_by is not None:
+        calls = count(len(case.reply.tool_calls), "call")
+        return _undecided(
+            f"{calls} arrived complete, but request #{case.continued_by} continues the same history"
+            " without this reply. An app that lost it looks just like one that dropped it on"
+            " purpose, or like a user who interrupted it.",
+            "tape what the app prints, too (deltatape record -- CMD); look at what it does with a"
+            " reply that has calls: a filter, an early return",
+        )
     verdict = _by_nothing(case.reply, case.read_back, case.about_reply)
-    every = (*case.about_request, *case.findings)
-    facts = [each for each in every if _is_fact(each)]
-    noted = f" Noted: {facts[0].message}." if facts else ""
-    return replace(verdict, summary=f"{verdict.summary}{noted}")
-
-
-def _is_fact(finding: Finding) -> bool:
-    """Check whether a finding is a remark that accuses nobody."""
-    remark = finding.severity is Severity.INFO and not is_possible(finding)
-    return remark and finding.blame is not Blame.APP and finding.code not in _INTERNAL
+    for each in (*case.about_request, *case.findings):
+        remark = each.severity is Severity.INFO and not is_possible(each)
+        if remark and each.blame is not Blame.APP and each.code not in _INTERNAL:
+            return replace(verdict, summary=f"{verdict.summary} Noted: {each.message}.")
+    return verdict
 
 
 def deciding(case: VerdictEvidence) -> Finding | None:
@@ -164,7 +166,7 @@ def deciding(case: VerdictEvidence) -> Finding | None:
     return next(named, ranked[0] if ranked else None)
 
 
-def grounds_of(findings: Iterable[Finding]) -> VerdictEvidence:
+def evidence_of(findings: Iterable[Finding]) -> VerdictEvidence:
     """Group `findings` with a place in one exchange, as `check` reports them."""
     found = tuple(findings)
     silences = tuple(each for each in found if each.code == "D003")
@@ -186,11 +188,13 @@ def _by_findings(case: VerdictEvidence) -> Verdict | None:
     of_request = [each for each in case.about_request if decides(each)]
     if errors:
         first = _cause(errors, own)
-        spoilt = [each for each in of_request if each.blame is Blame.APP]
-        if spoilt and _follows(first):
+        mistakes = [each for each in of_request if each.blame is Blame.APP]
+        refused = first.code == "S005" and first.blame in (Blame.APP, None)
+        if mistakes and (refused or first.code == "D002"):
+            # A wrong request causes the refusal, or the answer without content.
             how = "was refused" if first.code == "S005" else "got no answer"
-            return _by_conversation(spoilt, f" This request {how}: {first.message}.")
-        return _by_wire(first, _before(first, own) + _after(of_reply, silences))
+            return _by_conversation(mistakes, f" This request {how}: {first.message}.")
+        return _by_wire(first, _before(first, own) + _aftermath(of_reply, silences))
     if about_app := of_reply or of_request:
         return _by_conversation(about_app, "")
     warnings = [each for each in own if decides(each)]
@@ -199,9 +203,9 @@ def _by_findings(case: VerdictEvidence) -> Verdict | None:
         if odd:
             return _by_wire(_nearest(odd), f" What followed: {silences[0].message}.")
         return _verdict(silences[0], f"The stream was correct: {silences[0].message}.")
-    if case.gone_on is not None and odd:
-        return _by_wire(_nearest(odd), f" Request #{case.gone_on} goes on without this reply.")
-    if case.gone_on is None and warnings:
+    if case.continued_by is not None and odd:
+        return _by_wire(_nearest(odd), f" Request #{case.continued_by} goes on without this reply.")
+    if case.continued_by is None and warnings:
         return _by_wire(_nearest(warnings), "")
     remarks = [each for each in case.findings if each.code == LOSS or is_leaving(each)]
     remarks.sort(key=lambda each: each.code != LOSS)
@@ -229,12 +233,6 @@ def _cause(errors: Sequence[Finding], own: Sequence[Finding]) -> Finding:
     return limits[0] if limits else first
 
 
-def _follows(finding: Finding) -> bool:
-    """Check whether a wrong request causes this finding."""
-    refused = finding.code == "S005" and finding.blame in (Blame.APP, None)
-    return refused or finding.code == "D002"
-
-
 def _nearness(finding: Finding) -> tuple[int, int]:
     """Rank a finding by its nearness to the cause, nearest first.
 
@@ -252,7 +250,7 @@ def _before(finding: Finding, own: Sequence[Finding]) -> str:
     return f" Before that: {stalls[-1].message}." if stalls else ""
 
 
-def _after(of_reply: Sequence[Finding], silences: Sequence[Finding]) -> str:
+def _aftermath(of_reply: Sequence[Finding], silences: Sequence[Finding]) -> str:
     """Say what the app did with a broken reply."""
     blamed = [each for each in of_reply if each.blame is Blame.APP]
     if blamed:
@@ -294,17 +292,6 @@ def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
 def _graveness(finding: Finding) -> tuple[int, bool, bool]:
     """Rank a finding; a returned result shows that the call was not lost, only its message."""
     return finding.severity.rank, finding.blame is None, finding.code != "C004"
-
-
-def _by_absence(reply: Reply, number: int) -> Verdict:
-    calls = count(len(reply.tool_calls), "call")
-    return _undecided(
-        f"{calls} arrived complete, but request #{number} continues the same history without this"
-        " reply. An app that lost it looks just like one that dropped it on purpose, or like a user"
-        " who interrupted it.",
-        "tape what the app prints, too (deltatape record -- CMD); look at what it does with a reply"
-        " that has calls: a filter, an early return",
-    )
 
 
 def _by_nothing(
