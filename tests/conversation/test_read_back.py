@@ -22,7 +22,7 @@ from helpers.exchanges import (
     digests,
     result,
 )
-from helpers.scripted import SCRIPT_DIALECTS, Call, Message, Turn, user
+from helpers.scripted import RESPONSES_STORED, SCRIPT_DIALECTS, Call, Message, Turn, user
 from helpers.scripted import digests as scripted
 from helpers.scripted import result as done
 
@@ -450,3 +450,63 @@ def test_a_call_that_a_later_message_repeats_is_not_lost() -> None:
 def test_the_same_calls_under_the_same_ids_are_identical() -> None:
     assert pair_calls([said(0, "f", "", "c1")], [heard("f", "{}", "c1")], []).identical
     assert not pair_calls([said(0, "f", "", "c1")], [heard("f", "{}", "c9")], []).identical
+
+
+# Where the provider keeps the history.
+STORED_ONE = Call(id="call_a", name="get", arguments={"a": 1})
+STORED_TWO = Call(id="call_b", name="get", arguments={"a": 2})
+STORED_TURN = Turn(
+    history=(user("Hi"),), answer=Message(role="assistant", calls=(STORED_ONE, STORED_TWO)), id="r1"
+)
+
+
+def stored_after(*said: Message, previous: str = "r1") -> list[Digest]:
+    """The scripted of an answer with two calls, and of a request that goes on from it."""
+    history = (*STORED_TURN.history, STORED_TURN.answer, *said)
+    end = Message(role="assistant", text="Done.")
+    return scripted(
+        RESPONSES_STORED,
+        [STORED_TURN, Turn(history=history, answer=end, id="r2", previous=previous)],
+    )
+
+
+def codes_of(found: list[Digest]) -> list[tuple[str, Confidence]]:
+    told = check_conversation(found)
+    return [(one.code, one.confidence) for one in told if one.code in ("C001", "C002", "C003")]
+
+
+def test_results_tell_that_the_calls_were_known() -> None:
+    tape = stored_after(done(STORED_ONE), done(STORED_TWO))
+    (link,) = read_backs(tape)
+    assert (link.reply, link.later, link.confidence) == (tape[0], tape[1], Confidence.PROVEN)
+    assert [pair.repetition.id for pair in link.pairs] == ["call_a", "call_b"]
+    assert (link.lost, link.answered) == ((), ("call_a", "call_b"))
+    assert link.repeated_calls == tuple(pair.repetition for pair in link.pairs)
+    assert codes_of(tape) == []
+
+
+def test_a_call_without_a_result_beside_one_with_a_result_is_lost() -> None:
+    assert codes_of(stored_after(done(STORED_TWO))) == [("C001", Confidence.LIKELY)]
+
+
+def test_a_result_under_an_id_that_was_made_of_the_delivered_one_shows_the_change() -> None:
+    doubled = replace(STORED_ONE, id="call_acall_a")
+    assert codes_of(stored_after(done(doubled), done(STORED_TWO))) == [("C003", Confidence.PROVEN)]
+
+
+def test_who_goes_on_without_any_result_may_have_been_interrupted() -> None:
+    assert not read_backs(stored_after(user("Never mind.")))
+    assert not read_backs(stored_after(done(replace(STORED_ONE, id="other"))))
+
+
+def test_in_a_conversation_results_may_have_been_stored_otherwise() -> None:
+    first, second = stored_after(done(STORED_TWO))
+    (link,) = read_backs([replace(first, previous="conv"), replace(second, previous="conv")])
+    assert (link.confidence, link.lost) == (Confidence.LIKELY, ())
+
+
+def test_a_reply_that_is_not_on_the_tape_or_was_read_back_tells_nothing_more() -> None:
+    assert not read_backs(stored_after(done(STORED_ONE), previous="r0"))
+    first, second = stored_after(done(STORED_ONE), done(STORED_TWO))
+    again = replace(second, exchange=3, reply_id="r3")
+    assert len(read_backs([first, second, again])) == 1

@@ -3,10 +3,25 @@ from dataclasses import replace
 
 import pytest
 
+from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Headers, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
+from helpers import app
 from helpers.app import text, told
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, found, from_bytes, one, pasted, timed
+from helpers.chat import FINISH, choice
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    call,
+    found,
+    from_bytes,
+    one,
+    pasted,
+    timed,
+)
 
 ERROR = {"error": {"message": "overloaded", "code": 502}}
 ANSWER = b'{"error":{"message":"no such model"}}'
@@ -247,3 +262,66 @@ def test_a_quota_that_is_used_up_accuses_nobody(said: bytes) -> None:
     finding = one(from_bytes(said, asks(USER), 429, "application/json"), "S005")
     assert finding.blame is None
     assert finding.hint.startswith("the account's quota is used up: check its plan")
+
+
+def messages_of(
+    analysis: Analysis, *, known: bool = True
+) -> list[list[tuple[ContributionKind, str]]]:
+    things = brought(analysis.reply, analysis.stream, known=known)
+    events = [things.get(event.number, ()) for event in analysis.stream.events]
+    return [[(one.what, one.text) for one in here] for here in events]
+
+
+@pytest.mark.parametrize(
+    ("chunk", "things"),
+    [
+        (choice({"content": "a"}), [(ContributionKind.TEXT, "a")]),
+        (choice({"reasoning": "a"}), [(ContributionKind.REASONING, "a")]),
+        (choice({"refusal": "a"}), [(ContributionKind.REFUSAL, "a")]),
+        (
+            choice({"content": "a"}, "stop"),
+            [(ContributionKind.TEXT, "a"), (ContributionKind.FINISH, "stop")],
+        ),
+        (choice({"role": "assistant", "content": ""}), []),
+        (choice({}, ""), []),
+        ({"choices": [], "usage": {"total_tokens": 3}}, []),
+        ({"error": {"code": 1}}, [(ContributionKind.FINISH, "error")]),
+        ("[1]", []),
+    ],
+)
+def test_an_event_brings_what_the_reply_holds_of_it(
+    chunk: object, things: list[tuple[ContributionKind, str]]
+) -> None:
+    first, end = messages_of(analyse(pasted(chunk)))
+    assert first == things
+    assert end == [(ContributionKind.END, "finish_reason and [DONE]")]
+
+
+def test_a_call_is_opened_and_its_arguments_come_piece_by_piece() -> None:
+    analysis = analyse(pasted(*call(), FINISH))
+    opened, *pieces, finish, _ = messages_of(analysis)
+    assert opened == [(ContributionKind.OPEN, "get")]
+    assert [one for piece in pieces for one in piece] == [
+        (ContributionKind.ARGUMENTS, '{"a'),
+        (ContributionKind.ARGUMENTS, '":1}'),
+    ]
+    assert finish == [(ContributionKind.FINISH, "tool_calls")]
+    things = brought(analysis.reply, analysis.stream, known=True)
+    assert things[1] == (
+        EventContribution(ContributionKind.ARGUMENTS, '{"a', analysis.reply.tool_calls[0]),
+    )
+
+
+def test_of_an_unknown_stream_every_event_with_data_brings_something() -> None:
+    analysis = analyse(pasted(TEXT, " ", done=False))
+    data = analysis.stream.events[0].data
+    assert messages_of(analysis, known=False) == [[(ContributionKind.UNKNOWN, data)], []]
+
+
+def test_results_that_an_application_streams_are_brought() -> None:
+    frames = ({"type": "tool_result", "name": "get"}, {"type": "done"})
+    analysis = analyse(app.told(*frames))
+    assert messages_of(analysis) == [
+        [(ContributionKind.RESULT, "get")],
+        [(ContributionKind.END, "done or error")],
+    ]
