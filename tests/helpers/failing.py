@@ -109,7 +109,7 @@ def setting(
     folder: Path,
     how: str,
     *,
-    deadline_s: float = 20.0,
+    deadline_s: float = 120.0,
     error: str | None = None,
     oracle: str | None = None,
     volatile: Sequence[str] = (),

@@ -22,13 +22,13 @@ INSTANT = ShrinkRequest(speeds=FASTEST_FIRST[:1], sound=False)
 def shrunk(
     folder: Path, how: TrialSetup, *exchanges: Exchange, wanted: ShrinkRequest = INSTANT
 ) -> tuple[ShrinkResult, list[ShrinkStep]]:
-    told: list[ShrinkStep] = []
-    found = shrink_tape(exchanges, how, wanted, folder / "shrink", told.append)
-    return found, told
+    steps: list[ShrinkStep] = []
+    found = shrink_tape(exchanges, how, wanted, folder / "shrink", steps.append)
+    return found, steps
 
 
 def test_a_tape_shrinks_to_what_makes_the_command_fail(tmp_path: Path) -> None:
-    found, told = shrunk(tmp_path, setting(tmp_path, "once"), words(7, of=20))
+    found, steps = shrunk(tmp_path, setting(tmp_path, "once"), words(7, of=20))
     (exchange,) = found.exchanges
     assert b"~~" in exchange.body
     assert event_count([exchange]) == 1
@@ -39,7 +39,7 @@ def test_a_tape_shrinks_to_what_makes_the_command_fail(tmp_path: Path) -> None:
     assert found.remembered == 0
     assert found.runs <= 45
     assert not list((tmp_path / "shrink").iterdir())
-    assert {step.what for step in told} > {"events", "fields", "texts", ""}
+    assert {step.what for step in steps} > {"events", "fields", "texts", ""}
 
 
 def test_an_interrupted_search_goes_on_and_ends_the_same(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_missing_answers_are_told_where_nothing_fails(tmp_path: Path) -> None:
 def test_where_requests_taken_loosely_hide_the_failure_they_have_to_be_as_recorded(
     tmp_path: Path,
 ) -> None:
-    # Taken loosely, the first answer would do for the question that is not on the tape.
+    # Matched by position, the first answer would do for the question that is not on the tape.
     unasked, asked = words(of=1, number=5), words(0, of=1)
     found, _ = shrunk(tmp_path, setting(tmp_path, "missing"), unasked, asked)
     assert [one.request.body for one in found.exchanges] == [b'{"number": 1}']
@@ -167,8 +167,8 @@ def test_where_the_exit_code_alone_decides_that_is_told(tmp_path: Path) -> None:
     def notes(**more: str) -> list[str]:
         how = setting(tmp_path, "code", **more)  # type: ignore[arg-type]
         wanted = ShrinkRequest(speeds=FASTEST_FIRST[:1], runs=LEAST)
-        _, told = shrunk(tmp_path, how, words(0, of=1), wanted=wanted)
-        return [step.note for step in told if step.note]
+        _, steps = shrunk(tmp_path, how, words(0, of=1), wanted=wanted)
+        return [step.note for step in steps if step.note]
 
     looked_for, note = notes()
     assert looked_for.startswith("target failure: exit code 127 (")

@@ -8,7 +8,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.shrink.body import with_reads
 from deltatape.shrink.search import BudgetExhaustedError
 from deltatape.trials.shrink_memory import SearchCache
-from deltatape.trials.shrink_trials import Trials, TrialSetup, loosely
+from deltatape.trials.shrink_trials import Trials, TrialSetup, request_member_paths
 from helpers.failing import setting, words
 from helpers.taped import taped
 
@@ -16,7 +16,7 @@ INSTANT = ReplayTempo(factor=0.0)
 
 
 def trials(how: TrialSetup, folder: Path, most: int = 9) -> Trials:
-    return Trials(how, INSTANT, SearchCache(folder / "memory.jsonl"), most=most)
+    return Trials(how, INSTANT, SearchCache(folder / "memory.jsonl"), limit=most)
 
 
 def without_first(exchange: Exchange) -> Exchange:
@@ -28,7 +28,7 @@ def test_a_run_that_fails_in_the_same_way_is_taken_and_remembered(tmp_path: Path
     marked, plain = words(1, of=3), words(of=3)
     judge = trials(setting(tmp_path, "once"), tmp_path, most=3)
     first = judge.run((marked,), strict=True)
-    judge.want(first)
+    judge.set_target(first)
     assert first.failure is not None
     assert first.failure.shown.startswith("KeyError: ")
     shorter = without_first(marked)
@@ -51,7 +51,7 @@ def test_requests_follow_from_smaller_answers_and_nobody_keeps_what_was_not_aske
     second = replace(second, request=replace(second.request, headers=headers))
     third = words(of=1, number=3)
     judge = trials(setting(tmp_path, "twice"), tmp_path)
-    judge.want(judge.run((first, second, third), strict=False))
+    judge.set_target(judge.run((first, second, third), strict=False))
     shorter = without_first(first)
     kept = judge.judge((shorter, second, third))
     assert kept is not None
@@ -60,7 +60,7 @@ def test_requests_follow_from_smaller_answers_and_nobody_keeps_what_was_not_aske
     assert kept[1].request.body != second.request.body
     assert kept[1].request.body == b'{"number": 2, "said": 2}'
     assert kept[1].request.headers == ((b"Content-Length", b"24"), (b"a", b"b"))
-    assert judge.is_wanted(judge.run(kept, strict=True))
+    assert judge.is_target(judge.run(kept, strict=True))
     judge.follows = False
     assert judge.judge((shorter, replace(second, id="other"))) is None  # now it was a miss
 
@@ -68,10 +68,10 @@ def test_requests_follow_from_smaller_answers_and_nobody_keeps_what_was_not_aske
 def test_what_may_differ_is_not_taken_into_the_tape(tmp_path: Path) -> None:
     exchanges = (words(of=2), words(0, of=1, number=2, date=1))
     judge = trials(setting(tmp_path, "dated", volatile=("date",)), tmp_path)
-    judge.want(judge.run(exchanges, strict=True))
+    judge.set_target(judge.run(exchanges, strict=True))
     assert judge.judge(exchanges) == exchanges
     loose = trials(setting(tmp_path, "dated"), tmp_path / "other")
-    loose.want(loose.run(exchanges, strict=False))
+    loose.set_target(loose.run(exchanges, strict=False))
     kept = loose.judge(exchanges)
     assert kept is not None
     assert kept[1].request.body != exchanges[1].request.body
@@ -80,8 +80,8 @@ def test_what_may_differ_is_not_taken_into_the_tape(tmp_path: Path) -> None:
 def test_a_request_that_finds_no_answer_is_another_failure(tmp_path: Path) -> None:
     judge = trials(setting(tmp_path, "other", error=""), tmp_path)
     fine = trials(setting(tmp_path, "once", error=""), tmp_path)
-    judge.want(fine.run((words(0, of=1),), strict=True))
-    assert not judge.is_wanted(judge.run((words(0, of=1),), strict=True))
+    judge.set_target(fine.run((words(0, of=1),), strict=True))
+    assert not judge.is_target(judge.run((words(0, of=1),), strict=True))
 
 
 def test_an_oracle_decides_whatever_the_exit_code_is(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_an_oracle_decides_whatever_the_exit_code_is(tmp_path: Path) -> None:
     ran = judge.run((words(0, of=1),), strict=True)
     assert ran.failure is not None
     assert ran.failure.description == "rejected by the oracle: not fine"
-    judge.want(ran)
+    judge.set_target(ran)
     assert judge.judge((words(0, of=2),)) is not None
     assert judge.judge((words(of=2),)) is None
 
@@ -104,27 +104,29 @@ def test_a_run_without_an_end_is_a_failure(tmp_path: Path) -> None:
 
 def test_bodies_that_are_no_objects_are_matched_as_they_are() -> None:
     one = taped(body={"a": 1, "it's": 2})
-    assert loosely((one,)) == ()
-    assert loosely((one, taped(body=b"no json", number=2), taped(body=[1], number=3))) == ("['a']",)
+    assert request_member_paths((one,)) == ()
+    assert request_member_paths(
+        (one, taped(body=b"no json", number=2), taped(body=[1], number=3))
+    ) == ("['a']",)
 
 
 def test_requests_that_are_no_json_are_compared_as_bytes(tmp_path: Path) -> None:
     judge = trials(setting(tmp_path, "once"), tmp_path)
     recorded = taped(body=b"a").request
-    assert judge._is_other(b"b", recorded)
-    assert not judge._is_other(b"a", recorded)
-    assert not judge._is_other(b'{"a": 1}', taped(body=b'{"a":1}').request)
+    assert judge._differs(b"b", recorded)
+    assert not judge._differs(b"a", recorded)
+    assert not judge._differs(b'{"a": 1}', taped(body=b'{"a":1}').request)
     masked = replace(recorded, body=b"a ****", masked=((2, 6, "0"),))
-    assert not judge._is_other(b"a sk-f", masked)
-    assert judge._is_other(b"b sk-f", masked)
+    assert not judge._differs(b"a sk-f", masked)
+    assert judge._differs(b"b sk-f", masked)
 
 
 def test_a_request_that_differs_in_masked_places_alone_stays_as_recorded(tmp_path: Path) -> None:
     judge = trials(setting(tmp_path, "once", volatile=("date",)), tmp_path)
     body = b'{"key": "****", "date": 1}'
     masked = replace(taped(body=body).request, masked=((9, 13, "0"),))
-    assert not judge._is_other(b'{"date": 2, "key": "sk-fake-000000"}', masked)
-    assert judge._is_other(b'{"date": 2, "key": "sk-fake-000000", "more": 1}', masked)
+    assert not judge._differs(b'{"date": 2, "key": "sk-fake-000000"}', masked)
+    assert judge._differs(b'{"date": 2, "key": "sk-fake-000000", "more": 1}', masked)
 
 
 def test_no_credential_is_kept_of_a_request_or_of_what_was_printed(tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_no_credential_is_kept_of_a_request_or_of_what_was_printed(tmp_path: Pat
     ran = judge.run((first, second), strict=False)
     assert ran.failure is not None
     assert ran.failure.shown == f"KeyError: '{'*' * len(key)}'"
-    judge.want(ran)
+    judge.set_target(ran)
     kept = judge.judge((first, second))
     assert kept is not None
     request = kept[1].request
@@ -145,6 +147,6 @@ def test_no_credential_is_kept_of_a_request_or_of_what_was_printed(tmp_path: Pat
     assert [span[:2] for span in request.masked] == [(at, at + len(key))]
     assert key not in (tmp_path / "memory.jsonl").read_text()
     again = trials(how, tmp_path, most=0)
-    again.want(ran)
+    again.set_target(ran)
     assert again.judge((first, second)) == kept
-    assert judge.is_wanted(judge.run(kept, strict=True))
+    assert judge.is_target(judge.run(kept, strict=True))

@@ -188,7 +188,7 @@ def test_an_error_in_the_middle_ends_the_whole(tmp_path: Path) -> None:
 def test_of_a_long_output_whole_lines_are_kept(tmp_path: Path) -> None:
     def printed(code: str) -> str:
         careful = rig(tmp_path, "once", only=("crlf",))
-        command = (sys.executable, "-c", f"{code}; raise SystemExit(3)")
+        command = (sys.executable, "-I", "-S", "-c", f"{code}; raise SystemExit(3)")
         return torture(replace(careful, command=command)).printed
 
     lines = printed("print(*(f'line {at:04}' for at in range(1000)), sep='\\n')").splitlines()
@@ -212,7 +212,7 @@ def varied(name: str) -> dict[int, Exchange]:
 
 
 def ran(runner: TortureRunner, name: str, *, harmless: bool = True) -> TrialResult:
-    return asyncio.run(runner.run(varied(name), name=name, harmless=harmless, standard_s=0.2))
+    return asyncio.run(runner.run(varied(name), name=name, harmless=harmless, baseline_s=0.2))
 
 
 def notes(outcome: TrialResult) -> list[tuple[int, str]]:

@@ -15,35 +15,35 @@ from deltatape.model.torture import RunVerdict
 from deltatape.player.play_options import PlayReport
 from deltatape.run_check import RunMistake
 from deltatape.trials.torture_judge import (
-    SPEAKS,
+    ERROR_WORDS,
     BaselineKnowledge,
     BaselineRuns,
     Oracle,
     OutputRules,
     VariationVerdict,
-    asked_otherwise,
+    baseline_problem,
     first_difference,
     judged,
-    own_words,
-    standing_problem,
+    request_difference,
+    unknown_error_line,
 )
 from deltatape.trials.trial import TrialResult
 from helpers.explanations import lost_arguments
 from helpers.taped import taped
 from helpers.tortured import outcome
 
-MANNERS = OutputRules()
-STANDARD = BaselineRuns([outcome()], MANNERS)
+RULES = OutputRules()
+BASELINE = BaselineRuns([outcome()], RULES)
 
 
-def said(found: TrialResult, *, harmless: bool = True) -> tuple[str, str]:
-    verdict, why = judged(found, STANDARD, harmless=harmless)
+def verdict_of(found: TrialResult, *, harmless: bool = True) -> tuple[str, str]:
+    verdict, why = judged(found, BASELINE, harmless=harmless)
     return verdict.value, why
 
 
 def test_the_same_outcome_is_the_same_whatever_stderr_says_of_it() -> None:
-    assert said(outcome(stderr="40 chunks in 3 ms\n")) == ("same", "")
-    assert said(outcome(), harmless=False) == ("same", "")
+    assert verdict_of(outcome(stderr="40 chunks in 3 ms\n")) == ("same", "")
+    assert verdict_of(outcome(), harmless=False) == ("same", "")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_same_outcome_is_the_same_whatever_stderr_says_of_it() -> None:
     ],
 )
 def test_a_whole_stream_may_change_no_outcome(found: TrialResult, why: str) -> None:
-    assert said(found) == ("differs", why)
+    assert verdict_of(found) == ("differs", why)
 
 
 @pytest.mark.parametrize(
@@ -82,25 +82,23 @@ def test_a_whole_stream_may_change_no_outcome(found: TrialResult, why: str) -> N
     ],
 )
 def test_a_broken_stream_has_to_be_noticed(found: TrialResult, verdict: str, why: str) -> None:
-    assert said(found, harmless=False) == (verdict, why)
+    assert verdict_of(found, harmless=False) == (verdict, why)
 
 
 def test_what_was_printed_of_a_whole_stream_is_no_word_about_a_broken_one() -> None:
-    standard = BaselineRuns([outcome("the error is in line 3\n")], MANNERS)
+    baseline = BaselineRuns([outcome("the error is in line 3\n")], RULES)
     cut = outcome("the error is in\n")
-    assert judged(cut, standard, harmless=False).verdict is RunVerdict.SWALLOWED
-    other = BaselineRuns(
-        [outcome("the error is in line 3\n"), outcome(stderr="error 1\n")], MANNERS
-    )
+    assert judged(cut, baseline, harmless=False).verdict is RunVerdict.SWALLOWED
+    other = BaselineRuns([outcome("the error is in line 3\n"), outcome(stderr="error 1\n")], RULES)
     late = outcome("the\n", "error 1\n")
     assert judged(late, other, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 def test_a_summary_with_another_time_is_no_word_about_an_error() -> None:
     summary = "1 request, 0 errors, 0.{} s\n"
-    standard = BaselineRuns([outcome(stderr=summary.format(at)) for at in (3121, 3004)], MANNERS)
+    baseline = BaselineRuns([outcome(stderr=summary.format(at)) for at in (3121, 3004)], RULES)
     swallowed = outcome("he\n", summary.format(2870))
-    assert judged(swallowed, standard, harmless=False).verdict is RunVerdict.SWALLOWED
+    assert judged(swallowed, baseline, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 @pytest.mark.parametrize(
@@ -109,9 +107,9 @@ def test_a_summary_with_another_time_is_no_word_about_an_error() -> None:
 @pytest.mark.parametrize("form", ['{{"answer": "{}", "n": {}}}\n', "{}\n{}\n"])
 def test_what_the_model_says_is_no_word_about_an_error(form: str, cut: str) -> None:
     whole = "Sorry, the museum is closed on Mondays."
-    standard = BaselineRuns([outcome(form.format(whole, 39))], MANNERS)
+    baseline = BaselineRuns([outcome(form.format(whole, 39))], RULES)
     found = outcome(form.format(cut, len(cut)))
-    assert judged(found, standard, harmless=False).verdict is RunVerdict.SWALLOWED
+    assert judged(found, baseline, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 def test_what_the_model_says_is_known_although_it_is_never_printed_whole() -> None:
@@ -119,11 +117,11 @@ def test_what_the_model_says_is_known_although_it_is_never_printed_whole() -> No
     first = outcome()
     (played,) = first.report.played
     spoken = replace(played, exchange=taped([(10, body)], target=b"/v1/chat/completions"))
-    standard = BaselineRuns([replace(first, report=PlayReport(played=(spoken,)))], MANNERS)
+    baseline = BaselineRuns([replace(first, report=PlayReport(played=(spoken,)))], RULES)
     found = outcome("partly heard: Sorry, we cannot\n")
-    assert judged(found, standard, harmless=False).verdict is RunVerdict.SWALLOWED
+    assert judged(found, baseline, harmless=False).verdict is RunVerdict.SWALLOWED
     told = outcome("an error: Sorry, we cannot\n")
-    assert judged(told, standard, harmless=False).verdict is RunVerdict.REPORTED
+    assert judged(told, baseline, harmless=False).verdict is RunVerdict.REPORTED
 
 
 @pytest.mark.parametrize(
@@ -139,7 +137,7 @@ def test_what_the_model_says_is_known_although_it_is_never_printed_whole() -> No
     ],
 )
 def test_plain_english_is_a_word_about_an_error(line: str) -> None:
-    assert said(outcome(f"he\n{line}\n"), harmless=False)[0] == "told"
+    assert verdict_of(outcome(f"he\n{line}\n"), harmless=False)[0] == "told"
 
 
 def again(found: TrialResult) -> TrialResult:
@@ -148,36 +146,36 @@ def again(found: TrialResult) -> TrialResult:
 
 
 def test_who_asks_again_may_print_more_than_the_whole_answer() -> None:
-    found = judged(again(outcome("he...\nhello\n")), STANDARD, harmless=False)
+    found = judged(again(outcome("he...\nhello\n")), BASELINE, harmless=False)
     assert found == (RunVerdict.SAME, "retried, and printed the complete output")
-    lines = BaselineRuns([outcome("one\ntwo\n")], MANNERS)
+    lines = BaselineRuns([outcome("one\ntwo\n")], RULES)
     wrong = [again(outcome("two\none\n")), outcome("one\n-\ntwo\n"), again(outcome("one\n"))]
     for one in wrong:
         assert judged(one, lines, harmless=False).verdict is RunVerdict.SWALLOWED
-    silent = BaselineRuns([outcome("")], MANNERS)
+    silent = BaselineRuns([outcome("")], RULES)
     assert judged(again(outcome("...")), silent, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 def test_the_user_says_what_a_word_about_an_error_is() -> None:
     output_rules = OutputRules(visible=(re.compile("oha"), re.compile("oje")))
-    standard = BaselineRuns([outcome()], output_rules)
-    assert judged(outcome("he\noje\n"), standard, harmless=False).verdict is RunVerdict.REPORTED
-    assert judged(outcome("he\nerror\n"), standard, harmless=False).verdict is RunVerdict.SWALLOWED
+    baseline = BaselineRuns([outcome()], output_rules)
+    assert judged(outcome("he\noje\n"), baseline, harmless=False).verdict is RunVerdict.REPORTED
+    assert judged(outcome("he\nerror\n"), baseline, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
 @pytest.mark.parametrize("harmless", [True, False])
 def test_a_run_has_to_end_of_its_own(*, harmless: bool) -> None:
     late = outcome(code=None, signal="SIGKILL", timed_out=True)
-    assert said(late, harmless=harmless) == ("hangs", "still running after 0.2 s")
+    assert verdict_of(late, harmless=harmless) == ("hangs", "still running after 0.2 s")
     dead = outcome(code=None, signal="SIGSEGV")
-    assert said(dead, harmless=harmless) == ("dies", "ended by SIGSEGV")
+    assert verdict_of(dead, harmless=harmless) == ("dies", "ended by SIGSEGV")
 
 
 def test_the_port_of_the_player_may_differ_and_what_the_user_ignores() -> None:
     output_rules = OutputRules(ignore=(re.compile(r"took [0-9]+ ms"),))
-    standard = BaselineRuns([outcome("http://127.0.0.1:4711/v1 took 3 ms\n")], output_rules)
+    baseline = BaselineRuns([outcome("http://127.0.0.1:4711/v1 took 3 ms\n")], output_rules)
     other = outcome("http://127.0.0.1:38111/v1 took 12 ms\n")
-    assert judged(other, standard, harmless=True).verdict is RunVerdict.SAME
+    assert judged(other, baseline, harmless=True).verdict is RunVerdict.SAME
 
 
 def test_a_difference_is_shown_where_it_is() -> None:
@@ -197,7 +195,9 @@ def test_a_request_is_told_by_the_first_path_that_differs() -> None:
     (missed,) = outcome(missed=1).report.missed
     difference = JsonDifference(path="$.messages[1].content", recorded='"a"', received='"b"')
     near = replace(missed, miss=replace(missed.miss, differences=(difference,)))
-    assert asked_otherwise(near) == 'request differs at $.messages[1].content: "b" instead of "a"'
+    assert (
+        request_difference(near) == 'request differs at $.messages[1].content: "b" instead of "a"'
+    )
 
 
 NOTHING = replace(outcome(), report=PlayReport())
@@ -243,7 +243,7 @@ FROM_OUTSIDE = "its base URL must come from the environment (see `deltatape doct
 def test_a_standard_has_to_be_one(
     outcomes: list[TrialResult], *, oracle: bool, problem: str
 ) -> None:
-    assert standing_problem(outcomes, MANNERS, oracle=oracle) == problem
+    assert baseline_problem(outcomes, RULES, oracle=oracle) == problem
 
 
 def mistaken(found: TrialResult) -> TrialResult:
@@ -255,25 +255,25 @@ def mistaken(found: TrialResult) -> TrialResult:
 
 def test_a_mistake_is_told_before_the_request_that_it_is_in() -> None:
     found = mistaken(outcome("other\n", missed=1))
-    verdict, why = judged(found, BaselineRuns([outcome()], MANNERS), harmless=True)
+    verdict, why = judged(found, BaselineRuns([outcome()], RULES), harmless=True)
     assert verdict is RunVerdict.DIFFERS
     assert why.startswith("C002 in request 2 (x.tape#1): call 0")
-    standard = BaselineRuns([mistaken(outcome())], MANNERS)
-    assert judged(mistaken(outcome()), standard, harmless=True).verdict is RunVerdict.SAME
+    baseline = BaselineRuns([mistaken(outcome())], RULES)
+    assert judged(mistaken(outcome()), baseline, harmless=True).verdict is RunVerdict.SAME
 
 
 def test_an_app_that_is_wrong_with_the_tapes_as_they_are_is_no_standard() -> None:
     outcomes = [mistaken(outcome())] * 2
-    problem = standing_problem(outcomes, MANNERS, oracle=False)
+    problem = baseline_problem(outcomes, RULES, oracle=False)
     assert problem.startswith("C002 in request 2 (x.tape#1): ")
-    assert standing_problem(outcomes, MANNERS, oracle=True) == ""
+    assert baseline_problem(outcomes, RULES, oracle=True) == ""
 
 
-PATTERNS = (re.compile(SPEAKS, re.IGNORECASE),)
+PATTERNS = (re.compile(ERROR_WORDS, re.IGNORECASE),)
 
 
 def words(output: str, *known: str) -> str:
-    return own_words(output, BaselineKnowledge(known), PATTERNS)
+    return unknown_error_line(output, BaselineKnowledge(known), PATTERNS)
 
 
 def test_the_first_line_with_a_new_word_about_an_error_is_given() -> None:
@@ -299,8 +299,8 @@ def test_a_word_counts_in_new_company_alone(line: str, known: str, *, own: bool)
 
 def test_a_pattern_that_matches_no_word_is_about_the_line() -> None:
     dots = (re.compile("^[.]{3}$"),)
-    assert own_words("a\n...\n", BaselineKnowledge(["a b"]), dots) == "..."
-    assert own_words("a\n...\n", BaselineKnowledge(["a\n...\nb"]), dots) == ""
+    assert unknown_error_line("a\n...\n", BaselineKnowledge(["a b"]), dots) == "..."
+    assert unknown_error_line("a\n...\n", BaselineKnowledge(["a\n...\nb"]), dots) == ""
 
 
 def asked(

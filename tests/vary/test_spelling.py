@@ -110,7 +110,7 @@ def test_a_second_space_belongs_to_the_data() -> None:
     assert varied("no-space", imported(b"data:  1\n\n")) is None
 
 
-def call_entries(events: tuple[Event, ...]) -> list[tuple[str, str]]:
+def types_and_data(events: tuple[Event, ...]) -> list[tuple[str, str]]:
     return [(event.type, "".join(event.data.split("\n")).strip()) for event in events]
 
 
@@ -123,7 +123,7 @@ def test_the_events_are_the_same(name: str, stem: str) -> None:
     before = of(stem)
     after = varied(name, before)
     if after is not None:
-        assert call_entries(decode(after).events) == call_entries(decode(before).events)
+        assert types_and_data(decode(after).events) == types_and_data(decode(before).events)
         assert decode(after).anomalies == decode(before).anomalies == ()
 
 

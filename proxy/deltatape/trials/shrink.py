@@ -1,8 +1,7 @@
 """Shrink a tape with a command that fails on it.
 
-Strategy: the command has to fail in the same way several times before anything is taken away, since
-a search that is lied to now and then ends anywhere. It is run at the fastest tempo at which it
-fails.
+Strategy: the command has to fail in the same way several times before anything is removed, since
+wrong results mislead a search. It is run at the fastest tempo at which it fails.
 """
 
 import hashlib
@@ -57,11 +56,11 @@ class ShrinkRequest:
     speeds: Sequence[TempoSetting] = FASTEST_FIRST
     """Of these, the first one at which the command fails."""
     runs: int = 500
-    """How many runs there may be, all told."""
+    """How many runs there may be in total."""
     sound: bool = True
     """See `ShrinkSearch.sound`."""
     fresh: bool = False
-    """Whether what an interrupted search has found out does not count."""
+    """Whether to ignore the results of an interrupted search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,19 +87,17 @@ class ShrinkResult:
     speed: TempoSetting
     runs: int
     remembered: int
-    """Answers of an earlier, interrupted search."""
+    """Results of an earlier, interrupted search."""
     whole: bool
     """Whether nothing more can be taken away; else the runs were used up."""
     missed: PlayReport | None
-    """What a last run, with requests as recorded, told, if it did not fail in the same way."""
+    """The report of a final run, with requests as recorded, that did not fail in the same way."""
 
 
-def _without_credentials(
-    exchanges: Sequence[Exchange], setting: TrialSetup
-) -> tuple[Exchange, ...]:
+def _without_credentials(exchanges: Sequence[Exchange], setup: TrialSetup) -> tuple[Exchange, ...]:
     """Return the exchanges, renumbered and without credentials, for the tape and the tests."""
-    secrets = AppCredentials(setting.mask_key, setting.environ, setting.folder)
-    _refuse_credentials(setting, secrets)
+    secrets = AppCredentials(setup.mask_key, setup.environ, setup.folder)
+    _refuse_credentials(setup, secrets)
     return tuple(
         replace(one, number=at, request=secrets.asked(one.request))
         for at, one in enumerate(exchanges, 1)
@@ -109,7 +106,7 @@ def _without_credentials(
 
 def shrink_tape(
     exchanges: Sequence[Exchange],
-    setting: TrialSetup,
+    setup: TrialSetup,
     request: ShrinkRequest,
     folder: Path,
     tell: Callable[[ShrinkStep], None],
@@ -118,7 +115,7 @@ def shrink_tape(
 
     Args:
         exchanges: of the provider's side.
-        setting: how the command is run.
+        setup: how the command is run.
         request: what to search for.
         folder: where answers are kept meanwhile.
         tell: called when a pass begins, and when a smaller tape was found.
@@ -128,18 +125,18 @@ def shrink_tape(
             it asks a provider past the player; a credential would come into the tests.
         DeltatapeError: the oracle does not answer.
     """
-    start = _without_credentials(exchanges, setting)
-    memory = SearchCache(folder / f"{_name(start, setting, request)}.jsonl")
+    start = _without_credentials(exchanges, setup)
+    cache = SearchCache(folder / f"{_cache_name(start, setup, request)}.jsonl")
     if request.fresh:
-        memory.forget()
-    remembered = memory.found
-    trials, speed, failure, begun = _baseline(start, setting, request, memory)
-    for note in _notes(failure, speed):
-        tell(ShrinkStep(what="", exchanges=begun, runs=trials.count, note=note))
-    search, whole = _searched(begun, trials, tell, sound=request.sound)
+        cache.forget()
+    remembered = cache.found
+    trials, speed, failure, baseline = _baseline(start, setup, request, cache)
+    for note in _target_notes(failure, speed):
+        tell(ShrinkStep(what="", exchanges=baseline, runs=trials.count, note=note))
+    search, whole = _search(baseline, trials, tell, sound=request.sound)
     last = _final_run(trials, search.exchanges)
     if whole:
-        memory.forget()
+        cache.forget()
     return ShrinkResult(
         exchanges=search.exchanges,
         failure=failure,
@@ -148,7 +145,7 @@ def shrink_tape(
         runs=trials.count,
         remembered=remembered,
         whole=whole,
-        missed=None if trials.is_wanted(last) else last.outcome.report,
+        missed=None if trials.is_target(last) else last.outcome.report,
     )
 
 
@@ -156,14 +153,14 @@ def _final_run(trials: Trials, exchanges: Exchanges) -> CompletedRun:
     """Run the final tape with its requests; return the first run that does not fail, if any."""
     last = trials.run(exchanges, strict=True)
     for _ in range(AFTER - 1):
-        if last.outcome.timed_out or not trials.is_wanted(last):
+        if last.outcome.timed_out or not trials.is_target(last):
             break
         last = trials.run(exchanges, strict=True)
     return last
 
 
-def _notes(failure: TargetFailure, speed: TempoSetting) -> Iterator[str]:
-    """Yield the failure that is searched for, and whether it says little."""
+def _target_notes(failure: TargetFailure, speed: TempoSetting) -> Iterator[str]:
+    """Yield the failure that is searched for, and a note if it is only an exit code."""
     how = " ".join(speed.options) or "--speed recorded"
     yield f"target failure: {failure.description} (played with {how})"
     ending = failure.ending
@@ -174,8 +171,8 @@ def _notes(failure: TargetFailure, speed: TempoSetting) -> Iterator[str]:
         )
 
 
-def _searched(
-    begun: Exchanges, trials: Trials, tell: Callable[[ShrinkStep], None], *, sound: bool
+def _search(
+    baseline: Exchanges, trials: Trials, tell: Callable[[ShrinkStep], None], *, sound: bool
 ) -> tuple[ShrinkSearch, bool]:
     """Return the search at its end, and whether nothing more can be removed."""
 
@@ -188,59 +185,59 @@ def _searched(
     def passed(what: str) -> None:
         tell(ShrinkStep(what=what, exchanges=search.exchanges, runs=trials.count))
 
-    search = ShrinkSearch(begun, judge, sound=sound)
+    search = ShrinkSearch(baseline, judge, sound=sound)
     return search, shrink(search, passed)
 
 
 def _baseline(
-    start: Exchanges, setting: TrialSetup, request: ShrinkRequest, memory: SearchCache
+    start: Exchanges, setup: TrialSetup, request: ShrinkRequest, cache: SearchCache
 ) -> tuple[Trials, TempoSetting, TargetFailure, Exchanges]:
     """Return the judge, the speed at which the command fails, the failure, and its exchanges."""
     first: CompletedRun | None = None
-    most = request.runs - AFTER
-    for made, speed in enumerate(request.speeds):
-        trials = Trials(setting, speed.tempo, memory, most=most, made=made)
+    limit = request.runs - AFTER
+    for number, speed in enumerate(request.speeds):
+        trials = Trials(setup, speed.tempo, cache, limit=limit, count=number)
         first = trials.run(start, strict=True)
-        _check_requests(first, setting)
+        _check_requests(first, setup)
         if first.failure is not None:
-            trials.want(first)
-            begun = _confirmed(trials, start)
-            assert trials.wanted is not None
-            return trials, speed, trials.wanted, begun
+            trials.set_target(first)
+            baseline = _confirm(trials, start)
+            assert trials.target is not None
+            return trials, speed, trials.target, baseline
     assert first is not None
-    raise UsageError(_no_failure(first, setting))
+    raise UsageError(_no_failure(first, setup))
 
 
-def _confirmed(trials: Trials, start: Exchanges) -> Exchanges:
+def _confirm(trials: Trials, start: Exchanges) -> Exchanges:
     """Return what the command requests when it fails once more."""
     again = trials.run(start, strict=False)
-    if len(start) > 1 and not trials.is_wanted(again):
-        # Perhaps since requests were taken for others: then they have to be as recorded.
+    if len(start) > 1 and not trials.is_target(again):
+        # Perhaps requests were matched wrongly: then they have to be as recorded.
         trials.follows = False
         again = trials.run(start, strict=True)
-    if not trials.is_wanted(again):
-        trials.want_less()  # perhaps since it quotes what is never the same
+    if not trials.is_target(again):
+        trials.loosen_target()  # perhaps it quotes a value that always differs
     _check_same(trials, again)
     if not again.outcome.timed_out:
         for _ in range(BEFORE - 2):
             _check_same(trials, trials.run(start, strict=not trials.follows))
-    return trials.taken(start, again)
+    return trials.settle(start, again)
 
 
-def _check_same(trials: Trials, ran: CompletedRun) -> None:
-    if not trials.is_wanted(ran):
-        failure = ran.failure.description if ran.failure else "no failure"
+def _check_same(trials: Trials, completed: CompletedRun) -> None:
+    if not trials.is_target(completed):
+        failure = completed.failure.description if completed.failure else "no failure"
         raise UsageError(
             f"the command does not fail in the same way each time: another run gave {failure}."
             " Shrinking needs a reproducible failure; define it with --error TEXT or --oracle CMD"
         )
 
 
-def _refuse_credentials(setting: TrialSetup, secrets: AppCredentials) -> None:
+def _refuse_credentials(setup: TrialSetup, secrets: AppCredentials) -> None:
     """Refuse texts with credentials that would be written into the tests."""
-    oracle = setting.oracle.command if setting.oracle else ""
-    words = (("the command", " ".join(setting.command)), ("--oracle", oracle))
-    for name, text in (*words, ("--error", setting.error or "")):
+    oracle = setup.oracle.command if setup.oracle else ""
+    words = (("the command", " ".join(setup.command)), ("--oracle", oracle))
+    for name, text in (*words, ("--error", setup.error or "")):
         if secrets.text(text) != text:
             raise UsageError(
                 f"{name} contains a credential, which would be written into the generated tests:"
@@ -248,13 +245,13 @@ def _refuse_credentials(setting: TrialSetup, secrets: AppCredentials) -> None:
             )
 
 
-def _check_requests(ran: CompletedRun, setting: TrialSetup) -> None:
-    if ran.passed and setting.network_guard is not None:
+def _check_requests(completed: CompletedRun, setup: TrialSetup) -> None:
+    if completed.bypassed and setup.network_guard is not None:
         raise UsageError(
-            f"{setting.network_guard.problem()}; they were blocked. The player gets a request"
+            f"{setup.network_guard.problem()}; they were blocked. The player gets a request"
             " only if the base URL comes from the environment"
         )
-    report = ran.outcome.report
+    report = completed.outcome.report
     if report.played:
         return
     if report.missed:
@@ -262,42 +259,42 @@ def _check_requests(ran: CompletedRun, setting: TrialSetup) -> None:
             f"the command requested nothing on the tape: {report.missed[0].message}; use --volatile"
             " PATH for fields that may differ"
         )
-    ending = f" It ended with {ran.failure.description}" if ran.failure else ""
+    ending = f" It ended with {completed.failure.description}" if completed.failure else ""
     raise UsageError(
         "the command sent no request to the player; its base URL must come from the environment"
         f" (see `deltatape doctor`).{ending}"
     )
 
 
-def _no_failure(ran: CompletedRun, setting: TrialSetup) -> str:
+def _no_failure(completed: CompletedRun, setup: TrialSetup) -> str:
     problem = "the command does not fail on this tape: exit code 0"
-    if setting.oracle is not None:
+    if setup.oracle is not None:
         problem = "the oracle accepts the run on this tape"
-    elif setting.error is not None:
-        problem = f"the command does not print {setting.error!r} on this tape"
-    missed = ran.outcome.report.missed
+    elif setup.error is not None:
+        problem = f"the command does not print {setup.error!r} on this tape"
+    missed = completed.outcome.report.missed
     if missed:
         return (
             f"{problem}, but it made {count(len(missed), 'request')} that the tape does not have:"
             f" {missed[0].message}; use --volatile PATH for fields that may differ"
         )
-    if setting.oracle is not None or setting.error is not None:
+    if setup.oracle is not None or setup.error is not None:
         return problem
     return f"{problem}; define the failure with --error TEXT or --oracle CMD"
 
 
-def _name(start: Exchanges, setting: TrialSetup, request: ShrinkRequest) -> str:
+def _cache_name(start: Exchanges, setup: TrialSetup, request: ShrinkRequest) -> str:
     """Return a name that follows from all that results depend on, as far as that can be known."""
-    files = [_file_digest(setting.folder / word) for word in setting.command]
+    files = [_file_digest(setup.folder / word) for word in setup.command]
     known = [
         __version__,
         content_of(start),
-        [*setting.command],
+        [*setup.command],
         files,
-        setting.deadline_s,
-        [*setting.volatile],
-        setting.error,
-        setting.oracle.command if setting.oracle else None,
+        setup.deadline_s,
+        [*setup.volatile],
+        setup.error,
+        setup.oracle.command if setup.oracle else None,
         [speed.options for speed in request.speeds],
         request.sound,
     ]

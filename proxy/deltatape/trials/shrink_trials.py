@@ -1,9 +1,9 @@
 """Run the command against candidates and decide whether it fails in the same way.
 
-Strategy: what an application asks depends on what it was told before: a smaller first answer makes
-another second request. So later requests are matched by their place alone if nothing fits better,
-in the order in which they were recorded, and the tape then gets the requests that were made: it
-plays exactly, at every step. Exchanges that nobody asked for are left out.
+Strategy: requests depend on earlier responses: a smaller first response leads to another second
+request. So if nothing fits better, later requests are matched by their position alone, in recorded
+order, and the tape then gets the requests that were made, so that it plays exactly at every step.
+Exchanges that were never requested are removed.
 
 Invariant: what is kept of a run, on disk and in memory, has no credential of the application's.
 """
@@ -61,7 +61,7 @@ class TrialSetup:
     mask_key: bytes = b""
     """For the hashes of credentials in requests."""
     network_guard: NetworkGuard | None = None
-    """Keeps it from asking a provider past the player; entered."""
+    """Blocks requests to providers past the player; entered."""
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -75,8 +75,8 @@ class CompletedRun:
 
     outcome: TrialResult
     failure: TargetFailure | None
-    passed: bool = False
-    """Whether it asked a provider past the player, for the first time."""
+    bypassed: bool = False
+    """Whether it requested a new host past the player."""
 
 
 class Trials:
@@ -84,51 +84,51 @@ class Trials:
 
     Attributes:
         tempo: of the playing.
-        follows: whether requests may be other ones than were recorded.
-        count: how many runs were made.
-        wanted: the failure that is looked for, once there is one.
+        follows: whether requests may differ from the recorded ones.
+        count: how many runs there were.
+        target: the failure that is searched for, once there is one.
     """
 
     def __init__(
         self,
-        setting: TrialSetup,
+        setup: TrialSetup,
         tempo: ReplayTempo,
-        memory: SearchCache,
+        cache: SearchCache,
         *,
-        most: int,
-        made: int = 0,
+        limit: int,
+        count: int = 0,
     ) -> None:
         """Create a judge without results.
 
         Args:
-            setting: how the command is run.
+            setup: how the command is run.
             tempo: of the playing.
-            memory: for answers.
-            most: how many runs there may be when `judge` begins another one.
-            made: how many there were before.
+            cache: for answers.
+            limit: how many runs there may be when `judge` begins another one.
+            count: how many there were before.
         """
         self.tempo = tempo
         self.follows = True
-        self.count = made
-        self._setting = setting
+        self.count = count
+        self._setup = setup
         self._secrets = AppCredentials(
-            setting.mask_key, {**setting.environ, **setting.variables}, setting.folder
+            setup.mask_key, {**setup.environ, **setup.variables}, setup.folder
         )
-        self._memory = memory
-        self._most = most
-        self.wanted: TargetFailure | None = None
-        self._missed = 0
-        self._paths = tuple(map(parse_path, setting.volatile))
+        self._cache = cache
+        self._limit = limit
+        self.target: TargetFailure | None = None
+        self._allowed_misses = 0
+        self._paths = tuple(map(parse_path, setup.volatile))
 
-    def want(self, ran: CompletedRun) -> None:
+    def set_target(self, completed: CompletedRun) -> None:
         """Search for this run's failure from now on."""
-        self.wanted = ran.failure
-        self._missed = len(ran.outcome.report.missed)
+        self.target = completed.failure
+        self._allowed_misses = len(completed.outcome.report.missed)
 
-    def want_less(self) -> None:
+    def loosen_target(self) -> None:
         """Accept errors with other quoted names from now on."""
-        if self.wanted is not None:
-            self.wanted = self.wanted.loosened
+        if self.target is not None:
+            self.target = self.target.loosened
 
     def run(self, exchanges: Exchanges, *, strict: bool) -> CompletedRun:
         """Run the command; `strict`: every request must be as it was recorded.
@@ -138,16 +138,16 @@ class Trials:
             DeltatapeError: the oracle does not answer.
         """
         self.count += 1
-        return asyncio.run(self._run(exchanges, () if strict else loosely(exchanges)))
+        return asyncio.run(self._run(exchanges, () if strict else request_member_paths(exchanges)))
 
-    def is_wanted(self, ran: CompletedRun) -> bool:
+    def is_target(self, completed: CompletedRun) -> bool:
         """Return whether a run failed in the way that is searched for."""
-        found, wanted = ran.failure, self.wanted
-        if found is None or wanted is None or ran.passed:
+        found, target = completed.failure, self.target
+        if found is None or target is None or completed.bypassed:
             return False
-        if len(ran.outcome.report.missed) > self._missed:
+        if len(completed.outcome.report.missed) > self._allowed_misses:
             return False
-        return wanted.is_in(found.ending)
+        return target.is_in(found.ending)
 
     def judge(self, exchanges: Exchanges) -> Exchanges | None:
         """Return the exchanges of a failing run, or None; see `search.Judge`.
@@ -156,22 +156,22 @@ class Trials:
             BudgetExhaustedError: no run is left.
         """
         content = content_of(exchanges)
-        answer = self._memory.get(content)
-        if answer is None:
-            if self.count >= self._most:
+        result = self._cache.get(content)
+        if result is None:
+            if self.count >= self._limit:
                 raise BudgetExhaustedError
-            answer = self._answer(self.run(exchanges, strict=not self.follows))
-            self._memory.put(content, answer)
-        return settled(exchanges, answer) if answer.same else None
+            result = self._result_of(self.run(exchanges, strict=not self.follows))
+            self._cache.put(content, result)
+        return with_requests_made(exchanges, result) if result.same else None
 
-    def taken(self, exchanges: Exchanges, ran: CompletedRun) -> Exchanges:
+    def settle(self, exchanges: Exchanges, completed: CompletedRun) -> Exchanges:
         """Return the exchanges that a failing run requested, with its requests."""
-        return settled(exchanges, self._answer(ran))
+        return with_requests_made(exchanges, self._result_of(completed))
 
-    def _answer(self, ran: CompletedRun) -> CandidateResult:
-        if not self.is_wanted(ran):
+    def _result_of(self, completed: CompletedRun) -> CandidateResult:
+        if not self.is_target(completed):
             return CandidateResult(same=False)
-        report = ran.outcome.report
+        report = completed.outcome.report
         for one in report.played:
             self._secrets.found(one.exchange.request, one.query.body)
         return CandidateResult(
@@ -179,12 +179,12 @@ class Trials:
             asked={
                 one.exchange.number: self._secrets.body(one.query.body)
                 for one in report.played
-                if self._is_other(one.query.body, one.exchange.request)
+                if self._differs(one.query.body, one.exchange.request)
             },
             unplayed=frozenset(one.number for one in report.unplayed),
         )
 
-    def _is_other(self, asked: bytes, recorded: Request) -> bool:
+    def _differs(self, asked: bytes, recorded: Request) -> bool:
         """Return whether a request differs from the recorded one where that counts."""
         if recorded.masked:
             return not self._fits(asked, recorded)
@@ -204,26 +204,26 @@ class Trials:
         return agree(before, value)
 
     async def _run(self, exchanges: Exchanges, loose: tuple[str, ...]) -> CompletedRun:
-        setting = self._setting
+        setup = self._setup
         playing = PlayOptions(
-            tempo=self.tempo, hold_s=HOLD_S, volatile=(*setting.volatile, *loose), bodies=True
+            tempo=self.tempo, hold_s=HOLD_S, volatile=(*setup.volatile, *loose), bodies=True
         )
         refused = self._refused()
         outcome = await attempt(
-            setting.command,
+            setup.command,
             exchanges,
             playing,
-            setting.environ,
-            setting.folder,
-            setting.deadline_s,
-            shared=SharedRunOptions(variables=setting.variables, on_request=self._secrets.add_head),
+            setup.environ,
+            setup.folder,
+            setup.deadline_s,
+            shared=SharedRunOptions(variables=setup.variables, on_request=self._secrets.add_head),
         )
         failure = await self._failure(outcome)
-        return CompletedRun(outcome=outcome, failure=failure, passed=self._refused() > refused)
+        return CompletedRun(outcome=outcome, failure=failure, bypassed=self._refused() > refused)
 
     def _refused(self) -> int:
         """Return how many hosts were requested past the player so far."""
-        network_guard = self._setting.network_guard
+        network_guard = self._setup.network_guard
         return 0 if network_guard is None else len(network_guard.refused)
 
     async def _failure(self, outcome: TrialResult) -> TargetFailure | None:
@@ -233,9 +233,9 @@ class Trials:
             timed_out=outcome.timed_out,
             output=self._secrets.text(readable(outcome.stdout, outcome.stderr)),
         )
-        oracle = self._setting.oracle
+        oracle = self._setup.oracle
         if oracle is None:
-            return failure_of(ending, self._setting.error)
+            return failure_of(ending, self._setup.error)
         judged = await oracle.judged(outcome, outcome, variation="", harmless=True)
         if judged.verdict is not RunVerdict.REFUSED:
             return None
@@ -244,16 +244,16 @@ class Trials:
         return TargetFailure(ending=CommandResult(exit_code=None), shown=why, pattern="")
 
 
-def settled(exchanges: Exchanges, answer: CandidateResult) -> Exchanges:
+def with_requests_made(exchanges: Exchanges, result: CandidateResult) -> Exchanges:
     """Return the played exchanges with the requests that were made."""
     return tuple(
-        asked_as(one, answer.asked.get(one.number))
+        with_request_body(one, result.asked.get(one.number))
         for one in exchanges
-        if one.number not in answer.unplayed
+        if one.number not in result.unplayed
     )
 
 
-def asked_as(exchange: Exchange, body: AskedBody | None) -> Exchange:
+def with_request_body(exchange: Exchange, body: AskedBody | None) -> Exchange:
     """Return `exchange` with another request body; unchanged for None."""
     if body is None:
         return exchange
@@ -266,7 +266,7 @@ def asked_as(exchange: Exchange, body: AskedBody | None) -> Exchange:
     return replace(exchange, request=changed)
 
 
-def loosely(exchanges: Exchanges) -> tuple[str, ...]:
+def request_member_paths(exchanges: Exchanges) -> tuple[str, ...]:
     """Return the paths of all values in requests, if there are several exchanges."""
     if len(exchanges) == 1:
         return ()

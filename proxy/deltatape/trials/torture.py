@@ -1,15 +1,14 @@
 """`deltatape torture`: run a command against variations of tapes, and judge each run.
 
-Strategy: first the tapes as they are, twice: what the command does then is what is right, and a
-command that does not do the same again cannot be judged. Then task after task (`torture_plan`), a
-few at a time. A task that fails is run again for each of its exchanges alone, which tells which
-one it is; with one exchange it is run again as it was, which tells whether it always fails.
+Strategy: the unchanged tapes come first, twice. They show what is right; a command that differs
+between these two runs cannot be judged. Then come the tasks (`torture_plan`), a few at a time. A
+task that fails is run again for each of its exchanges alone, to find the one that matters; with
+only one exchange it is run again unchanged, to find out whether it always fails.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from deltatape.clock import SystemClock
@@ -24,23 +23,23 @@ from deltatape.trials.torture_judge import (
     Oracle,
     OutputRules,
     VariationVerdict,
+    baseline_problem,
     judged,
-    standing_problem,
-    unended,
+    stop_verdict,
 )
 from deltatape.trials.torture_plan import ALL, CaseFiler, TrialAttempt, VariationTask, alone, tasks
 from deltatape.trials.trial import ALONE, SharedRunOptions, TrialResult, attempt
 from deltatape.vary.shape import at_tempo
 from deltatape.vary.variation import Variation
 
-STANDARD_RUNS = 2
+BASELINE_RUNS = 2
 _PRINTED = 1500
 """Characters of what a failed run printed that are kept."""
 
 
 # What torture needs to run a command once: the command, the tapes, and how both are treated.
 
-STANDARD_S = 60.0
+BASELINE_S = 60.0
 """How long a run with the tapes as they are may take."""
 _READ_S = 0.0002
 """What a read costs at most, both sides together."""
@@ -92,11 +91,11 @@ class TortureSetup:
 
 
 class TortureRunner:
-    """Runs the command of a rig against its tapes."""
+    """Runs the command against its tapes."""
 
-    def __init__(self, rig: TortureSetup) -> None:
-        self._rig = rig
-        self._plain = tuple(at_tempo(exchange, INSTANT) for exchange in rig.exchanges)
+    def __init__(self, setup: TortureSetup) -> None:
+        self._setup = setup
+        self._plain = tuple(at_tempo(exchange, INSTANT) for exchange in setup.exchanges)
         self.runs = 0
 
     def played(self, varied: Mapping[int, Exchange]) -> tuple[Exchange, ...]:
@@ -109,7 +108,7 @@ class TortureRunner:
         *,
         name: str = "",
         harmless: bool = True,
-        standard_s: float = STANDARD_S,
+        baseline_s: float = BASELINE_S,
     ) -> TrialResult:
         """Run once; again if a run that should have ended did not, as it may have been slow.
 
@@ -118,152 +117,138 @@ class TortureRunner:
             name: of the variation.
             harmless: whether they are complete. One that is not is played as it is recorded to a
                 client that asks again.
-            standard_s: how long the command takes with the tapes as they are.
+            baseline_s: how long the command takes with the tapes as they are.
 
         Raises:
             DeltatapeError: the command cannot be run.
         """
-        limit_s = STANDARD_S
+        limit_s = BASELINE_S
         if varied:
-            own_s = sum(map(_takes_s, varied.values()))
-            limit_s = self._rig.deadline_s + own_s + _SLOWER * standard_s
-        stage = partial(_Stage, self._plain, varied, name=name, again=not harmless)
-        outcome = await self._once(stage(), limit_s)
+            own_s = sum(map(_playing_s, varied.values()))
+            limit_s = self._setup.deadline_s + own_s + _SLOWER * baseline_s
+        stage = self._stage(varied, name, once=not harmless)
+        outcome = await self._once(stage, limit_s)
         if outcome.timed_out and harmless and varied:
-            return await self._once(stage(), _PATIENCE * limit_s)
+            return await self._once(stage, _PATIENCE * limit_s)
         return outcome
+
+    def _stage(self, varied: Mapping[int, Exchange], name: str, *, once: bool) -> Stage:
+        """Return a stage that plays varied exchanges; with `once` only to the first request."""
+        played: set[int] = set()
+
+        def stage(position: int, _: Exchange) -> StagedExchange:
+            exchange = varied.get(position)
+            if exchange is None or position in played:
+                return StagedExchange(exchange=self._plain[position])
+            if once:
+                played.add(position)
+            return StagedExchange(exchange=exchange, spent=not once, note=name)
+
+        return stage
 
     async def _once(self, stage: Stage, limit_s: float) -> TrialResult:
         self.runs += 1
-        rig = self._rig
+        setup = self._setup
         playing = PlayOptions(
             hold_s=_PATIENCE * limit_s + 1,
-            volatile=rig.volatile,
+            volatile=setup.volatile,
             stage=stage,
             read_back=RunReadBack(),
         )
         return await attempt(
-            rig.command,
-            rig.exchanges,
+            setup.command,
+            setup.exchanges,
             playing,
-            rig.environ,
-            rig.folder,
+            setup.environ,
+            setup.folder,
             limit_s,
-            shared=rig.shared,
+            shared=setup.shared,
         )
 
 
-def _takes_s(exchange: Exchange) -> float:
+def _playing_s(exchange: Exchange) -> float:
     """Return how long an exchange takes to play and to read."""
     request, end = exchange.request, exchange.end
-    begun_ns = request.t_end_ns or request.t_ns
-    waits_s = (end.t_ns - begun_ns) / 1e9 if end else 0.0
+    waits_s = (end.t_ns - (request.t_end_ns or request.t_ns)) / 1e9 if end else 0.0
     return waits_s + _READ_S * len(exchange.reads)
 
 
-class _Stage:
-    """A stage; see `playing.Stage`."""
-
-    def __init__(
-        self,
-        plain: Sequence[Exchange],
-        varied: Mapping[int, Exchange],
-        *,
-        name: str,
-        again: bool,
-    ) -> None:
-        self._plain = plain
-        self._varied = varied
-        self._name = name
-        self._again = again
-        self._broken: set[int] = set()
-
-    def __call__(self, position: int, recorded: Exchange) -> StagedExchange:  # noqa: ARG002 - a Stage
-        varied = self._varied.get(position)
-        if varied is None or position in self._broken:
-            return StagedExchange(exchange=self._plain[position])
-        if not self._again:
-            return StagedExchange(exchange=varied, note=self._name)
-        self._broken.add(position)
-        return StagedExchange(exchange=varied, spent=False, note=self._name)
-
-
 def torture(
-    rig: TortureSetup,
-    begun: Callable[[int], None] = lambda _: None,
-    done: Callable[[tuple[MatrixCell, ...]], None] = lambda _: None,
+    setup: TortureSetup,
+    on_start: Callable[[int], None] = lambda _: None,
+    on_done: Callable[[tuple[MatrixCell, ...]], None] = lambda _: None,
 ) -> TortureResult:
     """Run the whole matrix.
 
     Args:
-        rig: what is to be run.
-        begun: gets the number of tasks.
-        done: gets the cells of each finished task.
+        setup: what is to be run.
+        on_start: gets the number of tasks.
+        on_done: gets the cells of each finished task.
 
     Raises:
         DeltatapeError: the command cannot be run.
     """
     clock = SystemClock()
     started_ns = clock.now_ns()
-    result = asyncio.run(_tortured(rig, begun, done))
+    result = asyncio.run(_run_matrix(setup, on_start, on_done))
     return replace(result, seconds=(clock.now_ns() - started_ns) / 1e9)
 
 
-async def _tortured(
-    rig: TortureSetup,
-    begun: Callable[[int], None],
-    done: Callable[[tuple[MatrixCell, ...]], None],
+async def _run_matrix(
+    setup: TortureSetup,
+    on_start: Callable[[int], None],
+    on_done: Callable[[tuple[MatrixCell, ...]], None],
 ) -> TortureResult:
-    runner = TortureRunner(rig)
-    outcomes = [await runner.run({}) for _ in range(STANDARD_RUNS)]
-    problem = await _problem(rig, outcomes)
-    asked = _asked_for(rig, outcomes[0])
-    varied = [at for at in asked if at in rig.only or not rig.only]
+    runner = TortureRunner(setup)
+    outcomes = [await runner.run({}) for _ in range(BASELINE_RUNS)]
+    problem = await _baseline_problem(setup, outcomes)
+    requested = _requested(setup, outcomes[0])
+    varied = [at for at in requested if at in setup.only or not setup.only]
     cells: tuple[MatrixCell, ...] = ()
     if not problem:
-        task_runner = _TaskRunner(rig, runner, BaselineRuns(outcomes, rig.output_rules))
-        planned = tasks(rig.variations, rig.exchanges, varied, rig.seeds)
-        begun(sum(1 if one.harmless else len(varied) for one in rig.variations))
-        cells = await _all(task_runner, planned, rig.jobs, done)
+        task_runner = _TaskRunner(setup, runner, BaselineRuns(outcomes, setup.output_rules))
+        planned = tasks(setup.variations, setup.exchanges, varied, setup.seeds)
+        on_start(sum(1 if one.harmless else len(varied) for one in setup.variations))
+        cells = await _run_tasks(task_runner, planned, setup.jobs, on_done)
     together = (ALL,) if any(cell.exchange == ALL for cell in cells) else ()
     return TortureResult(
-        command=rig.command,
-        tapes=tuple(dict.fromkeys(exchange.tape for exchange in rig.exchanges)),
-        columns=(*(rig.labels[at] for at in varied), *together),
-        idle=tuple(label for at, label in enumerate(rig.labels) if at not in asked),
+        command=setup.command,
+        tapes=tuple(dict.fromkeys(exchange.tape for exchange in setup.exchanges)),
+        columns=(*(setup.labels[at] for at in varied), *together),
+        idle=tuple(label for at, label in enumerate(setup.labels) if at not in requested),
         rows=tuple(
             MatrixRow(name=one.name, harmless=one.harmless, summary=one.summary)
-            for one in rig.variations
+            for one in setup.variations
         ),
         cells=cells,
         problem=problem,
-        printed=_printed(rig, outcomes[0]) if problem else "",
+        printed=_printed(setup, outcomes[0]) if problem else "",
         runs=runner.runs,
     )
 
 
-async def _problem(rig: TortureSetup, outcomes: Sequence[TrialResult]) -> str:
+async def _baseline_problem(setup: TortureSetup, outcomes: Sequence[TrialResult]) -> str:
     """Return why the unchanged tapes cannot serve as a baseline; "" if they can."""
-    if rig.network_guard is not None and rig.network_guard.refused:
-        return rig.network_guard.problem()
-    problem = standing_problem(outcomes, rig.output_rules, oracle=rig.oracle is not None)
-    if problem or rig.oracle is None:
+    if setup.network_guard is not None and setup.network_guard.refused:
+        return setup.network_guard.problem()
+    problem = baseline_problem(outcomes, setup.output_rules, oracle=setup.oracle is not None)
+    if problem or setup.oracle is None:
         return problem
-    found = await rig.oracle.judged(outcomes[1], outcomes[0], variation="", harmless=True)
+    found = await setup.oracle.judged(outcomes[1], outcomes[0], variation="", harmless=True)
     return "" if found.verdict.passes else found.why
 
 
-def _asked_for(rig: TortureSetup, outcome: TrialResult) -> tuple[int, ...]:
+def _requested(setup: TortureSetup, outcome: TrialResult) -> tuple[int, ...]:
     """Return the positions of the exchanges that were played."""
     played = {(one.exchange.tape, one.exchange.number) for one in outcome.report.played}
-    return tuple(at for at, one in enumerate(rig.exchanges) if (one.tape, one.number) in played)
+    return tuple(at for at, one in enumerate(setup.exchanges) if (one.tape, one.number) in played)
 
 
-async def _all(
+async def _run_tasks(
     task_runner: "_TaskRunner",
     planned: Iterable[VariationTask],
     jobs: int,
-    done: Callable[[tuple[MatrixCell, ...]], None],
+    on_done: Callable[[tuple[MatrixCell, ...]], None],
 ) -> tuple[MatrixCell, ...]:
     """Return the cells of every task, in the order of the tasks."""
     found: dict[int, tuple[MatrixCell, ...]] = {}
@@ -272,7 +257,7 @@ async def _all(
     async def work() -> None:
         for number, task in waiting:
             found[number] = await task_runner.cells(task)
-            done(found[number])
+            on_done(found[number])
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -288,10 +273,10 @@ async def _all(
 class _TaskRunner:
     """Runs tasks."""
 
-    def __init__(self, rig: TortureSetup, runner: TortureRunner, standard: BaselineRuns) -> None:
-        self._rig = rig
+    def __init__(self, setup: TortureSetup, runner: TortureRunner, baseline: BaselineRuns) -> None:
+        self._setup = setup
         self._runner = runner
-        self._standard = standard
+        self._baseline = baseline
 
     async def cells(self, task: VariationTask) -> tuple[MatrixCell, ...]:
         """Return a task's cells: one for each of its exchanges, perhaps one for `all`."""
@@ -299,67 +284,67 @@ class _TaskRunner:
             at: self._cell(task, at, VariationVerdict(RunVerdict.NO_PLACE)) for at in task.positions
         }
         rest: tuple[MatrixCell, ...] = ()
-        for number, tried in enumerate(task.tries, 1):
-            outcome, judgement = await self._run(task, tried)
+        for number, attempted in enumerate(task.tries, 1):
+            outcome, judgement = await self._run(task, attempted)
             if not judgement.verdict.passes:
-                failed, rest = await self._failed(task, tried, outcome, judgement)
+                failed, rest = await self._failed(task, attempted, outcome, judgement)
                 found |= failed
                 break
             seconds = outcome.seconds
-            for at in tried.varied:
+            for at in attempted.varied:
                 found[at] = replace(self._cell(task, at, judgement), seconds=seconds, runs=number)
         return (*found.values(), *rest)
 
     async def _run(
-        self, task: VariationTask, tried: TrialAttempt
+        self, task: VariationTask, attempted: TrialAttempt
     ) -> tuple[TrialResult, VariationVerdict]:
         variation = task.variation
         outcome = await self._runner.run(
-            tried.varied,
+            attempted.varied,
             name=variation.name,
             harmless=variation.harmless,
-            standard_s=self._standard.seconds,
+            baseline_s=self._baseline.seconds,
         )
-        oracle = self._rig.oracle
-        ended = unended(outcome)
+        oracle = self._setup.oracle
+        ended = stop_verdict(outcome)
         if oracle is None or ended is not None:
-            return outcome, ended or judged(outcome, self._standard, harmless=variation.harmless)
+            return outcome, ended or judged(outcome, self._baseline, harmless=variation.harmless)
         return outcome, await oracle.judged(
-            outcome, self._standard.first, variation=variation.name, harmless=variation.harmless
+            outcome, self._baseline.first, variation=variation.name, harmless=variation.harmless
         )
 
     async def _failed(
         self,
         task: VariationTask,
-        tried: TrialAttempt,
+        attempted: TrialAttempt,
         outcome: TrialResult,
         judgement: VariationVerdict,
     ) -> tuple[Mapping[int, MatrixCell], tuple[MatrixCell, ...]]:
         """Return the cells of a failed attempt: of its exchanges, and of all at once."""
-        if len(tried.varied) == 1:
-            (position,) = tried.varied
-            sure = await self._confirmed(task, tried, judgement)
-            return {position: self._shown(task, tried, position, outcome, sure)}, ()
+        if len(attempted.varied) == 1:
+            (position,) = attempted.varied
+            confirmed = await self._confirm(task, attempted, judgement)
+            return {position: self._failed_cell(task, attempted, position, outcome, confirmed)}, ()
         found = {}
-        for position in tried.varied:
-            single = alone(task, tried, position)
-            (lone,) = single.tries
-            own, own_judgement = await self._run(single, lone)
+        for position in attempted.varied:
+            single = alone(task, attempted, position)
+            (single_attempt,) = single.tries
+            own, own_judgement = await self._run(single, single_attempt)
             cell = replace(self._cell(task, position, own_judgement), seconds=own.seconds, runs=1)
             if not own_judgement.verdict.passes:
-                cell = self._shown(single, lone, position, own, own_judgement)
+                cell = self._failed_cell(single, single_attempt, position, own, own_judgement)
             found[position] = cell
         if all(cell.verdict.passes for cell in found.values()):
-            return found, (self._shown(task, tried, None, outcome, judgement),)
+            return found, (self._failed_cell(task, attempted, None, outcome, judgement),)
         return found, ()
 
-    async def _confirmed(
-        self, task: VariationTask, tried: TrialAttempt, judgement: VariationVerdict
+    async def _confirm(
+        self, task: VariationTask, attempted: TrialAttempt, judgement: VariationVerdict
     ) -> VariationVerdict:
         """Return `judgement`, after checking whether it happens each time."""
         if judgement.verdict is RunVerdict.HANGS:  # no accident, and takes long
             return judgement
-        _, second = await self._run(task, tried)
+        _, second = await self._run(task, attempted)
         return (
             judgement._replace(why=f"in 1 of 2 runs: {judgement.why}")
             if second.verdict.passes
@@ -370,23 +355,23 @@ class _TaskRunner:
         return MatrixCell(
             variation=task.variation.name,
             harmless=task.variation.harmless,
-            exchange=self._rig.labels[position],
+            exchange=self._setup.labels[position],
             verdict=judgement.verdict,
             why=judgement.why,
         )
 
-    def _shown(
+    def _failed_cell(
         self,
         task: VariationTask,
-        tried: TrialAttempt,
+        attempted: TrialAttempt,
         position: int | None,
         outcome: TrialResult,
         judgement: VariationVerdict,
     ) -> MatrixCell:
         """Return a failed cell with all that is needed to reproduce it."""
         name = task.variation.name
-        label = ALL if position is None else self._rig.labels[position]
-        seed = "" if tried.seed is None else f"-{tried.seed}"
+        label = ALL if position is None else self._setup.labels[position]
+        seed = "" if attempted.seed is None else f"-{attempted.seed}"
         kept = f"{name}-{label.rpartition('#')[2]}{seed}"
         return MatrixCell(
             variation=name,
@@ -394,18 +379,18 @@ class _TaskRunner:
             exchange=label,
             verdict=judgement.verdict,
             why=judgement.why,
-            seed=tried.seed,
+            seed=attempted.seed,
             seconds=outcome.seconds,
             runs=1,
-            reproduce=self._rig.filing.line(name, label, tried.seed),
-            kept=self._rig.filing.keep(kept, self._runner.played(tried.varied)),
-            printed=_printed(self._rig, outcome),
+            reproduce=self._setup.filing.line(name, label, attempted.seed),
+            kept=self._setup.filing.keep(kept, self._runner.played(attempted.varied)),
+            printed=_printed(self._setup, outcome),
         )
 
 
-def _printed(rig: TortureSetup, outcome: TrialResult) -> str:
+def _printed(setup: TortureSetup, outcome: TrialResult) -> str:
     """Return the end of what the command printed, both outputs."""
-    texts = (rig.output_rules.text(each).strip() for each in (outcome.stdout, outcome.stderr))
+    texts = (setup.output_rules.text(each).strip() for each in (outcome.stdout, outcome.stderr))
     return "\n".join(_ending(text) for text in texts if text)
 
 

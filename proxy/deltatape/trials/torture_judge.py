@@ -1,11 +1,11 @@
 """Judge a run with varied tapes by the runs with unchanged ones.
 
-A whole stream has to make no difference: the same exit code, the same standard output, the same
-requests. A broken stream has to be noticed: an exit code, or a line that speaks of an error; or it
-makes no difference, since the command has asked again or had all that it needs. Standard error is
-not compared: what it says of chunks and times may well be otherwise.
+A complete stream has to make no difference: the same exit code, standard output and requests. A
+broken stream has to be noticed by an exit code or an error message; or it makes no difference,
+since the command has retried or already had all that it needs. Standard error is not compared:
+messages about chunks and times may differ.
 
-A user's oracle, if there is one, judges in place of this. That a run has to end stays.
+A user's oracle replaces these rules, but a run still has to end.
 """
 
 import asyncio
@@ -38,15 +38,14 @@ _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:|%3A)[0-9]{2,5}")
 _SHOWN = 60
 
 
-# Whether a line of output is the application's own word about an error.
+# Whether a line of output is the application's own message about an error.
 #
-# Such a word alone proves nothing: the model may have written it, and a line such as `0 errors,
-# 0.31 s` comes each time. So a word counts only where it stands in new company: neither with the
-# two words before it nor with the two behind it was it printed with the tapes as they are, or is it
-# part of what the model says on them. Numbers are all alike, and so are times and identifiers that
-# have one.
+# A word such as "error" alone proves nothing: the model may have written it, and a line such as
+# `0 errors, 0.31 s` is printed each time. So the word counts only in a new context: neither with
+# the two words before it nor with the two after it may it occur in the output for the unchanged
+# tapes or in the model's text. All numbers are equal, and so are words that contain a digit.
 
-SPEAKS = (
+ERROR_WORDS = (
     r"\b(err|errors?|exceptions?|traceback|fail\w*|abort\w*|crash\w*|panic\w*|fatal|broken?|broke"
     r"|cut( off| short)?|(in|un|not( (yet|the|a))?[ -])(complete|whole|finished)|half-?way"
     r"|partial\w*|truncated|reset|closed|interrupted|disconnect\w*|terminated|lost|dropped|gone|missing"
@@ -57,11 +56,11 @@ SPEAKS = (
     r"|(try|trying|tried|ask\w*|once) again|could not|cannot|couldn't|can't|unable"
     r")\b|\w(error|exception|failure)\b"
 )
-"""By default: what matches is a word about an error; case does not count."""
+"""By default: what matches is a word for an error; case does not count."""
 _WORD = re.compile(r"[\w']+")
 _DIGIT = re.compile(r"\d")
-_COMPANY = 2
-"""How many words before and behind one make its company."""
+_CONTEXT = 2
+"""How many words before and after a word are its context."""
 _EDGE = "\n"
 
 
@@ -73,7 +72,7 @@ class BaselineKnowledge:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        forms = [form for text in texts for form in _forms(text)]
+        forms = [form for text in texts for form in _spellings(text)]
         self._text = "\n".join(forms)
         self._words = (
             f" {' '.join(word for line in self._text.splitlines() for word in _words(line))} "
@@ -82,17 +81,19 @@ class BaselineKnowledge:
     def has(self, line: str, start: int, end: int) -> bool:
         """Return whether this part of a line is known in its context."""
         words = list(_WORD.finditer(line))
-        held = [at for at, word in enumerate(words) if word.start() < end and word.end() > start]
-        if not held:
+        covered = [at for at, word in enumerate(words) if word.start() < end and word.end() > start]
+        if not covered:
             return line in self._text
         names = _words(line)
-        first, last = held[0] + 1, held[-1] + 2  # the edge comes first
-        before = names[max(0, first - _COMPANY) : last]
-        behind = names[first : last + _COMPANY]
+        first, last = covered[0] + 1, covered[-1] + 2  # the edge comes first
+        before = names[max(0, first - _CONTEXT) : last]
+        behind = names[first : last + _CONTEXT]
         return any(f" {' '.join(part)} " in self._words for part in (before, behind))
 
 
-def own_words(output: str, known: BaselineKnowledge, visible: Sequence[re.Pattern[str]]) -> str:
+def unknown_error_line(
+    output: str, known: BaselineKnowledge, visible: Sequence[re.Pattern[str]]
+) -> str:
     """Return the first line of `output` with an unknown word for an error; "" if there is none."""
     for line in map(str.strip, output.splitlines()):
         found = (match for pattern in visible for match in pattern.finditer(line))
@@ -101,7 +102,7 @@ def own_words(output: str, known: BaselineKnowledge, visible: Sequence[re.Patter
     return ""
 
 
-def _forms(text: str) -> Iterator[str]:
+def _spellings(text: str) -> Iterator[str]:
     yield text
     yield from (json.dumps(text, ensure_ascii=ascii_only) for ascii_only in (True, False))
 
@@ -125,7 +126,7 @@ class OutputRules:
 
     ignore: tuple[re.Pattern[str], ...] = ()
     """What may differ in them."""
-    visible: tuple[re.Pattern[str], ...] = (re.compile(SPEAKS, re.IGNORECASE),)
+    visible: tuple[re.Pattern[str], ...] = (re.compile(ERROR_WORDS, re.IGNORECASE),)
     """What is a word about an error: any of them."""
 
     def text(self, output: bytes) -> str:
@@ -155,23 +156,25 @@ class BaselineRuns:
         """Describe how `outcome` differs; "" if it does not."""
         return next(self._differences(outcome), "")
 
-    def spoken(self, outcome: TrialResult) -> str:
+    def error_line(self, outcome: TrialResult) -> str:
         """Return an error line that the command never prints otherwise; "" if there is none."""
         found = (
-            own_words(self._output_rules.text(output), self._known, self._output_rules.visible)
+            unknown_error_line(
+                self._output_rules.text(output), self._known, self._output_rules.visible
+            )
             for output in (outcome.stderr, outcome.stdout)
         )
         return next(filter(None, found), "")
 
-    def made_good(self, outcome: TrialResult) -> bool:
+    def recovered(self, outcome: TrialResult) -> bool:
         """Return whether the command retried, and then printed all that it should."""
         was, now = (
             self._output_rules.text(self.first.stdout),
             self._output_rules.text(outcome.stdout),
         )
-        report, standard = outcome.report, self.first.report
-        asked_again = len(report.played) > len(standard.played)
-        if not was.strip() or not asked_again or len(report.unplayed) != len(standard.unplayed):
+        report, baseline = outcome.report, self.first.report
+        retried = len(report.played) > len(baseline.played)
+        if not was.strip() or not retried or len(report.unplayed) != len(baseline.unplayed):
             return False
         at = 0
         for line in filter(None, map(str.strip, was.splitlines())):
@@ -181,11 +184,11 @@ class BaselineRuns:
         return True
 
     def _differences(self, outcome: TrialResult) -> Iterator[str]:
-        made = {_mark(each) for each in self.first.report.failures}
+        made = {_mistake_key(each) for each in self.first.report.failures}
         yield from (
-            mistake_text(each) for each in outcome.report.failures if _mark(each) not in made
+            mistake_text(each) for each in outcome.report.failures if _mistake_key(each) not in made
         )
-        yield from (asked_otherwise(one) for one in outcome.report.missed)
+        yield from (request_difference(one) for one in outcome.report.missed)
         fewer = len(outcome.report.unplayed) - len(self.first.report.unplayed)
         if fewer > 0:
             yield f"{count(fewer, 'request')} missing"
@@ -199,12 +202,12 @@ class BaselineRuns:
             yield first_difference(was, now)
 
 
-def judged(outcome: TrialResult, standard: BaselineRuns, *, harmless: bool) -> VariationVerdict:
+def judged(outcome: TrialResult, baseline: BaselineRuns, *, harmless: bool) -> VariationVerdict:
     """Judge a run."""
-    ended = unended(outcome)
+    ended = stop_verdict(outcome)
     if ended is not None:
         return ended
-    difference = standard.difference(outcome)
+    difference = baseline.difference(outcome)
     if not difference:
         return VariationVerdict(RunVerdict.SAME)
     if harmless:
@@ -216,15 +219,14 @@ def judged(outcome: TrialResult, standard: BaselineRuns, *, harmless: bool) -> V
         )
     if outcome.exit_code:
         return VariationVerdict(RunVerdict.REPORTED, f"exit code {outcome.exit_code}")
-    if standard.made_good(outcome):
+    if baseline.recovered(outcome):
         return VariationVerdict(RunVerdict.SAME, "retried, and printed the complete output")
-    error_line = standard.spoken(outcome)
-    if error_line:
+    if error_line := baseline.error_line(outcome):
         return VariationVerdict(RunVerdict.REPORTED, f"prints {excerpt(error_line, _SHOWN)}")
     return VariationVerdict(RunVerdict.SWALLOWED, f"exit code 0 and no error message: {difference}")
 
 
-def unended(outcome: TrialResult) -> VariationVerdict | None:
+def stop_verdict(outcome: TrialResult) -> VariationVerdict | None:
     """Return the verdict on a run that was stopped; None for others."""
     if outcome.timed_out:
         return VariationVerdict(RunVerdict.HANGS, f"still running after {outcome.seconds:.1f} s")
@@ -233,7 +235,7 @@ def unended(outcome: TrialResult) -> VariationVerdict | None:
     return None
 
 
-def standing_problem(
+def baseline_problem(
     outcomes: Sequence[TrialResult], output_rules: OutputRules, *, oracle: bool
 ) -> str:
     """Return why the unchanged tapes cannot serve as a baseline; "" if they can.
@@ -244,17 +246,17 @@ def standing_problem(
         oracle: whether the user's own decides on exit codes, outputs and requests.
     """
     first = outcomes[0]
-    ended = next(filter(None, map(unended, outcomes)), None)
+    ended = next(filter(None, map(stop_verdict, outcomes)), None)
     if ended is not None:
         return ended.why
     if not first.report.played and not first.report.missed:
-        return _idle(first)
+        return _no_request_problem(first)
     if oracle:
         return ""
     if first.report.failures:
         return mistake_text(first.report.failures[0])
     if first.report.missed:
-        return asked_otherwise(first.report.missed[0])
+        return request_difference(first.report.missed[0])
     if first.exit_code:
         return f"exit code {first.exit_code}; if that is correct, use --oracle CMD"
     if first.report.unplayed:
@@ -274,12 +276,12 @@ def standing_problem(
     return ""
 
 
-def _mark(mistake: "RunMistake") -> tuple[str, str, int]:
+def _mistake_key(mistake: "RunMistake") -> tuple[str, str, int]:
     recorded = mistake.recorded
     return mistake.finding.code, recorded.tape, recorded.number
 
 
-def _idle(outcome: TrialResult) -> str:
+def _no_request_problem(outcome: TrialResult) -> str:
     """Return why a command made no request."""
     if outcome.exit_code:
         return f"exit code {outcome.exit_code} before the first request"
@@ -297,14 +299,14 @@ def _model_texts(outcome: TrialResult) -> Iterator[str]:
             yield from (call.arguments for call in choice.every_call)
 
 
-def asked_otherwise(missed: MissedRequest) -> str:
+def request_difference(missed: MissedRequest) -> str:
     """Describe how a request differs from the nearest one on the tape."""
-    asking = missed.query
-    path = asking.target.decode("ascii", "replace").partition("?")[0]
+    query = missed.query
+    path = query.target.decode("ascii", "replace").partition("?")[0]
     for one in missed.miss.differences[:1]:
         recorded, received = excerpt(one.recorded, _SHOWN), excerpt(one.received, _SHOWN)
         return f"request differs at {one.path}: {received} instead of {recorded}"
-    return f"{asking.method} {excerpt(path, _SHOWN)}: {missed.miss.problem}"
+    return f"{query.method} {excerpt(path, _SHOWN)}: {missed.miss.problem}"
 
 
 def first_difference(was: str, now: str) -> str:
@@ -327,11 +329,10 @@ def first_difference(was: str, now: str) -> str:
 
 # `torture --oracle CMD`: a command of the user's that judges a run.
 #
-# CMD goes through the shell. On its standard input is a JSON document with the outcome of the run
-# and that of the tapes as they are; exit code 0 says that the run is as it should be, any other
-# that it is not, and the last line that it prints says why. It has as long as a run may take. By
-# 126 and 127 the shell says that there is no such command, or none that can be run: that judges
-# nothing.
+# CMD is run by the shell. Its standard input is a JSON document with the outcome of the run and of
+# the baseline run. Exit code 0 accepts the run, any other rejects it, and the last line of the
+# output is the reason. It may take as long as a run. Exit codes 126 and 127 come from the shell:
+# the command does not exist or cannot be run, so they are no verdict.
 
 _SHOWN_OF_ORACLE = 120
 _MOST = 1 << 16
@@ -348,13 +349,13 @@ class Oracle:
     limit_s: float
 
     async def judged(
-        self, outcome: TrialResult, standard: TrialResult, *, variation: str, harmless: bool
+        self, outcome: TrialResult, baseline: TrialResult, *, variation: str, harmless: bool
     ) -> VariationVerdict:
         """Return what the command says about `outcome`.
 
         Args:
             outcome: of the run in question.
-            standard: of the tapes as they are.
+            baseline: the outcome with the unchanged tapes.
             variation: what was played; "" for the tapes as they are.
             harmless: whether it should make no difference.
 
@@ -366,7 +367,7 @@ class Oracle:
             variation=variation,
             harmless=harmless,
             outcome=_outcome(outcome),
-            recorded=_outcome(standard),
+            recorded=_outcome(baseline),
         )
         code, printed = await self._ask(runs)
         if code == 0:
