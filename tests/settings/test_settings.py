@@ -10,12 +10,12 @@ from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.rules.settings import DEFAULTS
 from deltatape.settings.document import parse
 from deltatape.settings.file import MappingNode, MappingValue
-from deltatape.settings.settings import FIELDS, Settings, app_names, load
+from deltatape.settings.settings import FIELDS, SettingsFile, app_names, load
 
 COMMANDS = ("record", "check", "why")
 
 
-def loaded(folder: Path, text: str) -> Settings:
+def loaded(folder: Path, text: str) -> SettingsFile:
     (folder / "deltatape.yaml").write_text(text)
     settings = load(folder, {}, COMMANDS)
     assert settings is not None

@@ -13,10 +13,9 @@ from typing import TypeAlias
 import click
 
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.rules.settings import DEFAULTS
-from deltatape.rules.settings import Settings as Thresholds
+from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.settings.file import VARIABLE, Scalar, Value, texts_of
-from deltatape.settings.settings import Settings, load
+from deltatape.settings.settings import SettingsFile, load
 
 _RUNS = (("record", "on-finding"), ("torture", "oracle"), ("shrink", "oracle"))
 """Options whose values are run."""
@@ -26,7 +25,7 @@ Default: TypeAlias = str | bool | tuple[str, ...]
 
 
 def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence[str]) -> None:
-    """Use the settings file for a command's defaults, and set `ctx.obj` to the `Settings`.
+    """Use the settings file for a command's defaults, and set `ctx.obj` to the `SettingsFile`.
 
     Args:
         ctx: of the group.
@@ -50,7 +49,7 @@ def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence
             raise
 
 
-def _refuse_found_commands(settings: Settings, environment: Mapping[str, str]) -> None:
+def _refuse_found_commands(settings: SettingsFile, environment: Mapping[str, str]) -> None:
     """Refuse commands in a file from a cloned repository: it must not run its author's programs."""
     for command, option in _RUNS:
         entry = settings.sections.get(command, {}).get(option)
@@ -61,19 +60,19 @@ def _refuse_found_commands(settings: Settings, environment: Mapping[str, str]) -
             )
 
 
-def current_settings() -> Settings | None:
+def current_settings() -> SettingsFile | None:
     """Return the settings of the running command; None without a file."""
     ctx = click.get_current_context(silent=True)
-    return ctx.find_object(Settings) if ctx is not None else None
+    return ctx.find_object(SettingsFile) if ctx is not None else None
 
 
-def current_rules() -> Thresholds:
+def current_rules() -> Settings:
     """Return the rules' thresholds for the running command."""
     settings = current_settings()
     return DEFAULTS if settings is None else settings.rules()
 
 
-def defaults(settings: Settings, command: click.Command) -> Mapping[str, Default]:
+def defaults(settings: SettingsFile, command: click.Command) -> Mapping[str, Default]:
     """Return a command's section, by parameter name.
 
     Raises:
@@ -103,7 +102,7 @@ def defaults(settings: Settings, command: click.Command) -> Mapping[str, Default
 def located(ctx: click.Context, error: UsageError) -> UsageError:
     """Add the place in the settings file to an error about a value from it."""
     settings, name = ctx.obj, ctx.invoked_subcommand
-    if isinstance(settings, Settings):
+    if isinstance(settings, SettingsFile):
         for key, entry in settings.sections.get(name or "", {}).items():
             texts = texts_of(entry.value) or ()
             if str(error).startswith(f"--{key} ") and any(text in str(error) for text in texts):

@@ -24,14 +24,14 @@ from deltatape.settings.file import (
 )
 
 if TYPE_CHECKING:
-    from deltatape.rules.settings import Settings as Thresholds
+    from deltatape.rules.settings import Settings
 
 UPSTREAMS = "upstreams"
 RULES = "rules"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class SettingsFile:
     """A settings file.
 
     Attributes:
@@ -48,7 +48,7 @@ class Settings:
     thresholds: Mapping[str, MappingValue]
     app_events: Mapping[str, MappingValue]
 
-    def rules(self) -> "Thresholds":
+    def rules(self) -> "Settings":
         """Return the thresholds and event names for the rules.
 
         Raises:
@@ -68,7 +68,9 @@ class Settings:
             raise self.places[name].refuse(str(error)) from None
 
 
-def load(start: Path, environment: Mapping[str, str], commands: Iterable[str]) -> Settings | None:
+def load(
+    start: Path, environment: Mapping[str, str], commands: Iterable[str]
+) -> SettingsFile | None:
     """Load the settings for a command started in `start`; None if there is no file.
 
     Args:
@@ -86,7 +88,7 @@ def load(start: Path, environment: Mapping[str, str], commands: Iterable[str]) -
     return read(path, name, commands)
 
 
-def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
+def read(path: Path, name: str, commands: Iterable[str]) -> SettingsFile:
     """Read a settings file, called `name` in messages; see `load`."""
     from deltatape.settings.document import MAX_BYTES, parse  # noqa: PLC0415 - loads a YAML reader
 
@@ -97,7 +99,7 @@ def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
         raise UsageError(f"{name}: {error.strerror}; a settings file can be read") from None
     document = parse(data, name)
     if isinstance(document, Scalar) and document.absent:
-        return Settings(
+        return SettingsFile(
             path=path, sections={}, upstreams={}, places={}, thresholds={}, app_events={}
         )
     if not isinstance(document, MappingNode):
@@ -108,7 +110,7 @@ def read(path: Path, name: str, commands: Iterable[str]) -> Settings:
         for key, entry in document.entries.items()
     }
     upstreams = sections.pop(UPSTREAMS, {})
-    return Settings(
+    return SettingsFile(
         path=path,
         thresholds=sections.pop(RULES, {}),
         app_events=sections.pop(SECTION, {}),
