@@ -247,7 +247,12 @@ def test_git_is_asked_whether_it_would_take_tapes(tmp_path: Path) -> None:
     git(tmp_path, "add", "-f", ".deltatape/x.tape")
     found = machine_remark(tmp_path, "git tracks")
     assert found.level is RemarkLevel.PROBLEM
-    assert found.fix.startswith("git rm --cached -r .deltatape")
+    assert found.fix.startswith("git rm --cached -r .deltatape;")
+    (tapes / ".gitignore").unlink()  # then the next `git add` would take them again
+    found = machine_remark(tmp_path, "git tracks")
+    assert found.fix.startswith(
+        "git rm --cached -r .deltatape && echo '*' > .deltatape/.gitignore;"
+    )
 
 
 def test_without_git_nothing_is_said_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,18 +291,23 @@ def _git_remarks(folder: Path, tapes: Path) -> Iterator[DoctorRemark]:
         return
     tracked = git(folder, "ls-files", "--", DEFAULT_FOLDER)
     ignored = git(folder, "check-ignore", "--", f"{DEFAULT_FOLDER}/x.tape")
+    ignore = ""
+    if ignored is None or ignored.returncode:
+        ignore = f"echo '*' > {DEFAULT_FOLDER}/.gitignore"
     if tracked is not None and not tracked.returncode and tracked.stdout:
+        # Files that are removed from the index but not ignored are added again.
+        commands = [f"git rm --cached -r {DEFAULT_FOLDER}", *([ignore] if ignore else [])]
         yield DoctorRemark(
             level=RemarkLevel.PROBLEM,
             text=f"git tracks files in {DEFAULT_FOLDER}: tapes hold prompts and answers",
-            fix=f"git rm --cached -r {DEFAULT_FOLDER}; `deltatape keep` redacts a tape and moves it"
-            " to recordings/",
+            fix=f"{' && '.join(commands)}; `deltatape keep` redacts a tape and moves it to"
+            " recordings/",
         )
-    elif ignored is None or ignored.returncode:
+    elif ignore:
         yield DoctorRemark(
             level=RemarkLevel.PROBLEM,
             text=f"git does not ignore {DEFAULT_FOLDER}: tapes hold prompts and answers",
-            fix=f"echo '*' > {DEFAULT_FOLDER}/.gitignore",
+            fix=ignore,
         )
     else:
         yield DoctorRemark(level=RemarkLevel.OK, text=f"git ignores {DEFAULT_FOLDER}")
