@@ -115,11 +115,9 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     except (Exception, pytest.fail.Exception):
         fixture = item.stash.get(_FIXTURE, None)
         if fixture is not None:
-            from deltatape.pytest_plugin.tape_check import (  # noqa: PLC0415 - costs nobody else
-                tell_of_setup,
-            )
+            from deltatape.pytest_plugin.tape_check import report_setup  # noqa: PLC0415 - costs nobody else
 
-            tell_of_setup(item, fixture)
+            report_setup(item, fixture)
         raise
 
 

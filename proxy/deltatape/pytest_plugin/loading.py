@@ -13,7 +13,7 @@ from deltatape.errors import DeltatapeError
 from deltatape.pytest_plugin.fixture import TapeFixture
 from deltatape.pytest_plugin.marker_options import MarkerOptions, options_of
 from deltatape.pytest_plugin.replaying import replaying
-from deltatape.pytest_plugin.tape_check import at_the_end
+from deltatape.pytest_plugin.tape_check import check_after_teardown
 from deltatape.settings.file import MappingNode, Scalar, SequenceNode, Value, find
 
 if TYPE_CHECKING:
@@ -36,8 +36,12 @@ def loaded(item: pytest.Item, cell: "VariationCase | None") -> Iterator[TapeFixt
         if isinstance(found, str):
             pytest.fail(found, pytrace=False)
         yield found
-        untrue = at_the_end(item, found)  # first: a tape is kept of a test that holds
-        problems = tuple(filter(None, (untrue, _unloaded(undo))))
+        problem = check_after_teardown(item, found)  # first: a tape is kept of a test that holds
+        problems = [problem] if problem else []
+        try:
+            undo.close()
+        except DeltatapeError as error:
+            problems.append(str(error))
         if problems:
             pytest.fail("\n".join(problems), pytrace=False)
 
@@ -56,15 +60,6 @@ def _fixture(
         return undo.enter_context(recording(item, options, mode))
     except DeltatapeError as error:
         return str(error)
-
-
-def _unloaded(undo: contextlib.ExitStack) -> str:
-    """Undo; return the error, or ""."""
-    try:
-        undo.close()
-    except DeltatapeError as error:
-        return str(error)
-    return ""
 
 
 def _name(item: pytest.Item, cell: "VariationCase | None") -> str:

@@ -9,7 +9,7 @@ import inspect
 import shlex
 import threading
 from traceback import walk_tb
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Self
 
 import pytest
@@ -61,8 +61,11 @@ class JudgedTest:
             return False
         fixture, item = self._fixture, self._item
         report = fixture.report
-        whole = report.whole and not (fixture.change or fixture.unused_faults() or report.ended)
-        if whole or (error is None and _may_be_whole_later(fixture, report)):
+        complete = report.whole and not (fixture.change or fixture.unused_faults() or report.ended)
+        undecided = fixture.asks_later and not (
+            fixture.hostile or report.missed or _lasting(report)
+        )
+        if complete or (error is None and undecided):
             fixture.holds = error is None
             return False
         late_s = fixture.deadline_s if self._late else None
@@ -102,7 +105,7 @@ def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
     return yields or "request" in fixture.argnames  # by request.addfinalizer
 
 
-def tell_of_setup(item: pytest.Item, fixture: TapeFixture) -> None:
+def report_setup(item: pytest.Item, fixture: TapeFixture) -> None:
     """Add missed requests to the report of a failed set-up."""
     report = fixture.report
     if report.missed or _lasting(report):
@@ -110,7 +113,7 @@ def tell_of_setup(item: pytest.Item, fixture: TapeFixture) -> None:
         item.add_report_section("setup", "tape", _framed(item, fixture, text, report))
 
 
-def at_the_end(item: pytest.Item, fixture: TapeFixture) -> str:
+def check_after_teardown(item: pytest.Item, fixture: TapeFixture) -> str:
     """Return the problem of a passed test after its tear-down; or ""."""
     report = fixture.report
     if not fixture.holds or (report.whole and not fixture.unused_faults()):
@@ -120,13 +123,9 @@ def at_the_end(item: pytest.Item, fixture: TapeFixture) -> str:
     return text and _framed(item, fixture, text, report)
 
 
-def _may_be_whole_later(fixture: TapeFixture, report: PlayReport) -> bool:
-    return fixture.asks_later and not (fixture.hostile or report.missed or _lasting(report))
-
-
 def _lasting(report: PlayReport) -> bool:
     """Check whether a mistake was made that no later request can correct."""
-    return any(not each.silent for each in report.failures)
+    return any(not mistake.silent for mistake in report.failures)
 
 
 def _complaint(
@@ -165,15 +164,12 @@ def _is_of_test(item: pytest.Item, error: BaseException) -> bool:
     if not isinstance(error, AssertionError):
         return False
     frames = (frame for frame, _ in walk_tb(error.__traceback__))
-    left = [frame for frame in frames if _package(frame) not in _ASSERTING]
-    where = left[-1] if left else None
-    return where is not None and (
-        _REWRITTEN in where.f_globals or where.f_code.co_filename == str(item.path)
+    packages = ((frame, str(frame.f_globals.get("__name__")).partition(".")[0]) for frame in frames)
+    where = [frame for frame, package in packages if package not in _ASSERTING][-1:]
+    return any(
+        _REWRITTEN in frame.f_globals or frame.f_code.co_filename == str(item.path)
+        for frame in where
     )
-
-
-def _package(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 def _framed(item: pytest.Item, fixture: TapeFixture, text: str, report: PlayReport) -> str:

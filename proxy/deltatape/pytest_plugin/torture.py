@@ -17,7 +17,7 @@ from deltatape.player.play_options import Stage, StagedExchange
 from deltatape.pytest_plugin.marker_options import MarkerOptions, options_of
 from deltatape.pytest_plugin.tape_paths import exchanges_at
 from deltatape.replay.report import name_of
-from deltatape.trials.torture_plan import VariationTask, tasks
+from deltatape.trials.torture_plan import tasks
 from deltatape.vary.shape import at_tempo
 from deltatape.vary.variation import VARIATIONS, Variation
 
@@ -112,25 +112,15 @@ def varied(
         attempt.varied.get(position) or at_tempo(exchange, INSTANT)
         for position, exchange in enumerate(exchanges)
     )
-    return VariedPlay(
-        exchanges=played,
-        stage=None if variation.harmless else _unspent(cell.positions),
-        broken=None if variation.harmless else played[cell.positions[0]],
-        change=_change_text(variation, task, exchanges),
-    )
-
-
-def _change_text(variation: Variation, task: VariationTask, exchanges: Sequence[Exchange]) -> str:
-    where = "all exchanges"
-    if len(task.positions) == 1:
-        where = name_of(exchanges[task.positions[0]])
-    return f"{variation.name} of {where}: {variation.summary}"
-
-
-def _unspent(positions: Sequence[int]) -> Stage:
-    """Repeat the same fault if the client asks again."""
+    where = name_of(exchanges[task.positions[0]]) if len(task.positions) == 1 else "all exchanges"
 
     def stage(position: int, exchange: Exchange) -> StagedExchange:
-        return StagedExchange(exchange=exchange, spent=position not in positions)
+        # Repeat the same fault if the client asks again.
+        return StagedExchange(exchange=exchange, spent=position not in cell.positions)
 
-    return stage
+    return VariedPlay(
+        exchanges=played,
+        stage=None if variation.harmless else stage,
+        broken=None if variation.harmless else played[cell.positions[0]],
+        change=f"{variation.name} of {where}: {variation.summary}",
+    )

@@ -10,16 +10,12 @@ there it gave a wrong result and said nothing.
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from deltatape.match.endpoint import shown
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import MissedRequest, PlayReport, UnusedFault
 from deltatape.printable import count, excerpt
 from deltatape.replay.report import mistake_text, name_of
-
-if TYPE_CHECKING:
-    from deltatape.run_check import RunMistake
 
 _SHOWN = 80
 _LISTED = 5
@@ -61,7 +57,9 @@ def complaint(run: FinishedTest) -> str:
     For a broken stream, "" means that what the test raised is what it had to raise.
     """
     if run.broken is None:
-        return "\n".join((*_untrue_to_tape(run), *map(_idle, run.unused_faults)))
+        # A fault that was not applied has tested nothing.
+        unused = (f"fault={one.fault!r} changed nothing: {one.why}" for one in run.unused_faults)
+        return "\n".join((*_untrue_to_tape(run), *unused))
     if all(one.exchange is not run.broken for one in run.report.played):
         return f"{name_of(run.broken)} was not asked for"
     if run.report.missed:
@@ -80,11 +78,19 @@ def complaint(run: FinishedTest) -> str:
 def _untrue_to_tape(run: FinishedTest) -> Iterator[str]:
     report = run.report
     if report.failures:
-        yield from _mistakes(report.failures)
+        mistakes = report.failures
+        yield f"the app made {count(len(mistakes), 'mistake')} with what it was sent:"
+        yield from (f"  {mistake_text(mistake)}" for mistake in mistakes[:_LISTED])
+        yield from _rest(len(mistakes))
     if report.missed:
         yield from _misses(report.missed)
     if report.unplayed:
-        yield from _unplayed(report.unplayed)
+        unplayed = report.unplayed
+        verb = "was" if len(unplayed) == 1 else "were"
+        yield f"{count(len(unplayed), 'exchange')} {verb} not asked for:"
+        for one in unplayed[:_LISTED]:
+            yield f"  {name_of(one)} {one.request.method} {excerpt(one.request.path, _SHOWN)}"
+        yield from _rest(len(unplayed))
         if run.forwarded:
             yield f"{count(run.forwarded, 'request')} went to the provider, not being on the tape"
         elif not report.played and not report.missed:
@@ -95,19 +101,14 @@ def _untrue_to_tape(run: FinishedTest) -> Iterator[str]:
             )
 
 
-def _mistakes(mistakes: "Sequence[RunMistake]") -> Iterator[str]:
-    yield f"the app made {count(len(mistakes), 'mistake')} with what it was sent:"
-    for one in mistakes[:_LISTED]:
-        yield f"  {mistake_text(one)}"
-    yield from _rest(len(mistakes))
-
-
 def _misses(missed: Sequence[MissedRequest]) -> Iterator[str]:
     verb = "is" if len(missed) == 1 else "are"
     yield f"{count(len(missed), 'request')} {verb} not on the tape:"
     for one in missed[:_LISTED]:
         target = excerpt(shown(one.query.target), _SHOWN)
-        yield f"  {one.query.method} {target}: {_in_tests(one.miss.problem)}"
+        # The name of a `replay` option stands for the marker's argument.
+        problem = one.miss.problem.replace("--repeat ", "repeat=True in the marker ")
+        yield f"  {one.query.method} {target}: {problem}"
         if one.nearest is not None:
             yield f"    nearest: {name_of(one.nearest)}"
         for difference in one.miss.differences[:_LISTED]:
@@ -115,24 +116,6 @@ def _misses(missed: Sequence[MissedRequest]) -> Iterator[str]:
             received = excerpt(difference.received, _SHOWN)
             yield f"    {difference.path}: recorded {recorded}, received {received}"
     yield from _rest(len(missed))
-
-
-def _in_tests(problem: str) -> str:
-    """Replace the name of a `replay` option by the marker's argument."""
-    return problem.replace("--repeat ", "repeat=True in the marker ")
-
-
-def _idle(unused: UnusedFault) -> str:
-    """Say that a fault was not applied, so that the test proves nothing."""
-    return f"fault={unused.fault!r} changed nothing: {unused.why}"
-
-
-def _unplayed(unplayed: Sequence[Exchange]) -> Iterator[str]:
-    verb = "was" if len(unplayed) == 1 else "were"
-    yield f"{count(len(unplayed), 'exchange')} {verb} not asked for:"
-    for one in unplayed[:_LISTED]:
-        yield f"  {name_of(one)} {one.request.method} {excerpt(one.request.path, _SHOWN)}"
-    yield from _rest(len(unplayed))
 
 
 def _rest(number: int) -> Iterator[str]:
