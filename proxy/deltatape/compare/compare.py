@@ -178,17 +178,17 @@ def _of_bodies(left: Stream, right: Stream) -> Iterator[FramingDifference]:
         yield _of_body(SpacingDifference.FORMAT, left.format.value, right.format.value)
     texts = [[comment.text for comment in side.comments] for side in sides]
     if texts[0] != texts[1]:
-        yield _of_body(SpacingDifference.COMMENTS, *(_comments(each) for each in texts))
+        shown = [
+            count(len(side), "comment")
+            + (f", first: {excerpt(side[0].strip(), _SHOWN)}" if side else "")
+            for side in texts
+        ]
+        yield _of_body(SpacingDifference.COMMENTS, *shown)
     pending = [side.pending.data if side.pending else "" for side in sides]
     if pending[0] != pending[1]:
         yield _of_body(
             SpacingDifference.PENDING, *(excerpt(each, _SHOWN) or "nothing" for each in pending)
         )
-
-
-def _comments(texts: Sequence[str]) -> str:
-    first = f", first: {excerpt(texts[0].strip(), _SHOWN)}" if texts else ""
-    return f"{count(len(texts), 'comment')}{first}"
 
 
 def _of_body(what: SpacingDifference, left: str, right: str) -> FramingDifference:
@@ -199,12 +199,16 @@ def _of_pair(
     left: Stream, right: Stream, one: ComparableEvent, other: ComparableEvent
 ) -> Iterator[FramingDifference]:
     """Yield the differences between two events with the same content."""
-    raw = [_raw(left, one), _raw(right, other)]
+    raw = [
+        stream.body[slice(*unit.event.place.span)] for stream, unit in ((left, one), (right, other))
+    ]
     if raw[0] == raw[1]:
         return
     numbers = (one.event.number, other.event.number)
     found = [*_of_lines(one.event, other.event)]
-    if one.event.data != other.event.data and not _differ_in_ignored(one, other):
+    # Where ignored fields differ, the event is another one and no copy.
+    ignored = [unit.forms.ignored if unit.forms else None for unit in (one, other)]
+    if one.event.data != other.event.data and ignored[0] == ignored[1]:
         spellings = _spellings(one.event.data, other.event.data)
         found.append((SpacingDifference.JSON, spellings[0], spellings[1]))
     if left.format is Format.SSE and right.format is Format.SSE:
@@ -236,17 +240,6 @@ def _of_lines(one: Event, other: Event) -> Iterator[tuple[SpacingDifference, str
 
 def _named(name: str) -> str:
     return "no event line" if name == "message" else f"event: {name}"
-
-
-def _raw(stream: Stream, unit: ComparableEvent) -> bytes:
-    start, end = unit.event.place.span
-    return stream.body[start:end]
-
-
-def _differ_in_ignored(one: ComparableEvent, other: ComparableEvent) -> bool:
-    """Return whether ignored fields differ: then the event is another one, not a copy."""
-    ignored = [unit.forms.ignored if unit.forms else None for unit in (one, other)]
-    return ignored[0] != ignored[1]
 
 
 def _spellings(one: str, other: str) -> tuple[str, str]:

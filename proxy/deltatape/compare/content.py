@@ -24,8 +24,8 @@ _FINISH = "finish"
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """A text, and the events of its parts."""
+class _JoinedText:
+    """A text, and the events of its fragments."""
 
     text: str
     pieces: tuple[tuple[int, int], ...]
@@ -44,31 +44,31 @@ def content_changes(left: Reply, right: Reply) -> tuple[EventChange, ...]:
     found: list[EventChange] = []
     for _, one, other in choices_of(left, right):
         for channel in Channel:
-            here, there = _said(one, channel), _said(other, channel)
+            here, there = _text_of_channel(one, channel), _text_of_channel(other, channel)
             if channel is Channel.TEXT or (here.text and there.text):
-                found.append(_texts(channel.value, here, there))
+                found.append(_text_change(channel.value, here, there))
         for ours, theirs in pairs_of(calls_of(one), calls_of(other)):
             found += _calls(ours, theirs)
         found += _ends(one, other)
     return tuple(found)
 
 
-def _said(choice: Choice | None, channel: Channel) -> _Text:
+def _text_of_channel(choice: Choice | None, channel: Channel) -> _JoinedText:
     pieces = [piece for piece in choice.pieces if piece.channel is channel] if choice else []
-    return _put_together([(piece.text, piece.event) for piece in pieces])
+    return _joined_text([(piece.text, piece.event) for piece in pieces])
 
 
-def _arguments(call: ToolCall) -> _Text:
-    return _put_together([(piece.text, piece.event) for piece in call.fragments])
+def _arguments(call: ToolCall) -> _JoinedText:
+    return _joined_text([(piece.text, piece.event) for piece in call.fragments])
 
 
-def _put_together(pieces: Sequence[tuple[str, int]]) -> _Text:
+def _joined_text(pieces: Sequence[tuple[str, int]]) -> _JoinedText:
     ends: list[tuple[int, int]] = []
     at = 0
     for text, event in pieces:
         at += len(text)
         ends.append((at, event))
-    return _Text("".join(text for text, _ in pieces), tuple(ends))
+    return _JoinedText("".join(text for text, _ in pieces), tuple(ends))
 
 
 def _first_difference(one: str, other: str) -> int:
@@ -76,8 +76,8 @@ def _first_difference(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _texts(name: str, one: _Text, other: _Text) -> EventChange:
-    """Yield the change of a text, with the events of the first difference, or all."""
+def _text_change(name: str, one: _JoinedText, other: _JoinedText) -> EventChange:
+    """Return the change of a text, with the events of the first difference, or all."""
     if one.text == other.text:
         return EventChange(
             kind=ChangeKind.EQUAL, left=_events(one), right=_events(other), part=name
@@ -95,7 +95,7 @@ def _texts(name: str, one: _Text, other: _Text) -> EventChange:
     )
 
 
-def _events(text: _Text) -> tuple[int, ...]:
+def _events(text: _JoinedText) -> tuple[int, ...]:
     return tuple(dict.fromkeys(event for _, event in text.pieces))
 
 
@@ -202,7 +202,15 @@ def call_changes(left: Reply, right: Reply, cause: Cause, *, alike: bool) -> tup
     for index, one, other in choices_of(left, right):
         for pair in pairs_of(calls_of(one), calls_of(other)):
             found += (
-                _change(index, pair, *damage, cause) for damage in _damages(*pair, alike=alike)
+                CallChange(
+                    damage=damage,
+                    choice=index,
+                    left=pair[0],
+                    right=pair[1],
+                    differences=differences,
+                    cause=cause(damage, *pair),
+                )
+                for damage, differences in _damages(*pair, alike=alike)
             )
     return tuple(found)
 
@@ -224,7 +232,12 @@ def pairs_of(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> list[CallPa
     """Pair the calls of both sides, in the order of the left; then the added ones."""
     ours, theirs = list(left), list(right)
     partner: dict[int, ToolCall] = {}
-    for test in (_same_id, _same_call, _same_name):
+    tests: tuple[_Test, ...] = (
+        lambda one, other: not {*one.ids}.isdisjoint(other.ids),
+        lambda one, other: one.name == other.name and not argument_differences(one, other),
+        lambda one, other: one.name is not None and one.name == other.name,
+    )
+    for test in tests:
         _pair(ours, theirs, test, partner)
     if len(ours) == len(theirs):
         _pair(ours, theirs, lambda _, __: True, partner)
@@ -240,18 +253,6 @@ def _pair(
         if at is not None:
             partner[id(call)] = theirs.pop(at)
             ours[:] = [each for each in ours if each is not call]
-
-
-def _same_id(one: ToolCall, other: ToolCall) -> bool:
-    return not {*one.ids}.isdisjoint(other.ids)
-
-
-def _same_call(one: ToolCall, other: ToolCall) -> bool:
-    return one.name == other.name and not argument_differences(one, other)
-
-
-def _same_name(one: ToolCall, other: ToolCall) -> bool:
-    return one.name is not None and one.name == other.name
 
 
 def _damages(
@@ -324,23 +325,6 @@ def named(path: str, one: object, other: object) -> tuple[JsonDifference, ...]:
     return tuple(
         JsonDifference(path=path, recorded=each.recorded, received=each.received)
         for each in compare(one, other)
-    )
-
-
-def _change(
-    choice: int,
-    pair: CallPair,
-    damage: CallDamage,
-    differences: tuple[JsonDifference, ...],
-    cause: Cause,
-) -> CallChange:
-    return CallChange(
-        damage=damage,
-        choice=choice,
-        left=pair[0],
-        right=pair[1],
-        differences=differences,
-        cause=cause(damage, *pair),
     )
 
 

@@ -10,7 +10,7 @@ time belong to the day.
 """
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from deltatape.compare.comparable_events import is_deep
@@ -20,7 +20,7 @@ from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import EndReason, Exchange, Source, header
 from deltatape.model.finding import Finding, Severity
-from deltatape.model.reply import Choice, Reply
+from deltatape.model.reply import Reply
 from deltatape.model.stream import Event, Format
 from deltatape.rules.finish import finish_of
 from deltatape.rules.settings import Settings
@@ -190,18 +190,14 @@ def _of_reply(recorded: Reply, today: Reply) -> Iterator[ResponseDrift]:
 def _parts(reply: Reply) -> str:
     """Return what an answer consists of: `text, calls`."""
     first = reply.choices[0]
-    parts = [name for name, there in _contents(first) if there]
-    return ", ".join(parts) or "nothing"
-
-
-def _contents(choice: Choice) -> tuple[tuple[str, bool], ...]:
-    return (
-        ("text", bool(choice.text)),
-        ("reasoning", bool(choice.reasoning)),
-        ("refusal", bool(choice.refusal)),
-        ("calls", bool(choice.tool_calls)),
-        ("the provider's own calls", bool(choice.server_calls)),
-    )
+    parts = {
+        "text": first.text,
+        "reasoning": first.reasoning,
+        "refusal": first.refusal,
+        "calls": first.tool_calls,
+        "the provider's own calls": first.server_calls,
+    }
+    return ", ".join(name for name, value in parts.items() if value) or "nothing"
 
 
 def _of_shape(recorded: Analysis, today: Analysis) -> Iterator[ResponseDrift]:
@@ -256,7 +252,7 @@ def _notes(recorded: Analysis, today: Analysis, comparison: Comparison) -> Itera
     elif comparison.equal:
         yield "the same answer, event by event"
     elif not recorded.reply.error and not today.reply.error:
-        yield from _words(recorded.reply, today.reply)
+        yield from _content_notes(recorded.reply, today.reply)
     for name in _FAREWELLS:
         response = today.exchange.response
         value = header(response.headers, name) if response else None
@@ -264,22 +260,20 @@ def _notes(recorded: Analysis, today: Analysis, comparison: Comparison) -> Itera
             yield f"the answer says {name}: {value.decode('latin-1')}"
 
 
-def _words(recorded: Reply, today: Reply) -> Iterator[str]:
+def _content_notes(recorded: Reply, today: Reply) -> Iterator[str]:
     before, now = recorded.choices[0], today.choices[0]
     if before.text != now.text:
         yield f"text: {len(before.text)} characters, today {len(now.text)}"
-    names = [_called(choice) for choice in (before, now)]
+    names = [
+        ", ".join(call.name or "(no name)" for call in choice.tool_calls) or "none"
+        for choice in (before, now)
+    ]
     if names[0] != names[1]:
         yield f"calls: {names[0]}; today {names[1]}"
     elif [call.arguments for call in before.tool_calls] != [c.arguments for c in now.tool_calls]:
         yield "the same calls with other arguments"
     if recorded.model != today.model:
         yield f"model: {recorded.model or 'none'}, today {today.model or 'none'}"
-
-
-def _called(choice: Choice) -> str:
-    names: Sequence[str] = [call.name or "(no name)" for call in choice.tool_calls]
-    return ", ".join(names) or "none"
 
 
 # The form of a stream without its content: which kinds of events, with which fields of which type.
@@ -381,8 +375,8 @@ def _kind(event: Event, value: object, format_: Format) -> str:
     if event.type != _MESSAGE:
         return event.type
     if isinstance(value, dict):
-        said = next((value[name] for name in _NAMES if isinstance(value.get(name), str)), None)
-        return str(said) if said else "document" if format_ is Format.JSON else "event"
+        name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
+        return str(name) if name else "document" if format_ is Format.JSON else "event"
     return event.data if len(event.data) <= _SHORT else "text"
 
 
@@ -419,17 +413,17 @@ def _type(value: object) -> str:
 def _field_changes(
     kind: str, left: Mapping[str, frozenset[str]], right: Mapping[str, frozenset[str]]
 ) -> Iterator[ShapeChange]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for path in dict.fromkeys((*left, *right)):
         one, other = left.get(path, frozenset()), right.get(path, frozenset())
         if _alike(one, other):
             continue
         parent = path.rpartition(".")[0]
-        if parent in told:
-            told.add(path)
+        if parent in reported:
+            reported.add(path)
             continue
         if not one or not other:
-            told.add(path)
+            reported.add(path)
         yield ShapeChange(kind=kind, path=path, left=_types(one), right=_types(other))
 
 

@@ -18,11 +18,8 @@ from deltatape.wire.json_path import Step, drop
 Paths: TypeAlias = Sequence[tuple[Step, ...]]
 
 
-class _NotJson:
-    """The value of a body that is not JSON."""
-
-
-NOT_JSON: Final = _NotJson()
+NOT_JSON: Final = object()
+"""The value of a body that is not JSON."""
 
 _BOUNDARY = re.compile(rb"--([^\r\n]{1,70})\r\n")
 _DIGEST_BYTES = 16
@@ -214,7 +211,7 @@ class _Comparison:
         )
 
     def _is_filled(self, recorded: object, received: object) -> bool:
-        one, other = _text(recorded), _text(received)
+        one, other = _maskable_text(recorded), _maskable_text(received)
         if one is None or other is None or type(recorded) is not type(received):
             return False
         fillers = _fillers(one, other)
@@ -225,7 +222,7 @@ class _Comparison:
         return True
 
 
-def _text(value: object) -> str | None:
+def _maskable_text(value: object) -> str | None:
     """Return a string, or a number as JSON; None for what is never masked."""
     if isinstance(value, str):
         return value
@@ -256,12 +253,10 @@ def _is_filler(run: str, received: str, kind: str | None) -> bool:
     if kind == "code":
         return True
     if kind == "wide":
-        return all(one in (other, _wide(other)) for one, other in zip(run, received, strict=True))
+        return all(
+            one == other
+            or (other not in _SIGNS and one == _WIDE[len(other.encode(errors="replace"))])
+            for one, other in zip(run, received, strict=True)
+        )
     plain = len(run) - min(_NUMBERED, max(1, len(run) // 2))
     return set(run[:plain]) <= {"1" if kind == "digits" else "x"}
-
-
-def _wide(char: str) -> str:
-    if char in _SIGNS:
-        return char
-    return _WIDE[len(char.encode(errors="replace"))] or char

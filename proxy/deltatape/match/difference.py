@@ -42,14 +42,11 @@ def compare(
         hide: overwrites in text what must not be shown, each character by one.
     """
     found = islice(_walk(recorded, received, "$"), MAX_DIFFERENCES)
-    return tuple(_shorten(each, hide) for each in found)
+    return tuple(_rendered(each, hide) for each in found)
 
 
-class _Missing:
-    """A member that is absent."""
-
-
-_MISSING: Final = _Missing()
+_MISSING: Final = object()
+"""The value of a member that is absent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +58,10 @@ class _Values:
     received: object
 
 
-def _shorten(values: _Values, hide: Callable[[str], str]) -> JsonDifference:
+def _rendered(values: _Values, hide: Callable[[str], str]) -> JsonDifference:
     named = _NAME.search(values.path)
     is_secret = named is not None and is_credential_parameter(named[1].encode(errors="replace"))
-    start = _common(values.recorded, values.received)
+    start = _omitted_prefix(values.recorded, values.received)
     recorded, received = (
         _HIDDEN if is_secret and isinstance(each, str) else _short(each, start, hide)
         for each in (values.recorded, values.received)
@@ -75,7 +72,15 @@ def _shorten(values: _Values, hide: Callable[[str], str]) -> JsonDifference:
 def _walk(recorded: object, received: object, path: str) -> Iterator[_Values]:
     if isinstance(recorded, dict) and isinstance(received, dict):
         for key in (*recorded, *(key for key in received if key not in recorded)):
-            yield from _member(recorded, received, key, f"{path}{_step(key)}")
+            below = f"{path}{_step(key)}"
+            if key in recorded and key in received:
+                yield from _walk(recorded[key], received[key], below)
+            else:
+                yield _Values(
+                    path=below,
+                    recorded=recorded.get(key, _MISSING),
+                    received=received.get(key, _MISSING),
+                )
     elif isinstance(recorded, list) and isinstance(received, list):
         for index, (one, other) in enumerate(zip(recorded, received, strict=False)):
             yield from _walk(one, other, f"{path}[{index}]")
@@ -94,18 +99,7 @@ def _step(key: str) -> str:
     return f".{key}" if _PLAIN.fullmatch(key) else f"[{json.dumps(key)}]"
 
 
-def _member(
-    recorded: dict[str, object], received: dict[str, object], key: str, path: str
-) -> Iterator[_Values]:
-    if key not in received:
-        yield _Values(path=path, recorded=recorded[key], received=_MISSING)
-    elif key not in recorded:
-        yield _Values(path=path, recorded=_MISSING, received=received[key])
-    else:
-        yield from _walk(recorded[key], received[key], path)
-
-
-def _common(recorded: object, received: object) -> int:
+def _omitted_prefix(recorded: object, received: object) -> int:
     """Return how many characters to omit before the difference of two long strings."""
     if not isinstance(recorded, str) or not isinstance(received, str):
         return 0

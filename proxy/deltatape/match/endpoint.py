@@ -11,7 +11,7 @@ query's parameters, nor the values of those that carry credentials.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
@@ -71,18 +71,14 @@ def recorded_places(request: Request) -> tuple[Place, ...]:
 def asked_places(method: str, target: bytes) -> tuple[Place, ...]:
     """Return the endpoints that a request may mean."""
     path, query = _parts(target)
-    return tuple((method, each, query) for each in dict.fromkeys(_meant(path)))
-
-
-def _meant(path: bytes) -> Iterator[bytes]:
-    yield path
-    while own := _OWN.match(path):
-        path = path[own.end() :]
-        yield path
-    prefix, _, rest = path.removeprefix(b"/").partition(b"/")
-    yield b"/" + rest
+    paths = [path]
+    while own := _OWN.match(paths[-1]):
+        paths.append(paths[-1][own.end() :])
+    prefix, _, rest = paths[-1].removeprefix(b"/").partition(b"/")
+    paths.append(b"/" + rest)
     if prefix in _OPTIONAL:
-        yield _OPTIONAL[prefix] + b"/" + rest
+        paths.append(_OPTIONAL[prefix] + b"/" + rest)
+    return tuple((method, each, query) for each in dict.fromkeys(paths))
 
 
 def masked_pieces(request: Request) -> tuple[bytes, ...]:

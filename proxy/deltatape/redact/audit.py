@@ -17,7 +17,7 @@ from typing import NamedTuple
 from deltatape.model.exchange import Framing, Source
 from deltatape.printable import count
 from deltatape.redact.payload_strings import redact_payload
-from deltatape.redact.plan import ChecksumErrors, LeakedSecret, RedactionPlanner
+from deltatape.redact.plan import LeakedSecret, RedactionPlanner
 from deltatape.tape.decode import decode_header, decode_record
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError
@@ -149,7 +149,11 @@ class ExchangeOrder:
             case RequestBodyPiece(data=data):
                 yield from self._piece(len(data))
             case Boundaries(ends=ends):
-                yield from self._bounds(line, ends)
+                if self._boundaries is not None:
+                    yield f"the `boundaries` in line {self._boundaries[0]} have no `read`"
+                if self._framing is not None and self._framing is not Framing.CHUNKED:
+                    yield f"`boundaries` in a response whose framing is {self._framing}"
+                self._boundaries = (line, ends)
             case BodyRead(data=data):
                 yield from self._piece(len(data))
                 yield from self._read(data)
@@ -162,13 +166,6 @@ class ExchangeOrder:
         masked, self._masked = self._masked, None
         if masked is not None and masked[1] > size:
             yield f"{size} bytes, but the `masked` in line {masked[0]} reaches to byte {masked[1]}"
-
-    def _bounds(self, line: int, ends: tuple[int, ...]) -> Iterator[str]:
-        if self._boundaries is not None:
-            yield f"the `boundaries` in line {self._boundaries[0]} have no `read`"
-        if self._framing is not None and self._framing is not Framing.CHUNKED:
-            yield f"`boundaries` in a response whose framing is {self._framing}"
-        self._boundaries = (line, ends)
 
     def _read(self, data: bytes) -> Iterator[str]:
         boundaries, self._boundaries = self._boundaries, None
@@ -248,13 +245,25 @@ class Auditor:
             self._facts.append("no `stop`: the recorder was killed or crashed")
         plan = self._planner.finish()
         self._problems += map(_leak_problem, plan.leaks)
-        self._problems += (_checksum_problem(sums) for sums in plan.sums if sums.masked)
+        for sums in plan.sums:
+            if sums.masked:
+                message = (
+                    f"{count(len(sums.masked), 'checksum')} in the response body from before bytes"
+                    " were masked; deltatape redact recomputes them"
+                )
+                self._problem(ProblemKind.DAMAGE, sums.line, sums.exchange, message)
         self._facts += (
             f"#{body.exchange}, line {body.line}: the {body.where} could not be searched "
             f"completely: {body.detail}"
             for body in plan.opaque
         )
-        self._facts += (_checksum_fact(sums) for sums in plan.sums if sums.wrong)
+        # Checksums that arrived wrong: the tape itself is sound.
+        self._facts += (
+            f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} in the"
+            f" response body arrived with a wrong checksum, the first at byte {sums.wrong[0]}"
+            for sums in plan.sums
+            if sums.wrong
+        )
         if self._noncanonical:
             lines = count(len(self._noncanonical), "line")
             self._facts.append(
@@ -308,22 +317,4 @@ def _leak_problem(leak: LeakedSecret) -> TapeProblem:
         exchange=leak.exchange,
         message=f"{leak.where}{hidden} contains {certainty} {leak.kind}",
         span=leak.span,
-    )
-
-
-def _checksum_problem(sums: ChecksumErrors) -> TapeProblem:
-    message = (
-        f"{count(len(sums.masked), 'checksum')} in the response body from before bytes were masked;"
-        " deltatape redact recomputes them"
-    )
-    return TapeProblem(
-        kind=ProblemKind.DAMAGE, line=sums.line, exchange=sums.exchange, message=message
-    )
-
-
-def _checksum_fact(sums: ChecksumErrors) -> str:
-    """Report checksums that arrived wrong: a fact, since the tape itself is sound."""
-    return (
-        f"#{sums.exchange}, line {sums.line}: {count(len(sums.wrong), 'message')} in the response "
-        f"body arrived with a wrong checksum, the first at byte {sums.wrong[0]}"
     )

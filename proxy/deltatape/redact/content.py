@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltatape.redact.escaped_text import LayeredView, Overwrite, overwrite, plain, unescaped
-from deltatape.redact.eventstream import DecodedEventStream, unfold
+from deltatape.redact.eventstream import unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.json_strings import Channel, FramedBody, Leaf, framed, leaves
 from deltatape.wire.json_value import parse
@@ -117,15 +117,10 @@ class _Content(NamedTuple):
 def mask(data: bytes, fillers: Fillers) -> tuple[Overwrite, ...]:
     """Return the changes that replace the content of a body by fillers."""
     unfolded = unfold(data)
-    if unfolded is not None:
-        return _mask_messages(unfolded, fillers)
-    body = LayeredView(data.decode("latin-1"))
-    frame = framed(body)
-    return _mask(frame, fillers) if frame.events else _filled(body, fillers)
-
-
-def _mask_messages(unfolded: DecodedEventStream, fillers: Fillers) -> tuple[Overwrite, ...]:
-    """Return the changes of all messages with content, their checksums included."""
+    if unfolded is None:
+        body = LayeredView(data.decode("latin-1"))
+        frame = framed(body)
+        return _mask(frame, fillers) if frame.events else _filled(body, fillers)
     view = LayeredView(unfolded.plain.decode("latin-1"))
     edits = list(_mask(unfolded.framed(view), fillers))
     for span in unfolded.prose:
@@ -181,7 +176,10 @@ def _contents(frame: FramedBody) -> Iterator[_Content]:
     for start, end in frame.events:
         found = list(leaves(text, start, end, _WHOLE))
         if not found:
-            yield from _bare(text, start, end)
+            # No string: `[DONE]`, a number, or text that is not JSON.
+            data = text[start:end].strip()
+            if data and data != _DONE and data[0] not in "{[":
+                yield _Content(("bare", start), start, end, whole=False)
         wholes = _outermost(leaf for leaf in found if leaf.whole and _is_whole(text, leaf))
         yield from (_Content((), *span, whole=True) for span in wholes)
         for leaf in found:
@@ -198,13 +196,6 @@ def _outermost(wholes: Iterable[Leaf]) -> list[tuple[int, int]]:
         if not spans or start >= spans[-1][1]:
             spans.append((start, end))
     return spans
-
-
-def _bare(text: str, start: int, end: int) -> Iterator[_Content]:
-    """Yield an event without a string: `[DONE]`, a number, or text that is not JSON."""
-    data = text[start:end].strip()
-    if data and data != _DONE and data[0] not in "{[":
-        yield _Content(("bare", start), start, end, whole=False)
 
 
 def _is_whole(text: str, leaf: Leaf) -> bool:

@@ -68,32 +68,31 @@ class Fillers:
         done = 0
         for match in _JSON.finditer(text):
             start, end = match.span(match.lastgroup or 0)
-            parts += (text[done:start], self._value(text[start:end]))
+            value = text[start:end]
+            parts += (text[done:start], value if value in self._vocabulary else self._fill(value))
             done = end
         return "".join([*parts, text[done:]])
-
-    def _value(self, text: str) -> str:
-        return text if text in self._vocabulary else self._fill(text)
 
     def _fill(self, text: str) -> str:
         """Return one string with fillers."""
         shape, slots = _shape(text)
         if not slots:
             return shape
-        same, others = self._known(text, shape)
-        if same not in others:
-            others[same] = self._free(shape, slots, others)
-        return _spelled(shape, slots, others[same])
-
-    def _known(self, text: str, shape: str) -> tuple[bytes, dict[bytes, int]]:
-        """Return the replacement of a string, and the numbers of those with its shape."""
+        # However it is escaped, a string has one number.
+        key, shape_key = text, shape
         if "\\" in text:
-            text, shape = _unescaped(text), _unescaped(shape)
-        return _hash(text), self._numbers.setdefault(_hash(shape), {})
+            key, shape_key = _unescaped(text), _unescaped(shape)
+        numbers = self._numbers.setdefault(_hash(shape_key), {})
+        hashed = _hash(key)
+        if hashed not in numbers:
+            numbers[hashed] = self._next_number(shape, slots, numbers)
+        return _spelled(shape, slots, numbers[hashed])
 
-    def _free(self, shape: str, slots: list[tuple[int, int]], others: dict[bytes, int]) -> int:
+    def _next_number(
+        self, shape: str, slots: list[tuple[int, int]], numbers: dict[bytes, int]
+    ) -> int:
         """Return the next number whose spelling is not a word to keep."""
-        number = max(others.values(), default=-1) + 1
+        number = max(numbers.values(), default=-1) + 1
         while (spelled := _spelled(shape, slots, number)) in self._kept:
             if number and spelled == shape:
                 break

@@ -54,7 +54,15 @@ def framed(body: LayeredView) -> FramedBody:
             events[-1].append((data.end(), end))
         elif start == end and events[-1]:
             events.append([])
-    return _event_stream(body, [event for event in events if event])
+    ranges = []
+    at = 0
+    for event in filter(None, events):
+        size = sum(end - start + 1 for start, end in event)
+        ranges.append((at, at + size))
+        at += size
+    slices = [piece for event in events for piece in event]
+    view = body.on(plain(body.text, slices, glue="\n"))
+    return FramedBody(view, tuple(ranges), is_stream=True)
 
 
 def _json_lines(text: str) -> tuple[tuple[int, int], ...]:
@@ -63,37 +71,19 @@ def _json_lines(text: str) -> tuple[tuple[int, int], ...]:
     No JSON document has two values without a comma between them, so a line that is one value,
     followed by a line that begins one, shows JSON lines.
     """
-    lines = [(start, end) for start, end in _lines(text) if not text[start:end].isspace()]
-    for line, following in pairwise(lines):
-        if _JSON_START.match(text, *following) and _is_value(text, *line):
-            return tuple(lines)
-    return ()
-
-
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield every line with its line feed; CR ends none in this format."""
+    lines = []
     start = 0
     while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield start, end
+        end = text.find("\n", start) + 1 or len(text)  # CR ends no line in this format
+        if not text[start:end].isspace():
+            lines.append((start, end))
         start = end
-
-
-def _is_value(text: str, start: int, end: int) -> bool:
-    line = _VALUE_LINE.fullmatch(text, start, end)
-    return line is not None and parse(line[1]).error is None
-
-
-def _event_stream(body: LayeredView, events: list[list[tuple[int, int]]]) -> FramedBody:
-    ranges = []
-    at = 0
-    for event in events:
-        size = sum(end - start + 1 for start, end in event)
-        ranges.append((at, at + size))
-        at += size
-    slices = [piece for event in events for piece in event]
-    view = body.on(plain(body.text, slices, glue="\n"))
-    return FramedBody(view, tuple(ranges), is_stream=True)
+    for line, following in pairwise(lines):
+        if _JSON_START.match(text, *following):
+            value = _VALUE_LINE.fullmatch(text, *line)
+            if value is not None and parse(value[1]).error is None:
+                return tuple(lines)
+    return ()
 
 
 Channel: TypeAlias = tuple[object, ...]
@@ -164,8 +154,10 @@ class Leaf(NamedTuple):
     def channel(self) -> Channel:
         """Return what the strings that form one text have in common."""
         chain = self.node.chain()
-        steps = [_step(node) for node in chain[1:]]
-        return (_root(chain), *steps, self.key)
+        # Elements of an outermost array are events.
+        root = chain[1] if chain[0].is_array and len(chain) > 1 else chain[0]
+        event = (root.marks.get("type"), _indexes(root))
+        return (event, *(_step(node) for node in chain[1:]), self.key)
 
     @property
     def trail(self) -> Channel:
@@ -176,12 +168,6 @@ class Leaf(NamedTuple):
 
 def _indexes(node: Node) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(mark for mark in node.marks.items() if mark[0] in _INDEXES))
-
-
-def _root(chain: tuple[Node, ...]) -> object:
-    """Return the event's type; elements of an outermost array are events."""
-    root = chain[1] if chain[0].is_array and len(chain) > 1 else chain[0]
-    return (root.marks.get("type"), _indexes(root))
 
 
 def _step(node: Node) -> object:

@@ -50,18 +50,16 @@ def redact_payload(value: object, masker: Masker) -> RedactedPayload:
     """Return the payload of a record that is no body, with its secrets overwritten."""
     hits: list[PlainSecret] = []
     if isinstance(value, dict):
-        value = {key: _member(key, member, masker, hits) for key, member in value.items()}
-    else:
-        value = _redact(value, "", hits)
-    return RedactedPayload(value, tuple(hits))
-
-
-def _member(key: str, value: object, masker: Masker, hits: list[PlainSecret]) -> object:
-    if key == "headers" and isinstance(value, list):
-        return [_header(pair, masker, hits) for pair in value]
-    if key == "target":
-        return _target(value, masker, hits)
-    return _redact(value, key, hits)
+        members: dict[object, object] = {}
+        for key, member in value.items():
+            if key == "headers" and isinstance(member, list):
+                members[key] = [_header(pair, masker, hits) for pair in member]
+            elif key == "target":
+                members[key] = _target(member, masker, hits)
+            else:
+                members[key] = _redact(member, key, hits)
+        return RedactedPayload(members, tuple(hits))
+    return RedactedPayload(_redact(value, "", hits), tuple(hits))
 
 
 def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
@@ -83,12 +81,12 @@ def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
 def _target(value: object, masker: Masker, hits: list[PlainSecret]) -> object:
     """Return a masked request target, or its parts."""
     parts = value if isinstance(value, list) else [value]
-    done = [part for one in parts for part in _parts(one, masker, hits)]
-    done = [_redact(part, "target", hits) for part in done]
-    return done if isinstance(value, list) or len(done) > 1 else done[0]
+    masked = [part for one in parts for part in _mask_parameters(one, masker, hits)]
+    masked = [_redact(part, "target", hits) for part in masked]
+    return masked if isinstance(value, list) or len(masked) > 1 else masked[0]
 
 
-def _parts(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object]:
+def _mask_parameters(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object]:
     """Return a part of a target in parts, with the values of credential parameters masked."""
     try:
         data = bytes_from_json(part)

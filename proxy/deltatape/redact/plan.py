@@ -202,9 +202,9 @@ class RedactionPlanner:
         self._fillers = fillers
         self._plan = RedactionPlan()
         self._bodies: dict[tuple[int, BodySide], RecordedBody] = {}
-        self._before: dict[int, int] = {}
-        self._masked: dict[int, tuple[MaskedSpan, ...]] = {}
-        self._anchor: dict[int, int] = {}
+        self._pending_lines: dict[int, int] = {}
+        self._pending_spans: dict[int, tuple[MaskedSpan, ...]] = {}
+        self._first_lines: dict[int, int] = {}
 
     def add(self, line: int, record: Record) -> None:
         """Read the next record."""
@@ -217,10 +217,10 @@ class RedactionPlanner:
             case LogLine(line=data):
                 self._add_piece(self._body(exchange, BodySide(payload.stream.value)), line, data)
             case MaskedSpans(spans=spans):
-                self._before[exchange] = line
-                self._masked[exchange] = spans
+                self._pending_lines[exchange] = line
+                self._pending_spans[exchange] = spans
             case Boundaries():  # stay with their read
-                self._before.setdefault(exchange, line)
+                self._pending_lines.setdefault(exchange, line)
             case _:
                 self._add_other(line, record)
 
@@ -234,8 +234,8 @@ class RedactionPlanner:
         return self._bodies.setdefault((exchange, side), RecordedBody(exchange=exchange, side=side))
 
     def _add_piece(self, body: RecordedBody, line: int, data: bytes) -> None:
-        self._anchor[line] = self._before.pop(body.exchange, line)
-        body.add(line, data, self._masked.pop(body.exchange, ()))
+        self._first_lines[line] = self._pending_lines.pop(body.exchange, line)
+        body.add(line, data, self._pending_spans.pop(body.exchange, ()))
 
     def _add_other(self, line: int, record: Record) -> None:
         exchange, payload = record.exchange, record.payload
@@ -272,13 +272,13 @@ class RedactionPlanner:
         self._report_secrets(body, found)
         if found.coded is ContentCoding.NO:
             edits = tuple(edit for secret in found.secrets for edit in secret.edits)
-            self._mark(body, found.secrets)
-            edits += self._content(body, overwrite(body.data, edits))
+            self._list_masked(body, found.secrets)
+            edits += self._fill_content(body, overwrite(body.data, edits))
         else:
             edits = self._overwrite_whole(body) if found.secrets or self._fillers else ()
         self._change(body, edits)
         for piece in body.pieces:
-            self._anchor.pop(piece.line)
+            self._first_lines.pop(piece.line)
 
     def _report_secrets(self, body: RecordedBody, found: BodySearchResult) -> None:
         coded = found.coded is ContentCoding.READ
@@ -312,7 +312,7 @@ class RedactionPlanner:
                 ChecksumErrors(exchange=body.exchange, line=line, masked=masked, wrong=sums.wrong)
             )
         if masked:
-            self._plan.remarks[self._anchor[body.pieces[0].line]] = (
+            self._plan.remarks[self._first_lines[body.pieces[0].line]] = (
                 f"{count(len(masked), 'checksum')} in the {body.side} recomputed, for messages with"
                 " masked bytes"
             )
@@ -322,22 +322,22 @@ class RedactionPlanner:
         if overwrite(body.data, edits) == body.data:
             return ()
         name = ", ".join(body.codings)
-        self._plan.remarks[self._anchor[body.pieces[0].line]] = (
+        self._plan.remarks[self._first_lines[body.pieces[0].line]] = (
             f"the whole {body.side} was overwritten, since single bytes cannot be overwritten under"
             f" its content-coding ({name})"
         )
         return edits
 
-    def _mark(self, body: RecordedBody, found: Iterable[Secret]) -> None:
+    def _list_masked(self, body: RecordedBody, found: Iterable[Secret]) -> None:
         """Add overwritten spans to the `masked` records."""
         for secret in found:
             name = self._masker.value(secret.value).hash
             for span in secret.spans:
                 for piece, start, end in body.cut(*span):
-                    anchor = self._anchor[piece.line]
-                    self._plan.spans.setdefault(anchor, []).append((start, end, name))
+                    first = self._first_lines[piece.line]
+                    self._plan.spans.setdefault(first, []).append((start, end, name))
 
-    def _content(self, body: RecordedBody, data: bytes) -> tuple[Overwrite, ...]:
+    def _fill_content(self, body: RecordedBody, data: bytes) -> tuple[Overwrite, ...]:
         if self._fillers is None:
             return ()
         if body.side in (BodySide.REQUEST, BodySide.RESPONSE):
@@ -477,7 +477,7 @@ class TapeRewriter:
         cleaned = redact_payload(value, self._masker).value
         if code not in CODES and self._fillers is not None:
             return fill_payload(cleaned, self._fillers)
-        return self._ended(exchange, cleaned) if code == "end" else cleaned
+        return self._with_new_hash(exchange, cleaned) if code == "end" else cleaned
 
     def _body(self, exchange: int, code: str, value: object, edits: Sequence[Overwrite]) -> object:
         hashes = self._hashes.get(exchange)
@@ -490,7 +490,7 @@ class TapeRewriter:
             hashes[1].update(new)
         return value if new == old else json.loads(json_bytes(new))
 
-    def _ended(self, exchange: int, value: object) -> object:
+    def _with_new_hash(self, exchange: int, value: object) -> object:
         hashes = self._hashes.pop(exchange, None)
         if hashes is None or not isinstance(value, dict):
             return value

@@ -24,7 +24,7 @@ from deltatape.redact.escaped_text import (
     overwrite,
     unescaped,
 )
-from deltatape.redact.eventstream import DecodedEventStream, unfold
+from deltatape.redact.eventstream import unfold
 from deltatape.redact.json_strings import Channel, FramedBody, Leaf, framed, leaves
 from deltatape.redact.patterns import SecretMatch, find
 
@@ -53,36 +53,33 @@ def secrets(data: bytes) -> tuple[Secret, ...]:
     if unfolded is None:
         found, _ = _found(data, framed)
     else:
-        found = _folded(unfolded, *_found(unfolded.plain, unfolded.framed))
+        hits, plain = _found(unfolded.plain, unfolded.framed)
+        body = unfolded.folded(plain)
+        found = [
+            replace(secret, spans=spans, edits=unfolded.edits(body, spans))
+            for secret in hits
+            for spans in [unfolded.spans(secret.spans)]
+        ]
     return tuple(sorted(found, key=lambda secret: secret.spans))
 
 
 def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[list[Secret], bytes]:
     """Return the secrets in a text, and the text without them."""
-    known = _Known()
+    merged = _FoundSecrets()
     before = -1
     # A secret may begin where another one ended, and show only when that is gone.
-    while before < len(known.edits):
-        before = len(known.edits)
+    while before < len(merged.edits):
+        before = len(merged.edits)
         body = LayeredView(data.decode("latin-1"))
         framed_body = frame(body)
-        known.add(_in_view(body))
+        merged.add(_in_view(body))
         by_index, by_keys = _channels(framed_body)
-        known.add(_in_channels(framed_body, by_index))
+        merged.add(_in_channels(framed_body, by_index))
         if framed_body.is_stream:
-            # By keys alone, strings of several texts may be joined: only where nothing is known.
-            known.add(_in_channels(framed_body, by_keys), extend=False)
-        data = overwrite(data, known.edits[before:])
-    return known.secrets, data
-
-
-def _folded(unfolded: DecodedEventStream, found: Iterable[Secret], plain: bytes) -> list[Secret]:
-    """Return secrets of the unfolded text as those of the body."""
-    body = unfolded.folded(plain)
-    lower = [(secret, unfolded.spans(secret.spans)) for secret in found]
-    return [
-        replace(secret, spans=spans, edits=unfolded.edits(body, spans)) for secret, spans in lower
-    ]
+            # By keys alone, strings of several texts may be joined: only where nothing is merged.
+            merged.add(_in_channels(framed_body, by_keys), extend=False)
+        data = overwrite(data, merged.edits[before:])
+    return merged.secrets, data
 
 
 def _in_view(view: LayeredView) -> Iterator[Secret]:
@@ -99,7 +96,7 @@ def _in_view(view: LayeredView) -> Iterator[Secret]:
     for level, text in enumerate(texts):
         for match in find(text):
             value = text[match.start : match.end]
-            edits = _starred(view, layers[level:], match)
+            edits = _asterisks(view, layers[level:], match)
             if edits:
                 yield Secret(
                     kind=match.kind,
@@ -110,7 +107,7 @@ def _in_view(view: LayeredView) -> Iterator[Secret]:
                 )
 
 
-def _starred(
+def _asterisks(
     view: LayeredView, above: Iterable[Layer], match: SecretMatch
 ) -> tuple[Overwrite, ...]:
     """Return the changes of the bytes that overwrite a match.
@@ -156,7 +153,7 @@ def _spans(edits: Iterable[Overwrite]) -> tuple[tuple[int, int], ...]:
     return joined((edit.start, edit.end) for edit in edits)
 
 
-class _Known:
+class _FoundSecrets:
     """Each secret once, joined with overlapping ones; the first one names it."""
 
     def __init__(self) -> None:
@@ -168,22 +165,22 @@ class _Known:
         """Add secrets; without `extend`, only those that share no byte with a known one."""
         for secret in found:
             places = [at for start, end in secret.spans for at in range(start, end)]
-            known = next((self._owner[at] for at in places if at in self._owner), None)
-            if known is None:
-                known = len(self.secrets)
+            owner = next((self._owner[at] for at in places if at in self._owner), None)
+            if owner is None:
+                owner = len(self.secrets)
                 self.secrets.append(secret)
             elif not extend:
                 continue
             elif secret.certain or any(at not in self._owner for at in places):
-                self.secrets[known] = _both(self.secrets[known], secret)
+                self.secrets[owner] = _merged(self.secrets[owner], secret)
             else:
                 continue
             self.edits += secret.edits
             for at in places:
-                self._owner.setdefault(at, known)
+                self._owner.setdefault(at, owner)
 
 
-def _both(first: Secret, more: Secret) -> Secret:
+def _merged(first: Secret, more: Secret) -> Secret:
     """Join a secret with an overlapping one."""
     edits = (*first.edits, *more.edits)
     longer = max(first, more, key=lambda secret: len(secret.value))
