@@ -6,7 +6,6 @@ from deltatape.dialects.ai_sdk_ui import AISDKUI
 from deltatape.model.reply import CallKind, CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 from helpers.fed import codes, events, reduced, said, spoilt
-from helpers.hints import hints
 
 Json = dict[str, object]
 
@@ -58,16 +57,6 @@ STREAM: list[Json] = [
 
 def reply_to(*frames: object, cut: bool = False) -> Reply:
     return reduced(AISDKUI(), events(*frames), cut=cut)
-
-
-def test_it_claims_its_header_and_its_events() -> None:
-    dialect = AISDKUI()
-    assert dialect.claims(hints(headers=["x-vercel-ai-ui-message-stream"]))
-    for frame in (STREAM[0], STREAM[1], STREAM[2], STREAM[5], start("c", "f")):
-        assert dialect.claims(hints({"type": "data-x"}, frame))
-    assert not dialect.claims(hints({"type": "start"}, {"type": "text-delta", "id": "0"}))
-    assert not dialect.claims(hints({"type": "tool-input-start", "id": "c"}, {"type": 3}))
-    assert not dialect.serves("/api/chat")
 
 
 def test_parts_and_calls_are_put_together() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.dialects._anthropic import is_document, is_error, is_event, read_request
+from deltatape.dialects.anthropic_messages import AnthropicMessages
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
@@ -681,3 +682,12 @@ def test_a_toolset_offers_tools_that_the_request_does_not_name(
     tool: object, *, expected: bool
 ) -> None:
     assert asked(tools=[tool]).tools_elsewhere is expected
+
+
+def test_at_vertex_the_path_names_the_model() -> None:
+    vertex = "/v1/projects/p/locations/l/publishers/anthropic/models/claude-fake@1"
+    dialect = AnthropicMessages()
+    asked = dialect.read_request(b'{"stream":true}', f"{vertex}:streamRawPredict")
+    assert (asked.model, asked.stream) == ("claude-fake@1", True)
+    assert dialect.read_request(b'{"model":"m"}', "/v1/messages").model == "m"
+    assert dialect.read_request(b"", f"{vertex}:streamRawPredict") == NOTHING_ASKED

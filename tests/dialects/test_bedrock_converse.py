@@ -7,10 +7,8 @@ from deltatape.dialects.bedrock_converse import BedrockConverse
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED
-from deltatape.model.stream import Format
 from helpers.eventstream import event, exception
 from helpers.fed import codes, events, offering, reduced, said, spoilt
-from helpers.hints import hints
 
 Json = dict[str, object]
 Frame = tuple[str, Json]
@@ -63,25 +61,6 @@ STREAM: list[Frame] = [
     end(),
     ("metadata", {"usage": {"inputTokens": 3}, "metrics": {}}),
 ]
-
-
-def test_it_claims_its_events_and_its_document_only() -> None:
-    dialect = BedrockConverse()
-    stream = Format.EVENTSTREAM
-    assert dialect.claims(hints(form=stream, types=("messageStart",)))
-    assert dialect.claims(hints(form=stream, types=("x", "contentBlockDelta")))
-    assert not dialect.claims(hints(form=stream, types=("chunk",)))
-    assert not dialect.claims(hints({"stopReason": "x"}, types=("messageStart",)))
-    document: Json = {"output": {"message": {"content": []}}, "stopReason": "end_turn"}
-    assert dialect.claims(hints(document, form=Format.JSON))
-    assert not dialect.claims(hints({"output": {}, "stopReason": "end_turn"}, form=Format.JSON))
-
-
-def test_it_serves_its_methods() -> None:
-    dialect = BedrockConverse()
-    assert dialect.serves("/bedrock/model/a.b%3A0/converse-stream")
-    assert dialect.serves("/model/m/converse")
-    assert not dialect.serves("/model/m/invoke-with-response-stream")
 
 
 def test_blocks_become_text_reasoning_and_calls() -> None:

@@ -16,33 +16,10 @@ from helpers import eventstream
 from helpers.bedrock_bodies import Frame, chunk, reduced, reply_to, streamed, whole
 from helpers.chat import codes, told
 from helpers.events import event_of
-from helpers.hints import hints
 from helpers.messages import END, STOP, piece, start, stop, text, text_block, tool_block
 
 STREAM = Format.EVENTSTREAM
 LLAMA: dict[str, object] = {"generation": "Hi", "stop_reason": "stop"}
-
-
-def test_it_claims_streams_of_chunks() -> None:
-    dialect = BedrockInvoke()
-    assert dialect.claims(hints({"bytes": ""}, form=STREAM, types=("chunk",)))
-    assert not dialect.claims(hints({}, form=STREAM, types=("messageStart",)))
-    assert not dialect.claims(hints({"type": "message_start"}, types=("chunk",)))
-
-
-def test_it_claims_documents_by_their_head_or_their_shape() -> None:
-    dialect = BedrockInvoke()
-    headers = ["x-amzn-bedrock-output-token-count"]
-    assert dialect.claims(hints({"a": 1}, form=Format.JSON, headers=headers))
-    assert not dialect.claims(hints(form=Format.OTHER, headers=headers))
-    assert dialect.claims(hints(LLAMA, form=Format.JSON))
-    assert not dialect.claims(hints({"type": "message"}, form=Format.JSON))
-    assert not dialect.claims(hints(LLAMA))
-
-
-def test_it_serves_its_paths() -> None:
-    assert BedrockInvoke().serves("/model/m/invoke")
-    assert not BedrockInvoke().serves("/model/m/converse-stream")
 
 
 def test_a_request_is_read_with_its_path() -> None:
@@ -304,21 +281,6 @@ PATH = "/model/some.model-v1%3A0/invoke-with-response-stream"
 
 def asked(**body: object) -> RequestSummary:
     return BedrockInvoke().read_request(json.dumps(body).encode(), PATH)
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        (PATH, True),
-        ("/bedrock/model/m/invoke", True),
-        ("/model/arn%3Aaws%3Aa%2Fb/invoke", True),
-        ("/model/m/converse", False),
-        ("/model//invoke", False),
-        ("/models/invoke", False),
-    ],
-)
-def test_its_paths_have_a_model_and_its_action(path: str, expected: bool) -> None:  # noqa: FBT001
-    assert BedrockInvoke().serves(path) is expected
 
 
 @pytest.mark.parametrize("action", ["invoke", "invoke-with-response-stream"])

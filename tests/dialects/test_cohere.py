@@ -9,9 +9,7 @@ from deltatape.dialects.cohere import V1, V2, Cohere
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
-from deltatape.model.stream import Format
 from helpers.fed import codes, events, offering, reduced, said, spoilt
-from helpers.hints import hints
 
 Json = dict[str, object]
 
@@ -59,23 +57,6 @@ STREAM: list[Json] = [
     {"type": "debug", "prompt": "..."},
     last(),
 ]
-
-
-def test_it_claims_its_events_and_documents_and_no_others() -> None:
-    dialect = Cohere()
-    assert dialect.claims(hints({"type": "message-start"}))
-    assert dialect.claims(hints({"type": "ping"}, {"type": "content-delta"}))
-    assert dialect.claims(hints({"event_type": "stream-start"}, form=Format.NDJSON))
-    assert dialect.claims(hints({"generation_id": "g", "text": ""}, form=Format.JSON))
-    assert dialect.claims(hints({"message": {}, "finish_reason": "COMPLETE"}, form=Format.JSON))
-    assert not dialect.claims(hints({"type": "message_start"}, {"event_type": "step.start"}))
-    assert not dialect.claims(hints({"message": "no", "finish_reason": "x"}, {"text": "x"}))
-
-
-def test_it_serves_both_versions() -> None:
-    assert Cohere().serves("/cohere/v2/chat")
-    assert Cohere().serves("/v1/chat/")
-    assert not Cohere().serves("/api/chat")
 
 
 def test_parallel_calls_are_keyed_by_index_and_the_plan_is_reasoning() -> None:

@@ -69,3 +69,25 @@ def test_the_first_error_is_told() -> None:
     for data in ("not json", "[]", '{"a":1}', '{"error":"one"}', '{"error":"two"}'):
         reducer.feed(event(data))
     assert reducer.finish(cut=False).error == "one"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("openai-responses", "/v1/responses"),
+        ("gemini-interactions", "/v1beta/interactions"),
+        ("mistral", "/v1/chat/completions"),
+    ],
+)
+def test_a_request_names_its_model(name: str, path: str) -> None:
+    (dialect,) = (dialect for dialect in DIALECTS if dialect.name == name)
+    asked = dialect.read_request(b'{"model":"m"}', path)
+    assert asked.model == "m"
+    assert dialect.reducer(asked).finish(cut=False).dialect == name
+
+
+def test_a_request_that_is_not_json_is_not_known() -> None:
+    (dialect,) = (dialect for dialect in DIALECTS if dialect.name == "openai-chat")
+    asked = dialect.read_request(b"{'tools': None}", "")
+    assert asked.known is False
+    assert dialect.reducer(asked).finish(cut=False).dialect == "openai-chat"

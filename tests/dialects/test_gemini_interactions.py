@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.diagnose.rebuild import rebuild
-from deltatape.dialects.gemini_interactions import GeminiInteractions, read_request
+from deltatape.dialects.gemini_interactions import read_request
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.request_summary import (
@@ -17,7 +17,6 @@ from deltatape.model.request_summary import (
 )
 from helpers.chat import codes, told
 from helpers.gemini import INTERACTIONS, interaction, spoken
-from helpers.hints import hints
 
 TEXT = interaction("step.delta", index=0, delta={"type": "text", "text": "Hi"})
 KEYS = ("arguments", "content", "id", "index", "name", "status", "summary", "text", "type")
@@ -414,37 +413,3 @@ REQUEST_VALUES = st.recursive(
 @settings(max_examples=60)
 def test_any_request_is_read(request: dict[str, object]) -> None:
     assert asked(**request).known
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        {"event_type": "interaction.created", "interaction": {}},
-        {"event_type": "step.start"},
-        {"event_type": "content.delta"},
-        {"object": "interaction", "status": "completed"},
-    ],
-)
-def test_it_claims_events_and_documents(first: dict[str, object]) -> None:
-    assert GeminiInteractions().claims(hints(first))
-
-
-@pytest.mark.parametrize(
-    "first", [{"event_type": "text-generation"}, {"event_type": 5}, {"candidates": []}]
-)
-def test_it_leaves_the_responses_of_others(first: dict[str, object]) -> None:
-    assert not GeminiInteractions().claims(hints(first))
-
-
-def test_it_serves_its_paths() -> None:
-    dialect = GeminiInteractions()
-    assert dialect.serves("/v1beta/interactions")
-    assert dialect.serves("/gemini/v1beta/interactions/v1_abc")
-    assert not dialect.serves("/v1beta/models/x:generateContent")
-
-
-def test_a_reducer_judges_by_the_request() -> None:
-    dialect = GeminiInteractions()
-    asked = dialect.read_request(b'{"model":"m"}', "/v1beta/interactions")
-    assert asked.model == "m"
-    assert dialect.reducer(asked).finish(cut=False).dialect == "gemini-interactions"

@@ -1,18 +1,8 @@
 from deltatape.dialects.mistral import Mistral
 from deltatape.model.reply import CallStatus
-from helpers.chat import URL, calls, choice, entry, reply_to
-from helpers.hints import hints
+from helpers.chat import calls, choice, entry, reply_to
 
 CHUNK = {"id": "0123456789abcdef0123456789abcdef", "object": "chat.completion.chunk"}
-
-
-def test_it_is_told_by_the_form_of_its_ids() -> None:
-    dialect = Mistral()
-    assert dialect.claims(hints({**CHUNK, **choice({"content": ""})}))
-    assert not dialect.claims(hints({**CHUNK, "choices": []}))
-    assert not dialect.claims(hints({"id": "chatcmpl-1", "choices": []}))
-    assert not dialect.claims(hints({"id": CHUNK["id"], "type": "message"}))
-    assert not dialect.serves(URL)
 
 
 def test_a_call_without_index_is_as_it_should_be() -> None:
@@ -33,7 +23,6 @@ def test_calls_come_whole_and_reasoning_in_parts_of_the_content() -> None:
     (call,) = reply.tool_calls
     assert (call.id, call.name, call.arguments) == ("abcdefghi", "get", '{"a":1}')
     assert call.status is CallStatus.COMPLETE
-    assert Mistral().read_request(b'{"model":"m"}', "").model == "m"
 
 
 def test_the_limit_of_the_model_is_a_limit() -> None:

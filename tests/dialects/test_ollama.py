@@ -5,9 +5,8 @@ import pytest
 from deltatape.dialects.ollama import Ollama, OllamaReducer
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED
-from deltatape.model.stream import Event, Format
+from deltatape.model.stream import Event
 from helpers.events import event_of
-from helpers.hints import hints
 
 
 def event(number: int, data: str) -> Event:
@@ -31,19 +30,6 @@ def call(name: object, arguments: object, **more: object) -> dict[str, object]:
 
 
 DONE = {**line(done=True, content=""), "done_reason": "stop", "eval_count": 3}
-
-
-def test_it_claims_lines_that_say_whether_they_are_the_last() -> None:
-    dialect = Ollama()
-    assert dialect.claims(hints(line(content="a"), form=Format.NDJSON))
-    whole = {"model": "m", "response": "", "done": True}
-    assert dialect.claims(hints(whole, form=Format.JSON))
-    assert dialect.claims(hints({**whole, "model": None}, form=Format.JSON))
-    assert not dialect.claims(hints({"response": "ok", "done": True}, form=Format.JSON))
-    assert not dialect.claims(hints(line(content="a"), form=Format.SSE))
-    assert not dialect.claims(hints({"message": {}, "done": "no"}, form=Format.NDJSON))
-    assert dialect.serves("/api/chat/")
-    assert not dialect.serves("/v2/chat")
 
 
 def test_text_and_thinking_are_concatenated_and_calls_of_all_lines_appended() -> None:

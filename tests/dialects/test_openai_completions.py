@@ -8,7 +8,6 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.reply import Reply
 from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.chat import sse
-from helpers.hints import hints
 
 
 def reply_to(*chunks: object, done: bool = True) -> Reply:
@@ -20,15 +19,6 @@ def reply_to(*chunks: object, done: bool = True) -> Reply:
 def piece(text: object, finish: object = None, index: object = 0) -> dict[str, object]:
     choice = {"text": text, "index": index, "finish_reason": finish}
     return {"object": "text_completion", "model": "m", "choices": [choice]}
-
-
-def test_it_claims_choices_with_text_and_serves_its_path() -> None:
-    dialect = OpenAICompletions()
-    assert dialect.claims(hints({"object": "text_completion"}))
-    assert dialect.claims(hints({"choices": [{"text": "a"}]}))
-    assert not dialect.claims(hints({"choices": [{"delta": {}, "text": ""}]}))
-    assert dialect.serves("/v1/completions")
-    assert not dialect.serves("/v1/chat/completions/")
 
 
 def test_the_texts_of_each_choice_are_concatenated() -> None:

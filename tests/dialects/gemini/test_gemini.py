@@ -1,58 +1,9 @@
 import json
 
-import pytest
-
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.dialects.gemini import Gemini
 from deltatape.model.exchange import Exchange
 from helpers.gemini import MODEL, STOP, call, candidate
-from helpers.hints import hints
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        {"candidates": []},
-        {"candidates": [{}]},
-        {"candidates": [5, {"finishReason": "STOP"}]},
-        {"usageMetadata": {}},
-        {"promptFeedback": {"blockReason": "SAFETY"}},
-        {"response": {"candidates": []}, "traceId": "x"},
-    ],
-)
-def test_it_claims_responses_bare_and_wrapped(first: dict[str, object]) -> None:
-    assert Gemini().claims(hints(first))
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        {"choices": []},
-        {"candidates": "two"},
-        {"candidates": ["two", {"name": "Ann", "votes": 3}]},
-        {"type": "response.created", "response": {"object": "response", "usage": {}}},
-        {"model": "m", "response": "text", "done": False},
-        {"error": {"code": 400}},
-    ],
-)
-def test_it_leaves_the_responses_of_others(first: dict[str, object]) -> None:
-    assert not Gemini().claims(hints(first))
-
-
-@pytest.mark.parametrize(
-    ("path", "serves"),
-    [
-        ("/v1beta/models/gemini-x:streamGenerateContent", True),
-        ("/v1/projects/p/locations/l/publishers/google/models/g:generateContent", True),
-        ("/v1internal:streamGenerateContent", True),
-        ("/gemini/v1beta/models/g%3AgenerateContent", True),
-        ("/v1beta/models/g:countTokens", False),
-        ("/v1beta/openai/chat/completions", False),
-        ("/", False),
-    ],
-)
-def test_it_serves_by_the_method_in_the_path(path: str, serves: object) -> None:
-    assert Gemini().serves(path) is serves
 
 
 def test_every_framing_gives_the_same_reply() -> None:
