@@ -61,7 +61,7 @@ def test_while_a_tape_goes_on_unwatched_nothing_is_said_about_silence() -> None:
 
 def test_a_rule_about_silence_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = failing("D003", SILENCE_RULES)
-    monkeypatch.setattr("deltatape.conversation.check.SILENCE_RULES", rules)
+    monkeypatch.setattr("deltatape.conversation.SILENCE_RULES", rules)
     (finding,) = check_conversation(watched_digests(CALLS, until_s=100))
     assert (finding.code, finding.exchange) == ("X001", 1)
 
@@ -85,7 +85,7 @@ def test_what_one_turn_shows_is_part_of_all() -> None:
 
 def test_a_rule_about_turns_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = failing("C004", TURN_RULES)
-    monkeypatch.setattr("deltatape.conversation.check.TURN_RULES", rules)
+    monkeypatch.setattr("deltatape.conversation.TURN_RULES", rules)
     (finding,) = check_conversation(digests(CALLS))
     assert (finding.code, finding.exchange) == ("X001", 1)
     assert "C004" in finding.message

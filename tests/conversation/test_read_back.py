@@ -330,7 +330,7 @@ def test_a_rule_that_fails_is_reported_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rules = failing("C001", READ_BACK_RULES)
-    monkeypatch.setattr("deltatape.conversation.check.READ_BACK_RULES", rules)
+    monkeypatch.setattr("deltatape.conversation.READ_BACK_RULES", rules)
     tape = digests((asks(USER), ONE), (asks(USER, assistant(WRONG), result("c1")), []))
     assert [finding.code for finding in check_conversation(tape)] == ["X001", "C002"]
 

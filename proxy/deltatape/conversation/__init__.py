@@ -1,15 +1,71 @@
 """Link replies to the later requests that repeat them, and check what the app made of them."""
 
-from deltatape.conversation.check import (
-    check_conversation,
-    findings_of,
-    findings_of_silence,
-    findings_of_turn,
-    whole_turn,
-)
+from collections.abc import Iterable
+from itertools import chain
+
 from deltatape.conversation.read_back import goes_on_without, read_backs
 from deltatape.conversation.turns import turns
 from deltatape.conversation.unanswered import unanswered
+from deltatape.model.digest import Digest, ReadBack, Unanswered
+from deltatape.model.finding import Finding
+from deltatape.model.tape_summary import LogEntry
+from deltatape.model.turn import Turn
+from deltatape.rules import (
+    READ_BACK_RULES,
+    SILENCE_RULES,
+    TURN_RULES,
+    SeenSilence,
+    SeenTurn,
+    ask,
+)
+from deltatape.rules.settings import DEFAULTS, Settings
+
+
+def check_conversation(
+    digests: Iterable[Digest], settings: Settings = DEFAULTS, logs: Iterable[LogEntry] = ()
+) -> tuple[Finding, ...]:
+    """Return findings on what the application made of replies, as its later requests show.
+
+    Args:
+        digests: of any number of conversations and tapes, in the order of their requests. Silences
+            are reported only for those that know how long their tape was watched.
+        settings: the thresholds.
+        logs: what the application printed, in order, if all digests are of the tape that has it.
+
+    Returns:
+        Findings in the order of the requests that prove them, then those about replies that no
+        request answers.
+    """
+    digests = tuple(digests)
+    # To take them may mean to read the tape again: they matter only where there are calls.
+    logs = tuple(logs) if any(digest.calls or digest.text_calls for digest in digests) else ()
+    repeated = read_backs(digests)
+    silent = unanswered(digests, repeated, logs)
+    about_turns = (whole_turn(turn, settings) for turn in turns(digests, repeated, logs, settings))
+    about_silence = (findings_of_silence(silence, settings) for silence in silent)
+    return tuple(chain(*about_turns, *about_silence))
+
+
+def whole_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
+    """Return the findings on a request: on the replies it repeats, and on its turn."""
+    read_back = chain(*(findings_of(read_back) for read_back in turn.read_backs))
+    return (*read_back, *findings_of_turn(turn, settings))
+
+
+def findings_of(read_back: ReadBack) -> tuple[Finding, ...]:
+    """Return the findings on one read-back, in the order of `READ_BACK_RULES`."""
+    return tuple(ask(READ_BACK_RULES, read_back))
+
+
+def findings_of_silence(silence: Unanswered, settings: Settings) -> tuple[Finding, ...]:
+    """Return the findings on an unanswered reply, in the order of `SILENCE_RULES`."""
+    return tuple(ask(SILENCE_RULES, SeenSilence(silence, settings)))
+
+
+def findings_of_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
+    """Return the findings on an exchange in its conversation, in the order of `TURN_RULES`."""
+    return tuple(ask(TURN_RULES, SeenTurn(turn, settings)))
+
 
 __all__ = [
     "check_conversation",

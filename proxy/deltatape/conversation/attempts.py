@@ -32,10 +32,10 @@ def attempts_of(digests: Iterable[Digest]) -> tuple[Attempts, ...]:
     Args:
         digests: of any number of conversations, in the order of their requests.
     """
-    every = tuple(digests)
+    digests = tuple(digests)
     rows: list[list[Digest]] = []
     waiting: dict[_Key, list[list[Digest]]] = {}
-    for digest in every:
+    for digest in digests:
         if digest.tap is not Tap.PROVIDER or not digest.known:
             continue
         rest = waiting.setdefault(_key(digest), [])
@@ -48,18 +48,20 @@ def attempts_of(digests: Iterable[Digest]) -> tuple[Attempts, ...]:
         row.append(digest)
         if digest.failed and not digest.lossy:
             rest.append(row)
-    last = {digest.tape: digest for digest in every}
-    return tuple(_told(row, last[row[0].tape]) for row in rows if len(row) > 1)
+    last = {digest.tape: digest for digest in digests}
+    return tuple(_attempts_in(row, last[row[0].tape]) for row in rows if len(row) > 1)
 
 
 def row_of(rows: Iterable[Attempts], number: int) -> Attempts | None:
     """Return the attempts that the exchange `number` of a tape belongs to."""
-    return next((row for row in rows if any(each.exchange == number for each in row.tries)), None)
+    return next(
+        (row for row in rows if any(attempt.exchange == number for attempt in row.tries)), None
+    )
 
 
 def settled(rows: Iterable[Attempts]) -> frozenset[int]:
     """Return the exchanges that failed and were repeated with success."""
-    return frozenset(each.exchange for row in rows if row.answered for each in row.tries[:-1])
+    return frozenset(attempt.exchange for row in rows if row.answered for attempt in row.tries[:-1])
 
 
 def sentence(row: Attempts) -> str:
@@ -115,7 +117,7 @@ def _is_over(before: Digest, digest: Digest) -> bool:
     return before.end_ns <= digest.t_ns
 
 
-def _told(row: Sequence[Digest], last: Digest) -> Attempts:
+def _attempts_in(row: Sequence[Digest], last: Digest) -> Attempts:
     end = row[-1]
     watch = end.watch
     exited = end.failed and end is last and watch is not None and watch.stop == CHILD_EXIT

@@ -150,7 +150,7 @@ class ConversationState:
         self._counted = set()
         for call in reply.calls:
             self.delivered.update(
-                (each, DeliveredCallRef(call=call, reply=reply)) for each in call.ids
+                (call_id, DeliveredCallRef(call=call, reply=reply)) for call_id in call.ids
             )
         if reply.calls or reply.text:
             self._counted_on_wire = True
@@ -201,7 +201,7 @@ class ConversationState:
             call_id = next((key for key, each in self._open.items() if _named(each, call_id)), "")
             calls = self._open.get(call_id)
         if calls is not None:
-            left = [one for one in calls if one[1].id is None][1:]
+            left = [(place, call) for place, call in calls if call.id is None][1:]
             self._open[call_id] = left
             if not left:
                 del self._open[call_id]
@@ -376,7 +376,7 @@ class Continuations:
             for each in self._replies.get(digest.prefixes[news], ())
             if _had_ended(each, digest)
         ]
-        same_system = [each for each in near if each.system == digest.system]
+        same_system = [reply for reply in near if reply.system == digest.system]
         replies = same_system or near
         places = range(news, len(history))
         end = next((at for at in places if history[at].role not in ASSISTANT), len(history))
@@ -389,21 +389,21 @@ class Continuations:
 
     def _compared(self, found: Continuation, messages: Sequence[HistoryMessage]) -> Continuation:
         """Return `found` with the comparison of the reply's text with `messages`."""
-        texts = [each.content for each in messages if each.text]
+        texts = [message.content for message in messages if message.text]
         if len(texts) > 1:
             texts.append("".join(texts))
-        hashes = {each.text for each in messages if each.text}
-        exact = [each for each in found.replies if each.text in hashes]
+        hashes = {message.text for message in messages if message.text}
+        exact = [reply for reply in found.replies if reply.text in hashes]
         named = exact or found.replies
-        open_ones = [each for each in named if id(each) not in self._matched]
+        open_ones = [reply for reply in named if id(reply) not in self._matched]
         if len(named) == 1:
             self._matched.update(map(id, named))
         if len(exact) == 1 and len(exact[0].content.strip()) >= _ANSWER:
-            copies = sum(each.text == exact[0].text for each in messages)
+            copies = sum(message.text == exact[0].text for message in messages)
             if copies > 1 and open_ones:
                 change = repeated_message(copies)
                 return replace(found, replies=tuple(exact), change=change, changed=exact[0])
-        called = [each for each in named if _calls_of(each, messages)]
+        called = [reply for reply in named if _calls_of(reply, messages)]
         if exact or called or not texts:
             return replace(found, replies=tuple(called or named))
         changes = [
@@ -412,7 +412,7 @@ class Continuations:
             for change in [_change(reply, texts)]
             if change is not None
         ]
-        if len(changes) != 1 or any(_is_text(each, texts) for each in found.replies):
+        if len(changes) != 1 or any(_is_text(reply, texts) for reply in found.replies):
             return found
         ((reply, change),) = changes
         key = (reply.tape, reply.system, change.damage, change.where)
@@ -423,10 +423,12 @@ class Continuations:
 
     def _count_unkept(self, found: Continuation, digest: Digest) -> int:
         history, start = digest.history, found.start
-        before = max((self._unkept.get(id(each), 0) for each in found.replies), default=0)
-        kept = [each for each in found.replies if _is_answer(each) and each.system == digest.system]
+        before = max((self._unkept.get(id(reply), 0) for reply in found.replies), default=0)
+        kept = [
+            reply for reply in found.replies if _is_answer(reply) and reply.system == digest.system
+        ]
         texts = [each.content.strip() for each in kept]
-        fresh = [each for each in history[start:] if _is_users(each)]
+        fresh = [message for message in history[start:] if _is_users(message)]
         if not texts or len(fresh) < len(history) - start:
             return 0
         if any(text in message.content for text in texts for message in fresh):
@@ -457,20 +459,20 @@ def _request(digest: Digest) -> tuple[object, ...]:
 def _change(reply: Digest, texts: Sequence[str]) -> TextChange | None:
     if not reply.whole or reply.lossy or not reply.content_ends:
         return None
-    found = (text_change(reply.content, reply.content_ends, each, reply.torn) for each in texts)
+    found = (text_change(reply.content, reply.content_ends, text, reply.torn) for text in texts)
     return next((each for each in found if each is not None), None)
 
 
 def _calls_of(reply: Digest, messages: Sequence[HistoryMessage]) -> bool:
     """Return whether one of the messages has a call of the reply, by its id and name."""
     delivered = {(each, call.name) for call in reply.calls for each in (call.ids or (None,))}
-    return any((call.id, call.name) in delivered for each in messages for call in each.calls)
+    return any((call.id, call.name) in delivered for message in messages for call in message.calls)
 
 
 def _is_text(reply: Digest, texts: Sequence[str]) -> bool:
     """Return whether one of the texts, or all of them joined, is that of the reply."""
     bare = reply.content.strip()
-    return any(each.strip() == bare for each in texts)
+    return any(text.strip() == bare for text in texts)
 
 
 def _is_users(message: HistoryMessage) -> bool:

@@ -66,17 +66,17 @@ def misplaced(digests: Sequence[Digest]) -> Mapping[int, MisplacedMessages]:
 def _with_exchanges(found: Mapping[int, MisplacedMessages]) -> Mapping[int, MisplacedMessages]:
     """Mark replies that took each other's places as swapped."""
     pairs = {
-        (id(each.donor), id(each.own))
+        (id(message.donor), id(message.own))
         for one in found.values()
-        for each in one.foreign
-        if each.own is not None
+        for message in one.foreign
+        if message.own is not None
     }
     return {
         key: replace(
             one,
             foreign=tuple(
-                replace(each, exchanged=(id(each.own), id(each.donor)) in pairs)
-                for each in one.foreign
+                replace(message, exchanged=(id(message.own), id(message.donor)) in pairs)
+                for message in one.foreign
             ),
         )
         for key, one in found.items()
@@ -110,8 +110,8 @@ class _Search:
         if len(digest.content) >= _ENOUGH or digest.calls:
             self.by_content[_key(digest.text, digest.calls)].append(digest)
         for call in digest.calls:
-            for each in call.ids:
-                self.by_id[each].append(DeliveredCallRef(call=call, reply=digest))
+            for call_id in call.ids:
+                self.by_id[call_id].append(DeliveredCallRef(call=call, reply=digest))
 
     def foreign(self, digest: Digest) -> Iterator[MisplacedMessage]:
         """Yield the messages of other conversations."""
@@ -175,7 +175,9 @@ class _Search:
     def _owner(self, digest: Digest, call_id: str) -> DeliveredCallRef | None:
         """Return the latest call of that id in the conversation that `digest` continues."""
         owners: Sequence[DeliveredCallRef] = self.by_id.get(call_id, ())
-        return next((each for each in reversed(owners) if goes_on_from(digest, each.reply)), None)
+        return next(
+            (owner for owner in reversed(owners) if goes_on_from(digest, owner.reply)), None
+        )
 
     def _is_stranger(self, donor: Digest, digest: Digest, place: int) -> bool:
         """Return whether `donor` is unrelated to the conversation that `digest` continues."""
@@ -227,7 +229,11 @@ def _has_call(digest: Digest, call_id: str) -> bool:
 
 
 def _questions(history: Sequence[HistoryMessage]) -> list[HistoryMessage]:
-    return [each for each in history if each.role == "user" and not each.call_id and each.content]
+    return [
+        message
+        for message in history
+        if message.role == "user" and not message.call_id and message.content
+    ]
 
 
 def _is_about(content: str, other: DeliveredCall, own: DeliveredCall) -> bool:

@@ -46,7 +46,7 @@ def in_history(
         pair.repetition
         for read_back in read_backs
         for pair in read_back.pairs
-        if any(pair.delivered is each.call for each in about)
+        if any(pair.delivered is ref.call for ref in about)
         and first_difference(pair.delivered, pair.repetition) is not None
     ]
     return Complaint(
@@ -66,20 +66,22 @@ def with_unread(turns: Sequence[Turn], digests: Sequence[Digest]) -> Iterator[Tu
     `{}` it has read the call; where it repeats nothing, it did not if the same tool works with `{}`
     or if the application tears calls apart elsewhere.
     """
-    if not any(_may_be_unread(each) for turn in turns for each in turn.complaints):
+    if not any(_may_be_unread(complaint) for turn in turns for complaint in turn.complaints):
         yield from turns
         return
     worked = dict(_worked(digests))
     for turn in turns:
         complaints = tuple(
-            replace(each, unread=_unread(each, turn, worked)) if _may_be_unread(each) else each
-            for each in turn.complaints
+            replace(complaint, unread=_unread(complaint, turn, worked))
+            if _may_be_unread(complaint)
+            else complaint
+            for complaint in turn.complaints
         )
         yield replace(turn, complaints=complaints) if complaints else turn
 
 
 def _may_be_unread(complaint: Complaint) -> bool:
-    about = [each.call for each in complaint.about]
+    about = [ref.call for ref in complaint.about]
     return not complaint.logged and is_of_nothing(complaint.error, about)
 
 
@@ -124,7 +126,9 @@ def printed(
     """
     found: dict[int, Complaint] = {}
     waiting = [
-        each for each in digests if each.t_ns is not None and (each.calls or each.text_calls)
+        digest
+        for digest in digests
+        if digest.t_ns is not None and (digest.calls or digest.text_calls)
     ]
     if not waiting:
         return {}
@@ -136,7 +140,7 @@ def printed(
             continue
         while waiting and (waiting[-1].t_ns or 0) <= entry.t_ns:
             recent.append(waiting.pop())
-        recent = [each for each in recent if _may_concern(each, entry.t_ns, settings)]
+        recent = [reply for reply in recent if _may_concern(reply, entry.t_ns, settings)]
         if recent and id(recent[-1]) not in found:
             found[id(recent[-1])] = Complaint(
                 error=error,
@@ -165,7 +169,7 @@ def reported_losses(
     found: dict[int, dict[str, str]] = {}
     owners: dict[str, list[Digest]] = {}
     for reply in digests:
-        for each in (one for call in reply.calls for one in call.ids):
+        for each in (call_id for call in reply.calls for call_id in call.ids):
             if reply.t_ns is not None and len(each) >= _ID_AT_LEAST:
                 owners.setdefault(each, []).append(reply)
     for entry in logs if owners else ():
@@ -186,17 +190,18 @@ def reported_losses(
 def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:
     """Yield the turns without printed errors that a request repeats."""
     in_requests = {
-        id(each.call)
+        id(ref.call)
         for turn in turns
         for complaint in turn.complaints
         if not complaint.logged
-        for each in complaint.about
+        for ref in complaint.about
     }
     for turn in turns:
         left = tuple(
-            one
-            for one in turn.complaints
-            if not one.logged or in_requests.isdisjoint(id(each.call) for each in one.about)
+            complaint
+            for complaint in turn.complaints
+            if not complaint.logged
+            or in_requests.isdisjoint(id(ref.call) for ref in complaint.about)
         )
         yield replace(turn, complaints=left) if left != turn.complaints else turn
 

@@ -166,7 +166,7 @@ class _Index:
             return
         for call_id in digest.results:
             owners = self.by_id.get(call_id, ())
-            if not any(goes_on_from(digest, each) for each in owners):
+            if not any(goes_on_from(digest, owner) for owner in owners):
                 continue
             calls = (call for message in reversed(digest.history) for call in message.calls)
             if not any(call.id == call_id for call in calls):
@@ -180,8 +180,8 @@ class _Index:
         if digest.history:
             self.by_history.setdefault(digest.prefixes[-1], []).append(digest)
         for call in digest.calls:
-            for each in call.ids:
-                self.by_id.setdefault(each, []).append(digest)
+            for call_id in call.ids:
+                self.by_id.setdefault(call_id, []).append(digest)
         for name in (digest.reply_id, digest.previous):
             if name is not None:
                 self.by_name[name] = digest
@@ -230,7 +230,7 @@ def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
     """
     index = _Index()
     compared: list[ReadBack | _UncertainMatch] = []
-    for place, digest in enumerate(each for each in digests if each.tap is Tap.PROVIDER):
+    for place, digest in enumerate(digest for digest in digests if digest.tap is Tap.PROVIDER):
         index.place = place
         index.find_orphaned_result(digest)
         compared += _in_request(index, digest)
@@ -318,9 +318,9 @@ def _compare_stored(index: _Index, digest: Digest) -> Iterator[ReadBack]:
 
 def _match(index: _Index, run: AssistantRun) -> ReadBack | _UncertainMatch | None:
     same_history = index.by_history.get(run.later.prefixes[run.start], [])
-    same_system = [each for each in same_history if each.system == run.later.system]
+    same_system = [reply for reply in same_history if reply.system == run.later.system]
     near = _nearest(same_system or same_history, run)
-    candidates = [each for each in near if _could_be(each, run)]
+    candidates = [reply for reply in near if _could_be(reply, run)]
     for reply in candidates:
         pairing = _pair(reply, run)
         if pairing.identical and (reply.calls or reply.text in run.texts or not reply.text):
@@ -328,7 +328,7 @@ def _match(index: _Index, run: AssistantRun) -> ReadBack | _UncertainMatch | Non
     named = _named_by_ids(index, run, candidates)
     if named:
         return _read_back(named, run, _pair(named, run), _confidence_by_ids(named, candidates))
-    left = [each for each in candidates if index.is_unmatched(each)]
+    left = [candidate for candidate in candidates if index.is_unmatched(candidate)]
     if len(left) != 1 or not _may_repeat(index, left[0], run, candidates):
         return None
     sure = bool(same_system) and len(candidates) == 1
@@ -354,7 +354,7 @@ def _nearest(replies: Sequence[Digest], run: AssistantRun) -> Sequence[Digest]:
     if len(replies) <= _MOST:
         return replies
     ids = run.ids
-    named = [each for each in replies[:-_MOST] if not ids.isdisjoint(_ids(each))]
+    named = [reply for reply in replies[:-_MOST] if not ids.isdisjoint(_ids(reply))]
     return [*named, *replies[-_MOST:]]
 
 
@@ -366,10 +366,10 @@ def _may_repeat(
     It does not repeat a reply that its ids name. Nor one that has been read back already and was
     shortened since then: such a one keeps its calls.
     """
-    owners = [owner for each in run.ids for owner in index.by_id.get(each, ())]
+    owners = [owner for call_id in run.ids for owner in index.by_id.get(call_id, ())]
     if owners and all(owner is not reply for owner in owners):
         return False
-    others = [each for each in candidates if each is not reply]
+    others = [candidate for candidate in candidates if candidate is not reply]
     if not others or not (run.calls or run.answered):
         return True
     return _is_made_of(run, reply) and not any(_is_made_of(run, each) for each in others)
@@ -411,7 +411,7 @@ def _pair(reply: Digest, run: AssistantRun) -> CallPairing:
 def _named_by_ids(index: _Index, run: AssistantRun, candidates: Sequence[Digest]) -> Digest | None:
     """Return the one reply, not read back yet, whose call ids the message or its results repeat."""
     ids = run.ids
-    near = [each for each in candidates if _own_ids(each) & ids]
+    near = [candidate for candidate in candidates if _own_ids(candidate) & ids]
     if len(near) == 1:
         unique = any(len(index.by_id[each]) == 1 for each in _own_ids(near[0]) & ids)
         return near[0] if unique and index.is_unmatched(near[0]) else None
@@ -445,7 +445,7 @@ def _is_surely(reply: Digest, run: AssistantRun) -> bool:
 
 def _has_question(run: AssistantRun, reply: Digest) -> bool:
     """Return whether the history before the run has the reply's last user message."""
-    asked = next((each for each in reversed(reply.history) if _is_question(each)), None)
+    asked = next((message for message in reversed(reply.history) if _is_question(message)), None)
     before = run.later.history[: run.start]
     return asked is not None and any(
         _is_question(each) and each.text == asked.text for each in before
@@ -457,17 +457,17 @@ def _is_question(message: HistoryMessage) -> bool:
 
 
 def _ids(reply: Digest) -> frozenset[str]:
-    return frozenset(each for call in reply.calls for each in call.answers_to)
+    return frozenset(identifier for call in reply.calls for identifier in call.answers_to)
 
 
 def _own_ids(reply: Digest) -> frozenset[str]:
     """Return its call ids, without names that serve as ids: these identify nothing."""
-    return frozenset(each for call in reply.calls for each in call.ids)
+    return frozenset(call_id for call in reply.calls for call_id in call.ids)
 
 
 def _confidence_by_ids(reply: Digest, candidates: Sequence[Digest]) -> Confidence:
     """Rate a match by ids; only the same history proves that the reply is repeated."""
-    near = any(each is reply for each in candidates)
+    near = any(candidate is reply for candidate in candidates)
     return Confidence.PROVEN if near else Confidence.LIKELY
 
 
@@ -560,12 +560,12 @@ def _pair_by_id(
             by_id.setdefault(each.id, []).append(each)
     pairs = []
     for call in original:
-        same = next((by_id[each] for each in call.ids if by_id.get(each)), None)
+        same = next((by_id[call_id] for call_id in call.ids if by_id.get(call_id)), None)
         if same:
             pairs.append(CallWithRepeat(delivered=call, repetition=same.pop()))
     taken = {id(each) for pair in pairs for each in (pair.delivered, pair.repetition)}
-    original[:] = [each for each in original if id(each) not in taken]
-    repetition[:] = [each for each in repetition if id(each) not in taken]
+    original[:] = [call for call in original if id(call) not in taken]
+    repetition[:] = [call for call in repetition if id(call) not in taken]
     return pairs
 
 
@@ -617,14 +617,16 @@ def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
     left, pairs = list(answered), []
     lost: list[DeliveredCall] = []
     for call in reply.calls:
-        found = next((each for each in left if each in call.answers_to), None)
+        found = next((call_id for call_id in left if call_id in call.answers_to), None)
         if found is None:
             lost.append(call)
         else:
             left.remove(found)
             pairs.append(CallWithRepeat(delivered=call, repetition=_known_as(call, found)))
     for call in tuple(lost):
-        found = next((each for each in left if is_derived(call, _known_as(call, each))), None)
+        found = next(
+            (call_id for call_id in left if is_derived(call, _known_as(call, call_id))), None
+        )
         if found is not None:
             left.remove(found)
             lost.remove(call)

@@ -64,18 +64,18 @@ def turns(
         logs: what the application printed, in order; on the same clock as the digests.
         settings: the thresholds.
     """
-    every = [each for each in digests if each.tap is Tap.PROVIDER]
+    digests = [digest for digest in digests if digest.tap is Tap.PROVIDER]
     by_later: dict[int, list[ReadBack]] = {}
     for read_back in read_backs:
         by_later.setdefault(id(read_back.later), []).append(read_back)
     # The log only matters where there are calls; it is read twice.
-    logs = tuple(logs) if any(each.calls or each.text_calls for each in every) else ()
-    printed_errors = printed(every, logs, settings)
-    reported_lost = reported_losses(every, logs, settings)
+    logs = tuple(logs) if any(digest.calls or digest.text_calls for digest in digests) else ()
+    printed_errors = printed(digests, logs, settings)
+    reported_lost = reported_losses(digests, logs, settings)
     index = _Index()
-    misplaced_messages = misplaced(every)
+    misplaced_messages = misplaced(digests)
     found = []
-    for digest in every:
+    for digest in digests:
         repeated = [
             _with_printed(each, printed_errors, reported_lost)
             for each in by_later.get(id(digest), [])
@@ -83,7 +83,7 @@ def turns(
         turn = _turn(index, digest, repeated, printed_errors)
         wrong = misplaced_messages.get(id(digest))
         found.append(replace(turn, foreign=wrong.foreign, swapped=wrong.swapped) if wrong else turn)
-    found = list(with_unread([*index.continuations.with_followers(found)], every))
+    found = list(with_unread([*index.continuations.with_followers(found)], digests))
     return tuple(without_echoes(found) if printed_errors else found)
 
 
@@ -203,8 +203,8 @@ def _add(index: _Index, turn: Turn, tools_so_far: _ToolHistory) -> None:
         forced=tools_so_far.forced or turn.forced_to_loop,
     )
     for call in digest.calls:
-        for each in call.ids:
-            known = index.delivered.setdefault(each, deque(maxlen=_OWNERS))
+        for call_id in call.ids:
+            known = index.delivered.setdefault(call_id, deque(maxlen=_OWNERS))
             known.append(DeliveredCallRef(call=call, reply=digest))
 
 
@@ -257,7 +257,7 @@ def _is_same_agent(digest: Digest, reply: Digest) -> bool:
 def _is_alone(delivered: DeliveredCallRef) -> bool:
     """Return whether the reply has no other call to which the same result could belong."""
     named = frozenset(delivered.call.answers_to)
-    return sum(not named.isdisjoint(each.answers_to) for each in delivered.reply.calls) == 1
+    return sum(not named.isdisjoint(call.answers_to) for call in delivered.reply.calls) == 1
 
 
 def _is_front(history: Sequence[HistoryMessage], place: int) -> bool:
@@ -314,9 +314,9 @@ def _repeated_calls(
 def _reused(index: _Index, digest: Digest, conversation: ConversationState) -> Iterator[ReusedId]:
     """Yield the new calls whose ids calls in the history have."""
     for call in digest.calls:
-        for each in call.ids:
-            if each in conversation.owned and index.first("reused", digest.prefixes[1], each):
-                yield ReusedId(call=call, earlier=_earlier(index, digest, conversation, each))
+        for call_id in call.ids:
+            if call_id in conversation.owned and index.first("reused", digest.prefixes[1], call_id):
+                yield ReusedId(call=call, earlier=_earlier(index, digest, conversation, call_id))
 
 
 def _earlier(

@@ -42,8 +42,8 @@ def unanswered(
         logs: what the application printed, in order; on the same clock as the digests.
     """
     lost = _last_lost(digests)
-    digests = [each for each in digests if each.tap is Tap.PROVIDER]
-    repeated = {id(each.reply) for each in read_backs}
+    digests = [digest for digest in digests if digest.tap is Tap.PROVIDER]
+    repeated = {id(read_back.reply) for read_back in read_backs}
     new = _new_keys(digests)
     later: dict[str, _Later] = {}
     found: list[Unanswered] = []
@@ -59,7 +59,7 @@ def unanswered(
                 silence = replace(silence, thrown=last_thrown(logs, *ended))
             found.append(silence)
         after.enter(digest, new[place])
-    answering = {each.reply.tape for each in read_backs if each.answered}
+    answering = {read_back.reply.tape for read_back in read_backs if read_back.answered}
     return tuple(_without_habits(found[::-1], answering))
 
 
@@ -92,13 +92,13 @@ def _without_habits(
 ) -> Iterator[Unanswered]:
     """Keep only the first of several unanswered replies on a tape where none is answered."""
     counts = Counter(each.reply.tape for each in found if each.reply.tape not in answering)
-    told: set[str] = set()
+    reported: set[str] = set()
     for silence in found:
         tape = silence.reply.tape
         if counts[tape] < _ENOUGH:
             yield silence
-        elif tape not in told:
-            told.add(tape)
+        elif tape not in reported:
+            reported.add(tape)
             yield replace(silence, others=counts[tape] - 1)
 
 
@@ -137,7 +137,7 @@ class _Later:
         """Return whether any of the requests may belong to the conversation of `reply`."""
         if self.unexplained or reply.path in self.unreadable:
             return True
-        if any(each in self.ids for call in reply.calls for each in call.answers_to):
+        if any(identifier in self.ids for call in reply.calls for identifier in call.answers_to):
             return True
         if reply.reply_id in self.stored or reply.previous in self.stored:
             return True
@@ -152,11 +152,13 @@ def _new_keys(digests: Sequence[Digest]) -> list[set[str]]:
 
     A repeated call without id is explained only by a delivered one without id.
     """
-    said = {key for digest in digests for call in digest.calls for key in _said_keys(call)}
+    delivered = {
+        key for digest in digests for call in digest.calls for key in _delivered_keys(call)
+    }
     seen: set[str] = set()
     new = []
     for digest in digests:
-        keys = {key for key in _keys(digest) if key not in said and key not in seen}
+        keys = {key for key in _keys(digest) if key not in delivered and key not in seen}
         seen |= keys
         new.append(keys)
     return new
@@ -167,7 +169,7 @@ def _ids(digest: Digest) -> set[str]:
     return calls | {message.call_id for message in digest.history if message.call_id}
 
 
-def _said_keys(call: DeliveredCall) -> tuple[str, ...]:
+def _delivered_keys(call: DeliveredCall) -> tuple[str, ...]:
     nameless = () if call.ids else (_nameless(call.name, call.arguments),)
     return (*call.answers_to, *nameless)
 

@@ -640,7 +640,10 @@ def read_request(body: bytes) -> RequestSummary:
         stream=request.get("stream") is True,
         tools=tool_specs(tools, "input_schema"),
         tool_choice=_tool_choice(request),
-        history=(*_system(request), *(one for entry in found.entries for one in entry.messages)),
+        history=(
+            *_system(request),
+            *(message for entry in found.entries for message in entry.messages),
+        ),
         tools_elsewhere=any(map(_is_toolset, tools)),
         answer=_answer(request),
         thinking=thinking_in(request),

@@ -794,7 +794,7 @@ class ChatReducer:
 
     def _note_late(self, choices: Sequence[object], chunk: Frame, event: Event) -> None:
         """Note content after `[DONE]`."""
-        deltas = [(as_object(one) or {}).get("delta") for one in choices]
+        deltas = [(as_object(choice) or {}).get("delta") for choice in choices]
         if any((as_object(delta) or {}).get("tool_calls") for delta in deltas):
             detail = "a call comes after [DONE]; it is not part of the answer"
             self._reply.notes.once("late", "S010", detail, chunk, event)

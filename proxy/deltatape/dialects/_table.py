@@ -587,8 +587,8 @@ class ExpectObject:
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         found = at(frame, self.entry)
         values = (as_array(found) or ()) if self.each else (found,)
-        for one in values:
-            if not isinstance(one, dict):
+        for value in values:
+            if not isinstance(value, dict):
                 draft.reply.note_unexpected(f"{self.what} is no object", frame, event)
 
 

@@ -153,8 +153,8 @@ def is_own(frame: Json) -> bool:
         return False
     results = [frame] if shape.results is None else get_array(frame, shape.results)
     return any(
-        isinstance(at(one, shape.text), str) and at(one, shape.reason) is not None
-        for one in results
+        isinstance(at(result, shape.text), str) and at(result, shape.reason) is not None
+        for result in results
     )
 
 

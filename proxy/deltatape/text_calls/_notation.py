@@ -36,7 +36,7 @@ class TextSource:
 
     def first(self, literals: tuple[str, ...], at: int) -> tuple[int, int]:
         """Where the next of `literals` starts and ends; the end of the text twice if none comes."""
-        start, literal = min((self.find(each, at), each) for each in literals)
+        start, literal = min((self.find(literal, at), literal) for literal in literals)
         return start, min(start + len(literal), self.end)
 
     def blanks(self, at: int) -> int:
@@ -65,7 +65,7 @@ class TextSource:
         if not self.offered:
             return True
         return name in self.offered or (
-            not whole and any(each.startswith(name) for each in self.offered)
+            not whole and any(tool.startswith(name) for tool in self.offered)
         )
 
 
@@ -232,7 +232,7 @@ def read_head(source: TextSource, at: int, steps: Steps) -> CallHead | None:
                 return CallHead(end=source.end, cut=True, words=words, partial=partial)
             words[step.key] = partial
             at = start + len(partial)
-        elif any(source.cut(each, start) for each in step.options):
+        elif any(source.cut(option, start) for option in step.options):
             return CallHead(end=source.end, cut=True, words=words)
         else:
             end = _behind(source, start, step)
@@ -244,4 +244,4 @@ def read_head(source: TextSource, at: int, steps: Steps) -> CallHead | None:
 
 def _behind(source: TextSource, at: int, step: LiteralChoice) -> int | None:
     """Return the offset behind the literal at `at`; None if it is not there."""
-    return next((at + len(each) for each in step.options if source.starts(each, at)), None)
+    return next((at + len(option) for option in step.options if source.starts(option, at)), None)

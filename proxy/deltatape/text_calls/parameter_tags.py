@@ -132,7 +132,7 @@ def _finish_parameters(
 ) -> WrittenCall:
     """Return the call, where no further parameter begins: it is closed, cut off, or just stops."""
     place = source.blanks(at)
-    closer = next((each for each in tags.end if source.starts(each, place)), None)
+    closer = next((tag for tag in tags.end if source.starts(tag, place)), None)
     if closer is not None:
         end = place + len(closer)
         return WrittenCall(name=name, arguments=written.text(whole=True), end=end, closed=True)
@@ -165,7 +165,7 @@ def _find_close(
     first = close, after = source.first(tags.close, at)
     while close < min(following, source.end):
         place = source.blanks(after)
-        if place in (following, source.end) or any(source.starts(each, place) for each in tags.end):
+        if place in (following, source.end) or any(source.starts(tag, place) for tag in tags.end):
             return close, after
         close, after = source.first(tags.close, after)
     return first
@@ -218,7 +218,7 @@ def _is_begun(source: TextSource, place: int, head: CallHead) -> bool:
     name = head.word("name")
     if source.text.find("<", place) >= 0:
         return source.is_name(name)
-    return any(name == each or each.startswith(head.partial or "<") for each in source.offered)
+    return any(name == tool or tool.startswith(head.partial or "<") for tool in source.offered)
 
 
 def _read_hunyuan(source: TextSource, start: int) -> Sequence[WrittenCall]:

@@ -567,7 +567,7 @@ class OutputItems:
         """Find the item of an event about a part."""
         index, identifier = get_index(frame, "output_index"), get_str(frame, "item_id")
         named = _fitting(self._by_id.get(identifier or "", ()), call=call)
-        exact = [one for one in named if one.index == index]
+        exact = [item for item in named if item.index == index]
         if exact:
             return exact[-1]
         if len(named) == 1:
@@ -575,10 +575,10 @@ class OutputItems:
             self._choice.note_unexpected(detail, frame, event)
             return named[0]
         here = _fitting(self._at(index), call=call)
-        here = [one for one in here if not one.done or (one.kind == kind and index is not None)]
+        here = [item for item in here if not item.done or (item.kind == kind and index is not None)]
         if not here:
             return None
-        found = next((one for one in reversed(here) if not one.done), here[-1])
+        found = next((item for item in reversed(here) if not item.done), here[-1])
         if identifier:
             found.note_other_id(identifier, event, get_str(frame, "type") or event.type)
             self._enter(found, identifier, None)
@@ -721,15 +721,17 @@ class OutputItems:
             self._at(index),
         ):
             near += group[-_LATEST:]
-        for one in near:
+        for known in near:
             likeness = (
-                4 * (call_id in one.call_ids) + 2 * (identifier in one.ids) + (one.index == index)
+                4 * (call_id in known.call_ids)
+                + 2 * (identifier in known.ids)
+                + (known.index == index)
             )
             by_place = likeness <= 1
-            if one.listed or (by_place and _contradicts(one, kind, call_id, listing=listing)):
+            if known.listed or (by_place and _contradicts(known, kind, call_id, listing=listing)):
                 continue
             if likeness > most:
-                best, most = one, likeness
+                best, most = known, likeness
         return best
 
     def _at(self, index: int | None) -> Sequence[ItemDraft]:
@@ -780,7 +782,7 @@ class OutputItems:
 
 def _fitting(group: Sequence[ItemDraft], *, call: bool) -> list[ItemDraft]:
     """Return the items of `group` that are calls, or are not, the latest last."""
-    return [one for one in group[-_LATEST:] if (one.call is not None) is call]
+    return [item for item in group[-_LATEST:] if (item.call is not None) is call]
 
 
 def _contradicts(known: ItemDraft, kind: str | None, call_id: str, *, listing: bool) -> bool:
