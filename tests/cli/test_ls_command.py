@@ -82,7 +82,7 @@ def test_large_tapes_are_listed_without_being_analysed_unless_asked_for(tmp_path
     result = called("ls", ".", folder=tmp_path)
     line, hint = result.stdout.decode().splitlines()
     assert "1 exchange  not analysed" in line
-    assert hint == "1 tape not analysed, being large: deltatape ls --full"
+    assert hint == "1 tape too large to analyse here: deltatape ls --full"
     assert b"gpt-fake" in called("ls", ".", "--full", folder=tmp_path).stdout
 
 

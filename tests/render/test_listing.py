@@ -64,7 +64,7 @@ def test_what_is_not_known_is_said_with_what_to_do() -> None:
     assert shown(large, broken) == [
         "a.tape  2.0 kB  not analysed                     90.0 s ago",
         r"a.tape  2.0 kB  unreadable: line 1: no tape\x1b  90.0 s ago",
-        "1 tape not analysed, being large: deltatape ls --full",
+        "1 tape too large to analyse here: deltatape ls --full",
     ]
 
 

@@ -22,7 +22,7 @@ def test_a_story_begins_with_the_verdict_and_ends_with_the_folded_timeline() -> 
     assert '| 0 | `get` | `c1` | `{"a":1}` | **differs:** (no bytes) |\n' in told
     assert "\n- **C002 arguments-changed-by-app** (error, app, proven) `x.tape#2, line 200" in told
     assert "<details><summary>Timeline</summary>\n\n```text\n" in told
-    assert told.endswith("</details>\n\nTold by `deltatape why` from the tape alone.\n")
+    assert told.endswith("</details>\n\nWritten by `deltatape why` from the tape alone.\n")
 
 
 def test_suspects_and_clients_are_tables() -> None:

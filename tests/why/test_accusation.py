@@ -74,7 +74,7 @@ def test_for_missing_calls_alone_a_suspect_is_one_way_to_lose_them() -> None:
     assert all(each.drop for each in explanation.suspects)
     assert "would lose it the same way" in explanation.verdict.summary
     assert "behaves like" not in explanation.verdict.summary
-    assert explanation.verdict.fix.startswith("look whether the app keeps one call at a time")
+    assert explanation.verdict.fix.startswith("check whether the app keeps one call at a time")
     assert ". If not: " in explanation.verdict.fix
 
 

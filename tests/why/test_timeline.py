@@ -74,7 +74,7 @@ def test_a_slow_way_to_the_upstream_is_a_line() -> None:
     assert told(replace(exchange, sent=slow))[2] == (
         500,
         "recorder",
-        "left for the upstream 0.50 s after it came, connected in 0.30 s, TLS in 0.15 s",
+        "sent upstream 0.50 s after it came, connected in 0.30 s, TLS in 0.15 s",
     )
     reused = replace(exchange, sent=replace(slow, reused=True))
     assert told(reused)[2][2].endswith("on a connection used before")
@@ -86,12 +86,14 @@ def test_what_a_lagging_client_took_late_is_a_line() -> None:
         DeliveryProgress(t_ns=ns * MS, bytes=count)
         for ns, count in ((150, 5), (4_000, 40), (8_000, 70))
     ]
-    lines = [line for line in told(replace(exchange, delivered=tuple(late))) if "taken" in line[2]]
+    lines = [
+        line for line in told(replace(exchange, delivered=tuple(late))) if "took byte" in line[2]
+    ]
     assert lines == [
         (
             8000,
             "recorder",
-            "the client has taken byte 70 only now, 7.9 s after it came; 1 smaller lag",
+            "the client took byte 70 only now, 7.9 s after it came; 1 smaller lag",
         )
     ]
     one = told(replace(exchange, delivered=(late[2],)))

@@ -112,7 +112,7 @@ def test_an_error_on_the_wire_decides_before_what_the_application_made_of_it() -
     after = asks(USER, assistant(("c1", "get", '{"a":1}{"b":2}')), result("c1"))
     made = verdict(*conversation((asks(USER), glued), (after, [])))
     assert (made.blame, made.code) == (Blame.UPSTREAM, "T012")
-    assert "The app did not cope with it: call 1 (put, c2) of #1" in made.summary
+    assert "The app did not handle it: call 1 (put, c2) of #1" in made.summary
 
 
 def test_the_error_nearest_to_the_cause_decides() -> None:

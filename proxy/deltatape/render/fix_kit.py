@@ -90,7 +90,7 @@ def _brief(explanation: Explanation, tape: str, test: str, *, node: bool) -> str
 
 
 _BRIEF = Template("""\
-# What is to be mended
+# What to fix
 
 Verdict of `deltatape why`: $who.
 $behaves

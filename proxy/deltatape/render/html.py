@@ -41,7 +41,7 @@ def _body(explanation: Explanation) -> Iterator[str]:
     yield from _timeline(explanation)
     yield from _calls(explanation)
     yield from _findings(explanation.findings)
-    yield "<footer>Told by <code>deltatape why</code> from the tape alone.</footer>"
+    yield "<footer>Written by <code>deltatape why</code> from the tape alone.</footer>"
 
 
 def _head(explanation: Explanation) -> Iterator[str]:

@@ -61,7 +61,7 @@ def tape_lines(rows: Sequence[TapeRow], width: int = WIDTH) -> list[Line]:
     lines = _fitting([_cells(row) for row in rows], width)
     left = sum(row.overview is None and not row.error for row in rows)
     if left:
-        them = f"{count(left, 'tape')} not analysed, being large: deltatape ls --full"
+        them = f"{count(left, 'tape')} too large to analyse here: deltatape ls --full"
         lines.append(line(StyledText(them, DIM)))
     return lines
 

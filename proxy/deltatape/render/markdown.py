@@ -55,7 +55,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     yield from _calls(explanation)
     yield from _findings(explanation.findings)
     yield from _folded("Timeline", dedent(plain(timeline_lines(explanation, _WIDTH))).rstrip("\n"))
-    yield "Told by `deltatape why` from the tape alone."
+    yield "Written by `deltatape why` from the tape alone."
 
 
 def _suspects(explanation: Explanation) -> Iterator[str]:

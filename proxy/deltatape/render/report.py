@@ -98,7 +98,8 @@ class TextReport:
         ]
         yield from table(rows, right=[2], width=self._width, give={1: LEAST})
         if self._hidden:
-            them = f"{count(self._hidden, 'finding')} not shown, alike: --all shows every one"
+            hidden = count(self._hidden, "finding")
+            them = f"{hidden} not shown, like those above: deltatape check --all"
             yield line(StyledText(them, DIM))
         yield line()
 

@@ -93,7 +93,7 @@ def with_suspects(verdict: Verdict, handling: AppHandling, suspects: Sequence[Su
     if verdict.blame is Blame.APP and first.drop:
         does, mend = first.says.partition(";")[0], first.fix.rstrip(".")
         like = f"{first.name}{_or_others(suspects)} would lose it the same way: it {first.says}."
-        fix = f"look whether the app {does}. If so: {mend}. If not: {verdict.fix}"
+        fix = f"check whether the app {does}. If so: {mend}. If not: {verdict.fix}"
         return replace(verdict, summary=f"{verdict.summary} A client like {like}", fix=fix)
     if verdict.blame is Blame.APP:
         like = f"The app behaves like {first.name}{_or_others(suspects)}: it {first.says}."

@@ -141,7 +141,7 @@ def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
         how = f"connected in {sent.connect_ns / _NS:.2f} s, TLS in {sent.tls_ns / _NS:.2f} s"
         if sent.reused:
             how = "on a connection used before"
-        took = f"left for the upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
+        took = f"sent upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
         yield timeline_entry(number, sent.t_ns, EventSource.RECORDER, took)
     if head:
         reason = f" {head.reason.decode('latin-1')}" if head.reason else ""
@@ -182,7 +182,7 @@ def _lag(exchange: Exchange) -> Iterator[TimelineEntry]:
     worst = max(slow, key=lambda lag: lag.end_ns - lag.start_ns)
     late = (worst.end_ns - worst.start_ns) / _NS
     more = f"; {count(len(slow) - 1, 'smaller lag')}" if len(slow) > 1 else ""
-    what = f"the client has taken byte {worst.offset} only now, {late:.1f} s after it came{more}"
+    what = f"the client took byte {worst.offset} only now, {late:.1f} s after it came{more}"
     yield timeline_entry(exchange.number, worst.end_ns, EventSource.RECORDER, what)
 
 

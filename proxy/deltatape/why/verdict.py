@@ -254,7 +254,7 @@ def _aftermath(of_reply: Sequence[Finding], silences: Sequence[Finding]) -> str:
     """Say what the app did with a broken reply."""
     blamed = [each for each in of_reply if each.blame is Blame.APP]
     if blamed:
-        return f" The app did not cope with it: {blamed[0].message}."
+        return f" The app did not handle it: {blamed[0].message}."
     return f" What followed: {silences[0].message}." if silences else ""
 
 
