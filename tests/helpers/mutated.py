@@ -1,5 +1,8 @@
-"""Exchanges with a defect put in, and what their wire says then."""
+"""Exchanges to mutate and to vary, what comes out, and bodies under content-codings."""
 
+import gzip
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from deltatape.diagnose.decode import decode
@@ -7,16 +10,22 @@ from deltatape.model.exchange import Exchange, Read
 from deltatape.mutate import MUTATORS, SeededChoices
 from deltatape.mutate._draft import MutableExchange
 from deltatape.store.reader import open_tape
+from deltatape.vary._base import Variation
+from deltatape.vary.coded_bodies import coded
+from deltatape.vary.variation import VARIATIONS
 from deltatape.wire.json_edit import at, listed
 from deltatape.wire.json_value import parse
 from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
 from helpers.defects import as_recorded
+from helpers.taped import taped
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recordings" / "dialects"
+STEMS = sorted(path.stem for path in RECORDINGS.glob("*.tape"))
 NEEDS = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 START = choice({"role": "assistant", "content": None})
 
 
+@cache
 def recorded(stem: str) -> Exchange:
     """The exchange of a recording."""
     (exchange,) = open_tape(RECORDINGS / f"{stem}.tape")
@@ -51,6 +60,7 @@ WHOLE = chat(START, calls(entry(0, "c0", name="get", arguments='{"a":"x"}')), FI
 """One call in one entry."""
 WORDS = chat(choice({"content": "Hello"}), choice({}, "stop"))
 """No call."""
+TWO_EVENTS = ((10, b"data: 1\n\n"), (20, b"data: 2\n\n"))
 
 
 def changed(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
@@ -107,3 +117,45 @@ def reads(*pieces: bytes) -> tuple[Read, ...]:
         Read(t_ns=place * 10**9, data=piece, boundaries=(len(piece),), line=None)
         for place, piece in enumerate(pieces)
     )
+
+
+def named(name: str) -> Variation:
+    """The variation called so."""
+    (found,) = (each for each in VARIATIONS if each.name == name)
+    return found
+
+
+def varied(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
+    """What the variation called `name` makes of `exchange`."""
+    return named(name).make(exchange, SeededChoices(seed))
+
+
+def made(name: str, exchange: Exchange, seed: int = 1) -> Exchange:
+    """The same, where it has a place."""
+    found = varied(name, exchange, seed)
+    assert found is not None
+    return found
+
+
+def pieces(exchange: Exchange) -> list[bytes]:
+    """What each read brought."""
+    return [read.data for read in exchange.reads]
+
+
+def gzipped(exchange: Exchange) -> Exchange:
+    """The exchange, its body under gzip, flushed at every read."""
+    found = coded(exchange, ("gzip",))
+    assert found is not None
+    return found
+
+
+def with_fields(exchange: Exchange, *fields: tuple[bytes, bytes]) -> Exchange:
+    """The exchange with more fields in its request's head."""
+    request = exchange.request
+    return replace(exchange, request=replace(request, headers=(*request.headers, *fields)))
+
+
+def broken_gzip() -> Exchange:
+    """An exchange whose coded body is cut, so that nobody can say what it is."""
+    headers = ((b"Content-Encoding", b"gzip"),)
+    return taped([(10, gzip.compress(b"data: 1\n\n")[:-9])], headers=headers)

@@ -23,10 +23,8 @@ from deltatape.mutate._draft import (
 from deltatape.wire.aws_eventstream import EventStreamDecoder
 from deltatape.wire.json_edit import at
 from helpers.eventstream import message
-from helpers.mutated import ONE, RECORDINGS, draft_of, imported, reads, recorded
+from helpers.mutated import ONE, STEMS, draft_of, imported, reads, recorded
 from helpers.taped import taped
-
-STEMS = sorted(path.stem for path in RECORDINGS.glob("*.tape"))
 
 
 def result(made: MutableExchange) -> Exchange:

@@ -13,10 +13,9 @@ from deltatape.model.exchange import Exchange
 from deltatape.mutate import MUTATORS, Mutator, SeededChoices
 from helpers.corpus import needs_corpus
 from helpers.defects import BUILT, Row, healthy, rows, trials
-from helpers.mutated import ONE, RECORDINGS, TWO, chat, imported, in_pieces, reads, recorded
+from helpers.mutated import ONE, STEMS, TWO, chat, imported, in_pieces, reads, recorded
 from helpers.mutation import spoilt_bytes, spoilt_values
 
-STEMS = sorted(path.stem for path in RECORDINGS.glob("*.tape"))
 RECORDED = {stem: recorded(stem) for stem in STEMS}
 PARTS = (
     b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}},'

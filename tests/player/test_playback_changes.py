@@ -15,9 +15,9 @@ from deltatape.player.playback_changes import ExchangeStaging, refuse_absent
 from deltatape.player.player import Player
 from deltatape.vary.fault import parse_fault
 from deltatape.vary.reads import parse_reads
+from helpers.mutated import TWO_EVENTS, pieces, recorded
 from helpers.taped import MS, taped
 from helpers.upstream import Peer, chunk, connect, post, run
-from helpers.varied import TWO, of, pieces
 
 SLOW = ((10, b"data: 1\n\n"), (5010, b"data: 2\n\n"))
 
@@ -31,7 +31,7 @@ def staging(
 
 
 def test_without_anything_to_do_the_recorded_exchange_is_played() -> None:
-    exchange = taped(TWO)
+    exchange = taped(TWO_EVENTS)
     staged = ExchangeStaging()(0, exchange)
     assert staged.exchange is exchange
     assert (staged.spent, staged.note) == (True, "")
@@ -39,7 +39,7 @@ def test_without_anything_to_do_the_recorded_exchange_is_played() -> None:
 
 def test_a_fault_strikes_as_often_as_it_says_and_is_told() -> None:
     stage = staging("cut,at=event:1,times=2")
-    played = [stage(0, taped(TWO)) for _ in range(3)]
+    played = [stage(0, taped(TWO_EVENTS)) for _ in range(3)]
     assert [len(each.exchange.reads) for each in played] == [1, 1, 2]
     assert [each.note for each in played] == ["fault cut,at=event:1,times=2"] * 2 + [""]
     assert [each.spent for each in played] == [False, False, True]
@@ -47,7 +47,7 @@ def test_a_fault_strikes_as_often_as_it_says_and_is_told() -> None:
 
 def test_a_fault_strikes_only_the_exchange_it_names_and_where_it_has_a_place() -> None:
     stage = staging("drop,exchange=2,at=event:1", "drop,at=event:7")
-    first, second = (stage(at, taped(TWO, number=at + 1)) for at in (0, 1))
+    first, second = (stage(at, taped(TWO_EVENTS, number=at + 1)) for at in (0, 1))
     assert len(first.exchange.reads) == 2
     assert len(second.exchange.reads) == 1
     assert first.note == "no place for drop,at=event:7"
@@ -56,26 +56,26 @@ def test_a_fault_strikes_only_the_exchange_it_names_and_where_it_has_a_place() -
 
 def test_a_fault_that_struck_nothing_is_known_at_the_end() -> None:
     stage = staging("drop,exchange=2", "drop,at=event:7", "drop,at=event:1")
-    stage(0, taped(TWO))
+    stage(0, taped(TWO_EVENTS))
     assert stage.unused_faults() == (
         ("drop,exchange=2", "the exchange that it names was not played"),
         ("drop,at=event:7", "no played response has the position that it names"),
     )
     behind = staging("cut,at=event:1", "drop")
-    behind(0, taped(TWO))
+    behind(0, taped(TWO_EVENTS))
     assert behind.unused_faults() == (("drop", "an earlier fault had ended the response"),)
     assert staging("drop").unused_faults() == (("drop", "no exchange was played"),)
 
 
 def test_an_exchange_that_is_not_there_cannot_be_struck() -> None:
     faults = [*map(parse_fault, ("drop", "drop,exchange=1"))]
-    refuse_absent(faults, [taped(TWO)])
+    refuse_absent(faults, [taped(TWO_EVENTS)])
     with pytest.raises(UsageError, match="there is no exchange 5 to play; the tape has 1"):
-        refuse_absent([*faults, parse_fault("cut,exchange=5")], [taped(TWO)])
+        refuse_absent([*faults, parse_fault("cut,exchange=5")], [taped(TWO_EVENTS)])
 
 
 def test_faults_add_up_until_one_ends_the_answer() -> None:
-    staged = staging("duplicate,at=event:0", "end,at=event:2", "status=500")(0, taped(TWO))
+    staged = staging("duplicate,at=event:0", "end,at=event:2", "status=500")(0, taped(TWO_EVENTS))
     assert staged.exchange.body == b"data: 1\n\ndata: 1\n\n"
     assert staged.note == "fault duplicate,at=event:0, fault end,at=event:2"
 
@@ -92,13 +92,13 @@ def test_a_place_in_time_is_the_same_at_every_speed() -> None:
 
 
 def test_bodies_are_cut_last() -> None:
-    staged = staging("drop,at=event:0", reads="bytes:5")(0, taped(TWO))
+    staged = staging("drop,at=event:0", reads="bytes:5")(0, taped(TWO_EVENTS))
     assert pieces(staged.exchange) == [b"data:", b" 2\n\n"]
 
 
 def test_chance_is_of_the_seed_the_exchange_and_how_often_it_was_asked_for() -> None:
     def cuts(stage: ExchangeStaging, *positions: int) -> list[int]:
-        found = [stage(position, of("openai-chat")) for position in positions]
+        found = [stage(position, recorded("openai-chat")) for position in positions]
         return [len(each.exchange.body) for each in found]
 
     text = "cut,at=in-text"
@@ -127,7 +127,7 @@ async def player(
 def test_a_client_that_asks_again_after_an_error_gets_the_answer() -> None:
     async def scenario() -> None:
         stage = staging("status=429,retry-after=1,times=1", reads="every-byte")
-        async with player(stage, taped(TWO)) as (made, client):
+        async with player(stage, taped(TWO_EVENTS)) as (made, client):
             await client.send(post())
             first = await client.until(b"}}")
             assert first.startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
@@ -147,7 +147,7 @@ def test_a_client_that_asks_again_after_an_error_gets_the_answer() -> None:
 @pytest.mark.parametrize(("kind", "how"), [("cut", "eof"), ("reset", "reset")])
 def test_a_connection_ends_as_the_fault_says(kind: str, how: str) -> None:
     async def scenario() -> None:
-        async with player(staging(f"{kind},at=event:1"), taped(TWO)) as (_, client):
+        async with player(staging(f"{kind},at=event:1"), taped(TWO_EVENTS)) as (_, client):
             await client.send(post())
             got, ended = await client.rest()
             assert got.endswith(b"\r\n\r\n" + chunk(b"data: 1\n\n"))

@@ -40,7 +40,7 @@ FRAMED = {
 @pytest.mark.parametrize("form", FRAMED)
 def test_events_are_left_out_in_every_framing(form: str, kept: tuple[int, ...]) -> None:
     exchange = recorded(*FRAMED[form])
-    left = body_of(exchange).keeping(kept)
+    left = body_of(exchange).with_events(kept)
     said = [json.loads(data) for data in data_of(left)] if left.body else []
     assert said == [{"a": at + 1} for at in kept]
     assert left.end is not None
@@ -49,7 +49,7 @@ def test_events_are_left_out_in_every_framing(form: str, kept: tuple[int, ...]) 
 
 @pytest.mark.parametrize("form", FRAMED)
 def test_values_are_replaced_in_every_framing(form: str) -> None:
-    changed = body_of(recorded(*FRAMED[form])).putting([(1, ("a",)), (2, ("b",))], '"x"')
+    changed = body_of(recorded(*FRAMED[form])).with_source([(1, ("a",)), (2, ("b",))], '"x"')
     assert [json.loads(data) for data in data_of(changed)] == [
         {"a": 1},
         {"a": "x"},
@@ -59,7 +59,7 @@ def test_values_are_replaced_in_every_framing(form: str) -> None:
 
 def test_later_elements_are_dropped_first() -> None:
     body = body_of(streamed({"a": [1, 2, 3], "b": 1}, done=False))
-    left = body.dropping([(0, ("a", 0)), (0, ("a", 1)), (0, ("b",))])
+    left = body.without_values([(0, ("a", 0)), (0, ("a", 1)), (0, ("b",))])
     assert data_of(left) == ['{"a": [3]}']
     assert sorted([("a", 2), ("b",), (0,)], key=from_behind) == [(0,), ("a", 2), ("b",)]
 
@@ -68,7 +68,7 @@ def test_a_json_document_is_one_event_on_however_many_lines() -> None:
     exchange = recorded(b'{\n "a": 1,\n "b": 2\n}\n', "application/json")
     body = body_of(exchange)
     assert body.values == ({"a": 1, "b": 2},)
-    assert json.loads(body.dropping([(0, ("b",))]).body) == {"a": 1}
+    assert json.loads(body.without_values([(0, ("b",))]).body) == {"a": 1}
     assert body.ends == (len(exchange.body),)
 
 
@@ -88,20 +88,20 @@ def test_what_is_no_text_has_no_body() -> None:
 
 def test_what_is_between_events_is_found_line_by_line() -> None:
     body = body_of(recorded(b": one\n: two\n\ndata: 1\n\n\n: end\n\ndata: 2\n\nrest"))
-    spans = body.between()
+    spans = body.lines_between()
     whole = body.exchange.body
     assert b"".join(whole[start:end] for start, end in spans) in {
         b": one\n: two\n\n\n: end\n\nrest",
         b"\nrest",
     }
-    left = body.leaving_out(spans)
+    left = body.without_bytes(spans)
     assert data_of(left) == ["1", "2"]
     assert len(left.body) < len(whole)
 
 
 @pytest.mark.parametrize("form", ["array", "messages"])
 def test_nothing_is_between_events_where_the_framing_is(form: str) -> None:
-    assert body_of(recorded(*FRAMED[form])).between() == ()
+    assert body_of(recorded(*FRAMED[form])).lines_between() == ()
 
 
 def test_a_body_that_was_cut_stays_announced_longer() -> None:
@@ -113,7 +113,7 @@ def test_a_body_that_was_cut_stays_announced_longer() -> None:
         response=replace(exchange.response, headers=((b"content-length", b"500"),)),
         end=replace(exchange.end, reason=EndReason.UPSTREAM_CLOSED),
     )
-    left = body_of(cut).keeping([0])
+    left = body_of(cut).with_events([0])
     assert left.response is not None
     assert left.response.headers == ((b"content-length", b"500"),)
     shorter = with_reads(cut, cut.reads[:1])

@@ -3,9 +3,18 @@ from deltatape.model.stream import Stream
 from deltatape.mutate import MutableExchange, MutationChoices, SeededChoices
 from deltatape.vary._base import legal, reply_content, rewriting, rewritten
 from helpers.chat import FINISH
-from helpers.mutated import ONE, START, chat, event_values, in_pieces
+from helpers.mutated import (
+    ONE,
+    START,
+    TWO_EVENTS,
+    broken_gzip,
+    chat,
+    event_values,
+    gzipped,
+    in_pieces,
+    recorded,
+)
 from helpers.taped import taped
-from helpers.varied import TWO, broken_gzip, gzipped, of
 
 
 def drop_last(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> None:
@@ -20,8 +29,10 @@ def drop_none(_draft: MutableExchange, _stream: Stream, _: MutationChoices) -> N
 def test_a_change_of_the_plain_body_is_coded_as_it_was() -> None:
     changed = rewriting("x")(drop_last)
     assert (changed.name, changed.harmless, changed.summary) == ("x", True, drop_last.__doc__)
-    assert changed.make(gzipped(taped(TWO)), SeededChoices(1)) == gzipped(taped(TWO[:1], end_ms=10))
-    assert rewriting("x")(drop_none).make(taped(TWO), SeededChoices(1)) is None
+    assert changed.make(gzipped(taped(TWO_EVENTS)), SeededChoices(1)) == gzipped(
+        taped(TWO_EVENTS[:1], end_ms=10)
+    )
+    assert rewriting("x")(drop_none).make(taped(TWO_EVENTS), SeededChoices(1)) is None
 
 
 def test_what_has_no_plain_body_is_not_changed() -> None:
@@ -51,4 +62,4 @@ def test_arguments_that_are_the_same_json_have_the_same_content() -> None:
 
 
 def test_results_that_a_stream_carries_are_content() -> None:
-    assert ("get_weather" in str(reply_content(rebuild(of("app-events"))))) is True
+    assert ("get_weather" in str(reply_content(rebuild(recorded("app-events"))))) is True

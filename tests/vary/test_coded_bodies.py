@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import EndReason, Framing, header
 from deltatape.vary.coded_bodies import coded, plain, recoded
-from helpers.mutated import imported
+from helpers.mutated import TWO_EVENTS, broken_gzip, imported, pieces
 from helpers.taped import taped
-from helpers.varied import TWO, broken_gzip, pieces
 
 CODINGS = ("gzip", "deflate", "zstd", "br")
 READS = st.lists(st.binary(min_size=1, max_size=200), min_size=1, max_size=6)
@@ -34,28 +33,28 @@ def test_each_read_of_a_coded_body_brings_what_it_brought(
 
 
 def test_what_is_not_coded_is_plain() -> None:
-    for exchange in (taped(TWO), taped((), framing=None), imported(b"x")):
+    for exchange in (taped(TWO_EVENTS), taped((), framing=None), imported(b"x")):
         assert plain(exchange) is exchange
         assert coded(exchange, ()) is exchange
 
 
 def test_a_body_that_is_cut_lacks_the_end_of_its_coding() -> None:
     for codings in (("gzip",), ("gzip", "gzip")):
-        under = coded(taped(TWO, reason=EndReason.UPSTREAM_CLOSED), codings)
+        under = coded(taped(TWO_EVENTS, reason=EndReason.UPSTREAM_CLOSED), codings)
         assert under
         assert plain(under) is None
         assert decode(under).body == b"data: 1\n\ndata: 2\n\n"
 
 
 def test_a_body_without_an_ending_counts_as_whole() -> None:
-    under = coded(replace(taped(TWO), end=None), ("gzip",))
+    under = coded(replace(taped(TWO_EVENTS), end=None), ("gzip",))
     assert under
     assert gzip.decompress(under.body) == b"data: 1\n\ndata: 2\n\n"
 
 
 def test_what_cannot_be_undone_is_not_plain() -> None:
     assert plain(broken_gzip()) is None
-    unknown = taped(TWO, headers=((b"Content-Encoding", b"snappy"),))
+    unknown = taped(TWO_EVENTS, headers=((b"Content-Encoding", b"snappy"),))
     assert plain(unknown) is None
 
 
@@ -68,7 +67,7 @@ def test_reads_that_complete_nothing_are_left_out() -> None:
 
 
 def test_a_length_is_that_of_the_coded_body() -> None:
-    before = taped(TWO, framing=Framing.LENGTH, headers=((b"Content-Length", b"18"),))
+    before = taped(TWO_EVENTS, framing=Framing.LENGTH, headers=((b"Content-Length", b"18"),))
     under = coded(before, ("gzip",))
     assert under
     assert under.response
@@ -79,13 +78,13 @@ def test_a_length_is_that_of_the_coded_body() -> None:
 def test_a_coding_that_is_not_known_or_not_installed_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert coded(taped(TWO), ("snappy",)) is None
+    assert coded(taped(TWO_EVENTS), ("snappy",)) is None
     monkeypatch.setitem(sys.modules, "brotli", None)
-    assert coded(taped(TWO), ("br",)) is None
+    assert coded(taped(TWO_EVENTS), ("br",)) is None
 
 
 def test_a_changed_body_is_coded_as_the_other_one_was() -> None:
-    under = coded(taped(TWO), ("zstd",))
+    under = coded(taped(TWO_EVENTS), ("zstd",))
     assert under
     again = recoded(taped([(1, b"data: 3\n\n")]), under)
     assert again
@@ -95,6 +94,6 @@ def test_a_changed_body_is_coded_as_the_other_one_was() -> None:
 
 
 def test_an_exchange_without_a_head_stays_without() -> None:
-    under = coded(replace(taped(TWO), response=None), ("gzip",))
+    under = coded(replace(taped(TWO_EVENTS), response=None), ("gzip",))
     assert under
     assert under.response is None

@@ -12,6 +12,7 @@ from helpers.chat import FINISH, calls, choice, entry
 from helpers.mutated import (
     ONE,
     START,
+    STEMS,
     TWO,
     WHOLE,
     WORDS,
@@ -21,9 +22,12 @@ from helpers.mutated import (
     imported,
     in_pieces,
     joined_arguments,
+    made,
+    named,
+    recorded,
+    varied,
 )
 from helpers.taped import taped
-from helpers.varied import STEMS, made, named, of, varied
 
 STREAMED = ("openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse", "cohere")
 LEGAL = {
@@ -35,8 +39,8 @@ LEGAL = {
     "delta-null": ONE,
     "no-tool-streaming": ONE,
     "args-custom-empty": ONE,
-    "r-done-only-args": of("openai-responses"),
-    "r-empty-first-delta": of("openai-responses"),
+    "r-done-only-args": recorded("openai-responses"),
+    "r-empty-first-delta": recorded("openai-responses"),
     "g-finish-later-chunk": imported(
         b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},'
         b'"finishReason":"STOP"}]}\n\n'
@@ -57,7 +61,7 @@ def texts(exchange: Exchange) -> list[str]:
 
 @pytest.mark.parametrize("stem", [stem for stem in STEMS if stem != "gemini-array"])
 def test_text_comes_character_by_character_in_every_dialect(stem: str) -> None:
-    before = of(stem)
+    before = recorded(stem)
     after = made("finer-text", before)
     said_before, said_after = (
         [piece.text for piece in rebuild(each).choices[0].pieces] for each in (before, after)
@@ -68,13 +72,13 @@ def test_text_comes_character_by_character_in_every_dialect(stem: str) -> None:
 
 @pytest.mark.parametrize("stem", STREAMED)
 def test_arguments_come_character_by_character(stem: str) -> None:
-    after = made("finer-arguments", of(stem))
+    after = made("finer-arguments", recorded(stem))
     assert lengths(after).count(1) > 20
 
 
 @pytest.mark.parametrize("stem", STREAMED)
 def test_arguments_that_follow_each_other_come_in_one(stem: str) -> None:
-    before = of(stem)
+    before = recorded(stem)
     after = made("coarser-arguments", before)
     assert len(lengths(after)) < len(lengths(before))
     assert len(decode(after).events) < len(decode(before).events)
@@ -101,14 +105,14 @@ def test_a_long_text_comes_in_pieces_of_more() -> None:
 
 
 def test_numbers_of_events_stay_in_order() -> None:
-    after = made("finer-arguments", of("openai-responses"))
+    after = made("finer-arguments", recorded("openai-responses"))
     numbers = [value["sequence_number"] for value in event_values(after) if isinstance(value, dict)]
     assert numbers == [*range(len(numbers))]
 
 
 def test_what_says_all_again_is_no_delta() -> None:
     """The only event that has the arguments is the one that ends them."""
-    only = made("r-done-only-args", of("openai-responses"))
+    only = made("r-done-only-args", recorded("openai-responses"))
     assert varied("finer-arguments", only) is None
 
 
@@ -119,7 +123,7 @@ def test_what_nobody_can_read_has_no_deltas() -> None:
 
 def test_a_ping_follows_every_event_but_the_last() -> None:
     for stem in ("anthropic-messages", "bedrock-invoke"):
-        before, after = decode(of(stem)).events, decode(made("pings", of(stem))).events
+        before, after = decode(recorded(stem)).events, decode(made("pings", recorded(stem))).events
         assert len(after) >= 2 * len(before) - 1
         assert "ping" not in after[-1].data
     assert varied("pings", ONE) is None
@@ -164,7 +168,7 @@ def test_usage_that_comes_so_stays() -> None:
     usage = {"choices": [], "usage": {"total_tokens": 7}}
     assert varied("late-usage", chat(START, FINISH, usage)) is None
     assert varied("late-usage", chat(usage)) is None
-    assert varied("late-usage", of("anthropic-messages")) is None
+    assert varied("late-usage", recorded("anthropic-messages")) is None
 
 
 @pytest.mark.parametrize("name", LEGAL)
@@ -173,7 +177,7 @@ def test_what_is_legal_of_the_defects_is_a_variation(name: str) -> None:
     assert named(name).summary == mutator.summary
     after = made(name, LEGAL[name])
     assert after.body != LEGAL[name].body
-    assert varied(name, of("ollama")) is None
+    assert varied(name, recorded("ollama")) is None
 
 
 def test_a_document_has_no_events_to_be_told_otherwise() -> None:
@@ -200,7 +204,7 @@ def test_a_call_that_came_whole_is_opened_first() -> None:
 
 def test_a_call_that_was_opened_first_stays() -> None:
     assert varied("opened-first", ONE) is None
-    assert varied("opened-first", of("ollama")) is None
+    assert varied("opened-first", recorded("ollama")) is None
 
 
 def test_without_an_index_nobody_could_tell_that_the_arguments_are_its_own() -> None:

@@ -7,9 +7,8 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Exchange, Framing, header
 from deltatape.model.stream import Format
 from deltatape.vary.failures import ProviderFailure, answered, error_event
-from helpers.mutated import imported
+from helpers.mutated import STEMS, imported, recorded
 from helpers.taped import taped
-from helpers.varied import STEMS, of
 
 LIMIT = ProviderFailure(status=429, headers=((b"retry-after", b"2"),))
 
@@ -22,7 +21,7 @@ def document(exchange: Exchange) -> object:
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 429, 500, 503, 504, 529, 599])
 @pytest.mark.parametrize("stem", STEMS)
 def test_an_answer_with_an_error_is_read_as_one(stem: str, status: int) -> None:
-    before = of(stem)
+    before = recorded(stem)
     after = answered(before, rebuild(before).dialect, ProviderFailure(status=status))
     assert after.response
     assert after.response.status == status
@@ -84,7 +83,7 @@ def test_a_gateway_answers_with_a_page() -> None:
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_an_error_event_ends_a_stream_with_an_error(stem: str) -> None:
-    before = of(stem)
+    before = recorded(stem)
     stream = decode(before)
     start = stream.events[1].place.span.start
     event = error_event(rebuild(before).dialect, stream.format, ProviderFailure(status=529))

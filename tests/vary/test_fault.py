@@ -22,18 +22,29 @@ from deltatape.vary.fault import (
 )
 from deltatape.wire.json_value import parse
 from helpers.chat import FINISH
-from helpers.mutated import START, WHOLE, chat, imported, in_pieces
+from helpers.mutated import (
+    START,
+    STEMS,
+    TWO_EVENTS,
+    WHOLE,
+    broken_gzip,
+    chat,
+    gzipped,
+    imported,
+    in_pieces,
+    pieces,
+    recorded,
+)
 from helpers.taped import MS, taped
-from helpers.varied import STEMS, TWO, broken_gzip, gzipped, of, pieces
 
-THREE = (*TWO, (30, b"data: 3\n\n"))
+THREE = (*TWO_EVENTS, (30, b"data: 3\n\n"))
 STALL_NS = 5_000_000_000
 
 
 @pytest.mark.parametrize("stem", STEMS)
 @pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind != "status"])
 def test_every_fault_has_a_place_in_every_dialect(kind: str, stem: str) -> None:
-    before = of(stem)
+    before = recorded(stem)
     after = parse_fault(kind).applied(before, SeededChoices(1))
     assert after
     assert after != before
@@ -44,7 +55,7 @@ def test_a_fault_says_what_the_user_wrote() -> None:
     fault = parse_fault("status=429,retry-after=2,times=3,exchange=7,header=x-a: b")
     assert fault.text == "status=429,retry-after=2,times=3,exchange=7,header=x-a: b"
     assert (fault.times, fault.exchange) == (3, 7)
-    after = fault.applied(taped(TWO), SeededChoices(1))
+    after = fault.applied(taped(TWO_EVENTS), SeededChoices(1))
     assert after
     assert after.response
     assert after.response.status == 429
@@ -53,7 +64,7 @@ def test_a_fault_says_what_the_user_wrote() -> None:
 
 
 def test_a_page_comes_in_place_of_json() -> None:
-    after = parse_fault("status=502,html").applied(taped(TWO), SeededChoices(1))
+    after = parse_fault("status=502,html").applied(taped(TWO_EVENTS), SeededChoices(1))
     assert after
     assert b"<html>" in after.body
 
@@ -76,17 +87,17 @@ def test_the_kinds_are_named_and_end_the_answer_or_do_not() -> None:
     ],
 )
 def test_an_answer_is_cut_where_it_is_said(text: str, reason: EndReason, kept: bytes) -> None:
-    after = parse_fault(text).applied(taped(TWO), SeededChoices(1))
+    after = parse_fault(text).applied(taped(TWO_EVENTS), SeededChoices(1))
     assert after
     assert after.end
     assert (after.body, after.end.reason) == (kept, reason)
 
 
 def test_a_stall_and_drips_last_as_long_as_they_say() -> None:
-    stalled = parse_fault("stall=5s,at=event:1").applied(taped(TWO), SeededChoices(1))
+    stalled = parse_fault("stall=5s,at=event:1").applied(taped(TWO_EVENTS), SeededChoices(1))
     assert stalled
     assert stalled.reads[1].t_ns == 20 * MS + STALL_NS
-    slow = parse_fault("drip=20ms,bytes=6,at=event:1").applied(taped(TWO), SeededChoices(1))
+    slow = parse_fault("drip=20ms,bytes=6,at=event:1").applied(taped(TWO_EVENTS), SeededChoices(1))
     assert slow
     assert [read.t_ns // MS for read in slow.reads] == [10, 20, 40]
     usual = parse_fault("drip,at=byte:0").applied(taped([(10, b"x" * 20)]), SeededChoices(1))
@@ -96,7 +107,7 @@ def test_a_stall_and_drips_last_as_long_as_they_say() -> None:
 
 def test_an_error_event_has_a_status_too() -> None:
     after = parse_fault("error-event=429,at=event:1").applied(
-        of("bedrock-converse"), SeededChoices(1)
+        recorded("bedrock-converse"), SeededChoices(1)
     )
     assert after
     assert b"throttlingException" in after.body
@@ -104,15 +115,15 @@ def test_an_error_event_has_a_status_too() -> None:
 
 def test_a_time_is_told_as_the_byte_that_came_then() -> None:
     fault = parse_fault("cut,at=15ms")
-    assert fault.at_recorded_byte(taped(TWO)).where == parse_where("byte:9")
+    assert fault.at_recorded_byte(taped(TWO_EVENTS)).where == parse_where("byte:9")
     assert fault.at_recorded_byte(taped(())).applied(taped(()), SeededChoices(1)) is None
     assert fault.at_recorded_byte(broken_gzip()) is fault
     other = parse_fault("cut,at=event:1")
-    assert other.at_recorded_byte(taped(TWO)) is other
+    assert other.at_recorded_byte(taped(TWO_EVENTS)) is other
 
 
 def test_a_coded_body_is_struck_where_it_is_plain_and_coded_again() -> None:
-    after = parse_fault("drop,at=event:0").applied(gzipped(taped(TWO)), SeededChoices(1))
+    after = parse_fault("drop,at=event:0").applied(gzipped(taped(TWO_EVENTS)), SeededChoices(1))
     assert after
     bare = plain(after)
     assert bare
@@ -127,7 +138,7 @@ def test_of_a_body_that_cannot_be_decoded_only_the_whole_can_fail() -> None:
 
 
 def test_a_place_that_is_not_there_is_none() -> None:
-    assert parse_fault("cut,at=event:9").applied(taped(TWO), SeededChoices(1)) is None
+    assert parse_fault("cut,at=event:9").applied(taped(TWO_EVENTS), SeededChoices(1)) is None
 
 
 @pytest.mark.parametrize(
@@ -197,24 +208,24 @@ def events(text: str) -> list[str]:
     ],
 )
 def test_the_answer_ends_at_the_place_of_the_fault(kind: str, reason: EndReason) -> None:
-    after = injected(f"{kind},at=event:1", taped(TWO))
+    after = injected(f"{kind},at=event:1", taped(TWO_EVENTS))
     assert after.end
     assert (pieces(after), after.end.reason) == ([b"data: 1\n\n"], reason)
-    assert inject(f"{kind},at=event:99", taped(TWO)) is None
+    assert inject(f"{kind},at=event:99", taped(TWO_EVENTS)) is None
 
 
 def test_the_complete_answer_can_only_lack_its_end() -> None:
-    assert inject("end,at=byte:18", taped(TWO)) is None
-    assert injected("cut,at=byte:18", taped(TWO)).body == taped(TWO).body
+    assert inject("end,at=byte:18", taped(TWO_EVENTS)) is None
+    assert injected("cut,at=byte:18", taped(TWO_EVENTS)).body == taped(TWO_EVENTS).body
 
 
 def test_a_stall_can_end() -> None:
-    after = injected("stall=100ms,at=event:1", taped(TWO))
+    after = injected("stall=100ms,at=event:1", taped(TWO_EVENTS))
     assert [read.t_ns // MS for read in after.reads] == [10, 120]
 
 
 def test_drips_keep_the_delay_of_the_end() -> None:
-    after = injected("drip=50ms,bytes=4,at=event:1", taped(TWO, end_ms=25))
+    after = injected("drip=50ms,bytes=4,at=event:1", taped(TWO_EVENTS, end_ms=25))
     assert [(read.t_ns // MS, read.data) for read in after.reads] == [
         (10, b"data: 1\n\n"),
         (20, b"data"),
@@ -224,13 +235,13 @@ def test_drips_keep_the_delay_of_the_end() -> None:
     assert after.end
     assert after.end.t_ns == 125 * MS
     for where in ("event:99", "byte:18"):
-        assert inject(f"drip,at={where}", taped(TWO)) is None
+        assert inject(f"drip,at={where}", taped(TWO_EVENTS)) is None
 
 
 @pytest.mark.parametrize("where", ["before-first", "event:1", "in-text"])
 @pytest.mark.parametrize("stem", STEMS)
 def test_an_error_event_is_the_last_and_the_stream_is_complete(stem: str, where: str) -> None:
-    after = injected(f"error-event=500,at={where}", of(stem))
+    after = injected(f"error-event=500,at={where}", recorded(stem))
     assert after.end
     assert after.end.reason is EndReason.COMPLETE
     stream = decode(after)
@@ -253,12 +264,12 @@ def test_an_error_event_is_an_element_of_an_array() -> None:
 
 def test_only_a_stream_can_have_an_error_event() -> None:
     assert inject("error-event", imported(b'{"a":1}', "application/json")) is None
-    assert inject("error-event,at=event:99", taped(TWO)) is None
+    assert inject("error-event,at=event:99", taped(TWO_EVENTS)) is None
 
 
 @pytest.mark.parametrize(("framing", "chunked"), [(Framing.CHUNKED, True), (Framing.CLOSE, False)])
 def test_an_error_event_is_an_http_chunk(framing: Framing, chunked: bool) -> None:  # noqa: FBT001
-    last = injected("error-event,at=event:1", taped(TWO, framing=framing)).reads[-1]
+    last = injected("error-event,at=event:1", taped(TWO_EVENTS, framing=framing)).reads[-1]
     assert (last.boundaries == (len(last.data),)) is chunked
 
 
@@ -283,7 +294,7 @@ def test_the_last_event_has_no_next_one_to_be_swapped_with() -> None:
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_a_damaged_event_is_no_json(stem: str) -> None:
-    before = of(stem)
+    before = recorded(stem)
     after = injected("corrupt", before)
     assert len(after.body) == len(before.body)
     assert sum(a != b for a, b in zip(before.body, after.body, strict=True)) == 1
@@ -314,7 +325,7 @@ def starts(exchange: Exchange) -> list[int]:
 
 
 def test_an_event_is_told_by_its_number_its_bytes_or_a_time() -> None:
-    here = places(taped(TWO))
+    here = places(taped(TWO_EVENTS))
     assert [here.event(parse_where(text)) for text in ("event:1", "event:2")] == [1, None]
     assert [here.event(parse_where(f"byte:{at}")) for at in (0, 8, 9, 18, 19)] == [
         *(0, 0, 1),
@@ -325,7 +336,7 @@ def test_an_event_is_told_by_its_number_its_bytes_or_a_time() -> None:
 
 
 def test_offsets_are_those_of_events_bytes_and_times() -> None:
-    here = places(taped(TWO))
+    here = places(taped(TWO_EVENTS))
     texts = ("event:1", "event:2", "event:3", "byte:18", "byte:19", "15ms", "1s")
     assert [here.offset(parse_where(text)) for text in texts] == [9, 18, None, 18, None, 9, None]
     assert here.offset(MIDDLE) == 9
@@ -362,7 +373,7 @@ def test_behind_a_call_is_in_front_of_the_next_event() -> None:
     assert places(WHOLE).event(at(SilencePhase.AFTER_CALL)) == 2
     cut = chat(START, *in_pieces('{"a":1}'), done=False)
     assert places(cut).offset(at(SilencePhase.AFTER_CALL)) is None
-    assert places(of("ollama")).offset(at(SilencePhase.AFTER_CALL)) is not None
+    assert places(recorded("ollama")).offset(at(SilencePhase.AFTER_CALL)) is not None
 
 
 def test_before_the_end_all_else_has_come() -> None:
@@ -371,7 +382,7 @@ def test_before_the_end_all_else_has_come() -> None:
 
 
 def test_in_a_stream_that_nobody_can_read_all_data_is_text() -> None:
-    unknown = taped((*TWO, (30, b"data: \n\n")), target=b"/of/nobody")
+    unknown = taped((*TWO_EVENTS, (30, b"data: \n\n")), target=b"/of/nobody")
     numbers = {places(unknown, seed).event(at(SilencePhase.IN_TEXT)) for seed in range(20)}
     assert numbers == {0, 1}
     assert places(unknown).offset(at(SilencePhase.IN_ARGUMENTS)) is None
@@ -384,7 +395,7 @@ def test_a_document_is_struck_inside() -> None:
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_dialect_has_a_text_and_calls_to_be_struck(stem: str) -> None:
-    exchange = of(stem)
+    exchange = recorded(stem)
     phases = [SilencePhase.BEFORE_FIRST, SilencePhase.IN_TEXT]
     if stem != "openai-completions":
         phases.append(SilencePhase.IN_ARGUMENTS)

@@ -17,9 +17,18 @@ from deltatape.vary.reads import (
     parse_reads,
     random_cuts,
 )
-from helpers.mutated import imported
+from helpers.mutated import (
+    STEMS,
+    TWO_EVENTS,
+    broken_gzip,
+    gzipped,
+    imported,
+    made,
+    pieces,
+    recorded,
+    varied,
+)
 from helpers.taped import taped
-from helpers.varied import STEMS, TWO, broken_gzip, gzipped, made, of, pieces, varied
 
 
 @pytest.mark.parametrize(
@@ -47,24 +56,24 @@ def test_other_names_are_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["recorded", "event", "every-byte", "bytes:7", "random:3"])
 @pytest.mark.parametrize("stem", STEMS)
 def test_the_body_stays(stem: str, text: str) -> None:
-    before = of(stem)
+    before = recorded(stem)
     assert parse_reads(text).cut(before).body == before.body
 
 
 def test_recorded_reads_stay_as_they_are() -> None:
-    exchange = of("openai-chat")
+    exchange = recorded("openai-chat")
     assert RECORDED.cut(exchange) is exchange
 
 
 def test_pieces_have_the_size_that_is_asked_for() -> None:
-    cut = parse_reads("bytes:7").cut(taped(TWO))
+    cut = parse_reads("bytes:7").cut(taped(TWO_EVENTS))
     assert pieces(cut) == [b"data: 1", b"\n\ndata:", b" 2\n\n"]
-    assert {len(piece) for piece in pieces(parse_reads("every-byte").cut(taped(TWO)))} == {1}
+    assert {len(piece) for piece in pieces(parse_reads("every-byte").cut(taped(TWO_EVENTS)))} == {1}
 
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_each_event_comes_in_a_read_of_its_own(stem: str) -> None:
-    cut = parse_reads("event").cut(of(stem))
+    cut = parse_reads("event").cut(recorded(stem))
     events = decode(cut).events
     assert len(cut.reads) in (len(events), len(events) + 1)  # an array has a closing bracket
 
@@ -106,7 +115,7 @@ def test_every_byte_comes_alone() -> None:
 
 
 def test_all_comes_in_one_read() -> None:
-    assert pieces(made("coalesced", taped(TWO))) == [b"data: 1\n\ndata: 2\n\n"]
+    assert pieces(made("coalesced", taped(TWO_EVENTS))) == [b"data: 1\n\ndata: 2\n\n"]
     assert varied("coalesced", imported(b"x")) is None
 
 
@@ -116,7 +125,7 @@ def test_an_event_is_a_read() -> None:
 
 
 def test_random_pieces_differ_by_seed() -> None:
-    exchange = of("openai-chat")
+    exchange = recorded("openai-chat")
     assert pieces(made("random-reads", exchange, 1)) != pieces(made("random-reads", exchange, 2))
     assert varied("random-reads", imported(b"x")) is None
 
@@ -128,7 +137,7 @@ def test_characters_and_escapes_are_cut_inside() -> None:
         b'"\\',
         b'u00e9"}\n\n',
     ]
-    assert varied("split-utf8", taped(TWO)) is None
+    assert varied("split-utf8", taped(TWO_EVENTS)) is None
 
 
 def test_lines_are_cut_between_their_parts() -> None:
@@ -138,7 +147,7 @@ def test_lines_are_cut_between_their_parts() -> None:
 
 
 def test_events_are_cut_and_come_with_the_next_one() -> None:
-    first, middle, last = pieces(made("split-event", taped(TWO)))
+    first, middle, last = pieces(made("split-event", taped(TWO_EVENTS)))
     assert b"data: 1\n\n".startswith(first)
     assert b"data: 2\n\n".endswith(last)
     assert b"\n\n" in middle or middle.startswith(b"\n")
@@ -146,31 +155,31 @@ def test_events_are_cut_and_come_with_the_next_one() -> None:
 
 
 def test_messages_are_cut_in_their_lengths_and_checksums() -> None:
-    exchange = of("bedrock-converse")
+    exchange = recorded("bedrock-converse")
     cuts = pieces(made("split-message", exchange))
     assert cuts[0] == exchange.body[:2]
     assert cuts[-1] == exchange.body[-2:]
-    assert varied("split-message", taped(TWO)) is None
+    assert varied("split-message", taped(TWO_EVENTS)) is None
 
 
 def test_chunks_are_others_than_reads() -> None:
-    assert [read.boundaries for read in made("one-chunk", taped(TWO)).reads] == [(), (9,)]
+    assert [read.boundaries for read in made("one-chunk", taped(TWO_EVENTS)).reads] == [(), (9,)]
     astride = made("chunks-astride", taped(((10, b"data: 1\n\ndata: 2\n"), (20, b"\n"))))
     assert [read.boundaries for read in astride.reads] == [(8,), (1,)]
 
 
 @pytest.mark.parametrize("name", ["one-chunk", "chunks-astride"])
 def test_what_does_not_come_whole_in_chunks_keeps_them(name: str) -> None:
-    assert varied(name, taped(TWO, framing=Framing.CLOSE)) is None
-    assert varied(name, taped(TWO, reason=EndReason.UPSTREAM_CLOSED)) is None
-    assert varied(name, taped(TWO, reason=None)) is None
+    assert varied(name, taped(TWO_EVENTS, framing=Framing.CLOSE)) is None
+    assert varied(name, taped(TWO_EVENTS, reason=EndReason.UPSTREAM_CLOSED)) is None
+    assert varied(name, taped(TWO_EVENTS, reason=None)) is None
     assert varied(name, taped(())) is None
     assert varied("one-chunk", taped()) is None
 
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_a_cut_body_is_the_same(stem: str) -> None:
-    before = of(stem)
+    before = recorded(stem)
     after = cut_plain(before, (5, 6, 7))
     assert after
     assert after.body == before.body
@@ -185,4 +194,4 @@ def test_a_body_that_cannot_be_decoded_is_not_cut_where_it_is_plain() -> None:
 
 
 def test_a_framing_that_is_not_looked_for_has_no_places() -> None:
-    assert [*ends_of(taped(TWO), re.compile(b"a"))] == []
+    assert [*ends_of(taped(TWO_EVENTS), re.compile(b"a"))] == []

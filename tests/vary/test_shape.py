@@ -16,9 +16,8 @@ from deltatape.vary.shape import (
     split,
     truncated,
 )
-from helpers.mutated import imported
+from helpers.mutated import STEMS, TWO_EVENTS, imported, pieces, recorded
 from helpers.taped import MS, taped
-from helpers.varied import STEMS, TWO, of, pieces
 
 SIZED = ((b"Content-Length", b"18"), (b"X", b"18"))
 
@@ -33,7 +32,7 @@ def bounds(exchange: Exchange) -> list[object]:
 
 
 def test_the_end_fits_other_reads_and_comes_as_long_after_the_last() -> None:
-    before = taped(TWO, end_ms=25)
+    before = taped(TWO_EVENTS, end_ms=25)
     after = refitted(before, before.reads[:1])
     assert after.end
     assert (after.end.t_ns, after.end.bytes) == (15 * MS, 9)
@@ -44,7 +43,7 @@ def test_the_end_fits_other_reads_and_comes_as_long_after_the_last() -> None:
 
 
 def test_what_had_no_end_gets_one_if_there_is_a_reason() -> None:
-    before = replace(taped(TWO), end=None)
+    before = replace(taped(TWO_EVENTS), end=None)
     assert refitted(before, before.reads).end is None
     after = refitted(before, before.reads, reason=EndReason.UPSTREAM_RESET)
     assert after.end
@@ -52,22 +51,22 @@ def test_what_had_no_end_gets_one_if_there_is_a_reason() -> None:
 
 
 def test_what_a_client_had_taken_is_not_told_of_other_reads() -> None:
-    before = replace(taped(TWO), delivered=(DeliveryProgress(t_ns=1, bytes=9),))
+    before = replace(taped(TWO_EVENTS), delivered=(DeliveryProgress(t_ns=1, bytes=9),))
     assert refitted(before, before.reads).delivered == ()
 
 
 def test_a_cut_body_is_announced_longer_than_it_is() -> None:
-    before = taped(TWO, framing=Framing.LENGTH, headers=SIZED)
+    before = taped(TWO_EVENTS, framing=Framing.LENGTH, headers=SIZED)
     assert lengths(truncated(before, 5, EndReason.UPSTREAM_CLOSED)) == [b"18", b"18"]
     assert lengths(truncated(before, 5, EndReason.COMPLETE)) == [b"5", b"18"]
-    odd = taped(TWO, framing=Framing.LENGTH, headers=((b"content-length", b"many"),))
+    odd = taped(TWO_EVENTS, framing=Framing.LENGTH, headers=((b"content-length", b"many"),))
     assert lengths(truncated(odd, 5, EndReason.UPSTREAM_CLOSED)) == [b"6"]
     none = taped((), framing=Framing.NONE, headers=SIZED)
     assert lengths(truncated(none, 0, EndReason.UPSTREAM_CLOSED)) == [b"18", b"18"]
 
 
 def test_a_cut_takes_what_is_behind_it() -> None:
-    before = taped(TWO, trailers=((b"X", b"1"),))
+    before = taped(TWO_EVENTS, trailers=((b"X", b"1"),))
     after = truncated(before, 12, EndReason.UPSTREAM_CLOSED)
     assert pieces(after) == [b"data: 1\n\n", b"dat"]
     assert bounds(after) == [(9,), ()]
@@ -78,7 +77,7 @@ def test_a_cut_takes_what_is_behind_it() -> None:
 
 
 def test_nothing_is_left_of_a_body_that_is_cut_at_its_beginning() -> None:
-    after = truncated(taped(TWO), 0, EndReason.UPSTREAM_RESET)
+    after = truncated(taped(TWO_EVENTS), 0, EndReason.UPSTREAM_RESET)
     assert after.reads == ()
     assert after.end
     assert after.end.t_ns == 5 * MS  # when the head came
@@ -98,14 +97,14 @@ def test_a_read_is_split_with_its_chunks_and_masks() -> None:
 
 
 def test_pieces_of_one_read_come_a_moment_after_each_other() -> None:
-    after = recut(taped(TWO), (3, 6, 9))
+    after = recut(taped(TWO_EVENTS), (3, 6, 9))
     assert pieces(after) == [b"dat", b"a: ", b"1\n\n", b"data: 2\n\n"]
     assert [read.t_ns / MS for read in after.reads] == [10, 10.1, 10.2, 20]
     assert bounds(after) == [(3,), (3,), (3,), (9,)]
 
 
 def test_a_piece_comes_when_its_last_byte_came() -> None:
-    after = recut(taped(TWO, framing=Framing.CLOSE), (-1, 12, 18, 99))
+    after = recut(taped(TWO_EVENTS, framing=Framing.CLOSE), (-1, 12, 18, 99))
     assert [(read.t_ns // MS, read.data) for read in after.reads] == [
         (20, b"data: 1\n\ndat"),
         (20, b"a: 2\n\n"),
@@ -131,7 +130,7 @@ def test_a_body_that_is_empty_cannot_be_cut() -> None:
 @given(st.sampled_from(STEMS), st.lists(st.integers(0, 9000), max_size=20))
 @settings(max_examples=60, deadline=None)
 def test_a_body_stays_the_same_however_it_is_cut(stem: str, cuts: list[int]) -> None:
-    before = of(stem)
+    before = recorded(stem)
     after = recut(before, cuts)
     assert after.body == before.body
     assert after.end
@@ -143,12 +142,12 @@ def test_a_body_stays_the_same_however_it_is_cut(stem: str, cuts: list[int]) -> 
 
 
 def test_chunks_can_end_anywhere() -> None:
-    assert bounds(rechunked(taped(TWO), (4, 9, 18))) == [(4, 9), (9,)]
-    assert bounds(rechunked(taped(TWO), (18,))) == [(), (9,)]
+    assert bounds(rechunked(taped(TWO_EVENTS), (4, 9, 18))) == [(4, 9), (9,)]
+    assert bounds(rechunked(taped(TWO_EVENTS), (18,))) == [(), (9,)]
 
 
 def test_what_is_behind_a_place_comes_later() -> None:
-    after = delayed(taped(TWO, end_ms=30), 12, 1000 * MS)
+    after = delayed(taped(TWO_EVENTS, end_ms=30), 12, 1000 * MS)
     assert [(read.t_ns // MS, read.data) for read in after.reads] == [
         (10, b"data: 1\n\n"),
         (20, b"dat"),
@@ -156,7 +155,7 @@ def test_what_is_behind_a_place_comes_later() -> None:
     ]
     assert after.end
     assert after.end.t_ns == 1030 * MS
-    border = delayed(taped(TWO), 9, MS)
+    border = delayed(taped(TWO_EVENTS), 9, MS)
     assert [read.t_ns // MS for read in border.reads] == [10, 21]
     last = delayed(imported(b"data: 1\n\n"), 9, MS)
     assert (last.end, last.reads[0].t_ns) == (None, 0)
@@ -168,12 +167,12 @@ def test_an_event_ends_behind_its_line_feed() -> None:
 
 
 def test_as_time_passed_nothing_changes() -> None:
-    exchange = taped(TWO)
+    exchange = taped(TWO_EVENTS)
     assert at_tempo(exchange, ReplayTempo()) is exchange
 
 
 def test_all_times_pass_faster_from_the_end_of_the_request_on() -> None:
-    before = taped(TWO, end_ms=50)
+    before = taped(TWO_EVENTS, end_ms=50)
     assert before.response
     early = replace(before.response, status=103, t_ns=3 * MS)
     before = replace(
@@ -194,7 +193,7 @@ def test_all_times_pass_faster_from_the_end_of_the_request_on() -> None:
 
 
 def test_without_waiting_all_comes_at_once() -> None:
-    after = at_tempo(taped(TWO), ReplayTempo(factor=0.0))
+    after = at_tempo(taped(TWO_EVENTS), ReplayTempo(factor=0.0))
     assert after.end
     assert {after.end.t_ns, *(read.t_ns for read in after.reads)} == {0}
 

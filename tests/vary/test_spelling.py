@@ -8,8 +8,7 @@ from deltatape.diagnose.decode import decode
 from deltatape.model.stream import Event
 from deltatape.vary.spelling import escaped, reversed_members, spaced
 from helpers.eventstream import message
-from helpers.mutated import imported
-from helpers.varied import STEMS, made, of, pieces, varied
+from helpers.mutated import STEMS, imported, made, pieces, recorded, varied
 
 NDJSON = b'{"a":1}\n{"b":2}\n'
 ARRAY = b'[{"a":1},{"b":2}]'
@@ -89,7 +88,7 @@ def test_lines_of_json_and_arrays_have_blanks_of_their_own(
 def test_the_bytes_of_a_line_end_come_apart() -> None:
     assert pieces(made("split-crlf", imported(b"data: 1\n\n"))) == [b"data: 1\r", b"\n\r", b"\n"]
     assert pieces(made("split-crlf", imported(b"data: 1\r\n\r\n")))[0] == b"data: 1\r"
-    assert varied("split-crlf", of("gemini-array")) is None
+    assert varied("split-crlf", recorded("gemini-array")) is None
 
 
 def test_what_is_so_already_has_no_place() -> None:
@@ -120,7 +119,7 @@ NAMES = ("crlf", "cr", "comments", "comments-inside", "no-space", "ids", "data-l
 @pytest.mark.parametrize("name", [*NAMES, "event-message", "event-behind-data", "blanks"])
 @pytest.mark.parametrize("stem", STEMS)
 def test_the_events_are_the_same(name: str, stem: str) -> None:
-    before = of(stem)
+    before = recorded(stem)
     after = varied(name, before)
     if after is not None:
         assert types_and_data(decode(after).events) == types_and_data(decode(before).events)
@@ -150,7 +149,7 @@ def test_binary_messages_are_padded_under_another_name() -> None:
 
 
 def test_readers_that_refuse_unknown_members_get_none() -> None:
-    assert varied("unknown-member", of("ai-sdk-ui")) is None
+    assert varied("unknown-member", recorded("ai-sdk-ui")) is None
 
 
 def test_a_member_of_that_name_stays_as_it_is() -> None:
@@ -159,11 +158,11 @@ def test_a_member_of_that_name_stays_as_it_is() -> None:
 
 
 def test_binary_messages_have_a_header_that_nobody_knows() -> None:
-    before = of("bedrock-converse")
+    before = recorded("bedrock-converse")
     after = made("unknown-header", before)
     assert after.body.count(b"x-trace") == len(decode(before).events)
     assert decode(after).anomalies == ()
-    assert varied("unknown-header", of("openai-chat")) is None
+    assert varied("unknown-header", recorded("openai-chat")) is None
 
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)

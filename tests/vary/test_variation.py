@@ -19,12 +19,27 @@ from deltatape.vary.variation import HARMLESS, HOSTILE, VARIATIONS, Variation
 from helpers.chat import FINISH
 from helpers.corpus import every_case, needs_corpus
 from helpers.defects import as_recorded
-from helpers.mutated import ONE, START, TWO, WHOLE, WORDS, chat, imported, in_pieces, reads
+from helpers.mutated import (
+    ONE,
+    START,
+    STEMS,
+    TWO,
+    WHOLE,
+    WORDS,
+    broken_gzip,
+    chat,
+    gzipped,
+    imported,
+    in_pieces,
+    made,
+    reads,
+    recorded,
+    varied,
+)
 from helpers.mutation import spoilt_bytes, spoilt_values
 from helpers.taped import taped
-from helpers.varied import STEMS, broken_gzip, gzipped, made, of, varied
 
-RECORDED = tuple(of(stem) for stem in STEMS)
+RECORDED = tuple(recorded(stem) for stem in STEMS)
 CODED = tuple(gzipped(each) for each in RECORDED)
 BUILT = (ONE, TWO, WHOLE, WORDS)
 ODD = (
@@ -175,7 +190,7 @@ def test_an_answer_that_was_cut_stays_cut() -> None:
 def test_every_end_has_its_place_in_a_stream_with_text_and_calls(
     variation: Variation,
 ) -> None:
-    after = made(variation.name, of("openai-chat"))
+    after = made(variation.name, recorded("openai-chat"))
     kind = variation.name.partition("-")[0]
     reasons = {
         "cut": EndReason.UPSTREAM_CLOSED,
@@ -223,5 +238,5 @@ def test_answers_have_their_status() -> None:
 
 def test_a_damaged_event_loses_what_it_brought() -> None:
     for variation in [each for each in HOSTILE if each.name.startswith("corrupt")]:
-        after = made(variation.name, of("openai-chat"))
-        assert len(after.body) == len(of("openai-chat").body)
+        after = made(variation.name, recorded("openai-chat"))
+        assert len(after.body) == len(recorded("openai-chat").body)

@@ -1,7 +1,7 @@
 """The events of a response, and the exchange with fewer or changed ones.
 
-Invariant: what comes out is complete. Events keep their framing and the spelling of what is not
-changed, messages get new checksums, and the head and the end say the new size.
+Invariant: the result is consistent. Events keep their framing and the spelling of unchanged parts,
+messages get new checksums, and the head and the end have the new size.
 """
 
 import hashlib
@@ -28,8 +28,7 @@ class EditableBody:
     """The response body of an exchange as events.
 
     Attributes:
-        exchange: whose it is.
-        texts: what each event says.
+        texts: the data of each event.
         values: the same as JSON values, None where it is none.
     """
 
@@ -46,7 +45,7 @@ class EditableBody:
         draft = _draft(exchange)
         return None if draft is None else cls(exchange, draft)
 
-    def keeping(self, kept: Collection[int]) -> Exchange:
+    def with_events(self, kept: Collection[int]) -> Exchange:
         """Return the exchange with these events alone."""
         stay = frozenset(kept)
 
@@ -56,7 +55,7 @@ class EditableBody:
 
         return self._changed(change)
 
-    def saying(self, texts: Mapping[int, str], without: Collection[int] = ()) -> Exchange:
+    def with_texts(self, texts: Mapping[int, str], without: Collection[int] = ()) -> Exchange:
         """Return the exchange with some events changed and some removed."""
         gone = frozenset(without)
 
@@ -67,36 +66,34 @@ class EditableBody:
 
         return self._changed(change)
 
-    def dropping(self, places: Iterable[Place]) -> Exchange:
+    def without_values(self, places: Iterable[Place]) -> Exchange:
         """Return the exchange without these members and elements."""
         texts: dict[int, str] = {}
-        # From behind: an element that goes moves those after it.
+        # From behind: a removed element moves those after it.
         for event, path in sorted(places, key=lambda p: from_behind(p[1]), reverse=True):
             texts[event] = drop(texts.get(event, self.texts[event]), path)
-        return self.saying(texts)
+        return self.with_texts(texts)
 
-    def dropping_everywhere(self, paths: Iterable[Path]) -> Exchange:
+    def without_paths(self, paths: Iterable[Path]) -> Exchange:
         """Return the exchange without the values at these paths in any event."""
         paths = tuple(paths)
-        return self.dropping((event, path) for event in range(len(self.texts)) for path in paths)
+        return self.without_values(
+            (event, path) for event in range(len(self.texts)) for path in paths
+        )
 
-    def putting(self, places: Iterable[Place], source: str) -> Exchange:
+    def with_source(self, places: Iterable[Place], source: str) -> Exchange:
         """Return the exchange with another JSON source at these places."""
         texts: dict[int, str] = {}
         for event, path in places:
             texts[event] = put(texts.get(event, self.texts[event]), path, source)
-        return self.saying(texts)
-
-    def replaced(self, event: int, path: Path, source: str) -> str:
-        """Return an event's data with another JSON source at `path`."""
-        return put(self.texts[event], path, source)
+        return self.with_texts(texts)
 
     def source(self, place: Place) -> str:
         """Return the JSON source of a value."""
         event, path = place
         return source_at(self.texts[event], path)
 
-    def between(self) -> tuple[Span, ...]:
+    def lines_between(self) -> tuple[Span, ...]:
         """Return the lines that belong to no event; () where they belong to the framing."""
         body = self.exchange.body
         if is_message(body) or body.lstrip().startswith(b"["):
@@ -105,7 +102,7 @@ class EditableBody:
         gaps = [*pairwise(ends)][::2]
         return tuple(line for start, end in gaps for line in _lines(body, start, end))
 
-    def leaving_out(self, spans: Iterable[Span]) -> Exchange:
+    def without_bytes(self, spans: Iterable[Span]) -> Exchange:
         """Return the exchange without these bytes, which belong to no event."""
 
         def change(draft: MutableExchange) -> None:

@@ -181,7 +181,7 @@ def fewer_kinds(search: ShrinkSearch) -> None:
             if body is not None:
                 kept = [at for at in range(len(body.texts)) if label not in labels(body, at)]
                 if 0 < len(kept) < len(body.texts):
-                    search.offer_one(body.keeping(kept))
+                    search.offer_one(body.with_events(kept))
 
 
 def fewer_events(search: ShrinkSearch) -> None:
@@ -202,7 +202,7 @@ def fewer_single_events(search: ShrinkSearch) -> None:
 
 
 def _offer_kept(search: ShrinkSearch, body: EditableBody, kept: Sequence[int]) -> bool:
-    return search.offer_one(body.keeping(kept))
+    return search.offer_one(body.with_events(kept))
 
 
 def fewer_neighbours(search: ShrinkSearch) -> None:
@@ -212,7 +212,7 @@ def fewer_neighbours(search: ShrinkSearch) -> None:
             at = 0
             while (body := search.body(number)) and at + width <= len(body.texts) <= _FEW:
                 kept = [place for place in range(len(body.texts)) if not at <= place < at + width]
-                if not search.offer_one(body.keeping(kept)):
+                if not search.offer_one(body.with_events(kept)):
                     at += 1
 
 
@@ -286,15 +286,15 @@ def _offer_joined(
     """Offer the event at `place` joined with the first `size` of `following`."""
     at, path = place
     sources = (body.source((each, path)) for each in (at, *following[:size]))
-    whole = '"' + "".join(source[1:-1] for source in sources) + '"'
-    texts = {at: body.replaced(at, path, whole)}
-    return search.offer_one(body.saying(texts, without=following[:size]))
+    joined = '"' + "".join(source[1:-1] for source in sources) + '"'
+    texts = {at: put(body.texts[at], path, joined)}
+    return search.offer_one(body.with_texts(texts, without=following[:size]))
 
 
 # Passes over the parts of events: members and elements, numbers, and bytes in between.
 
-_BLANKS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[ \t\r\n]+', re.DOTALL)
-"""Strings in JSON, which stay, and blanks."""
+_STRING_OR_BLANKS = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|[ \t\r\n]+', re.DOTALL)
+"""Strings in JSON, as group 1, and blanks."""
 _MOST_BYTES = 4096
 """Bytes of a body without events that are tried one by one."""
 
@@ -308,7 +308,7 @@ def fewer_columns(search: ShrinkSearch) -> None:
             if not found:
                 break
             columns = [path for path in found if not _is_type(search, path)]
-            _leave_out(search, columns, body.dropping_everywhere)
+            _leave_out(search, columns, body.without_paths)
             depth += 1
 
 
@@ -321,7 +321,7 @@ def fewer_members(search: ShrinkSearch) -> None:
             if not found:
                 break
             places = [(at, path) for at, path in found if not _is_type(search, path)]
-            _leave_out(search, places, body.dropping)
+            _leave_out(search, places, body.without_values)
             depth += 1
 
 
@@ -329,21 +329,21 @@ def fewer_blanks(search: ShrinkSearch) -> None:
     """Remove spaces between the tokens of JSON."""
     for number in search.numbers:
         if body := search.body(number):
-            tight = {
-                at: _BLANKS.sub(_unless_string, text)
+            compact = {
+                at: _STRING_OR_BLANKS.sub(lambda match: match[1] or "", text)
                 for at, text in enumerate(body.texts)
                 if body.values[at] is not None
             }
-            loose = [at for at, text in tight.items() if text != body.texts[at]]
-            _leave_out(search, loose, partial(_tightened, body, tight))
+            spaced = [at for at, text in compact.items() if text != body.texts[at]]
 
+            def without_blanks(
+                events: Iterable[int],
+                body: EditableBody = body,
+                compact: Mapping[int, str] = compact,
+            ) -> Exchange:
+                return body.with_texts({at: compact[at] for at in events})
 
-def _unless_string(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith('"') else ""
-
-
-def _tightened(body: EditableBody, tight: Mapping[int, str], events: Iterable[int]) -> Exchange:
-    return body.saying({at: tight[at] for at in events})
+            _leave_out(search, spaced, without_blanks)
 
 
 def smaller_numbers(search: ShrinkSearch) -> None:
@@ -356,19 +356,19 @@ def smaller_numbers(search: ShrinkSearch) -> None:
                 for path, leaf in leaves(value)
                 if isinstance(leaf, int | float) and not isinstance(leaf, bool) and leaf
             ]
-            _leave_out(search, places, partial(body.putting, source="0"))
+            _leave_out(search, places, partial(body.with_source, source="0"))
 
 
 def less_between(search: ShrinkSearch) -> None:
     """Remove bytes of no event: comments, blank lines, a body without events."""
     for number in search.numbers:
         if body := search.body(number):
-            lines = body.between()
-            _leave_out(search, lines, body.leaving_out)
+            lines = body.lines_between()
+            _leave_out(search, lines, body.without_bytes)
         if (body := search.body(number)) and not body.texts:
             size = len(body.exchange.body)
             singly = [(at, at + 1) for at in range(min(size, _MOST_BYTES))]
-            _leave_out(search, singly, body.leaving_out)
+            _leave_out(search, singly, body.without_bytes)
 
 
 def _is_type(search: ShrinkSearch, path: Path) -> bool:
@@ -410,7 +410,11 @@ class _Text(NamedTuple):
 
     def offer(self, search: ShrinkSearch, source: str) -> bool:
         """Offer another text instead."""
-        return search.offer_one(self.body.putting(self.places, source))
+        return search.offer_one(self.body.with_source(self.places, source))
+
+    def offer_value(self, search: ShrinkSearch, value: str) -> bool:
+        """Offer another text instead, with characters escaped as in this one."""
+        return self.offer(search, quoted(value, plain=self.source.isascii()))
 
 
 def shorter_texts(search: ShrinkSearch) -> None:
@@ -429,7 +433,11 @@ def shorter_data(search: ShrinkSearch) -> None:
         for at, data in enumerate(first.texts if first else ()):
             body = search.body(number)
             if body and data != _DONE and parse(data).error is not None:
-                fewest(data, partial(_offer_data, search, body, at))
+
+                def offer(kept: Sequence[str], body: EditableBody = body, at: int = at) -> bool:
+                    return search.offer_one(body.with_texts({at: "".join(kept)}))
+
+                fewest(data, offer)
 
 
 def _sources(search: ShrinkSearch, number: int) -> Sequence[str]:
@@ -465,31 +473,26 @@ def _shorten(search: ShrinkSearch, text: _Text) -> None:
     if isinstance(value, str) and isinstance(inner, dict | list):
         _shorten_json(search, text, value)
     elif not (_WORD.fullmatch(inside) and text.offer(search, f'"{inside[0]}"')):
-        fewest(_CHARACTER.findall(inside), partial(_offer_characters, search, text))
-
-
-def _offer_characters(search: ShrinkSearch, text: _Text, kept: Sequence[str]) -> bool:
-    return text.offer(search, f'"{"".join(kept)}"')
+        characters = _CHARACTER.findall(inside)
+        fewest(characters, lambda kept: text.offer(search, f'"{"".join(kept)}"'))
 
 
 def _shorten_json(search: ShrinkSearch, text: _Text, value: str) -> None:
     """Shorten a text that is JSON itself by members and elements, the outer ones first."""
     depth = 1
     while paths := [*members(parse(value).value, depth)]:
-        kept = fewest(paths, partial(_offer_members, search, text, value, paths))
-        value = _without(value, frozenset(paths) - frozenset(kept))
+        every = frozenset(paths)
+
+        def offer(kept: Sequence[Path], value: str = value, every: frozenset[Path] = every) -> bool:
+            return text.offer_value(search, _without(value, every - frozenset(kept)))
+
+        kept = fewest(paths, offer)
+        value = _without(value, every - frozenset(kept))
         depth += 1
     for path, leaf in [*leaves(parse(value).value)]:
         shorter = put(value, path, _EMPTY) if path and isinstance(leaf, str) else value
-        if shorter != value and text.offer(search, _quoted(text, shorter)):
+        if shorter != value and text.offer_value(search, shorter):
             value = shorter
-
-
-def _offer_members(
-    search: ShrinkSearch, text: _Text, value: str, paths: Sequence[Path], kept: Sequence[Path]
-) -> bool:
-    shorter = _without(value, frozenset(paths) - frozenset(kept))
-    return text.offer(search, _quoted(text, shorter))
 
 
 def _without(value: str, paths: frozenset[Path]) -> str:
@@ -497,14 +500,6 @@ def _without(value: str, paths: frozenset[Path]) -> str:
     for path in sorted(paths, key=from_behind, reverse=True):
         value = drop(value, path)
     return value
-
-
-def _quoted(text: _Text, value: str) -> str:
-    return quoted(value, plain=text.source.isascii())
-
-
-def _offer_data(search: ShrinkSearch, body: EditableBody, at: int, kept: Sequence[str]) -> bool:
-    return search.offer_one(body.saying({at: "".join(kept)}))
 
 
 class ShrinkPass(NamedTuple):
@@ -546,9 +541,9 @@ def shrink(search: ShrinkSearch, on_pass: Callable[[str], None]) -> bool:
 
     def run(passes: tuple[ShrinkPass, ...]) -> bool:
         before = search.exchanges
-        for each in passes:
-            on_pass(each.name)
-            each.run(search)
+        for shrink_pass in passes:
+            on_pass(shrink_pass.name)
+            shrink_pass.run(search)
         return search.exchanges != before
 
     try:
