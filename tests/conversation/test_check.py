@@ -29,7 +29,19 @@ from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, sse
 from helpers.contexts import failing
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
+from helpers.exchanges import (
+    CALL_MESSAGE,
+    CALL_REPLY,
+    FINISH_TEXT,
+    TEXT,
+    TEXT_REPLY,
+    USER,
+    asks,
+    assistant,
+    call,
+    digests,
+    result,
+)
 from helpers.program import program
 from helpers.upstream import SSE_HEAD, Peer, Script, chunk, connect, post, provider, run
 from helpers.watched import CALLS, watched_digests
@@ -44,7 +56,7 @@ def test_what_requests_show_comes_before_what_silence_shows() -> None:
 
 
 def test_what_one_read_back_shows_is_part_of_all() -> None:
-    tape = digests(CALLS, (WRONG, [TEXT, FINISH_TEXT]))
+    tape = digests(CALLS, (WRONG, TEXT_REPLY))
     (link,) = read_backs(tape)
     assert findings_of(link) == check_conversation(tape)
 
@@ -97,7 +109,7 @@ def test_what_was_printed_is_held_against_the_wire() -> None:
 
 
 QUICK = Settings(unanswered_s=0.5, after_result_s=0.5)
-AFTER = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+AFTER = asks(USER, CALL_MESSAGE, result("c1"))
 
 
 @asynccontextmanager
@@ -214,8 +226,6 @@ def test_a_recorder_that_is_killed_leaves_a_tape_that_blames_nobody(tmp_path: Pa
 
 NS = 1_000_000_000
 LINE = "Unexpected end of JSON input"
-ONE = [*call(), FINISH]
-RIGHT = assistant(("c1", "get", '{"a":1}'))
 
 
 def entry(at_s: float, line: str = LINE) -> LogEntry:
@@ -223,7 +233,9 @@ def entry(at_s: float, line: str = LINE) -> LogEntry:
 
 
 def test_a_printed_error_belongs_to_the_latest_reply_with_calls() -> None:
-    tape = digests((asks(USER), ONE), (asks(USER, USER), ONE), (asks(USER), [TEXT, FINISH_TEXT]))
+    tape = digests(
+        (asks(USER), CALL_REPLY), (asks(USER, USER), CALL_REPLY), (asks(USER), TEXT_REPLY)
+    )
     found = printed(tape, [entry(1.0), entry(2.0), entry(11.0), entry(21.0)], DEFAULTS)
     assert set(found) == {id(tape[0]), id(tape[1])}
     assert found[id(tape[0])].t_ns == NS
@@ -231,7 +243,7 @@ def test_a_printed_error_belongs_to_the_latest_reply_with_calls() -> None:
 
 
 def test_how_long_a_reply_may_be_complained_of_is_a_setting() -> None:
-    tape = digests((asks(USER), ONE))
+    tape = digests((asks(USER), CALL_REPLY))
     assert not printed(tape, [entry(12.0)], DEFAULTS)
     assert printed(tape, [entry(12.0)], Settings(app_error_s=20.0))
 
@@ -240,14 +252,14 @@ def test_without_any_calls_nothing_that_was_printed_is_read() -> None:
     def unread() -> LogEntry:
         raise AssertionError
 
-    tape = digests((asks(USER), [TEXT, FINISH_TEXT]))
+    tape = digests((asks(USER), TEXT_REPLY))
     assert not printed(tape, (unread() for _ in range(1)), DEFAULTS)
 
 
 def test_what_a_request_complains_of_is_not_told_again_from_the_log() -> None:
     tape = digests(
-        (asks(USER), ONE),
-        (asks(USER, RIGHT, result("c1", LINE)), [*call("put", index=3), FINISH]),
+        (asks(USER), CALL_REPLY),
+        (asks(USER, CALL_MESSAGE, result("c1", LINE)), [*call("put", index=3), FINISH]),
     )
     links = read_backs(tape)
     both = turns(tape, links, [entry(1.0), entry(11.0)])

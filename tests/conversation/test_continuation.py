@@ -6,6 +6,7 @@ from deltatape.model.digest import Digest, HistoryMessage
 from deltatape.model.request_summary import RepeatedCall
 from helpers.chat import FINISH
 from helpers.exchanges import (
+    CALL_MESSAGE,
     FINISH_TEXT,
     TEXT,
     USER,
@@ -16,8 +17,6 @@ from helpers.exchanges import (
     digests,
     result,
 )
-
-RIGHT = assistant(("c1", "get", '{"a":1}'))
 
 
 def history(*messages: dict[str, object]) -> tuple[HistoryMessage, ...]:
@@ -61,9 +60,9 @@ def test_results_are_told_by_their_id_or_their_role() -> None:
 
 def test_a_call_waits_for_its_result_unless_the_history_ends_with_it() -> None:
     state = ConversationState()
-    state.add(history(USER, RIGHT), 0)
+    state.add(history(USER, CALL_MESSAGE), 0)
     assert not list(state.unanswered())
-    state.add(history(USER, RIGHT, USER), 2)
+    state.add(history(USER, CALL_MESSAGE, USER), 2)
     assert [call.id for call in state.unanswered()] == ["c1"]
     assert not list(state.unanswered())
 
@@ -78,7 +77,7 @@ def test_of_calls_under_one_name_only_those_that_end_the_history_are_left() -> N
 
 
 def test_what_the_wire_delivered_is_counted_once() -> None:
-    state = grown(replying(*call(), FINISH), RIGHT, result("c1"))
+    state = grown(replying(*call(), FINISH), CALL_MESSAGE, result("c1"))
     (tally,) = state.tallies.values()
     assert (tally.times, tally.first, state.silent) == (1, 1, 1)
 
@@ -93,23 +92,35 @@ def test_a_reply_that_the_application_changed_or_dropped_is_counted_as_it_came()
 
 
 def test_a_reply_with_words_ends_the_silence_even_if_they_are_not_repeated() -> None:
-    state = grown(replying(TEXT, *call(), FINISH), RIGHT, result("c1"))
+    state = grown(replying(TEXT, *call(), FINISH), CALL_MESSAGE, result("c1"))
     assert state.silent == 0
-    failed = grown(replying(), RIGHT, result("c1"))
+    failed = grown(replying(), CALL_MESSAGE, result("c1"))
     assert failed.silent == 1
 
 
 @pytest.mark.parametrize(
     ("messages", "silent", "calls"),
     [
-        ([USER, RIGHT, result("c1")], 1, 1),
-        ([USER, RIGHT, result("c1"), RIGHT, result("c1")], 2, 1),
-        ([USER, RIGHT, result("c1"), assistant(text="Hello"), USER], 0, 0),
-        ([USER, RIGHT, result("c1"), USER, RIGHT, result("c1")], 2, 1),
-        ([USER, RIGHT, result("c1"), assistant(text="Hi"), USER, RIGHT, result("c1")], 1, 1),
-        ([USER, RIGHT, assistant(text="Hi"), result("c1")], 0, 1),
+        ([USER, CALL_MESSAGE, result("c1")], 1, 1),
+        ([USER, CALL_MESSAGE, result("c1"), CALL_MESSAGE, result("c1")], 2, 1),
+        ([USER, CALL_MESSAGE, result("c1"), assistant(text="Hello"), USER], 0, 0),
+        ([USER, CALL_MESSAGE, result("c1"), USER, CALL_MESSAGE, result("c1")], 2, 1),
+        (
+            [
+                USER,
+                CALL_MESSAGE,
+                result("c1"),
+                assistant(text="Hi"),
+                USER,
+                CALL_MESSAGE,
+                result("c1"),
+            ],
+            1,
+            1,
+        ),
+        ([USER, CALL_MESSAGE, assistant(text="Hi"), result("c1")], 0, 1),
         ([USER, {"role": "assistant", "content": ""}, USER], 0, 0),
-        ([USER, RIGHT, result("c1"), {"role": "note", "content": "Hi"}], 1, 1),
+        ([USER, CALL_MESSAGE, result("c1"), {"role": "note", "content": "Hi"}], 1, 1),
     ],
 )
 def test_a_history_from_its_beginning(
@@ -144,14 +155,16 @@ def test_the_exchange_before_is_that_with_another_history() -> None:
 
 def test_a_result_of_a_call_that_has_one_already_comes_twice() -> None:
     state = ConversationState()
-    state.add(history(USER, RIGHT, result("c1"), result("c1")), 0)
+    state.add(history(USER, CALL_MESSAGE, result("c1"), result("c1")), 0)
     assert state.twice == ["c1"]
-    state.add(history(USER, RIGHT, result("c1"), result("c1"), RIGHT, result("c1")), 4)
+    state.add(
+        history(USER, CALL_MESSAGE, result("c1"), result("c1"), CALL_MESSAGE, result("c1")), 4
+    )
     assert state.twice == []
 
 
 def test_after_a_result_that_names_no_call_nobody_knows_which_are_open() -> None:
     state = ConversationState()
     any_call: dict[str, object] = {"role": "tool", "content": "ok"}
-    state.add(history(USER, RIGHT, result("c1"), any_call, result("c1")), 0)
+    state.add(history(USER, CALL_MESSAGE, result("c1"), any_call, result("c1")), 0)
     assert state.twice == []

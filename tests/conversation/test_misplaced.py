@@ -7,14 +7,10 @@ from deltatape.conversation import check_conversation
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.exchanges import FINISH_TEXT, asks, assistant, digests, result
+from helpers.exchanges import FINISH_TEXT, asks, assistant, digests, result, system, user
 
 Json = dict[str, object]
 Asked = tuple[Json, Sequence[object]]
-
-
-def user(text: str) -> Json:
-    return {"role": "user", "content": text}
 
 
 def says(text: str) -> list[object]:
@@ -75,7 +71,7 @@ def test_a_call_of_another_user_is_told_by_an_id_that_is_nobody_elses() -> None:
     assert not foreign(counted, SECOND, (asks(BILL, repeated, result("call_1")), []))
 
 
-SYSTEM: Json = {"role": "system", "content": "You are a lawyer."}
+SYSTEM = system("You are a lawyer.")
 ASK = user("Somebody says: Where is my order? Look it up.")
 
 

@@ -13,26 +13,29 @@ from deltatape.rules import READ_BACK_RULES
 from helpers.chat import FINISH, calls, entry
 from helpers.contexts import failing
 from helpers.exchanges import (
+    CALL_REPLY,
     FINISH_TEXT,
-    TEXT,
+    TEXT_REPLY,
     USER,
     asks,
     assistant,
     call,
     digests,
     result,
+    system,
+    user,
 )
-from helpers.scripted import RESPONSES_STORED, SCRIPT_DIALECTS, Call, Message, Turn, user
-from helpers.scripted import digests as scripted
-from helpers.scripted import result as done
+from helpers.scripted import RESPONSES_STORED, SCRIPT_DIALECTS, Call, Message, Turn
+from helpers.scripted import digests as scripted_digests
+from helpers.scripted import result as scripted_result
+from helpers.scripted import user as scripted_user
 
-ONE = [*call(), FINISH]
 OF_READ_BACKS = frozenset({"C001", "C002", "C003"})
 RIGHT = ("c1", "get", '{"a":1}')
 WRONG = ("c1", "get", "")
-SYSTEM: dict[str, object] = {"role": "system", "content": "Be brief."}
-OTHER_SYSTEM: dict[str, object] = {"role": "system", "content": "It is 12:01."}
-MORE: dict[str, object] = {"role": "user", "content": "And tomorrow?"}
+SYSTEM = system("Be brief.")
+OTHER_SYSTEM = system("It is 12:01.")
+MORE = user("And tomorrow?")
 
 
 def codes(digests: list[Digest]) -> list[tuple[str, Confidence]]:
@@ -44,7 +47,7 @@ def codes(digests: list[Digest]) -> list[tuple[str, Confidence]]:
 
 
 def test_a_faithful_application_is_read_back_and_not_accused() -> None:
-    tape = digests((asks(USER), ONE), (asks(USER, assistant(RIGHT), result("c1")), []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(RIGHT), result("c1")), []))
     (read_back,) = read_backs(tape)
     assert (read_back.reply, read_back.later) == (tape[0], tape[1])
     assert (len(read_back.pairs), read_back.lost, read_back.extra) == (1, (), ())
@@ -53,15 +56,15 @@ def test_a_faithful_application_is_read_back_and_not_accused() -> None:
 
 
 def test_an_unchanged_history_proves() -> None:
-    tape = digests((asks(USER), ONE), (asks(USER, assistant(WRONG), result("c1")), []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(WRONG), result("c1")), []))
     assert codes(tape) == [("C002", Confidence.PROVEN)]
 
 
 def test_the_history_that_follows_is_judged_once_and_old_messages_may_be_shortened_later() -> None:
     short = ("c1", "get", '{"a":"..."}')
-    first, second = asks(USER, assistant(RIGHT), result("c1")), [TEXT, FINISH_TEXT]
+    first, second = asks(USER, assistant(RIGHT), result("c1")), TEXT_REPLY
     tape = digests(
-        (asks(USER), ONE),
+        (asks(USER), CALL_REPLY),
         (first, second),
         (asks(USER, assistant(short), result("c1"), assistant(text="Hello"), MORE), []),
         (asks(USER, assistant(text="We spoke of the weather."), MORE), []),
@@ -72,8 +75,8 @@ def test_the_history_that_follows_is_judged_once_and_old_messages_may_be_shorten
 def test_one_mistake_is_reported_once_however_often_it_is_repeated() -> None:
     wrong = [USER, assistant(WRONG), result("c1")]
     tape = digests(
-        (asks(USER), ONE),
-        (asks(*wrong), [TEXT, FINISH_TEXT]),
+        (asks(USER), CALL_REPLY),
+        (asks(*wrong), TEXT_REPLY),
         (asks(*wrong, assistant(text="Hello"), MORE), []),
     )
     assert codes(tape) == [("C002", Confidence.PROVEN)]
@@ -82,8 +85,8 @@ def test_one_mistake_is_reported_once_however_often_it_is_repeated() -> None:
 @pytest.mark.parametrize(
     "answers",
     [
-        ([*call("get"), FINISH], [TEXT, FINISH_TEXT]),
-        ([TEXT, FINISH_TEXT], [*call("get"), FINISH]),
+        ([*call("get"), FINISH], TEXT_REPLY),
+        (TEXT_REPLY, [*call("get"), FINISH]),
     ],
 )
 def test_a_regenerated_answer_that_fits_acquits(answers: tuple[list[object], list[object]]) -> None:
@@ -97,7 +100,9 @@ def test_a_regenerated_answer_that_fits_acquits(answers: tuple[list[object], lis
 
 def test_of_two_answers_to_the_same_history_none_is_accused_without_an_id() -> None:
     tape = digests(
-        (asks(USER), ONE), (asks(USER), ONE), (asks(USER, assistant(text="What?"), MORE), [])
+        (asks(USER), CALL_REPLY),
+        (asks(USER), CALL_REPLY),
+        (asks(USER, assistant(text="What?"), MORE), []),
     )
     assert not read_backs(tape)
 
@@ -116,14 +121,14 @@ def test_of_two_answers_to_the_same_history_the_id_tells_which_is_meant() -> Non
 def test_a_failed_attempt_before_a_retry_is_no_answer() -> None:
     failed = [{"error": {"message": "overloaded"}}]
     tape = digests(
-        (asks(USER), failed), (asks(USER), ONE), (asks(USER, assistant(text=""), MORE), [])
+        (asks(USER), failed), (asks(USER), CALL_REPLY), (asks(USER, assistant(text=""), MORE), [])
     )
     assert codes(tape) == [("C001", Confidence.POSSIBLE)]
 
 
 def test_a_second_run_of_the_same_program_is_possible_at_most() -> None:
     tape = digests(
-        (asks(USER), ONE),
+        (asks(USER), CALL_REPLY),
         (asks(USER, assistant(RIGHT), result("c1")), []),
         (asks(USER), [*call(index=6), FINISH]),
         (asks(USER, assistant(text=""), MORE), []),
@@ -133,7 +138,7 @@ def test_a_second_run_of_the_same_program_is_possible_at_most() -> None:
 
 def test_a_reply_that_was_read_back_by_its_id_is_not_judged_again() -> None:
     tape = digests(
-        (asks(USER), ONE),
+        (asks(USER), CALL_REPLY),
         (asks(USER, assistant(RIGHT), result("c1")), []),
         (asks(USER, assistant(WRONG), result("c1"), MORE), []),
         (asks(MORE, assistant(WRONG), result("c1"), MORE), []),
@@ -143,14 +148,14 @@ def test_a_reply_that_was_read_back_by_its_id_is_not_judged_again() -> None:
 
 def test_another_system_message_makes_a_change_less_sure() -> None:
     changed = asks(OTHER_SYSTEM, USER, assistant(("c1c1", "get", "")), result("c1c1"))
-    tape = digests((asks(SYSTEM, USER), ONE), (changed, []))
+    tape = digests((asks(SYSTEM, USER), CALL_REPLY), (changed, []))
     assert codes(tape) == [("C002", Confidence.LIKELY), ("C003", Confidence.LIKELY)]
 
 
 def test_conversations_that_begin_alike_are_told_apart_by_their_system_message() -> None:
     tape = digests(
-        (asks(SYSTEM, USER), ONE),
-        (asks(OTHER_SYSTEM, USER), [TEXT, FINISH_TEXT]),
+        (asks(SYSTEM, USER), CALL_REPLY),
+        (asks(OTHER_SYSTEM, USER), TEXT_REPLY),
         (asks(OTHER_SYSTEM, USER, assistant(text="Hello"), MORE), []),
         (asks(SYSTEM, USER, assistant(RIGHT), result("c1")), []),
     )
@@ -184,14 +189,16 @@ def test_in_a_trimmed_history_a_counter_names_a_reply_only_with_an_equal_call() 
 
 def test_an_id_that_two_replies_share_proves_nothing_in_a_trimmed_history() -> None:
     tape = digests(
-        (asks(USER), ONE), (asks(SYSTEM, MORE), ONE), (asks(assistant(WRONG), result("c1")), [])
+        (asks(USER), CALL_REPLY),
+        (asks(SYSTEM, MORE), CALL_REPLY),
+        (asks(assistant(WRONG), result("c1")), []),
     )
     assert not check_conversation(tape)
 
 
 def test_ids_of_two_replies_in_one_message_name_neither() -> None:
     tape = digests(
-        (asks(USER), ONE),
+        (asks(USER), CALL_REPLY),
         (asks(MORE), [*call(index=1), FINISH]),
         (asks(assistant(WRONG, ("c2", "get", "")), result("c1")), []),
     )
@@ -201,7 +208,7 @@ def test_ids_of_two_replies_in_one_message_name_neither() -> None:
 def test_an_id_that_belongs_elsewhere_does_not_accuse_the_reply_before() -> None:
     tape = digests(
         (asks(MORE), [*call(index=8), FINISH]),
-        (asks(USER), [TEXT, FINISH_TEXT]),
+        (asks(USER), TEXT_REPLY),
         (asks(USER, assistant(("c9", "get", "")), result("c9")), []),
     )
     assert not check_conversation(tape)
@@ -217,15 +224,15 @@ def test_the_text_of_a_forced_call_may_be_kept_as_a_text() -> None:
 
 
 def test_a_prefill_is_no_history() -> None:
-    tape = digests((asks(USER), ONE), (asks(USER, assistant(text="Sure:")), []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(text="Sure:")), []))
     assert not read_backs(tape)
 
 
 def test_a_request_that_was_sent_while_the_answer_came_knows_nothing_of_it() -> None:
-    tape = digests((asks(USER), ONE), (asks(USER, assistant(text=""), MORE), []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(text=""), MORE), []))
     early = replace(tape[1], t_ns=1)
     assert not read_backs([tape[0], early])
-    knows = digests((asks(USER), ONE), (asks(USER, assistant(WRONG), result("c1")), []))
+    knows = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(WRONG), result("c1")), []))
     assert not read_backs([knows[0], replace(knows[1], t_ns=1)])
     assert read_backs([knows[0], knows[1]])
 
@@ -244,31 +251,33 @@ def test_ids_of_its_own_make_a_change_likely_and_other_tools_another_reply() -> 
     others = asks(USER, assistant(("x", "put", "")), result("x"))
     joined = asks(USER, assistant(("c1c1", "get", "")), result("c1c1"))
     unnamed = asks(USER, assistant((None, "get", "")), MORE)
-    assert codes(digests((asks(USER), ONE), (own, []))) == [("C002", Confidence.LIKELY)]
-    assert not codes(digests((asks(USER), ONE), (others, [])))
-    assert ("C002", Confidence.PROVEN) in codes(digests((asks(USER), ONE), (joined, [])))
-    assert ("C002", Confidence.PROVEN) in codes(digests((asks(USER), ONE), (unnamed, [])))
+    assert codes(digests((asks(USER), CALL_REPLY), (own, []))) == [("C002", Confidence.LIKELY)]
+    assert not codes(digests((asks(USER), CALL_REPLY), (others, [])))
+    assert ("C002", Confidence.PROVEN) in codes(digests((asks(USER), CALL_REPLY), (joined, [])))
+    assert ("C002", Confidence.PROVEN) in codes(digests((asks(USER), CALL_REPLY), (unnamed, [])))
 
 
 def test_a_reply_without_calls_is_never_held_against_the_application() -> None:
     edited = asks(USER, assistant(text="Goodbye"), MORE)
-    assert not read_backs(digests((asks(USER), [TEXT, FINISH_TEXT]), (edited, [])))
+    assert not read_backs(digests((asks(USER), TEXT_REPLY), (edited, [])))
 
 
 def test_the_applications_own_endpoint_is_no_conversation_with_a_model() -> None:
-    tape = digests((asks(USER), ONE), (asks(USER, assistant(WRONG), result("c1")), []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(WRONG), result("c1")), []))
     assert read_backs(tape)
     assert not read_backs([replace(tape[0], tap=Tap.APP), tape[1]])
     assert not check_conversation([tape[0], replace(tape[1], tap=Tap.APP)])
 
 
 def test_requests_without_history_link_nothing() -> None:
-    tape = digests((asks(), ONE), (asks(assistant(text=""), MORE), []))
+    tape = digests((asks(), CALL_REPLY), (asks(assistant(text=""), MORE), []))
     assert not read_backs(tape)
 
 
 def test_conversations_go_on_across_tapes() -> None:
-    first, second = digests((asks(USER), ONE), (asks(USER, assistant(WRONG), result("c1")), []))
+    first, second = digests(
+        (asks(USER), CALL_REPLY), (asks(USER, assistant(WRONG), result("c1")), [])
+    )
     other = replace(second, tape="y.tape", t_ns=1)
     (finding,) = check_conversation([first, other])
     assert (finding.tape, finding.severity) == ("y.tape", Severity.ERROR)
@@ -278,7 +287,7 @@ def test_of_two_answers_one_of_which_was_read_back_a_message_may_be_the_shortene
     right = asks(USER, assistant(RIGHT), result("c1"))
     two = [*call(index=6), FINISH]
     shortened = asks(USER, assistant(WRONG, text="Short."), result("c1"), MORE)
-    tape = digests((asks(USER), ONE), (asks(USER), two), (right, []), (shortened, []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER), two), (right, []), (shortened, []))
     assert [link.reply.exchange for link in read_backs(tape)] == [1]
 
 
@@ -286,25 +295,25 @@ def test_of_two_answers_one_of_which_was_read_back_a_made_up_id_names_the_other(
     right = asks(USER, assistant(RIGHT), result("c1"))
     two = [*call(index=6), FINISH]
     doubled = asks(USER, assistant(("c7c7", "get", '{"a":1}')), result("c7c7"))
-    tape = digests((asks(USER), ONE), (asks(USER), two), (right, []), (doubled, []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER), two), (right, []), (doubled, []))
     assert codes(tape) == [("C003", Confidence.LIKELY)]
 
 
 def test_arguments_that_have_nothing_in_common_are_another_calls() -> None:
     other = asks(USER, assistant((None, "get", '{"b":"x"}')), MORE)
-    assert not read_backs(digests((asks(USER), ONE), (other, [])))
+    assert not read_backs(digests((asks(USER), CALL_REPLY), (other, [])))
 
 
 def test_a_reply_that_a_changed_history_repeats_exactly_is_not_held_against_another() -> None:
     exact = asks(MORE, assistant(RIGHT), MORE)
     wrong = asks(USER, assistant((None, "get", "{}")), MORE)
-    assert codes(digests((asks(USER), ONE), (wrong, []), (exact, []))) == []
-    assert ("C002", Confidence.LIKELY) in codes(digests((asks(USER), ONE), (wrong, [])))
+    assert codes(digests((asks(USER), CALL_REPLY), (wrong, []), (exact, []))) == []
+    assert ("C002", Confidence.LIKELY) in codes(digests((asks(USER), CALL_REPLY), (wrong, [])))
 
 
 def test_a_message_that_was_there_before_the_reply_is_not_its_repetition() -> None:
     old = [assistant(("c1", "get", '{"a":0}')), result("c1")]
-    tape = digests((asks(USER, *old, MORE), ONE), (asks(*old, MORE, MORE), []))
+    tape = digests((asks(USER, *old, MORE), CALL_REPLY), (asks(*old, MORE, MORE), []))
     assert not read_backs(tape)
 
 
@@ -318,7 +327,7 @@ def test_an_id_that_ends_in_another_number_is_another_id() -> None:
 
 def test_a_request_that_goes_on_without_the_answer_is_found() -> None:
     first, second, third = digests(
-        (asks(USER), ONE), (asks(MORE), []), (asks(USER, MORE), [TEXT, FINISH_TEXT])
+        (asks(USER), CALL_REPLY), (asks(MORE), []), (asks(USER, MORE), TEXT_REPLY)
     )
     assert goes_on_without(first, [second, third]) is third
     assert goes_on_without(first, [second]) is None
@@ -331,7 +340,7 @@ def test_a_rule_that_fails_is_reported_and_the_others_go_on(
 ) -> None:
     rules = failing("C001", READ_BACK_RULES)
     monkeypatch.setattr("deltatape.conversation.READ_BACK_RULES", rules)
-    tape = digests((asks(USER), ONE), (asks(USER, assistant(WRONG), result("c1")), []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(WRONG), result("c1")), []))
     assert [finding.code for finding in check_conversation(tape)] == ["X001", "C002"]
 
 
@@ -340,13 +349,13 @@ def test_the_same_holds_where_calls_have_no_ids() -> None:
     get = Call(id="", name="get", arguments={"a": 1})
     bare = replace(get, arguments=None)
     answer, end = Message(role="assistant", calls=(get,)), Message(role="assistant", text="Done.")
-    question, other = user("What is the weather?"), user("Hello!")
-    wrong = (question, replace(answer, calls=(bare,)), done(get))
-    exact = (other, answer, done(get))
+    question, other = scripted_user("What is the weather?"), scripted_user("Hello!")
+    wrong = (question, replace(answer, calls=(bare,)), scripted_result(get))
+    exact = (other, answer, scripted_result(get))
     turns = [Turn(history=each, answer=end) for each in (wrong, exact)]
     asked = Turn(history=(question,), answer=answer)
-    assert [link.lost for link in read_backs(scripted(ollama, [asked, turns[0]]))] == [()]
-    assert not read_backs(scripted(ollama, [asked, *turns]))
+    assert [link.lost for link in read_backs(scripted_digests(ollama, [asked, turns[0]]))] == [()]
+    assert not read_backs(scripted_digests(ollama, [asked, *turns]))
 
 
 def test_of_a_thousand_replies_to_the_same_history_the_named_one_is_found() -> None:
@@ -456,7 +465,9 @@ def test_the_same_calls_under_the_same_ids_are_identical() -> None:
 STORED_ONE = Call(id="call_a", name="get", arguments={"a": 1})
 STORED_TWO = Call(id="call_b", name="get", arguments={"a": 2})
 STORED_TURN = Turn(
-    history=(user("Hi"),), answer=Message(role="assistant", calls=(STORED_ONE, STORED_TWO)), id="r1"
+    history=(scripted_user("Hi"),),
+    answer=Message(role="assistant", calls=(STORED_ONE, STORED_TWO)),
+    id="r1",
 )
 
 
@@ -464,7 +475,7 @@ def stored_after(*said: Message, previous: str = "r1") -> list[Digest]:
     """The scripted of an answer with two calls, and of a request that goes on from it."""
     history = (*STORED_TURN.history, STORED_TURN.answer, *said)
     end = Message(role="assistant", text="Done.")
-    return scripted(
+    return scripted_digests(
         RESPONSES_STORED,
         [STORED_TURN, Turn(history=history, answer=end, id="r2", previous=previous)],
     )
@@ -476,7 +487,7 @@ def codes_of(found: list[Digest]) -> list[tuple[str, Confidence]]:
 
 
 def test_results_tell_that_the_calls_were_known() -> None:
-    tape = stored_after(done(STORED_ONE), done(STORED_TWO))
+    tape = stored_after(scripted_result(STORED_ONE), scripted_result(STORED_TWO))
     (link,) = read_backs(tape)
     assert (link.reply, link.later, link.confidence) == (tape[0], tape[1], Confidence.PROVEN)
     assert [pair.repetition.id for pair in link.pairs] == ["call_a", "call_b"]
@@ -486,27 +497,29 @@ def test_results_tell_that_the_calls_were_known() -> None:
 
 
 def test_a_call_without_a_result_beside_one_with_a_result_is_lost() -> None:
-    assert codes_of(stored_after(done(STORED_TWO))) == [("C001", Confidence.LIKELY)]
+    assert codes_of(stored_after(scripted_result(STORED_TWO))) == [("C001", Confidence.LIKELY)]
 
 
 def test_a_result_under_an_id_that_was_made_of_the_delivered_one_shows_the_change() -> None:
     doubled = replace(STORED_ONE, id="call_acall_a")
-    assert codes_of(stored_after(done(doubled), done(STORED_TWO))) == [("C003", Confidence.PROVEN)]
+    assert codes_of(stored_after(scripted_result(doubled), scripted_result(STORED_TWO))) == [
+        ("C003", Confidence.PROVEN)
+    ]
 
 
 def test_who_goes_on_without_any_result_may_have_been_interrupted() -> None:
-    assert not read_backs(stored_after(user("Never mind.")))
-    assert not read_backs(stored_after(done(replace(STORED_ONE, id="other"))))
+    assert not read_backs(stored_after(scripted_user("Never mind.")))
+    assert not read_backs(stored_after(scripted_result(replace(STORED_ONE, id="other"))))
 
 
 def test_in_a_conversation_results_may_have_been_stored_otherwise() -> None:
-    first, second = stored_after(done(STORED_TWO))
+    first, second = stored_after(scripted_result(STORED_TWO))
     (link,) = read_backs([replace(first, previous="conv"), replace(second, previous="conv")])
     assert (link.confidence, link.lost) == (Confidence.LIKELY, ())
 
 
 def test_a_reply_that_is_not_on_the_tape_or_was_read_back_tells_nothing_more() -> None:
-    assert not read_backs(stored_after(done(STORED_ONE), previous="r0"))
-    first, second = stored_after(done(STORED_ONE), done(STORED_TWO))
+    assert not read_backs(stored_after(scripted_result(STORED_ONE), previous="r0"))
+    first, second = stored_after(scripted_result(STORED_ONE), scripted_result(STORED_TWO))
     again = replace(second, exchange=3, reply_id="r3")
     assert len(read_backs([first, second, again])) == 1

@@ -15,14 +15,16 @@ from deltatape.rules.settings import DEFAULTS
 from helpers.chat import FINISH
 from helpers.corpus import every_case, needs_corpus
 from helpers.exchanges import (
-    FINISH_TEXT,
-    TEXT,
+    CALL_MESSAGE,
+    CALL_REPLY,
+    TEXT_REPLY,
     USER,
     asks,
     assistant,
     call,
     digests,
     result,
+    user,
 )
 from helpers.rewritten_history import CHANGING, KEEPING, Transformation, scripts, summarised
 from helpers.scripted import SCRIPT_DIALECTS, ScriptDialect
@@ -31,9 +33,7 @@ from helpers.scripted import digests as scripted
 
 WHOLE = [each for each in (*KEEPING, *CHANGING) if each is not summarised]
 """A summary may stand in front of a result in place of its call: that result is an orphan."""
-ONE = [*call(), FINISH]
-RIGHT = assistant(("c1", "get", '{"a":1}'))
-MORE: dict[str, object] = {"role": "user", "content": "And tomorrow?"}
+MORE = user("And tomorrow?")
 
 
 def of(tape: list[Digest]) -> tuple[Turn, ...]:
@@ -42,9 +42,9 @@ def of(tape: list[Digest]) -> tuple[Turn, ...]:
 
 def test_a_turn_knows_what_is_new_in_it_and_where_it_goes_on_from() -> None:
     tape = digests(
-        (asks(USER), ONE),
-        (asks(USER, RIGHT, result("c1")), [TEXT, FINISH_TEXT]),
-        (asks(USER, RIGHT, result("c1"), assistant(text="Hello"), MORE), []),
+        (asks(USER), CALL_REPLY),
+        (asks(USER, CALL_MESSAGE, result("c1")), TEXT_REPLY),
+        (asks(USER, CALL_MESSAGE, result("c1"), assistant(text="Hello"), MORE), []),
     )
     first, second, third = of(tape)
     assert [turn.news for turn in (first, second, third)] == [0, 1, 3]
@@ -53,12 +53,12 @@ def test_a_turn_knows_what_is_new_in_it_and_where_it_goes_on_from() -> None:
 
 
 def test_a_branch_goes_on_from_the_nearest_request_before_it() -> None:
-    said = [USER, RIGHT, result("c1")]
+    said = [USER, CALL_MESSAGE, result("c1")]
     tape = digests(
-        (asks(USER), ONE),
-        (asks(*said), [TEXT, FINISH_TEXT]),
-        (asks(*said, assistant(text="Hello"), MORE), [TEXT, FINISH_TEXT]),
-        (asks(*said, assistant(text="Hallo"), MORE), [TEXT, FINISH_TEXT]),
+        (asks(USER), CALL_REPLY),
+        (asks(*said), TEXT_REPLY),
+        (asks(*said, assistant(text="Hello"), MORE), TEXT_REPLY),
+        (asks(*said, assistant(text="Hallo"), MORE), TEXT_REPLY),
         (asks(*said, assistant(text="Hello"), MORE, assistant(text="Hello"), MORE), []),
     )
     assert [turn.before for turn in of(tape)][2:] == [tape[1], tape[1], tape[2]]
@@ -66,23 +66,29 @@ def test_a_branch_goes_on_from_the_nearest_request_before_it() -> None:
 
 
 def test_the_same_request_again_brings_nothing_new() -> None:
-    tape = digests((asks(USER), ONE), (asks(USER, RIGHT, result("c1")), []), *[(asks(USER), ONE)])
+    tape = digests(
+        (asks(USER), CALL_REPLY),
+        (asks(USER, CALL_MESSAGE, result("c1")), []),
+        *[(asks(USER), CALL_REPLY)],
+    )
     again = of(tape)[2]
     assert (again.news, again.before, again.again, again.silent_calls) == (1, None, (), 0)
 
 
 def test_a_history_that_was_cut_in_front_stands_alone() -> None:
-    tape = digests((asks(USER), ONE), (asks(MORE, RIGHT, result("c1")), []), (asks(), []))
+    tape = digests(
+        (asks(USER), CALL_REPLY), (asks(MORE, CALL_MESSAGE, result("c1")), []), (asks(), [])
+    )
     assert [(turn.news, turn.before) for turn in of(tape)] == [(0, None)] * 3
 
 
 def test_what_was_taken_in_front_of_the_application_is_no_turn() -> None:
-    (own,) = digests((asks(USER, result("c1")), ONE))
+    (own,) = digests((asks(USER, result("c1")), CALL_REPLY))
     assert not of([replace(own, tap=Tap.APP)])
 
 
 def test_a_call_without_id_is_found_by_its_name_in_the_reply_before() -> None:
-    reply, later = digests((asks(USER), ONE), (asks(USER, result("get")), []))
+    reply, later = digests((asks(USER), CALL_REPLY), (asks(USER, result("get")), []))
     (said,) = reply.calls
     nameless = replace(reply, calls=(replace(said, id=None, ids=()),))
     (orphan,) = of([nameless, later])[1].orphans
@@ -101,7 +107,7 @@ def test_what_the_application_did_not_define_owns_its_results_too() -> None:
 
 
 def test_a_request_that_names_messages_by_reference_has_no_orphans_and_misses_nothing() -> None:
-    (request,) = digests((asks(USER, RIGHT, MORE, result("c9")), []))
+    (request,) = digests((asks(USER, CALL_MESSAGE, MORE, result("c9")), []))
     assert of([request])[0].orphans
     assert of([request])[0].missing
     user, *rest = request.history

@@ -9,12 +9,21 @@ from deltatape.model.exchange import Tap
 from deltatape.model.tape_summary import TapeSummary
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.corpus import cases, needs_corpus
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, result
+from helpers.exchanges import (
+    CALL_REPLY,
+    FINISH_TEXT,
+    TEXT_REPLY,
+    USER,
+    asks,
+    assistant,
+    call,
+    result,
+    user,
+)
 from helpers.watched import CALLS, NS, watched_digests
 
 RIGHT = ("c1", "get", '{"a":1}')
-HEALTHY = [TEXT, FINISH_TEXT]
-OTHER: dict[str, object] = {"role": "user", "content": "Another matter."}
+OTHER = user("Another matter.")
 FORCED = {"type": "function", "function": {"name": "get"}}
 TOOL = {"type": "function", "function": {"name": "get"}}
 
@@ -39,7 +48,7 @@ def test_an_application_that_exited_is_known_to_have_lived_until_then() -> None:
 
 
 def test_other_traffic_shows_that_the_application_lives() -> None:
-    (found,) = silent(watched_digests(CALLS, (asks(OTHER), HEALTHY), until_s=42))
+    (found,) = silent(watched_digests(CALLS, (asks(OTHER), TEXT_REPLY), until_s=42))
     assert found.alive_ns == 10 * NS
 
 
@@ -59,19 +68,19 @@ def test_other_traffic_shows_that_the_application_lives() -> None:
     ],
 )
 def test_a_request_that_may_belong_to_the_conversation_acquits(later: dict[str, object]) -> None:
-    assert not silent(watched_digests(CALLS, (later, HEALTHY), until_s=400))
+    assert not silent(watched_digests(CALLS, (later, TEXT_REPLY), until_s=400))
 
 
 def test_a_longer_history_that_begins_alike_acquits() -> None:
-    long = (asks(USER, OTHER), [*call(), FINISH])
+    long = (asks(USER, OTHER), CALL_REPLY)
     edited = asks(USER, assistant(text="Earlier: all was well."), OTHER, OTHER)
-    assert not silent(watched_digests(long, (edited, HEALTHY), until_s=400))
+    assert not silent(watched_digests(long, (edited, TEXT_REPLY), until_s=400))
 
 
 def test_results_that_were_there_before_say_nothing_about_this_reply() -> None:
     old = [assistant(("old", "get", "{}")), result("old")]
     tape = watched_digests(
-        (asks(OTHER, *old), HEALTHY), CALLS, (asks(OTHER, *old), HEALTHY), until_s=400
+        (asks(OTHER, *old), TEXT_REPLY), CALLS, (asks(OTHER, *old), TEXT_REPLY), until_s=400
     )
     assert numbers(tape) == [2]
 
@@ -79,7 +88,7 @@ def test_results_that_were_there_before_say_nothing_about_this_reply() -> None:
 def test_results_of_another_reply_say_nothing_about_this_one() -> None:
     other = [*call(index=4), FINISH]
     answered = asks(OTHER, assistant(("c5", "get", '{"a":1}')), result("c5"))
-    tape = watched_digests(CALLS, (asks(OTHER), other), (answered, HEALTHY), until_s=400)
+    tape = watched_digests(CALLS, (asks(OTHER), other), (answered, TEXT_REPLY), until_s=400)
     (found,) = silent(tape)
     assert (found.reply.exchange, found.others) == (1, 0)
 
@@ -95,12 +104,12 @@ def test_an_application_that_answers_no_calls_is_told_of_once_for_each_tape() ->
 
 
 def test_a_request_without_messages_may_belong_to_anything() -> None:
-    assert not silent(watched_digests((asks(), CALLS[1]), (asks(OTHER), HEALTHY), until_s=400))
+    assert not silent(watched_digests((asks(), CALLS[1]), (asks(OTHER), TEXT_REPLY), until_s=400))
     assert numbers(watched_digests((asks(), CALLS[1]), until_s=400)) == [1]
 
 
 def test_a_request_that_goes_on_from_the_stored_reply_or_its_conversation_acquits() -> None:
-    first, second = watched_digests(CALLS, (asks(OTHER), HEALTHY), until_s=400)
+    first, second = watched_digests(CALLS, (asks(OTHER), TEXT_REPLY), until_s=400)
     assert numbers([first, second]) == [1]
     later = replace(second, previous="r1")
     assert not silent([replace(first, reply_id="r1"), later])
@@ -109,7 +118,7 @@ def test_a_request_that_goes_on_from_the_stored_reply_or_its_conversation_acquit
 
 
 def test_what_cannot_be_read_and_went_elsewhere_is_no_answer() -> None:
-    tape = watched_digests(CALLS, ({"model": "m"}, HEALTHY), until_s=400)
+    tape = watched_digests(CALLS, ({"model": "m"}, TEXT_REPLY), until_s=400)
     assert not tape[1].known
     assert numbers([tape[0], replace(tape[1], path="/v1/embeddings")]) == [1]
 
@@ -117,12 +126,12 @@ def test_what_cannot_be_read_and_went_elsewhere_is_no_answer() -> None:
 @pytest.mark.parametrize(
     ("request_", "chunks"),
     [
-        (asks(USER), HEALTHY),
+        (asks(USER), TEXT_REPLY),
         (asks(USER), [*call(), choice({}, "length")]),
         (asks(USER), [*call(), {"error": {"message": "overloaded"}}]),
         (asks(USER), [calls(entry(0, "c1", name="get", arguments='{"a":')), FINISH]),
         (asks(USER, tool_choice=FORCED), [*call(), FINISH_TEXT]),
-        (asks(USER, tools=[TOOL], tool_choice="required"), [*call(), FINISH]),
+        (asks(USER, tools=[TOOL], tool_choice="required"), CALL_REPLY),
     ],
 )
 def test_only_whole_calls_that_were_to_be_run_wait_for_an_answer(
@@ -134,7 +143,7 @@ def test_only_whole_calls_that_were_to_be_run_wait_for_an_answer(
 def test_of_several_tools_one_has_to_be_run() -> None:
     tools = [TOOL, {"type": "function", "function": {"name": "put"}}]
     request = asks(USER, tools=tools, tool_choice="required")
-    assert numbers(watched_digests((request, [*call(), FINISH]), until_s=400)) == [1]
+    assert numbers(watched_digests((request, CALL_REPLY), until_s=400)) == [1]
 
 
 def test_without_knowing_how_long_was_watched_nothing_is_unanswered() -> None:
@@ -151,7 +160,7 @@ def test_a_tape_that_was_followed_by_another_tells_what_it_saw() -> None:
 
 
 def test_other_tapes_prove_nothing_about_this_one() -> None:
-    first, second = watched_digests(CALLS, (asks(OTHER), HEALTHY), until_s=400)
+    first, second = watched_digests(CALLS, (asks(OTHER), TEXT_REPLY), until_s=400)
     (found,) = silent([first, replace(second, tape="y.tape")])
     assert found.alive_ns is None
 
@@ -192,7 +201,7 @@ def test_a_reply_of_which_the_recorder_lost_some_is_never_unanswered() -> None:
 
 
 def test_a_request_that_the_tape_lacks_may_have_been_the_answer() -> None:
-    tape = watched_digests(CALLS, (asks(OTHER), HEALTHY), until_s=42)
+    tape = watched_digests(CALLS, (asks(OTHER), TEXT_REPLY), until_s=42)
     assert numbers(tape) == [1]
     lost = replace(tape[1], exchange=3)
     assert numbers([tape[0], lost]) == []

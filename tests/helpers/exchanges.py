@@ -8,10 +8,21 @@ from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange, Framing, Headers
 from deltatape.model.finding import Finding
-from helpers.chat import URL, calls, choice, entry, sse
+from helpers.chat import FINISH, URL, calls, choice, entry, sse
 from helpers.taped import MS, taped
 
-USER: dict[str, object] = {"role": "user", "content": "What is the weather?"}
+
+def user(content: object) -> dict[str, object]:
+    """A message of the user."""
+    return {"role": "user", "content": content}
+
+
+def system(text: str) -> dict[str, object]:
+    """A message with instructions."""
+    return {"role": "system", "content": text}
+
+
+USER = user("What is the weather?")
 
 TEXT = choice({"content": "Hello"})
 """A chunk with text."""
@@ -90,6 +101,14 @@ def assistant(*repeated: tuple[str | None, str | None, str], text: str = "") -> 
 def result(call_id: str, text: str = "ok") -> dict[str, object]:
     """A tool result of a history."""
     return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+TEXT_REPLY: list[object] = [TEXT, FINISH_TEXT]
+"""The chunks of an answer in text."""
+CALL_REPLY: list[object] = [*call(), FINISH]
+"""The chunks of an answer with one call."""
+CALL_MESSAGE = assistant(("c1", "get", '{"a":1}'))
+"""The message of a history that repeats that call."""
 
 
 def conversation(*exchanges: tuple[dict[str, object], Sequence[object]]) -> list[Exchange]:

@@ -12,9 +12,8 @@ from deltatape.model.request_summary import RepeatedCall
 from deltatape.rules.edits import breaks_schema, explain
 from deltatape.rules.repeated import MAX_DIFFERENCES, differences
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.exchanges import USER, asks, assistant, call, digests, result
+from helpers.exchanges import CALL_REPLY, USER, asks, assistant, call, digests, result, user
 
-ONE = [*call(), FINISH]
 Json = dict[str, object]
 
 
@@ -52,7 +51,7 @@ LIKELY = (Severity.ERROR, Blame.APP, Confidence.LIKELY)
 POSSIBLE = (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
 FACT = (Severity.INFO, None, Confidence.PROVEN)
 SHORT, LONG, HUGE = (f'{{"city":"{"Gent " * times}"}}' for times in (2, 60, 600))
-MORE: Json = {"role": "user", "content": "And tomorrow?"}
+MORE = user("And tomorrow?")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_the_arguments_of_another_call_are_likely_unless_the_ids_went_round() ->
 
 def test_a_call_that_came_after_the_request_is_not_held_against_it() -> None:
     first, second = digests(
-        (asks(USER), ONE), (asks(USER, assistant(("c1", "get", "")), result("c1")), [])
+        (asks(USER), CALL_REPLY), (asks(USER, assistant(("c1", "get", "")), result("c1")), [])
     )
     assert [each.code for each in check_conversation([first, second])] == ["C002"]
     early = replace(second, t_ns=(first.calls[0].t_ns or 0) - 1)
@@ -158,7 +157,7 @@ def changed(
 
 
 def test_the_message_names_both_texts_the_path_and_the_mistake() -> None:
-    (finding,) = changed(("c1", "get", ""), chunks=ONE)
+    (finding,) = changed(("c1", "get", ""), chunks=CALL_REPLY)
     assert finding.message == (
         "call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
         " (first difference at $.a): the app repeats the call without arguments"
@@ -168,12 +167,12 @@ def test_the_message_names_both_texts_the_path_and_the_mistake() -> None:
 
 def test_calls_that_were_never_delivered_are_mentioned() -> None:
     fragments = (("c1", "get", ""), (None, None, '{"a"'), (None, None, ":1}"))
-    (finding,) = changed(*fragments, chunks=ONE)
+    (finding,) = changed(*fragments, chunks=CALL_REPLY)
     assert "it also repeats 2 calls that the model never made" in finding.message
 
 
 def test_a_value_that_nothing_explains_is_possible_only() -> None:
-    (finding,) = changed(("c1", "get", '{"z":9}'), chunks=ONE)
+    (finding,) = changed(("c1", "get", '{"z":9}'), chunks=CALL_REPLY)
     assert "(first difference at $.a): no fragment of the reply explains the" in finding.message
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     assert "append" not in finding.hint
@@ -181,7 +180,7 @@ def test_a_value_that_nothing_explains_is_possible_only() -> None:
 
 def test_another_spelling_and_mended_arguments_of_a_broken_call_are_fine() -> None:
     half = [calls(entry(0, "c1", name="get", arguments='{"a":')), FINISH]
-    assert not changed(("c1", "get", '{ "a": 1 }'), chunks=ONE)
+    assert not changed(("c1", "get", '{ "a": 1 }'), chunks=CALL_REPLY)
     assert not changed(("c1", "get", "{}"), chunks=half)
 
 
@@ -363,7 +362,7 @@ TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
 def renamed(
     *repeated: tuple[str | None, str | None, str], answers: tuple[str, ...] = ()
 ) -> list[Finding]:
-    chunks = [*call(), FINISH] if len(repeated) == 1 else TWO
+    chunks = CALL_REPLY if len(repeated) == 1 else TWO
     after = asks(USER, assistant(*repeated), *map(result, answers), MORE)
     found = check_conversation(digests((asks(USER), chunks), (after, [])))
     return [finding for finding in found if finding.code == "C003"]
@@ -404,7 +403,7 @@ def test_a_name_in_another_spelling_is_a_repair(name: str) -> None:
 def test_a_name_that_was_not_offered_may_be_repaired() -> None:
     tool = {"type": "function", "function": {"name": "fetch", "parameters": {}}}
     after = asks(USER, assistant(("c1", "fetch", '{"a":1}')), result("c1"))
-    tape = digests((asks(USER, tools=[tool]), [*call(), FINISH]), (after, []))
+    tape = digests((asks(USER, tools=[tool]), CALL_REPLY), (after, []))
     assert not [each for each in check_conversation(tape) if each.code == "C003"]
 
 
@@ -433,7 +432,7 @@ def test_what_is_repeated_as_delivered_is_fine() -> None:
 def test_a_copy_of_a_call_under_another_id_is_told() -> None:
     copy = ("x7", "get", '{"a": 1}')
     after = asks(USER, assistant(("c1", "get", '{"a":1}'), copy), result("c1"), result("x7"))
-    tape = digests((asks(USER), [*call(), FINISH]), (after, []))
+    tape = digests((asks(USER), CALL_REPLY), (after, []))
     (finding,) = [each for each in check_conversation(tape) if each.code == "C003"]
     assert finding.message == (
         "the next request repeats call 0 (get, c1) of #1 twice, the second time with the"
@@ -447,7 +446,7 @@ def test_a_copy_of_a_call_under_another_id_is_told() -> None:
 def test_a_further_call_that_says_something_else_is_no_copy() -> None:
     other = ("x7", "get", '{"a":2}')
     after = asks(USER, assistant(("c1", "get", '{"a":1}'), other), result("c1"), result("x7"))
-    tape = digests((asks(USER), [*call(), FINISH]), (after, []))
+    tape = digests((asks(USER), CALL_REPLY), (after, []))
     assert not [each for each in check_conversation(tape) if each.code == "C003"]
 
 

@@ -7,11 +7,22 @@ from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.tape_summary import LogEntry, LogStream
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
+from helpers.exchanges import (
+    CALL_MESSAGE,
+    CALL_REPLY,
+    FINISH_TEXT,
+    TEXT_REPLY,
+    USER,
+    asks,
+    assistant,
+    call,
+    digests,
+    result,
+    user,
+)
 
 NS = 1_000_000_000
-ONE = (asks(USER), [*call(), FINISH])
-RIGHT = assistant(("c1", "get", '{"a":1}'))
+ONE = (asks(USER), CALL_REPLY)
 CUT = assistant(("c1", "get", '":1}'))
 OF_ARGUMENTS = "Failed to parse tool arguments: Unexpected end of JSON input"
 GENERIC = "SyntaxError: Unexpected end of JSON input"
@@ -53,9 +64,9 @@ def test_it_is_proven_if_the_request_also_repeats_other_arguments() -> None:
 
 
 def test_it_is_likely_if_the_text_speaks_of_arguments_and_else_only_possible() -> None:
-    (finding,) = errors(answered(RIGHT, OF_ARGUMENTS))
+    (finding,) = errors(answered(CALL_MESSAGE, OF_ARGUMENTS))
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.LIKELY)
-    (finding,) = errors(answered(RIGHT, GENERIC))
+    (finding,) = errors(answered(CALL_MESSAGE, GENERIC))
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
 
 
@@ -131,13 +142,13 @@ def test_without_the_call_in_the_request_nobody_knows_what_was_read() -> None:
 @pytest.mark.parametrize(
     "tape",
     [
-        answered(RIGHT, OF_ARGUMENTS, [*call(arguments='{"a":'), FINISH]),
-        answered(RIGHT, "13 °C"),
-        answered(RIGHT, "2 validation errors for Weather"),
-        answered(RIGHT, "x" * 300 + GENERIC),
+        answered(CALL_MESSAGE, OF_ARGUMENTS, [*call(arguments='{"a":'), FINISH]),
+        answered(CALL_MESSAGE, "13 °C"),
+        answered(CALL_MESSAGE, "2 validation errors for Weather"),
+        answered(CALL_MESSAGE, "x" * 300 + GENERIC),
         answered(assistant(("c7", "get", '{"a":1}')), OF_ARGUMENTS)[1:],
-        digests(ONE, (asks(USER, RIGHT, {"role": "user", "content": OF_ARGUMENTS}), [])),
-        digests(ONE, (asks(USER, RIGHT, {"role": "tool", "content": OF_ARGUMENTS}), [])),
+        digests(ONE, (asks(USER, CALL_MESSAGE, user(OF_ARGUMENTS)), [])),
+        digests(ONE, (asks(USER, CALL_MESSAGE, {"role": "tool", "content": OF_ARGUMENTS}), [])),
         answered(
             assistant(("c1", "", '{"a":1}')),
             "malformed tool call",
@@ -177,19 +188,19 @@ def test_an_argument_that_is_broken_json_itself_may_be_what_the_tool_complains_o
 
 
 def test_an_error_is_reported_once() -> None:
-    first, second = answered(RIGHT, OF_ARGUMENTS)
-    again = digests((asks(USER, RIGHT, result("c1", OF_ARGUMENTS), USER), []))[0]
+    first, second = answered(CALL_MESSAGE, OF_ARGUMENTS)
+    again = digests((asks(USER, CALL_MESSAGE, result("c1", OF_ARGUMENTS), USER), []))[0]
     assert len(errors([first, second, again])) == 1
 
 
 def test_calls_in_text_are_answered_by_the_user() -> None:
-    told: dict[str, object] = {"role": "user", "content": f"Tool result:\n{OF_GO}"}
+    told: dict[str, object] = user(f"Tool result:\n{OF_GO}")
     said = assistant(text='<tool>{"tool_name": "f", "arguments": {}}</tool>')
     (finding,) = errors(digests((asks(USER), WRITTEN), (asks(USER, said, told), [])))
     assert "an error of Go's encoding/json" in finding.message
     assert "call 0 (f) of #1 was delivered complete: '{}'" in finding.message
     assert finding.confidence is Confidence.LIKELY
-    asked: dict[str, object] = {"role": "user", "content": f"Why does it say {GENERIC}?"}
+    asked: dict[str, object] = user(f"Why does it say {GENERIC}?")
     assert not errors(digests((asks(USER), WRITTEN), (asks(USER, said, asked), [])))
     assert not errors(digests((asks(USER), WRITTEN), (asks(USER, told), [])))
     assert not errors(digests((asks(USER), STRAY), (asks(USER, said, told), [])))
@@ -212,14 +223,14 @@ def test_what_is_printed_about_several_calls_names_them_in_short() -> None:
 
 
 def test_a_printed_error_may_be_about_one_of_several_replies() -> None:
-    first, second = digests(ONE, (asks(USER, USER), [*call(), FINISH]))
+    first, second = digests(ONE, (asks(USER, USER), CALL_REPLY))
     second = replace(second, t_ns=NS)
     (finding,) = errors([first, second], printed(1.5, OF_ARGUMENTS))
     assert (finding.exchange, finding.confidence) == (2, Confidence.POSSIBLE)
 
 
 @pytest.mark.parametrize(
-    "tape", [digests((asks(USER), [TEXT, FINISH_TEXT])), digests(ONE)], ids=["text", "too late"]
+    "tape", [digests((asks(USER), TEXT_REPLY)), digests(ONE)], ids=["text", "too late"]
 )
 def test_what_is_printed_without_or_long_after_a_call_is_about_something_else(
     tape: list[Digest],
@@ -236,7 +247,7 @@ def test_other_lines_and_lines_before_any_reply_say_nothing() -> None:
 def test_the_first_error_of_a_reply_is_enough_and_the_history_tells_it_better() -> None:
     twice = (printed(0.6, OF_ARGUMENTS), printed(0.7, OF_ARGUMENTS))
     assert len(errors(digests(ONE), *twice)) == 1
-    (finding,) = errors(answered(RIGHT, OF_ARGUMENTS), *twice)
+    (finding,) = errors(answered(CALL_MESSAGE, OF_ARGUMENTS), *twice)
     assert finding.exchange == 2
 
 

@@ -8,12 +8,25 @@ from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from helpers.chat import FINISH, choice, sse
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
+from helpers.exchanges import (
+    CALL_MESSAGE,
+    CALL_REPLY,
+    FINISH_TEXT,
+    TEXT_REPLY,
+    USER,
+    asks,
+    assistant,
+    call,
+    digests,
+    result,
+    system,
+    user,
+)
 from helpers.taped import taped
 
-GO_ON: dict[str, object] = {"role": "user", "content": "And tomorrow?"}
-LAST: dict[str, object] = {"role": "user", "content": "And then?"}
-SYSTEM: dict[str, object] = {"role": "system", "content": "Be kind."}
+GO_ON = user("And tomorrow?")
+LAST = user("And then?")
+SYSTEM = system("Be kind.")
 PIECES = ("Hel", "lo, it is", " 13 degrees", " in Gent", ".")
 DELIVERED = "".join(PIECES)
 
@@ -174,7 +187,7 @@ def test_a_reply_that_is_not_whole_is_not_held_against_anybody() -> None:
 def test_a_text_beside_calls_may_be_left_out() -> None:
     tape = digests(
         (asks(USER), [choice({"content": "Let me look"}), *call(), FINISH]),
-        (asks(USER, assistant(("c1", "get", '{"a":1}')), GO_ON), []),
+        (asks(USER, CALL_MESSAGE, GO_ON), []),
     )
     assert not changed(tape)
 
@@ -194,13 +207,8 @@ def test_two_prompts_with_the_same_question_are_kept_apart() -> None:
     assert not changed(tape)
 
 
-SAID = [TEXT, FINISH_TEXT]
 HELLO = assistant(text="Hello")
-MORE: dict[str, object] = {"role": "user", "content": "And what about tomorrow?"}
-
-
-def user(text: str) -> dict[str, object]:
-    return {"role": "user", "content": text}
+MORE = user("And what about tomorrow?")
 
 
 def doubled(tape: list[Digest]) -> list[Finding]:
@@ -212,14 +220,16 @@ def found(finding: Finding) -> tuple[Severity, Blame | None, Confidence]:
 
 
 def test_twice_in_the_first_request_may_be_the_application() -> None:
-    (finding,) = doubled(digests((asks(USER, USER), SAID)))
+    (finding,) = doubled(digests((asks(USER, USER), TEXT_REPLY)))
     assert finding.message == "the user's message appears twice in a row: 'What is the weather?'"
     assert found(finding) == (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
     assert finding.exchange == 1
 
 
 def test_each_of_several_messages_twice_is_no_users_habit() -> None:
-    tape = digests((asks(USER, USER), SAID), (asks(USER, USER, HELLO, MORE, MORE), SAID))
+    tape = digests(
+        (asks(USER, USER), TEXT_REPLY), (asks(USER, USER, HELLO, MORE, MORE), TEXT_REPLY)
+    )
     first, second = doubled(tape)
     assert found(first) == (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
     assert found(second) == (Severity.WARNING, Blame.APP, Confidence.LIKELY)
@@ -233,58 +243,58 @@ def test_messages_with_the_same_text_and_different_pictures_may_be_meant() -> No
         return {"role": "user", "content": [{"type": "text", "text": text}, image]}
 
     pages = [shown(text, each) for text in ("A page of it.", "A page behind it.") for each in "AB"]
-    (finding,) = doubled(digests((asks(*pages), SAID)))
+    (finding,) = doubled(digests((asks(*pages), TEXT_REPLY)))
     assert found(finding) == (Severity.WARNING, Blame.APP, Confidence.POSSIBLE)
     alike = [shown(text, "A") for text in ("A page of it.", "A page behind it.") for _ in "AB"]
-    (finding,) = doubled(digests((asks(*alike), SAID)))
+    (finding,) = doubled(digests((asks(*alike), TEXT_REPLY)))
     assert finding.confidence is Confidence.LIKELY
 
 
 def test_one_of_several_messages_twice_may_be_the_user() -> None:
-    tape = digests((asks(USER), SAID), (asks(USER, HELLO, MORE, MORE), SAID))
+    tape = digests((asks(USER), TEXT_REPLY), (asks(USER, HELLO, MORE, MORE), TEXT_REPLY))
     assert [found(each)[2] for each in doubled(tape)] == [Confidence.POSSIBLE]
 
 
 def test_a_message_that_comes_again_right_after_its_answer_without_it_is_a_fact() -> None:
-    (finding,) = doubled(digests((asks(USER), SAID), (asks(USER, USER), SAID)))
+    (finding,) = doubled(digests((asks(USER), TEXT_REPLY), (asks(USER, USER), TEXT_REPLY)))
     assert found(finding) == (Severity.INFO, None, Confidence.PROVEN)
 
 
 def test_a_message_that_comes_again_behind_its_answer_is_a_fact() -> None:
-    (finding,) = doubled(digests((asks(USER), SAID), (asks(USER, HELLO, USER), SAID)))
+    (finding,) = doubled(digests((asks(USER), TEXT_REPLY), (asks(USER, HELLO, USER), TEXT_REPLY)))
     assert finding.message.startswith("the user's message appears again after its answer,")
     assert found(finding) == (Severity.INFO, None, Confidence.PROVEN)
 
 
 def test_an_attempt_after_a_failure_is_none() -> None:
-    first, second = digests((asks(USER), SAID), (asks(USER, USER), SAID))
+    first, second = digests((asks(USER), TEXT_REPLY), (asks(USER, USER), TEXT_REPLY))
     assert not doubled([replace(first, whole=False, failed=True), second])
 
 
 def test_it_is_told_once() -> None:
     tape = digests(
-        (asks(USER, USER), SAID),
-        (asks(USER, USER, HELLO, MORE), SAID),
-        (asks(USER, USER, HELLO, MORE, HELLO, user("And then, I wonder?")), SAID),
+        (asks(USER, USER), TEXT_REPLY),
+        (asks(USER, USER, HELLO, MORE), TEXT_REPLY),
+        (asks(USER, USER, HELLO, MORE, HELLO, user("And then, I wonder?")), TEXT_REPLY),
     )
     assert [each.exchange for each in doubled(tape)] == [1]
 
 
 @pytest.mark.parametrize("text", ["ok", "yes", "continue", "Go on", "continue, please", "  "])
 def test_short_messages_may_come_twice(text: str) -> None:
-    assert not doubled(digests((asks(user(text), user(text)), SAID)))
-    assert not doubled(digests((asks(user(text), HELLO, user(text)), SAID)))
+    assert not doubled(digests((asks(user(text), user(text)), TEXT_REPLY)))
+    assert not doubled(digests((asks(user(text), HELLO, user(text)), TEXT_REPLY)))
 
 
 def test_a_note_that_a_library_writes_for_the_user_may_come_again_and_again() -> None:
     note = user("Error: the answer is no JSON. Send the whole answer again, please.")
-    assert not doubled(digests((asks(USER, HELLO, note, HELLO, note), SAID)))
-    assert not doubled(digests((asks(USER, note, note), SAID)))
+    assert not doubled(digests((asks(USER, HELLO, note, HELLO, note), TEXT_REPLY)))
+    assert not doubled(digests((asks(USER, note, note), TEXT_REPLY)))
 
 
 def test_a_script_without_spaces_counts_by_its_length() -> None:
     text = "今天根特的天气怎么样呢会下雨吗还是出太阳"
-    assert len(doubled(digests((asks(user(text), user(text)), SAID)))) == 1
+    assert len(doubled(digests((asks(user(text), user(text)), TEXT_REPLY)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -299,11 +309,11 @@ def test_a_script_without_spaces_counts_by_its_length() -> None:
     ],
 )
 def test_other_histories(history: tuple[dict[str, object], ...]) -> None:
-    assert not doubled(digests((asks(*history), SAID)))
+    assert not doubled(digests((asks(*history), TEXT_REPLY)))
 
 
 def said_by_user(place: int) -> dict[str, object]:
-    return {"role": "user", "content": f"And what about town {place}?"}
+    return user(f"And what about town {place}?")
 
 
 def answer(place: int) -> list[object]:
@@ -353,8 +363,7 @@ def test_answers_that_are_kept() -> None:
 
 def test_answers_that_are_kept_in_another_place() -> None:
     quoted: list[dict[str, object]] = [
-        {"role": "user", "content": f"You said: In town {place} it is warm and dry. And {place}?"}
-        for place in range(3)
+        user(f"You said: In town {place} it is warm and dry. And {place}?") for place in range(3)
     ]
     tape = digests(
         (asks(USER), answer(0)),
@@ -362,9 +371,7 @@ def test_answers_that_are_kept_in_another_place() -> None:
         (asks(USER, quoted[0], quoted[1]), answer(2)),
     )
     assert not unkept(tape)
-    memory: list[dict[str, object]] = [
-        {"role": "system", "content": f"So far: {place}"} for place in range(3)
-    ]
+    memory: list[dict[str, object]] = [system(f"So far: {place}") for place in range(3)]
     changing = digests(
         *(
             (asks(memory[place], *map(said_by_user, range(place + 1))), answer(place))
@@ -379,7 +386,7 @@ def test_labels_json_and_calls_are_no_conversation() -> None:
     parsed: list[object] = [choice({"content": '{"label": "weather", "sure": 0.9}'}), FINISH_TEXT]
     assert not unkept(growing(4, [label] * 4))
     assert not unkept(growing(4, [parsed] * 4))
-    assert not unkept(growing(4, [[*call(), FINISH]] * 4))
+    assert not unkept(growing(4, [CALL_REPLY] * 4))
 
 
 def test_what_brings_more_than_the_users_words_is_another_matter() -> None:
@@ -393,8 +400,8 @@ def test_what_brings_more_than_the_users_words_is_another_matter() -> None:
 
 
 TOOLS = [{"type": "function", "function": {"name": "get"}}]
-ROUND = [assistant(("c1", "get", '{"a":1}')), result("c1")]
-FIRST = (asks(USER, tools=TOOLS), [*call(), FINISH])
+ROUND = [CALL_MESSAGE, result("c1")]
+FIRST = (asks(USER, tools=TOOLS), CALL_REPLY)
 
 
 def removed(tape: list[Digest]) -> list[Finding]:
@@ -402,7 +409,7 @@ def removed(tape: list[Digest]) -> list[Finding]:
 
 
 def test_calls_in_the_history_and_no_tools_any_more() -> None:
-    (finding,) = removed(digests(FIRST, (asks(USER, *ROUND), [TEXT, FINISH_TEXT])))
+    (finding,) = removed(digests(FIRST, (asks(USER, *ROUND), TEXT_REPLY)))
     assert finding.message == (
         "the history has tool calls or results, but the request offers no tools (#1 did)"
     )
@@ -422,9 +429,9 @@ def test_it_is_told_once_until_tools_are_offered_again() -> None:
     said = [*ROUND, assistant(text="Hello"), MORE]
     tape = digests(
         FIRST,
-        (asks(USER, *ROUND), [TEXT, FINISH_TEXT]),
-        (asks(USER, *said), [TEXT, FINISH_TEXT]),
-        (asks(USER, *said, assistant(text="Hello"), MORE, tools=TOOLS), [TEXT, FINISH_TEXT]),
+        (asks(USER, *ROUND), TEXT_REPLY),
+        (asks(USER, *said), TEXT_REPLY),
+        (asks(USER, *said, assistant(text="Hello"), MORE, tools=TOOLS), TEXT_REPLY),
         (asks(USER, *said, *[assistant(text="Hello"), MORE] * 2), []),
     )
     assert [(finding.exchange, finding.message[-9:]) for finding in removed(tape)] == [
@@ -461,8 +468,8 @@ def test_a_refusal_for_another_reason_is_not_about_the_tools() -> None:
     assert "refused" not in finding.message
 
 
-OTHER: dict[str, object] = {"role": "system", "content": "Be brief."}
-STEP = (USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+OTHER = system("Be brief.")
+STEP = (USER, CALL_MESSAGE, result("c1"))
 
 
 def lost(tape: list[Digest]) -> list[Finding]:
@@ -470,7 +477,9 @@ def lost(tape: list[Digest]) -> list[Finding]:
 
 
 def test_a_turn_without_the_prompt_is_possible() -> None:
-    (finding,) = lost(digests((asks(SYSTEM, USER), SAID), (asks(USER, HELLO, MORE), SAID)))
+    (finding,) = lost(
+        digests((asks(SYSTEM, USER), TEXT_REPLY), (asks(USER, HELLO, MORE), TEXT_REPLY))
+    )
     assert finding.message == ("the request continues #1, but without its system prompt")
     assert (finding.exchange, finding.severity) == (2, Severity.WARNING)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.POSSIBLE)
@@ -478,34 +487,34 @@ def test_a_turn_without_the_prompt_is_possible() -> None:
 
 def test_it_is_likely_where_the_conversation_goes_on_from_there() -> None:
     rest = (USER, HELLO, MORE, HELLO, LAST)
-    first, second = (asks(SYSTEM, USER), SAID), (asks(USER, HELLO, MORE), SAID)
-    (back,) = lost(digests(first, second, (asks(SYSTEM, *rest), SAID)))
+    first, second = (asks(SYSTEM, USER), TEXT_REPLY), (asks(USER, HELLO, MORE), TEXT_REPLY)
+    (back,) = lost(digests(first, second, (asks(SYSTEM, *rest), TEXT_REPLY)))
     assert back.message.endswith("prompt, and #3 has it again")
     assert back.confidence is Confidence.LIKELY
     assert [each.because for each in back.excluded] == [
         "model and tools are those of #1, and no call hands the conversation over",
         "#3 continues from its answer",
     ]
-    (gone,) = lost(digests(first, second, (asks(*rest), SAID)))
+    (gone,) = lost(digests(first, second, (asks(*rest), TEXT_REPLY)))
     assert gone.message.endswith("but without its system prompt")
     assert gone.confidence is Confidence.LIKELY
-    (other,) = lost(digests(first, second, (asks(OTHER, *rest), SAID)))
+    (other,) = lost(digests(first, second, (asks(OTHER, *rest), TEXT_REPLY)))
     assert other.message.endswith("but without its system prompt")
 
 
 def test_it_is_likely_where_the_same_agent_goes_on_from_its_results() -> None:
     tape = digests(
-        (asks(SYSTEM, USER, tools=TOOLS), [*call(), FINISH]), (asks(*STEP, tools=TOOLS), SAID)
+        (asks(SYSTEM, USER, tools=TOOLS), CALL_REPLY), (asks(*STEP, tools=TOOLS), TEXT_REPLY)
     )
     (finding,) = lost(tape)
     assert finding.confidence is Confidence.LIKELY
 
 
 def test_another_agent_may_have_no_instructions() -> None:
-    first = (asks(SYSTEM, USER, tools=TOOLS), [*call(), FINISH])
-    (finding,) = lost(digests(first, (asks(*STEP), SAID)))
+    first = (asks(SYSTEM, USER, tools=TOOLS), CALL_REPLY)
+    (finding,) = lost(digests(first, (asks(*STEP), TEXT_REPLY)))
     assert finding.confidence is Confidence.POSSIBLE
-    (finding,) = lost(digests(first, (asks(*STEP, tools=TOOLS, model="other"), SAID)))
+    (finding,) = lost(digests(first, (asks(*STEP, tools=TOOLS, model="other"), TEXT_REPLY)))
     assert finding.confidence is Confidence.POSSIBLE
     over = [*call("transfer_to_b"), FINISH]
     step = (USER, assistant(("c1", "transfer_to_b", '{"a":1}')), result("c1"))
@@ -516,32 +525,32 @@ def test_another_agent_may_have_no_instructions() -> None:
 
 
 def test_another_job_on_the_same_history_and_prompts_that_are_there() -> None:
-    first = (asks(SYSTEM, USER), SAID)
-    assert not lost(digests(first, (asks(USER), SAID)))
-    assert not lost(digests(first, (asks(USER, MORE), SAID)))
-    assert not lost(digests(first, (asks(OTHER, USER, HELLO, MORE), SAID)))
-    assert not lost(digests((asks(USER), SAID), (asks(USER, HELLO, MORE), SAID)))
-    assert not lost(digests(first, (asks(USER), SAID), (asks(USER, HELLO, MORE), SAID)))
+    first = (asks(SYSTEM, USER), TEXT_REPLY)
+    assert not lost(digests(first, (asks(USER), TEXT_REPLY)))
+    assert not lost(digests(first, (asks(USER, MORE), TEXT_REPLY)))
+    assert not lost(digests(first, (asks(OTHER, USER, HELLO, MORE), TEXT_REPLY)))
+    assert not lost(digests((asks(USER), TEXT_REPLY), (asks(USER, HELLO, MORE), TEXT_REPLY)))
+    assert not lost(digests(first, (asks(USER), TEXT_REPLY), (asks(USER, HELLO, MORE), TEXT_REPLY)))
 
 
 def test_it_is_possible_only_where_the_conversation_goes_on_beside_it_with_its_prompt() -> None:
     stray = (USER, HELLO, MORE)
     tape = [
-        (asks(SYSTEM, USER), SAID),
-        (asks(*stray), SAID),
-        (asks(*stray, HELLO, LAST), SAID),
+        (asks(SYSTEM, USER), TEXT_REPLY),
+        (asks(*stray), TEXT_REPLY),
+        (asks(*stray, HELLO, LAST), TEXT_REPLY),
     ]
-    (finding,) = lost(digests(*tape, (asks(SYSTEM, USER, HELLO, LAST), SAID)))
+    (finding,) = lost(digests(*tape, (asks(SYSTEM, USER, HELLO, LAST), TEXT_REPLY)))
     assert (finding.exchange, finding.confidence) == (2, Confidence.POSSIBLE)
     assert not finding.excluded
-    (finding,) = lost(digests(*tape, (asks(OTHER, USER, HELLO, LAST), SAID)))
+    (finding,) = lost(digests(*tape, (asks(OTHER, USER, HELLO, LAST), TEXT_REPLY)))
     assert finding.confidence is Confidence.LIKELY
-    (finding,) = lost(digests(*tape, (asks(SYSTEM, *stray), SAID)))
+    (finding,) = lost(digests(*tape, (asks(SYSTEM, *stray), TEXT_REPLY)))
     assert finding.confidence is Confidence.LIKELY
 
 
 def test_a_stored_response_gives_no_instructions() -> None:
-    first, second = digests((asks(SYSTEM, USER), SAID), (asks(MORE), SAID))
+    first, second = digests((asks(SYSTEM, USER), TEXT_REPLY), (asks(MORE), TEXT_REPLY))
     first = replace(first, reply_id="r1", instructions=True)
     second = replace(second, previous="r1")
     (finding,) = lost([first, second])
@@ -559,17 +568,17 @@ SHORTENED = (USER, assistant(text="Hi"), MORE, assistant(text=LONG), LAST)
 
 def test_a_shortened_history_may_have_lost_the_prompt_with_its_first_messages() -> None:
     first = (asks(SYSTEM, *SHORTENED[:3]), SPOKE)
-    (finding,) = lost(digests(first, (asks(*SHORTENED[2:]), SAID)))
+    (finding,) = lost(digests(first, (asks(*SHORTENED[2:]), TEXT_REPLY)))
     assert finding.message == (
         "the request continues #1 with a shortened history, and without its system prompt"
     )
     assert finding.confidence is Confidence.POSSIBLE
-    assert not lost(digests(first, (asks(SYSTEM, *SHORTENED[2:]), SAID)))
-    assert not lost(digests(first, (asks(*SHORTENED[2:], tools=TOOLS), SAID)))
-    assert not lost(digests((asks(*SHORTENED[:3]), SPOKE), (asks(*SHORTENED[2:]), SAID)))
-    assert not lost(digests(first, (asks(LAST, assistant(text=LONG), MORE), SAID)))
-    assert not lost(digests(first, (asks(LAST, MORE, assistant(text=LONG)), SAID)))
-    before, after = digests(first, (asks(*SHORTENED[2:]), SAID))
+    assert not lost(digests(first, (asks(SYSTEM, *SHORTENED[2:]), TEXT_REPLY)))
+    assert not lost(digests(first, (asks(*SHORTENED[2:], tools=TOOLS), TEXT_REPLY)))
+    assert not lost(digests((asks(*SHORTENED[:3]), SPOKE), (asks(*SHORTENED[2:]), TEXT_REPLY)))
+    assert not lost(digests(first, (asks(LAST, assistant(text=LONG), MORE), TEXT_REPLY)))
+    assert not lost(digests(first, (asks(LAST, MORE, assistant(text=LONG)), TEXT_REPLY)))
+    before, after = digests(first, (asks(*SHORTENED[2:]), TEXT_REPLY))
     assert not lost([before, replace(after, t_ns=1)])
     assert not lost([before, replace(after, previous="resp_1")])
 
@@ -583,10 +592,10 @@ def withdrawn(tape: list[Digest]) -> list[Finding]:
 
 
 def pair(
-    *left: str, first: tuple[str, ...] = ("get", "put"), said: Sequence[object] = SAID
+    *left: str, first: tuple[str, ...] = ("get", "put"), said: Sequence[object] = TEXT_REPLY
 ) -> list[Digest]:
     return digests(
-        (asks(USER, tools=tools(*first)), [*call(), FINISH]),
+        (asks(USER, tools=tools(*first)), CALL_REPLY),
         (asks(*STEP, tools=tools(*left)), said),
     )
 
@@ -606,7 +615,7 @@ def test_where_all_tools_are_others_it_is_a_remark() -> None:
 
 
 def test_a_model_that_calls_it_all_the_same() -> None:
-    (finding,) = withdrawn(pair("a", "b", "c", "d", said=[*call(), FINISH]))
+    (finding,) = withdrawn(pair("a", "b", "c", "d", said=CALL_REPLY))
     assert finding.message.endswith(
         "offers only a, b, c and 1 more; the model calls it again anyway"
     )
@@ -627,28 +636,28 @@ def test_tools_that_are_there_or_never_were() -> None:
     assert not withdrawn(pair("put", first=("put",)))
     first, second = pair("put")
     assert not withdrawn([first, replace(second, tools_elsewhere=True)])
-    assert not withdrawn(digests((asks(*STEP, tools=tools("put")), SAID)))
+    assert not withdrawn(digests((asks(*STEP, tools=tools("put")), TEXT_REPLY)))
 
 
 def test_a_call_without_its_result_may_be_over() -> None:
-    first = (asks(USER, tools=tools("get", "put")), [*call(), FINISH])
-    more: dict[str, object] = {"role": "user", "content": "Stop that."}
-    assert not withdrawn(digests(first, (asks(*STEP[:2], more, tools=tools("put")), SAID)))
+    first = (asks(USER, tools=tools("get", "put")), CALL_REPLY)
+    more: dict[str, object] = user("Stop that.")
+    assert not withdrawn(digests(first, (asks(*STEP[:2], more, tools=tools("put")), TEXT_REPLY)))
 
 
 def test_the_same_id_may_be_another_call() -> None:
-    one = (asks(USER, tools=tools("get", "put")), [*call(), FINISH])
+    one = (asks(USER, tools=tools("get", "put")), CALL_REPLY)
     other = (asks(USER, tools=tools("put", "set")), [*call("put"), FINISH])
     step = (USER, assistant(("c1", "put", '{"a":1}')), result("c1"))
-    later = (asks(*step, tools=tools("put")), SAID)
+    later = (asks(*step, tools=tools("put")), TEXT_REPLY)
     assert not withdrawn(digests(one, later))
     assert not withdrawn(digests(other, one, later))
 
 
 def test_another_agent_and_a_search_for_tools() -> None:
-    first = (asks(SYSTEM, USER, tools=tools("get")), [*call(), FINISH])
-    assert not withdrawn(digests(first, (asks(*STEP, tools=tools("put")), SAID)))
+    first = (asks(SYSTEM, USER, tools=tools("get")), CALL_REPLY)
+    assert not withdrawn(digests(first, (asks(*STEP, tools=tools("put")), TEXT_REPLY)))
     assert not withdrawn(pair("tool_search", "put"))
     over = (asks(USER, tools=tools("transfer", "put")), [*call("transfer"), FINISH])
     step = (USER, assistant(("c1", "transfer", '{"a":1}')), result("c1"))
-    assert not withdrawn(digests(over, (asks(*step, tools=tools("put")), SAID)))
+    assert not withdrawn(digests(over, (asks(*step, tools=tools("put")), TEXT_REPLY)))

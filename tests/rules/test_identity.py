@@ -9,8 +9,9 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from helpers.chat import FINISH, calls, choice, entry, request
 from helpers.exchanges import (
-    FINISH_TEXT,
-    TEXT,
+    CALL_MESSAGE,
+    CALL_REPLY,
+    TEXT_REPLY,
     USER,
     asks,
     assistant,
@@ -20,6 +21,7 @@ from helpers.exchanges import (
     one,
     pasted,
     result,
+    user,
 )
 from helpers.messages import END, URL, piece, sse, start, stop, tool_block
 from helpers.responses import added, created, done, ended, findings
@@ -188,9 +190,9 @@ def test_other_arguments_and_calls_without_any_are_fine() -> None:
     assert not found(pasted(*empty, FINISH), "T020")
 
 
-ROUND = [assistant(("c1", "get", '{"a":1}')), result("c1")]
-MORE: dict[str, object] = {"role": "user", "content": "And tomorrow?"}
-FIRST = (asks(USER), [*call(), FINISH])
+ROUND = [CALL_MESSAGE, result("c1")]
+MORE = user("And tomorrow?")
+FIRST = (asks(USER), CALL_REPLY)
 
 
 def reused(tape: Sequence[Digest]) -> list[Finding]:
@@ -227,11 +229,11 @@ def test_other_ids_and_a_request_that_is_sent_again_are_fine() -> None:
     other = calls(entry(0, "c9", name="get", arguments='{"a":1}'))
     assert not reused(digests(FIRST, (asks(USER, *ROUND), [other, FINISH])))
     assert not reused(digests(FIRST, FIRST))
-    assert not reused(digests(FIRST, (asks(USER, *ROUND), [TEXT, FINISH_TEXT])))
+    assert not reused(digests(FIRST, (asks(USER, *ROUND), TEXT_REPLY)))
 
 
 def test_an_id_that_only_the_history_has_is_a_remark_about_nobody() -> None:
-    (finding,) = reused(digests((asks(USER, *ROUND, MORE), [*call(), FINISH])))
+    (finding,) = reused(digests((asks(USER, *ROUND, MORE), CALL_REPLY)))
     assert (finding.severity, finding.blame) == (Severity.INFO, None)
     assert "no reply on the tape delivered" in finding.message
 
@@ -246,5 +248,5 @@ def test_in_a_trimmed_history_an_equal_call_shows_that_the_wire_delivered_it() -
 
 
 def test_another_conversation_may_have_the_same_ids() -> None:
-    tape = digests(FIRST, (asks(MORE), [*call(), FINISH]))
+    tape = digests(FIRST, (asks(MORE), CALL_REPLY))
     assert not reused(tape)

@@ -8,9 +8,22 @@ from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.rules.settings import DEFAULTS, Settings
 from helpers.chat import FINISH, choice
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
+from helpers.exchanges import (
+    CALL_MESSAGE,
+    CALL_REPLY,
+    TEXT,
+    TEXT_REPLY,
+    USER,
+    asks,
+    assistant,
+    call,
+    digests,
+    result,
+    system,
+    user,
+)
 
-MORE: dict[str, object] = {"role": "user", "content": "Again, what is the weather?"}
+MORE = user("Again, what is the weather?")
 Exchange = tuple[dict[str, object], list[object]]
 
 
@@ -66,9 +79,9 @@ def test_many_and_nameless_calls_are_named_in_short() -> None:
 
 def test_a_question_of_the_user_begins_anew() -> None:
     two = rounds(2)
-    again = [*two[1][0]["messages"], assistant(("c1", "get", '{"a":1}')), result("c1")]  # type: ignore[misc]
+    again = [*two[1][0]["messages"], CALL_MESSAGE, result("c1")]  # type: ignore[misc]
     asked = asks(*again, assistant(text="Hi"), MORE)
-    tape = digests(*two, (asks(*again), [TEXT, FINISH_TEXT]), (asked, [*call(), FINISH]))
+    tape = digests(*two, (asks(*again), TEXT_REPLY), (asked, CALL_REPLY))
     assert not loops(tape)
 
 
@@ -194,10 +207,8 @@ def test_pauses_that_grow_are_how_it_should_be() -> None:
 
 Json = dict[str, object]
 NAMED = {"type": "function", "function": {"name": "get"}}
-SAME = [*call(), FINISH]
 OTHER = [*call("get", '{"a":2}'), FINISH]
-ANSWER = assistant(("c1", "get", '{"a":1}'))
-ROUND = [ANSWER, result("c1")]
+ROUND = [CALL_MESSAGE, result("c1")]
 TOOLS = [
     {"type": "function", "function": {"name": name, "parameters": {}}} for name in ("get", "answer")
 ]
@@ -208,14 +219,14 @@ def forced(
 ) -> list[Finding]:
     offered = TOOLS[:tools]
     tape = digests(
-        (asks(USER, tool_choice=choice, tools=offered), SAME),
+        (asks(USER, tool_choice=choice, tools=offered), CALL_REPLY),
         (asks(USER, *after, tool_choice=choice, tools=offered), chunks),
     )
     return [finding for finding in check_conversation(tape) if finding.code == "C010"]
 
 
 def test_a_named_tool_that_is_still_forced_when_its_result_is_there() -> None:
-    (finding,) = forced(NAMED, SAME)
+    (finding,) = forced(NAMED, CALL_REPLY)
     assert finding.message == (
         "the request has tool results but still tool_choice 'get': the model cannot"
         " answer, it must call get again"
@@ -228,29 +239,29 @@ def test_a_named_tool_that_is_still_forced_when_its_result_is_there() -> None:
 
 def test_where_the_model_may_choose_only_a_repeated_call_tells() -> None:
     assert not forced("required", OTHER)
-    (finding,) = forced("required", SAME)
+    (finding,) = forced("required", CALL_REPLY)
     assert "tool_choice 'required'" in finding.message
 
 
 def test_a_tool_that_was_not_called_yet_may_end_the_run() -> None:
-    assert not forced("required", SAME, tools=2)
-    assert forced(NAMED, SAME, tools=2)
+    assert not forced("required", CALL_REPLY, tools=2)
+    assert forced(NAMED, CALL_REPLY, tools=2)
 
 
 @pytest.mark.parametrize(
     "after",
     [
-        [ANSWER, result("c1", "1 validation error: city is missing")],
-        [*ROUND, {"role": "user", "content": "And in Rome?"}],
+        [CALL_MESSAGE, result("c1", "1 validation error: city is missing")],
+        [*ROUND, user("And in Rome?")],
     ],
     ids=["correction", "new question"],
 )
 def test_a_correction_and_a_new_question_are_no_loop(after: Sequence[Json]) -> None:
-    assert not forced(NAMED, SAME, after)
+    assert not forced(NAMED, CALL_REPLY, after)
 
 
 @pytest.mark.parametrize(
-    ("choice", "chunks"), [("auto", SAME), (None, SAME), (NAMED, [TEXT, FINISH_TEXT])]
+    ("choice", "chunks"), [("auto", CALL_REPLY), (None, CALL_REPLY), (NAMED, TEXT_REPLY)]
 )
 def test_what_may_be_answered_is_no_loop(choice: object, chunks: list[object]) -> None:
     assert not forced(choice, chunks)
@@ -258,16 +269,15 @@ def test_what_may_be_answered_is_no_loop(choice: object, chunks: list[object]) -
 
 def test_it_is_told_once_in_a_conversation() -> None:
     tape = digests(
-        (asks(USER, tool_choice=NAMED), SAME),
-        (asks(USER, *ROUND, tool_choice=NAMED), SAME),
-        (asks(USER, *ROUND, *ROUND, tool_choice=NAMED), SAME),
+        (asks(USER, tool_choice=NAMED), CALL_REPLY),
+        (asks(USER, *ROUND, tool_choice=NAMED), CALL_REPLY),
+        (asks(USER, *ROUND, *ROUND, tool_choice=NAMED), CALL_REPLY),
     )
     found = [finding for finding in check_conversation(tape) if finding.code == "C010"]
     assert [finding.exchange for finding in found] == [2]
 
 
-STEP = (USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
-SAID = [TEXT, FINISH_TEXT]
+STEP = (USER, CALL_MESSAGE, result("c1"))
 SAME_TOOLS = [{"type": "function", "function": {"name": "get"}}]
 
 
@@ -276,7 +286,7 @@ def repeated(tape: list[Digest]) -> list[Finding]:
 
 
 def test_the_same_question_again_is_a_fact() -> None:
-    (finding,) = repeated(digests((asks(USER), SAID), (asks(USER), SAID)))
+    (finding,) = repeated(digests((asks(USER), TEXT_REPLY), (asks(USER), TEXT_REPLY)))
     assert finding.message == (
         "the request of #1 came again 10.0 s later, after it had been answered completely"
     )
@@ -287,7 +297,7 @@ def test_the_same_question_again_is_a_fact() -> None:
 
 
 def test_the_same_step_of_an_agent_again_may_be_the_application() -> None:
-    tape = digests((asks(USER), [*call(), FINISH]), (asks(*STEP), SAID), (asks(*STEP), SAID))
+    tape = digests((asks(USER), CALL_REPLY), (asks(*STEP), TEXT_REPLY), (asks(*STEP), TEXT_REPLY))
     (finding,) = repeated(tape)
     assert "came again with the same tool results 10.0 s later" in finding.message
     assert (finding.exchange, finding.severity) == (3, Severity.WARNING)
@@ -295,26 +305,26 @@ def test_the_same_step_of_an_agent_again_may_be_the_application() -> None:
 
 
 def test_a_conversation_that_is_run_again_is_a_fact() -> None:
-    question, step = (asks(USER), [*call(), FINISH]), (asks(*STEP), SAID)
+    question, step = (asks(USER), CALL_REPLY), (asks(*STEP), TEXT_REPLY)
     found = repeated(digests(question, step, question, step))
     assert [(each.exchange, each.blame) for each in found] == [(3, None), (4, None)]
 
 
 def test_at_once_is_not_told_in_seconds() -> None:
-    first, second = digests((asks(USER), SAID), (asks(USER), SAID))
+    first, second = digests((asks(USER), TEXT_REPLY), (asks(USER), TEXT_REPLY))
     (finding,) = repeated([first, replace(second, t_ns=first.t_ns)])
     assert finding.message == "the request of #1 came again at once, before its answer had ended"
 
 
 def test_side_by_side_it_is_a_fact_of_an_agent_too() -> None:
-    first, second = digests((asks(*STEP), SAID), (asks(*STEP), SAID))
+    first, second = digests((asks(*STEP), TEXT_REPLY), (asks(*STEP), TEXT_REPLY))
     (finding,) = repeated([replace(first, end_ns=(second.t_ns or 0) + 1), second])
     assert finding.message.endswith("before its answer had ended")
     assert finding.blame is None
 
 
 def test_it_is_told_whenever_the_number_has_doubled() -> None:
-    found = repeated(digests(*[(asks(*STEP), SAID)] * 9))
+    found = repeated(digests(*[(asks(*STEP), TEXT_REPLY)] * 9))
     assert [each.exchange for each in found] == [2, 4, 8]
     assert (
         found[1].message == "the same request with the same tool results came 4 times, first as #1"
@@ -327,25 +337,25 @@ def test_it_is_told_whenever_the_number_has_doubled() -> None:
     [
         asks(USER, model="another"),
         asks(USER, tools=SAME_TOOLS),
-        asks({"role": "system", "content": "Be kind."}, USER),
-        asks({"role": "user", "content": "And tomorrow?"}),
+        asks(system("Be kind."), USER),
+        asks(user("And tomorrow?")),
         asks(USER, tool_choice="none"),
         {"input": "What?"},
     ],
 )
 def test_another_request_is_another(other: dict[str, object]) -> None:
-    assert not repeated(digests((asks(USER), SAID), (other, SAID)))
+    assert not repeated(digests((asks(USER), TEXT_REPLY), (other, TEXT_REPLY)))
 
 
 def test_attempts_after_a_failure_are_none() -> None:
-    first, second = digests((asks(USER), SAID), (asks(USER), SAID))
+    first, second = digests((asks(USER), TEXT_REPLY), (asks(USER), TEXT_REPLY))
     assert not repeated([replace(first, whole=False, failed=True), second])
     assert not repeated([replace(first, lossy=True), second])
-    assert not repeated(digests((asks(USER), [choice({}, "stop")]), (asks(USER), SAID)))
+    assert not repeated(digests((asks(USER), [choice({}, "stop")]), (asks(USER), TEXT_REPLY)))
 
 
 def test_without_times_and_on_another_tape() -> None:
-    first, second = digests((asks(USER), SAID), (asks(USER), SAID))
+    first, second = digests((asks(USER), TEXT_REPLY), (asks(USER), TEXT_REPLY))
     (finding,) = repeated([first, replace(second, t_ns=None)])
     assert finding.message == "the request of #1 came again, after it had been answered completely"
     assert not repeated([first, replace(second, tape="other.tape")])
@@ -353,8 +363,12 @@ def test_without_times_and_on_another_tape() -> None:
 
 def test_of_requests_that_nobody_can_read_nothing_is_known() -> None:
     unread = [
-        replace(each, known=False) for each in digests((asks(USER), SAID), (asks(USER), SAID))
+        replace(each, known=False)
+        for each in digests((asks(USER), TEXT_REPLY), (asks(USER), TEXT_REPLY))
     ]
     assert not repeated(unread)
-    stored = [replace(each, history=()) for each in digests((asks(USER), SAID), (asks(USER), SAID))]
+    stored = [
+        replace(each, history=())
+        for each in digests((asks(USER), TEXT_REPLY), (asks(USER), TEXT_REPLY))
+    ]
     assert [each.evidence for each in repeated(stored)] == [""]

@@ -7,10 +7,21 @@ from deltatape.model.digest import Digest
 from deltatape.model.finding import Confidence, Finding, Severity
 from deltatape.model.tape_summary import LogEntry, LogStream
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.exchanges import TEXT, USER, asks, assistant, call, digests, result
+from helpers.exchanges import (
+    CALL_MESSAGE,
+    CALL_REPLY,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    digests,
+    result,
+    user,
+)
 
 TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
-MORE: dict[str, object] = {"role": "user", "content": "Hello?"}
+MORE = user("Hello?")
 
 
 def lost(*pairs: Digest, logs: tuple[LogEntry, ...] = ()) -> list[Finding]:
@@ -49,7 +60,7 @@ def test_only_the_last_of_two_calls_of_a_tool_speaks_against_a_choice() -> None:
         "it keeps other calls of get",
         "it keeps the last call; an app that runs one at a time takes the first",
     ]
-    first = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+    first = asks(USER, CALL_MESSAGE, result("c1"))
     (finding,) = lost(*digests((asks(USER), same), (first, [])))
     assert finding.confidence is Confidence.POSSIBLE
 
@@ -125,13 +136,13 @@ def test_a_text_that_tells_of_the_call_and_an_equal_call_speak_for_a_choice() ->
         calls(entry(0, "c1", name="forecast", arguments='{"city":"Gent","d":[3,12345]}')),
         FINISH,
     ]
-    told: dict[str, object] = {"role": "user", "content": "forecast for Gent was denied"}
+    told: dict[str, object] = user("forecast for Gent was denied")
     (finding,) = lost(*digests((asks(USER), city), (asks(USER, assistant(), told), [])))
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
     assert "a text in the request mentions it" in finding.message
     old = [assistant(("c0", "get", '{"a": 1}')), result("c0")]
     again = asks(USER, *old, MORE, assistant(), MORE)
-    (finding,) = lost(*digests((asks(USER, *old, MORE), [*call(), FINISH]), (again, [])))
+    (finding,) = lost(*digests((asks(USER, *old, MORE), CALL_REPLY), (again, [])))
     assert "the history has an equal call" in finding.message
 
 
@@ -152,13 +163,13 @@ def test_nothing_is_held_against_a_request_that_had_left_or_what_the_recorder_lo
 
 def test_calls_made_of_single_fragments_are_no_repetition() -> None:
     after = asks(USER, assistant((None, None, '{"a'), (None, None, '":1}')), MORE)
-    findings = lost(*digests((asks(USER), [*call(), FINISH]), (after, [])))
+    findings = lost(*digests((asks(USER), CALL_REPLY), (after, [])))
     assert "instead it has 2 calls that the model never made" in findings[0].message
 
 
 def test_another_text_in_its_place_is_possible_at_most() -> None:
     after = asks(USER, assistant(text="Sorry, something went wrong."), MORE)
-    (finding,) = lost(*digests((asks(USER), [*call(), FINISH]), (after, [])))
+    (finding,) = lost(*digests((asks(USER), CALL_REPLY), (after, [])))
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 

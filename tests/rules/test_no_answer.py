@@ -31,6 +31,7 @@ from helpers.exchanges import (
     pasted,
     result,
     timed,
+    user,
 )
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL
 from helpers.watched import CALLS, NS, watched_digests
@@ -103,7 +104,7 @@ def test_an_app_may_tell_its_page_of_a_tool_alone_that_ran_on() -> None:
 
 def answer(**asked: object) -> list[Finding]:
     """What is found on an empty answer to a request with these members."""
-    history = {"messages": [{"role": "user", "content": "Hi"}], **asked}
+    history = {"messages": [user("Hi")], **asked}
     return found(pasted(ROLE, FINISH_TEXT, request={"model": "m", **history}), "D002")
 
 
@@ -177,7 +178,7 @@ def test_a_response_that_was_cancelled_owes_no_answer() -> None:
     assert "D002" in responses.codes(responses.created(), responses.ended())
 
 
-OTHER: dict[str, object] = {"role": "user", "content": "Another matter."}
+OTHER = user("Another matter.")
 
 
 def unanswered(

@@ -30,7 +30,18 @@ from deltatape.rules.rule import MAX_MESSAGE, FindingPlace, RuleKind
 from deltatape.rules.settings import DEFAULTS, Settings
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.contexts import context_of
-from helpers.exchanges import TEXT, USER, asks, assistant, call, digests, pasted, result, timed
+from helpers.exchanges import (
+    CALL_REPLY,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    call,
+    digests,
+    pasted,
+    result,
+    timed,
+)
 
 FOLDER = Path(deltatape.rules.__file__).parent
 SECTIONS = ("What it does", "Why is this bad", "Example", "Fix", "References")
@@ -133,7 +144,7 @@ def test_a_call_is_called_by_index_and_name() -> None:
 def test_a_finding_lies_at_the_request_that_repeats_the_reply() -> None:
     (finding,) = check_conversation(
         digests(
-            (asks(USER), [*call(), FINISH]),
+            (asks(USER), CALL_REPLY),
             (asks(USER, assistant(("c1", "get", "")), result("c1")), []),
         )
     )

@@ -11,6 +11,7 @@ from deltatape.rules.settings import Settings
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.contexts import context_of
 from helpers.exchanges import (
+    CALL_MESSAGE,
     FINISH_TEXT,
     TEXT,
     USER,
@@ -185,7 +186,7 @@ def test_a_tool_of_the_application_takes_its_time_after_the_call() -> None:
     assert first.blame is Blame.APP
 
 
-AFTER = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
+AFTER = asks(USER, CALL_MESSAGE, result("c1"))
 SENT = RequestSent(t_ns=1_500 * MS, connect_ns=MS, tls_ns=MS, reused=False)
 
 

@@ -11,6 +11,7 @@ from helpers.exchanges import (
     from_bytes,
     one,
     pasted,
+    user,
 )
 
 PAGE = (
@@ -21,7 +22,7 @@ QUOTES = "It\u2019s \u201cfine\u2019s"
 
 
 def answer(*pieces: str, question: str = "How are you?") -> Exchange:
-    request = asks({"role": "user", "content": question})
+    request = asks(user(question))
     return pasted(*(choice({"content": one}) for one in pieces), FINISH_TEXT, request=request)
 
 

@@ -9,7 +9,7 @@ from deltatape.model.reply import TextCall
 from deltatape.model.request_summary import RequestSummary
 from deltatape.rules.text_calls import is_asked_for, is_structured, where
 from helpers.chat import FINISH, choice, request
-from helpers.exchanges import call, found, one, pasted, timed
+from helpers.exchanges import call, found, one, pasted, system, timed, user
 
 HERMES = '<tool_call>{"name": "get", "arguments": {"a": 1}}</tool_call>'
 GENERIC = '<tool>{"tool_name": "get", "arguments": {}}</tool>'
@@ -22,7 +22,7 @@ def written(text: str) -> TextCall:
 
 def asked(*, prompt: str = "", tools: bool = False) -> RequestSummary:
     body = request(get={}) if tools else request()
-    body["messages"] = [{"role": "system", "content": prompt}]
+    body["messages"] = [system(prompt)]
     return context_of(body)
 
 
@@ -77,7 +77,7 @@ def test_a_call_of_an_offered_tool_that_is_only_text_is_an_error() -> None:
 
 def is_fact(text: str, question: str = "What is the weather?") -> bool:
     """Whether the rule only makes a remark that accuses nobody."""
-    asked = {**TOOLS, "messages": [{"role": "user", "content": question}]}
+    asked = {**TOOLS, "messages": [user(question)]}
     finding = one(pasted(choice({"content": text}, "stop"), request=asked), "T018")
     return (finding.severity, finding.blame) == (Severity.INFO, None)
 
@@ -198,7 +198,7 @@ def test_closed_calls_and_talk_are_fine() -> None:
 
 
 def test_a_notation_that_the_request_speaks_of_may_only_be_talked_about() -> None:
-    question = {"role": "user", "content": "How do models use <tool_call> tags?"}
+    question = user("How do models use <tool_call> tags?")
     asked = {**request(get={"type": "object"}), "messages": [question]}
     text = 'They begin with <tool_call>{"name": "get", "arguments": {'
     finding = one(pasted(choice({"content": text}, "stop"), request=asked), "T019")

@@ -8,8 +8,10 @@ from deltatape.rules.small_talk import small_talk
 from helpers import messages, responses
 from helpers.chat import FINISH, choice
 from helpers.exchanges import (
+    CALL_REPLY,
     FINISH_TEXT,
     TEXT,
+    TEXT_REPLY,
     USER,
     asks,
     assistant,
@@ -19,6 +21,7 @@ from helpers.exchanges import (
     one,
     pasted,
     result,
+    user,
 )
 from helpers.gemini import STREAM, candidate
 from helpers.gemini import sse as gemini_sse
@@ -188,11 +191,8 @@ def test_a_mode_of_gemini_demands_a_call() -> None:
     assert one(exchange, "T025").blame is Blame.UPSTREAM
 
 
-ONE = [*call(), FINISH]
-
-
 def says(text: str) -> dict[str, object]:
-    return {"role": "user", "content": text}
+    return user(text)
 
 
 def talk(request: dict[str, object], chunks: list[object]) -> list[Finding]:
@@ -201,7 +201,9 @@ def talk(request: dict[str, object], chunks: list[object]) -> list[Finding]:
 
 
 def test_a_farewell_needs_no_tool() -> None:
-    (finding,) = talk(asks(USER, assistant(text="13 °C."), says("Thanks, that's all, bye!")), ONE)
+    (finding,) = talk(
+        asks(USER, assistant(text="13 °C."), says("Thanks, that's all, bye!")), CALL_REPLY
+    )
     assert finding.message == ("the user only says 'thanks thats all bye', but the model calls get")
     assert (finding.severity, finding.blame) == (Severity.INFO, Blame.MODEL)
     assert (finding.confidence, finding.evidence) == (Confidence.LIKELY, '{"a":1}')
@@ -232,11 +234,11 @@ def test_a_call_without_name_and_arguments_is_told() -> None:
 def test_where_something_else_is_said_or_a_call_is_forced_nothing_is_reported(
     request_: dict[str, object],
 ) -> None:
-    assert not talk(request_, ONE)
+    assert not talk(request_, CALL_REPLY)
 
 
 def test_an_answer_in_words_is_what_is_wanted() -> None:
-    assert not talk(asks(says("bye")), [TEXT, FINISH_TEXT])
+    assert not talk(asks(says("bye")), TEXT_REPLY)
 
 
 def words(text: str) -> str:

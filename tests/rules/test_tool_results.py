@@ -6,11 +6,22 @@ from deltatape.conversation import check_conversation
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from helpers.chat import FINISH, calls, entry
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, digests, result
+from helpers.exchanges import (
+    CALL_MESSAGE,
+    CALL_REPLY,
+    TEXT_REPLY,
+    USER,
+    asks,
+    assistant,
+    call,
+    digests,
+    result,
+    system,
+    user,
+)
 
-ONE = (asks(USER), [*call(), FINISH])
-RIGHT = assistant(("c1", "get", '{"a":1}'))
-MORE: dict[str, object] = {"role": "user", "content": "And tomorrow?"}
+ONE = (asks(USER), CALL_REPLY)
+MORE = user("And tomorrow?")
 
 
 def orphans(tape: list[Digest]) -> list[Finding]:
@@ -72,7 +83,9 @@ def test_a_call_that_the_tape_did_not_deliver_makes_it_possible_only() -> None:
 
 
 def test_a_history_that_was_cut_in_front_is_reported_only_if_it_was_refused() -> None:
-    cut = digests(ONE, (asks(USER, RIGHT, result("c1")), []), (asks(MORE, result("c1"), MORE), []))
+    cut = digests(
+        ONE, (asks(USER, CALL_MESSAGE, result("c1")), []), (asks(MORE, result("c1"), MORE), [])
+    )
     assert not orphans(cut)
     (finding,) = orphans(refused(cut))
     assert "the history was cut off between the two" in finding.message
@@ -88,13 +101,13 @@ def test_a_history_that_the_provider_keeps_owns_its_calls() -> None:
 
 def test_a_right_history_and_results_that_name_no_call_are_silent() -> None:
     nameless: dict[str, object] = {"role": "function", "name": "get", "content": "ok"}
-    assert not orphans(digests(ONE, (asks(USER, RIGHT, result("c1")), [])))
+    assert not orphans(digests(ONE, (asks(USER, CALL_MESSAGE, result("c1")), [])))
     assert not orphans(digests(ONE, (asks(USER, nameless), [])))
 
 
 def test_a_second_result_to_a_call_that_was_delivered_once() -> None:
     twice: tuple[dict[str, object], list[object]] = (
-        asks(USER, RIGHT, result("c1"), result("c1")),
+        asks(USER, CALL_MESSAGE, result("c1"), result("c1")),
         [],
     )
     (finding,) = orphans(digests(ONE, twice))
@@ -114,9 +127,9 @@ def test_results_of_calls_that_share_an_id_or_use_it_again_are_no_second_ones() 
     tape = digests((asks(USER), shared), (asks(USER, both, result("c1"), result("c1")), []))
     said = replace(tape[0].calls[1], ids=("c1",), id="c1")
     assert not orphans([replace(tape[0], calls=(tape[0].calls[0], said)), tape[1]])
-    again = [RIGHT, result("c1"), RIGHT, result("c1")]
+    again = [CALL_MESSAGE, result("c1"), CALL_MESSAGE, result("c1")]
     assert not orphans(digests(ONE, (asks(USER, *again), [])))
-    assert not orphans(digests((asks(USER, RIGHT, result("c1"), result("c1")), [])))
+    assert not orphans(digests((asks(USER, CALL_MESSAGE, result("c1"), result("c1")), [])))
 
 
 def test_a_call_of_another_conversation_proves_nothing() -> None:
@@ -136,7 +149,7 @@ def test_a_call_that_came_after_the_request_had_left_is_not_its() -> None:
 
 
 def test_after_a_handoff_another_agent_may_see_the_result_only() -> None:
-    other: dict[str, object] = {"role": "system", "content": "You forecast."}
+    other: dict[str, object] = system("You forecast.")
     tool = {"type": "function", "function": {"name": "other", "parameters": {}}}
     tape = digests(ONE, (asks(other, USER, result("c1"), tools=[tool]), []))
     (finding,) = orphans(tape)
@@ -145,7 +158,6 @@ def test_after_a_handoff_another_agent_may_see_the_result_only() -> None:
 
 TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
 BOTH = assistant(("c1", "get", '{"a":1}'), ("c2", "put", '{"b":2}'))
-SAYS = [TEXT, FINISH_TEXT]
 
 
 def missing(tape: list[Digest]) -> list[Finding]:
@@ -153,7 +165,7 @@ def missing(tape: list[Digest]) -> list[Finding]:
 
 
 def test_one_of_two_results_is_missing() -> None:
-    (finding,) = missing(digests((asks(USER), TWO), (asks(USER, BOTH, result("c1")), SAYS)))
+    (finding,) = missing(digests((asks(USER), TWO), (asks(USER, BOTH, result("c1")), TEXT_REPLY)))
     assert finding.message == (
         "the history continues after call 1 (put, c2) of #1 without its result; this"
         " provider accepted it"
@@ -186,7 +198,7 @@ def test_without_an_answer_nothing_is_said_about_it() -> None:
 
 def test_a_call_is_reported_once_and_early_ones_are_found_too() -> None:
     tape = digests(
-        (asks(USER, BOTH, result("c1"), assistant(text="Hi"), MORE), SAYS),
+        (asks(USER, BOTH, result("c1"), assistant(text="Hi"), MORE), TEXT_REPLY),
         (asks(USER, BOTH, result("c1"), assistant(text="Hi"), MORE, assistant(text="H"), MORE), []),
         (asks(BOTH, result("c1"), MORE), []),
     )
@@ -217,7 +229,7 @@ def test_where_calls_have_no_ids_each_result_answers_one() -> None:
 
 def test_a_result_that_comes_late_was_missing_before() -> None:
     tape = digests(
-        (asks(USER, BOTH, result("c1"), MORE), SAYS),
+        (asks(USER, BOTH, result("c1"), MORE), TEXT_REPLY),
         (asks(USER, BOTH, result("c1"), MORE, result("c2"), MORE), []),
     )
     assert [finding.exchange for finding in missing(tape)] == [1]
@@ -230,7 +242,7 @@ def named(
     text: str, repeated: tuple[str | None, str | None, str] = CALL, *, known: bool = True
 ) -> list[Finding]:
     history = [assistant(repeated)] if known else [USER]
-    tape = digests((asks(USER), [*call(), FINISH]), (asks(USER, *history, result("c1", text)), []))
+    tape = digests((asks(USER), CALL_REPLY), (asks(USER, *history, result("c1", text)), []))
     return [each for each in check_conversation(tape) if each.code == "C017"]
 
 
@@ -334,9 +346,7 @@ def test_a_result_of_an_unknown_call_is_possible_at_most() -> None:
 
 
 def test_of_a_stored_reply_the_delivered_call_counts() -> None:
-    first, second = digests(
-        (asks(USER), [*call(), FINISH]), (asks(result("c1", "[object Object]")), [])
-    )
+    first, second = digests((asks(USER), CALL_REPLY), (asks(result("c1", "[object Object]")), []))
     first, second = replace(first, reply_id="r1"), replace(second, previous="r1")
     (finding,) = (each for each in check_conversation([first, second]) if each.code == "C017")
     assert "the result of get is" in finding.message
@@ -348,9 +358,9 @@ def test_of_a_stored_reply_the_delivered_call_counts() -> None:
 
 def test_it_is_told_once() -> None:
     history = [USER, assistant(CALL), result("c1", "[object Object]")]
-    more: dict[str, object] = {"role": "user", "content": "Well?"}
+    more: dict[str, object] = user("Well?")
     tape = digests(
-        (asks(USER), [*call(), FINISH]),
+        (asks(USER), CALL_REPLY),
         (asks(*history), []),
         (asks(*history, assistant(text="Hm"), more), []),
     )

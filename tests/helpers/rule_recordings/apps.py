@@ -6,14 +6,13 @@ from deltatape.model.exchange import EndReason, Tap
 from helpers import responses
 from helpers.app import available, call, done, output, result, text
 from helpers.chat import choice, sse
+from helpers.exchanges import FINISH_TEXT, TEXT
 from helpers.rule_recordings.build import (
     CALL_REPLY,
     DONE,
     ONE_CALL,
     QUESTION,
     STEP,
-    STOP,
-    TEXT,
     Recordings,
     chat,
     next_turn,
@@ -70,7 +69,7 @@ SHOWN_RESULT = tool_result("c1", "get", "13 °C")
 
 ROLE = choice({"role": "assistant", "content": ""})
 LEFT = replace(next_turn(*STEP), reads=[], end_s=30.0, reason=EndReason.CLIENT_CLOSED)
-HELLO = chat(TEXT, STOP)
+HELLO = chat(TEXT, FINISH_TEXT)
 HELLO_SIZE = sum(len(read) for read in HELLO.reads)
 
 RECORDINGS: Recordings = {
@@ -147,9 +146,11 @@ RECORDINGS: Recordings = {
         ),
     },
     "D002": {
-        "fires": chat(ROLE, STOP),
-        "silent": chat(ROLE, TEXT, STOP),
-        "silent-structured": chat(ROLE, STOP, tools=[], guided_choice=["", "It is raining."]),
+        "fires": chat(ROLE, FINISH_TEXT),
+        "silent": chat(ROLE, TEXT, FINISH_TEXT),
+        "silent-structured": chat(
+            ROLE, FINISH_TEXT, tools=[], guided_choice=["", "It is raining."]
+        ),
         "silent-cancelled": openai_responses(
             responses.created(), responses.ended(status="cancelled")
         ),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from helpers import messages, responses
 from helpers.chat import FINISH, calls, choice, entry, sse
-from helpers.exchanges import assistant, result
+from helpers.exchanges import FINISH_TEXT, TEXT, assistant, result, user
 from helpers.rule_recordings.tape import Json, ScriptedExchange, TimedRead
 from helpers.sample_streams import sample_stream
 
@@ -14,8 +14,6 @@ Recordings = Mapping[str, Mapping[str, ScriptedExchange | Sequence[ScriptedExcha
 """By the code of a rule and the name of the tape: its exchanges."""
 
 DONE = b"data: [DONE]\n\n"
-TEXT = choice({"content": "Hello"})
-STOP = choice({}, "stop")
 QUESTION = "What is the weather in Gent?"
 GENT, ROME = '{"city":"Gent"}', '{"city":"Rome"}'
 CITY: Json = {
@@ -24,11 +22,6 @@ CITY: Json = {
     "required": ["city"],
     "additionalProperties": False,
 }
-
-
-def user(content: object) -> Json:
-    """A message of the user."""
-    return {"role": "user", "content": content}
 
 
 USER = user(QUESTION)
@@ -72,7 +65,7 @@ def chat(
 
 def request_with(
     *messages: Json,
-    reply: Sequence[object] = (TEXT, STOP),
+    reply: Sequence[object] = (TEXT, FINISH_TEXT),
     at_s: float | None = None,
     **request: object,
 ) -> ScriptedExchange:
@@ -82,7 +75,7 @@ def request_with(
 
 def next_turn(
     *history: Json,
-    reply: Sequence[object] = (TEXT, STOP),
+    reply: Sequence[object] = (TEXT, FINISH_TEXT),
     at_s: float | None = None,
     **request: object,
 ) -> ScriptedExchange:
@@ -92,7 +85,7 @@ def next_turn(
 
 def text_reply(*pieces: str) -> list[object]:
     """The events of an answer in text."""
-    return [*(choice({"content": piece}) for piece in pieces), STOP]
+    return [*(choice({"content": piece}) for piece in pieces), FINISH_TEXT]
 
 
 def weather_call(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from helpers import messages, responses
 from helpers.bedrock_bodies import chunk
 from helpers.chat import FINISH, calls, choice, entry
+from helpers.exchanges import FINISH_TEXT, TEXT, user
 from helpers.rule_recordings.build import (
     CALL,
     CALL_REPLY,
@@ -13,8 +14,6 @@ from helpers.rule_recordings.build import (
     ONE_CALL,
     ROME,
     STEP,
-    STOP,
-    TEXT,
     TWO_CALLS,
     Recordings,
     chat,
@@ -23,7 +22,6 @@ from helpers.rule_recordings.build import (
     sample,
     text_reply,
     tool,
-    user,
     weather_call,
 )
 from helpers.rule_recordings.tape import ScriptedExchange
@@ -197,7 +195,7 @@ RECORDINGS: Recordings = {
     },
     "T024": {"fires": chat(*CALL_REPLY, tool_choice="none"), "silent": ONE_CALL},
     "T025": {
-        "fires": chat(TEXT, STOP, tool_choice="required"),
+        "fires": chat(TEXT, FINISH_TEXT, tool_choice="required"),
         "silent": chat(*CALL_REPLY, tool_choice="required", parallel_tool_calls=False),
     },
     "T026": {

@@ -6,7 +6,7 @@ from typing import Any
 
 from helpers import messages, responses
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.exchanges import assistant, result
+from helpers.exchanges import FINISH_TEXT, TEXT, assistant, result, system, user
 from helpers.rule_recordings.build import (
     ASKS,
     CALL_REPLY,
@@ -18,8 +18,6 @@ from helpers.rule_recordings.build import (
     RESULT,
     ROME,
     STEP,
-    STOP,
-    TEXT,
     TWO_CALLS,
     USER,
     WEATHER_TOOL,
@@ -34,23 +32,17 @@ from helpers.rule_recordings.build import (
     request_with,
     text_reply,
     tool,
-    user,
     weather_call,
     with_results,
 )
 from helpers.rule_recordings.tape import Json, ScriptedExchange
 
-SYSTEM: Json = {"role": "system", "content": "You are a friendly meteorologist."}
+SYSTEM = system("You are a friendly meteorologist.")
 MORE = user("And what about tomorrow, please?")
 LAST = user("And the day after tomorrow?")
 THANKS = user("Thank you very much for that.")
 ORDER, BILL = user("Where is my order?"), user("I need my bill.")
 COMPLAINT = "Failed to parse tool arguments: Unexpected end of JSON input"
-
-
-def system(text: str) -> Json:
-    """A message with instructions."""
-    return {"role": "system", "content": text}
 
 
 def answer(text: str) -> Json:
@@ -168,7 +160,7 @@ SINGLE_CALLS: Recordings = {
         "silent-handoff": [ONE_CALL, next_turn(assistant(), THANKS, tools=[NOTE])],
         "silent-as-text": [RANDOM_CALL, next_turn(answer(f"Calling {RANDOM}"), THANKS)],
         "silent-after-the-finish": [
-            chat(TEXT, STOP, *weather_call(GENT)),
+            chat(TEXT, FINISH_TEXT, *weather_call(GENT)),
             next_turn(answer("Hello"), THANKS),
         ],
     },

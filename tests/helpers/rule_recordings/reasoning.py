@@ -2,6 +2,7 @@
 
 from helpers import gemini, messages, responses
 from helpers.chat import FINISH, choice
+from helpers.exchanges import user
 from helpers.rule_recordings.build import (
     GENT,
     GREETING,
@@ -14,7 +15,6 @@ from helpers.rule_recordings.build import (
     next_turn,
     openai_responses,
     openai_responses_text,
-    user,
     weather_call,
 )
 from helpers.rule_recordings.tape import Json, ScriptedExchange

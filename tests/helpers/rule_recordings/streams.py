@@ -6,6 +6,7 @@ from dataclasses import replace
 from deltatape.model.exchange import EndReason
 from helpers import messages, responses
 from helpers.chat import FINISH, choice, sse
+from helpers.exchanges import FINISH_TEXT, TEXT
 from helpers.rule_recordings.build import (
     CALL,
     CALL_REPLY,
@@ -13,8 +14,6 @@ from helpers.rule_recordings.build import (
     DONE,
     GREETING,
     ONE_CALL,
-    STOP,
-    TEXT,
     Recordings,
     anthropic,
     chat,
@@ -47,13 +46,13 @@ def in_format(text: str) -> ScriptedExchange:
 
 def from_model(model: str) -> ScriptedExchange:
     """An answer of `model` to a request for gpt-4o."""
-    return chat({**TEXT, "model": model}, STOP, model="gpt-4o")
+    return chat({**TEXT, "model": model}, FINISH_TEXT, model="gpt-4o")
 
 
 def with_total(tokens: int) -> ScriptedExchange:
     """An answer whose usage says so in total, for 9 tokens and 2."""
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": tokens}
-    return chat(TEXT, {**STOP, "usage": usage})
+    return chat(TEXT, {**FINISH_TEXT, "usage": usage})
 
 
 def gzipped(body: bytes) -> ScriptedExchange:
@@ -66,13 +65,13 @@ def closed_by_client(exchange: ScriptedExchange, end_s: float) -> ScriptedExchan
     return replace(exchange, reason=EndReason.CLIENT_CLOSED, end_s=end_s)
 
 
-HELLO = chat(TEXT, STOP)
+HELLO = chat(TEXT, FINISH_TEXT)
 GREETED = anthropic(*GREETING)
 HALF = (messages.start(), messages.tool_block(), messages.piece('{"a":'))
 WHOLE = (*HALF, messages.piece("1}"), messages.stop(), *messages.END)
 EVENTS = 32
 CAFE, QUOTE = sse(choice({"content": "caf~"}), done=False).split(b"~")
-PLAIN = sse(TEXT, STOP)
+PLAIN = sse(TEXT, FINISH_TEXT)
 COMPLETED = (completed("Hello"), completed("", "stop"))
 ERROR = {"error": {"message": "overloaded", "code": 502}}
 ITEMS = [
@@ -90,9 +89,9 @@ RECORDINGS: Recordings = {
         "silent-client-left": closed_by_client(chat(TEXT, done=False), 0.3),
         "silent-recorder-lost-it": replace(HELLO, lost=frozenset({1, 2})),
     },
-    "S002": {"fires": chat(*CALL, STOP), "silent": ONE_CALL},
+    "S002": {"fires": chat(*CALL, FINISH_TEXT), "silent": ONE_CALL},
     "S003": {"fires": chat(TEXT, FINISH), "silent": ONE_CALL},
-    "S004": {"fires": chat(*CALL_REPLY, STOP), "silent": ONE_CALL},
+    "S004": {"fires": chat(*CALL_REPLY, FINISH_TEXT), "silent": ONE_CALL},
     "S005": {
         "fires": chat(TEXT, ERROR, done=False),
         "silent": HELLO,
@@ -117,7 +116,7 @@ RECORDINGS: Recordings = {
             b'"type":"invalid_request_error","param":"messages"}}',
         ),
     },
-    "S006": {"fires": chat(choice({"content": "Hel"}, ""), STOP), "silent": HELLO},
+    "S006": {"fires": chat(choice({"content": "Hel"}, ""), FINISH_TEXT), "silent": HELLO},
     "S007": {
         "fires": openai_responses(*GAP),
         "silent": openai_responses(*responses.numbered(*ITEMS)),
@@ -152,13 +151,13 @@ RECORDINGS: Recordings = {
         "silent": completion(*COMPLETED, DONE),
     },
     "W002": {
-        "fires": chat(CAFE + b"\xc3" + QUOTE, STOP),
-        "silent": chat(CAFE + b"\xc3", b"\xa9" + QUOTE, STOP),
+        "fires": chat(CAFE + b"\xc3" + QUOTE, FINISH_TEXT),
+        "silent": chat(CAFE + b"\xc3", b"\xa9" + QUOTE, FINISH_TEXT),
     },
-    "W003": {"fires": chat(b"\xef\xbb\xbf" + sse(TEXT, done=False), STOP), "silent": HELLO},
+    "W003": {"fires": chat(b"\xef\xbb\xbf" + sse(TEXT, done=False), FINISH_TEXT), "silent": HELLO},
     "W004": {
-        "fires": chat(TEXT, b"data: : KEEP-ALIVE\n\n", STOP),
-        "silent": chat(TEXT, b": KEEP-ALIVE\n\n", STOP),
+        "fires": chat(TEXT, b"data: : KEEP-ALIVE\n\n", FINISH_TEXT),
+        "silent": chat(TEXT, b": KEEP-ALIVE\n\n", FINISH_TEXT),
     },
     "W005": {
         "fires": error_reply(200, b"<html>Sign in to continue</html>", "text/html"),
@@ -178,15 +177,17 @@ RECORDINGS: Recordings = {
             error_reply(429, b'{"error":{"message":"slow', "text/event-stream"), 0.1
         ),
         "silent-error-event": closed_by_client(chat(TEXT, ERROR, done=False), 0.1),
-        "silent-finish-reason": closed_by_client(chat(TEXT, STOP, done=False), 0.1),
+        "silent-finish-reason": closed_by_client(chat(TEXT, FINISH_TEXT, done=False), 0.1),
         "silent-own-timeout": [
             closed_by_client(chat(TEXT, done=False), 5.0),
-            chat(TEXT, STOP, at_s=6.0),
+            chat(TEXT, FINISH_TEXT, at_s=6.0),
         ],
     },
     "W007": {
-        "fires": chat((3.0, sse(*[TEXT] * EVENTS, STOP))),
-        "silent": chat(*((3.0 + at * 0.1, sse(TEXT, done=False)) for at in range(EVENTS)), STOP),
+        "fires": chat((3.0, sse(*[TEXT] * EVENTS, FINISH_TEXT))),
+        "silent": chat(
+            *((3.0 + at * 0.1, sse(TEXT, done=False)) for at in range(EVENTS)), FINISH_TEXT
+        ),
     },
     "W008": {"fires": anthropic(*GREETING, named=False), "silent": GREETED},
     "W009": {
