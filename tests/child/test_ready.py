@@ -9,7 +9,7 @@ import pytest
 
 from deltatape.child.ready import ReadyFile
 from deltatape.errors import UsageError
-from helpers.immutable import immutable
+from helpers.disk import immutable
 
 HOLDER = """
 import sys

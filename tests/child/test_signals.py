@@ -13,7 +13,6 @@ import pytest
 
 from deltatape.child.signals import Signals
 from helpers.supervisor import (
-    COUNTING,
     LIMIT_S,
     Terminal,
     arguments,
@@ -24,6 +23,19 @@ from helpers.supervisor import start as started
 from helpers.upstream import eventually, run
 
 PYTHON = sys.executable
+COUNTING = """
+import os, signal, sys, time
+caught = []
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGQUIT):
+    signal.signal(number, lambda number, frame: caught.append(number))
+print("ready", flush=True)
+while not caught:
+    time.sleep(0.01)
+time.sleep(0.3)
+print("caught", *map(int, caught), flush=True)
+sys.exit(9)
+"""
+"""A Python program that prints which signals it caught, and exits with 9."""
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGQUIT"])

@@ -14,7 +14,7 @@ from deltatape.store.reader import open_tape
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED
 from helpers.program import program
-from helpers.readings import BODY, told
+from helpers.readings import BODY, parsed_exchange
 from helpers.secret_tapes import KEY, exchange, tape
 from helpers.tapes import write_tape
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, provider, run
@@ -119,7 +119,7 @@ def test_the_json_form_holds_places_and_kinds(tmp_path: Path) -> None:
 
 
 def test_a_tape_that_is_read_in_another_way_fails(tmp_path: Path) -> None:
-    write_tape(tmp_path, tape(*told(1), *told(2, events=9)))
+    write_tape(tmp_path, tape(*parsed_exchange(1), *parsed_exchange(2, events=9)))
     result = called("fsck", "x.tape", folder=tmp_path)
     assert result.returncode == 1
     said = b"line 15, #2: is not read as when deltatape 0.0.1 taped it: events 9, now 4"

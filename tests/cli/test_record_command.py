@@ -16,11 +16,19 @@ from deltatape.demo.demo import Background
 from deltatape.diagnose.check import check
 from deltatape.model.exchange import EndReason
 from deltatape.store.reader import open_tape
-from helpers.program import deltatape, peak_kib, program
+from helpers.program import deltatape, program
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"%04d"}}]}\n\n'
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def peak_kib(pid: int) -> int:
+    """The largest resident size that a process has had, in KiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    raise AssertionError("no VmHWM")
 
 
 @contextlib.asynccontextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from deltatape.demo.demo import Background
 from deltatape.model.exchange import Exchange
-from helpers import player_client
+from helpers import playing
 from helpers.console import called
 from helpers.hostile import assert_harmless, hostile_tape
 from helpers.incidents import BROKEN, CUT, FIXED, STALL, exchange
@@ -25,7 +25,7 @@ FAST = ("--listen", "127.0.0.1:0", "--speed", "instant")
 
 def ask(player: Background, body: bytes, path: str = PATH) -> tuple[int, bytes]:
     """Status and body of the answer."""
-    return player_client.ask(player.url, body, path)
+    return playing.ask(player.url, body, path)
 
 
 def seconds_for(tape: Path, asked: Exchange, *options: str, folder: Path) -> float:

@@ -15,7 +15,7 @@ from threading import Thread
 import pytest
 
 from deltatape.store.reader import open_tape
-from helpers import forgetful
+from faulty_apps import forgetful
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, recorded

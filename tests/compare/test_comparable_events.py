@@ -20,7 +20,7 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.stream import Event
 from helpers.chat import FINISH, choice
-from helpers.compared import analysed, call, chat, said, units, words
+from helpers.compared import analysed, anthropic_stream, call, chat, units, words
 from helpers.events import event_of
 from helpers.mutated import recorded
 
@@ -38,8 +38,8 @@ def test_the_same_said_in_another_spelling_has_the_same_key() -> None:
 
 
 def test_a_type_counts_only_where_the_data_tells_none() -> None:
-    named = units(said('event: ping\ndata: {"type":"ping"}'))
-    bare = units(said('data: {"type":"ping"}'))
+    named = units(anthropic_stream('event: ping\ndata: {"type":"ping"}'))
+    bare = units(anthropic_stream('data: {"type":"ping"}'))
     assert named[0].key == bare[0].key
     one, other = (units(analysed(f"event: {x}\ndata: {{}}\n\n".encode())) for x in "ab")
     assert one[0].key != other[0].key

@@ -9,7 +9,7 @@ from deltatape.compare.content import argument_differences, pairs_of, reply_diff
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.reply import CallKind, CallStatus, ToolCall
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.compared import call, chat, said, unlike, words
+from helpers.compared import anthropic_stream, call, chat, unlike, words
 from helpers.mutated import changed, recorded
 
 START = 'event: message_start\ndata: {"type":"message_start","message":{"content":[]}}'
@@ -43,7 +43,7 @@ def ended(reason: str = "tool_use") -> list[str]:
 
 
 def message(*frames: str, reason: str = "tool_use") -> Analysis:
-    return said(START, *frames, *ended(reason))
+    return anthropic_stream(START, *frames, *ended(reason))
 
 
 MESSAGE = message(*text("I ", "am"), *tool('{\\"a\\": ', "1}"))
@@ -145,7 +145,10 @@ def test_the_end_is_compared_by_its_meaning() -> None:
     assert ends("end_turn", "stop") == []
     assert ends("max_tokens", "stop") == [("finish", '"stop"')]
     assert ends("end_turn", "strange") == [("finish", '"strange"')]
-    assert compare_exchanges(said(START), chat(choice({}, "stop"))).changes[-1].part != "finish"
+    assert (
+        compare_exchanges(anthropic_stream(START), chat(choice({}, "stop"))).changes[-1].part
+        != "finish"
+    )
 
 
 def test_a_choice_that_is_missing_has_nothing() -> None:

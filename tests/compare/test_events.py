@@ -7,15 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.clock import SystemClock
-from deltatape.compare import ChangeKind, compare_exchanges
+from deltatape.compare import ChangeKind, EventChange, compare_exchanges
 from deltatape.compare.events import MAX_EDITS, RunMatcher, align, changes_of
-from deltatape.diagnose.rebuild import analyse
+from deltatape.diagnose.rebuild import Analysis, analyse
 from helpers.chat import FINISH, calls, choice, entry
-from helpers.compared import analysed, between, call, chat, paths, units, unlike, words
+from helpers.compared import analysed, call, chat, units, unlike, words
 from helpers.mutated import changed, recorded
 from helpers.splits import cut, random_cuts
 
 STREAM = [*words("I ", "am ", "here."), *call('{"a"', ':"x', '"}'), FINISH]
+
+
+def between(left: Analysis, right: Analysis) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    return unlike(compare_exchanges(left, right))
+
+
+def paths(change: EventChange) -> list[str]:
+    return [difference.path for difference in change.differences]
 
 
 def kinds_of(name: str, stem: str) -> tuple[set[str], set[str]]:

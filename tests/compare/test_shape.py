@@ -8,7 +8,7 @@ from deltatape.compare import recheck
 from deltatape.compare.comparable_events import DEEPEST
 from deltatape.compare.recheck import Shape, ShapeChange, shape_changes, shape_of
 from helpers.chat import FINISH, choice
-from helpers.compared import analysed, call, chat, said, words
+from helpers.compared import analysed, anthropic_stream, call, chat, words
 
 CHUNK = "chat.completion.chunk"
 
@@ -35,7 +35,9 @@ def test_what_a_model_fills_in_freely_has_no_form() -> None:
 
 
 def test_kinds_of_events_are_named_by_the_framing_or_by_themselves() -> None:
-    one = said('event: ping\ndata: {"type": "ping"}', 'data: {"type": "x"}', "data: [1]")
+    one = anthropic_stream(
+        'event: ping\ndata: {"type": "ping"}', 'data: {"type": "x"}', "data: [1]"
+    )
     two = chat({"object": CHUNK}, {"a": 1}, "[DONE]", "x" * 30, done=False)
     assert set(shape_of(one)) == {"ping", "x", "[1]"}
     assert set(shape_of(two)) == {CHUNK, "event", "[DONE]", "text"}

@@ -5,7 +5,7 @@ import pytest
 from deltatape.dialects.ai_sdk_ui import AISDKUI
 from deltatape.model.reply import CallKind, CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
-from helpers.fed import codes, events, reduced, said, spoilt
+from helpers.events import codes, details, events, reduced, spoilt
 
 Json = dict[str, object]
 
@@ -103,7 +103,7 @@ def test_an_input_that_is_not_what_its_pieces_say_is_told() -> None:
     same = reply_to(start("c", "f"), delta("c", '{"a":1.0}'), whole("c", "f", {"a": 1}), FINISH)
     assert same.observations == ()
     renamed = reply_to(start("c", "f"), whole("c", "g", {}), FINISH)
-    assert said(renamed, "T015") == ["the name 'f' changes to 'g'"]
+    assert details(renamed, "T015") == ["the name 'f' changes to 'g'"]
 
 
 def test_a_stream_that_is_cut_anywhere_leaves_no_call_whole_before_its_input() -> None:
@@ -181,7 +181,7 @@ def test_what_the_client_throws_on_is_told() -> None:
         FINISH,
         {"type": "text-delta", "id": "1", "delta": "b"},
     )
-    assert said(reply, "S006") == [
+    assert details(reply, "S006") == [
         "a piece of text that never started",
         "the end of a text that never started",
         "a piece of reasoning without a delta",
@@ -226,7 +226,7 @@ def test_texts_may_interleave_and_each_needs_its_start() -> None:
         ),
     )
     assert (reply.text, reply.reasoning) == ("13", "2")
-    assert said(reply, "S006") == ["a piece of text that never started"]
+    assert details(reply, "S006") == ["a piece of text that never started"]
 
 
 def test_the_end_of_a_step_ends_its_texts() -> None:
@@ -239,7 +239,7 @@ def test_the_end_of_a_step_ends_its_texts() -> None:
             "[DONE]",
         ),
     )
-    assert said(reply, "S006") == ["a piece of text that never started"]
+    assert details(reply, "S006") == ["a piece of text that never started"]
 
 
 def read(*messages: object) -> RequestSummary:

@@ -8,7 +8,7 @@ from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.stream import Format
-from helpers.fed import codes, events, reduced, spoilt
+from helpers.events import codes, events, reduced, spoilt
 from helpers.hints import hints
 
 Json = dict[str, object]

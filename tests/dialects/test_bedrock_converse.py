@@ -7,8 +7,8 @@ from deltatape.dialects.bedrock_converse import BedrockConverse
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED
+from helpers.events import codes, details, events, offering, reduced, spoilt
 from helpers.eventstream import event, exception
-from helpers.fed import codes, events, offering, reduced, said, spoilt
 
 Json = dict[str, object]
 Frame = tuple[str, Json]
@@ -133,7 +133,7 @@ def test_a_violation_of_the_protocol_is_told() -> None:
         end(),
         use(1, "g", "j"),
     )
-    assert said(reply, "S006") == [
+    assert details(reply, "S006") == [
         "arguments of a call that never started",
         "nothing says that the call of '' is whole",
         "nothing says that the call of 'f' is whole",

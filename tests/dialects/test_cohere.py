@@ -9,7 +9,7 @@ from deltatape.dialects.cohere import V1, V2, Cohere
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
-from helpers.fed import codes, events, offering, reduced, said, spoilt
+from helpers.events import codes, details, events, offering, reduced, spoilt
 
 Json = dict[str, object]
 
@@ -137,8 +137,8 @@ def test_a_violation_of_the_protocol_is_told_and_nothing_is_lost() -> None:
         ("f", CallStatus.EMPTY_SUSPECT),
         ("g", CallStatus.EMPTY_SUSPECT),
     ]
-    assert said(reply, "T012") == ["the index 1 is used for another call"]
-    assert said(reply, "S006") == [
+    assert details(reply, "T012") == ["the index 1 is used for another call"]
+    assert details(reply, "S006") == [
         "arguments of a call that never started",
         "nothing says that the call of '' is whole",
         "the end of a call that never started",
@@ -246,7 +246,7 @@ def test_version_1_without_pieces_has_its_calls_and_text_from_the_end() -> None:
 def test_sources_of_version_1_that_disagree_are_told() -> None:
     other = {**OLD[6], "tool_calls": [{"name": "put", "parameters": {"a": 2}}]}
     reply = reduced(Cohere(), events(*OLD[:6], other, OLD[7]))
-    assert said(reply, "T015")[0] == "the name 'get' changes to 'put'"
+    assert details(reply, "T015")[0] == "the name 'get' changes to 'put'"
     assert codes(reply) == ["T015", "T015"]
 
 

@@ -15,7 +15,7 @@ from deltatape.dialects._table import TableReducer
 from deltatape.dialects.bedrock_invoke import NovaReducer
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
-from helpers.fed import codes, events, said, spoilt
+from helpers.events import codes, details, events, spoilt
 
 Json = dict[str, object]
 Frame = tuple[str, Json]
@@ -130,7 +130,7 @@ def test_a_second_start_is_the_same_call_unless_its_id_differs() -> None:
     ],
 )
 def test_what_breaks_the_protocol_is_told(frames: tuple[Frame, ...], phrase: str) -> None:
-    assert said(both(*frames), "S006") == [phrase]
+    assert details(both(*frames), "S006") == [phrase]
 
 
 def test_an_event_of_a_call_without_an_index_belongs_to_the_last_one() -> None:
@@ -163,7 +163,7 @@ def test_a_document_says_the_same_as_a_stream() -> None:
         (2, "c1", '{"a": 1}'),
         (3, "c2", ""),
     ]
-    assert (reply.terminated, said(reply, "S006")) == (True, ["a content block is no object"])
+    assert (reply.terminated, details(reply, "S006")) == (True, ["a content block is no object"])
 
 
 def test_a_document_without_its_reason_is_not_whole() -> None:

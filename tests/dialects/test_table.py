@@ -33,7 +33,7 @@ from deltatape.dialects._table import (
 )
 from deltatape.model.reply import CallKind, CallStatus, Channel, Reply
 from deltatape.model.request_summary import NOTHING_ASKED
-from helpers.fed import codes, events, said
+from helpers.events import codes, details, events
 
 _TEXT = (path("text"),)
 _STEPS = (TextStep(channel=Channel.TEXT, text=_TEXT),)
@@ -133,7 +133,9 @@ def test_an_object_without_a_type_is_a_document_an_error_or_odd() -> None:
     assert reduced(table(document=_STEPS), {"text": "a"}).text == "a"
     assert reduced(table(), {"error": {"message": "down"}}).error == "down"
     assert reduced(table(), {"type": "new", "error": "down"}).error == "down"
-    assert said(reduced(table(), {"text": "a"}), "S006") == ["an object that does not say its type"]
+    assert details(reduced(table(), {"text": "a"}), "S006") == [
+        "an object that does not say its type"
+    ]
     assert codes(reduced(table(), "no JSON")) == ["W004"]
 
 
@@ -231,7 +233,7 @@ def test_a_first_piece_that_is_json_is_its_source_and_told() -> None:
 def test_a_second_start_is_the_same_call_unless_the_id_differs() -> None:
     same = reply_to(start(0, id="c", name="f"), start(0, name="f"), delta(0, "{}"), end(0))
     assert told(same) == [("f", "{}", CallStatus.COMPLETE)]
-    assert said(same, "S006") == ["the call starts a second time"]
+    assert details(same, "S006") == ["the call starts a second time"]
     nameless = reply_to(start(0, name="f"), start(0, id="c"), delta(0, "{}"), end(0))
     assert [call.id for call in nameless.tool_calls] == ["c"]
     other = reply_to(start(0, id="c"), end(0), start(0, id="d"), delta(0, "{}"), end(0))
@@ -296,7 +298,7 @@ def test_pieces_may_name_a_call_that_nothing_starts() -> None:
         piece=(step,),
     )
     assert [(call.id, call.name, call.arguments) for call in reply.tool_calls] == [("c", "f", "{}")]
-    assert said(reply, "S006") == ["nothing says that the call of 'f' is whole"]
+    assert details(reply, "S006") == ["nothing says that the call of 'f' is whole"]
 
 
 def test_the_provider_may_say_that_a_call_is_its_own() -> None:
@@ -393,7 +395,7 @@ def test_what_has_to_be_an_object_is_told_otherwise() -> None:
     assert codes(reply_by(step, {"a": {"b": {}}})) == []
     wrongs: list[Json] = [{}, {"a": 1}, {"a": {"b": []}}, {"a": {"b": None}}]
     for wrong in wrongs:
-        assert said(reply_by(step, wrong), "S006") == ["the b is no object"]
+        assert details(reply_by(step, wrong), "S006") == ["the b is no object"]
 
 
 def test_each_element_has_to_be_an_object_if_there_is_any() -> None:
@@ -401,7 +403,7 @@ def test_each_element_has_to_be_an_object_if_there_is_any() -> None:
     fines: list[Json] = [{}, {"a": 1}, {"a": []}, {"a": [{}]}]
     for fine in fines:
         assert codes(reply_by(step, fine)) == []
-    assert said(reply_by(step, {"a": [{}, 1, None]}), "S006") == ["an element is no object"]
+    assert details(reply_by(step, {"a": [{}, 1, None]}), "S006") == ["an element is no object"]
 
 
 def test_the_first_string_is_said_in_its_channel() -> None:
@@ -449,7 +451,7 @@ def test_a_reason_may_be_an_error() -> None:
     assert reply_by(step, {"why": "good"}).finish_reason_raw == "good"
     failed = reply_by(step, {"why": "bad"}, {"why": "bad"})
     assert (failed.error, codes(failed)) == ("why is 'bad'", ["S005"])
-    assert said(reply_by(step, {"why": 1}, {}), "S006") == ["the finish reason is no string"]
+    assert details(reply_by(step, {"why": 1}, {}), "S006") == ["the finish reason is no string"]
 
 
 def test_the_end_may_need_a_proof() -> None:

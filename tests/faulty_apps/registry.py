@@ -1,9 +1,6 @@
-"""All faults, each with its healthy twin."""
+"""All faults, each with its healthy twin: importing their modules registers them."""
 
-from . import apps, wires
+from . import apps, wires  # noqa: F401
 from .kit import FAULTS
 
 __all__ = ["FAULTS"]
-
-MODULES = (apps, wires)
-"""Their faults register themselves."""

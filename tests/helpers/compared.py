@@ -1,6 +1,6 @@
 """Exchanges to be compared, in a few words."""
 
-from deltatape.compare import ChangeKind, Comparison, EventChange, compare_exchanges
+from deltatape.compare import ChangeKind, Comparison
 from deltatape.compare.comparable_events import VOLATILE, ComparableEvent, FieldFilter, units_of
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange
@@ -31,7 +31,7 @@ def call(*pieces: str, index: int = 0, name: str = "get") -> list[object]:
     return [opened, *(calls(entry(index, arguments=piece)) for piece in pieces)]
 
 
-def said(*frames: str) -> Analysis:
+def anthropic_stream(*frames: str) -> Analysis:
     """A stream of Anthropic's events, each given as the text of its block."""
     return analysed("".join(f"{frame}\n\n" for frame in frames).encode(), MESSAGES)
 
@@ -48,13 +48,3 @@ def unlike(comparison: Comparison) -> list[tuple[str, tuple[int, ...], tuple[int
         for change in comparison.changes
         if change.kind is not ChangeKind.EQUAL
     ]
-
-
-def between(left: Analysis, right: Analysis) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """The same for two analyses."""
-    return unlike(compare_exchanges(left, right))
-
-
-def paths(change: EventChange) -> list[str]:
-    """Where it differs."""
-    return [difference.path for difference in change.differences]

@@ -22,6 +22,8 @@ class CorporateProxy:
     scheme: str = "Basic"
     answer: bytes = b""
     """In place of all others."""
+    interim: bool = True
+    """Whether a response with status 103 precedes the final one."""
     port: int = 0
     asked: list[bytes] = field(default_factory=list)
     """The heads of the requests."""
@@ -47,7 +49,8 @@ class CorporateProxy:
             writer.write(self.answer)
             await writer.drain()
             return
-        if self.guarded and not self._may(head):
+        login = base64.b64encode(f"{USER}:{PASSWORD}".encode())
+        if self.guarded and b"\r\nProxy-Authorization: Basic %b\r\n" % login not in head:
             writer.write(
                 b"HTTP/1.1 407 Proxy Authentication Required\r\n"
                 b'Proxy-Authenticate: %b realm="corp"\r\nContent-Length: 0\r\n\r\n'
@@ -67,12 +70,9 @@ class CorporateProxy:
             await writer.drain()
             return
         self.passed.append(authority)
-        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.0 200 Connection established\r\n\r\n")
+        early = b"HTTP/1.1 103 Early Hints\r\n\r\n" if self.interim else b""
+        writer.write(early + b"HTTP/1.0 200 Connection established\r\n\r\n")
         await _splice((reader, writer), far)
-
-    def _may(self, head: bytes) -> bool:
-        pair = base64.b64encode(f"{USER}:{PASSWORD}".encode())
-        return b"\r\nProxy-Authorization: Basic %b\r\n" % pair in head
 
 
 async def _splice(
@@ -105,10 +105,11 @@ async def corporate_proxy(
     guarded: bool = False,
     scheme: str = "Basic",
     answer: bytes = b"",
+    interim: bool = True,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[CorporateProxy]:
     """A proxy on loopback; `tls` when it is itself spoken to with TLS."""
-    proxy = CorporateProxy(hosts or {}, guarded, scheme, answer)
+    proxy = CorporateProxy(hosts or {}, guarded, scheme, answer, interim)
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

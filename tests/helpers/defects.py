@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -117,27 +118,26 @@ class Trial:
 @cache
 def rows() -> tuple[Row, ...]:
     """All rows, by number."""
-    told = yaml.safe_load((TESTS / "defects.yaml").read_text())
-    return tuple(_row(number, each) for number, each in told.items())
-
-
-def _row(number: int, told: Mapping[str, str | list[str]]) -> Row:
-    texts = {key: value for key, value in told.items() if isinstance(value, str)}
-    return Row(
-        number=number,
-        codes=tuple(told.get("codes", ())),
-        blame=tuple(told.get("blame", ("upstream",))),
-        **{key: value for key, value in texts.items() if key not in {"codes", "blame"}},
-    )
+    found = []
+    for number, fields in yaml.safe_load((TESTS / "defects.yaml").read_text()).items():
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in fields.items()
+        }
+        found.append(Row(number=number, **values))
+    return tuple(found)
 
 
 @cache
 def healthy() -> tuple[Healthy, ...]:
     """The healthy streams with calls: captured ones, one per source and dialect, and built ones."""
     found: dict[tuple[str, str, bool], Healthy] = {}
-    for name, origin, exchange in (*_captured(), *_recorded()):
+    captured = ((case.id, case.source, as_recorded(case.exchange)) for case in every_case())
+    for name, origin, exchange in (*captured, *((name, BUILT, each) for name, each in _built())):
         analysis = analyse(exchange)
-        if not analysis.reply.tool_calls or _bad(exchange):
+        if not analysis.reply.tool_calls or any(
+            finding.severity is not Severity.INFO for finding in check(exchange)
+        ):
             continue
         one = Healthy(
             origin=origin,
@@ -152,14 +152,6 @@ def healthy() -> tuple[Healthy, ...]:
     return tuple(found.values())
 
 
-def _bad(exchange: Exchange) -> tuple[Finding, ...]:
-    return tuple(each for each in check(exchange) if each.severity is not Severity.INFO)
-
-
-def _captured() -> Iterator[tuple[str, str, Exchange]]:
-    return ((case.id, case.source, as_recorded(case.exchange)) for case in every_case())
-
-
 def _same_tool_twice() -> Exchange:
     """Two calls of one tool, which no recording has."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -168,7 +160,7 @@ def _same_tool_twice() -> Exchange:
         pieces.append(calls(entry(place, f"call_fake{place}", name="get_weather", arguments="")))
         pieces.append(calls(entry(place, arguments='{"city":')))
         pieces.append(calls(entry(place, arguments=f'"{city}"}}')))
-    return _built(sse(*pieces, FINISH), URL, request(get_weather=schema))
+    return _as_exchange(sse(*pieces, FINISH), URL, request(get_weather=schema))
 
 
 def _call_without_arguments() -> Exchange:
@@ -179,7 +171,7 @@ def _call_without_arguments() -> Exchange:
         calls(entry(0, arguments="{}")),
         FINISH,
     )
-    return _built(body, URL, request(get_time={"type": "object", "properties": {}}))
+    return _as_exchange(body, URL, request(get_time={"type": "object", "properties": {}}))
 
 
 def _streamed_arguments() -> Exchange:
@@ -190,22 +182,22 @@ def _streamed_arguments() -> Exchange:
         gemini.candidate(gemini.pieces(city)),
         gemini.candidate(gemini.call(), finish="STOP"),
     )
-    return _built(body, gemini.STREAM, {"contents": []})
+    return _as_exchange(body, gemini.STREAM, {"contents": []})
 
 
-def _built(body: bytes, url: str, asked: Mapping[str, object]) -> Exchange:
+def _as_exchange(body: bytes, url: str, asked: Mapping[str, object]) -> Exchange:
     return as_recorded(
         Exchange.from_body(body, content_type="text/event-stream", url=url, request=asked)
     )
 
 
-def _recorded() -> Iterator[tuple[str, str, Exchange]]:
-    yield "openai-chat-same-tool", BUILT, _same_tool_twice()
+def _built() -> Iterator[tuple[str, Exchange]]:
+    yield "openai-chat-same-tool", _same_tool_twice()
     for path in sorted(RECORDINGS.glob("*.tape")):
         (exchange,) = open_tape(path)
-        yield path.stem, BUILT, exchange
-    yield "openai-chat-no-arguments", BUILT, _call_without_arguments()
-    yield "gemini-partial-arguments", BUILT, _streamed_arguments()
+        yield path.stem, exchange
+    yield "openai-chat-no-arguments", _call_without_arguments()
+    yield "gemini-partial-arguments", _streamed_arguments()
 
 
 def as_recorded(exchange: Exchange) -> Exchange:

@@ -1,4 +1,4 @@
-"""Disks that refuse: a full one, a read-only one, a limit on the size of files."""
+"""Disks that refuse: full, read-only, with a limit on the size of files, with locked files."""
 
 import contextlib
 import os
@@ -47,6 +47,27 @@ def read_only(folder: Path) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextlib.contextmanager
+def immutable(path: Path) -> Iterator[None]:
+    """`path` cannot be changed, renamed or deleted meanwhile, a folder's names neither."""
+    if os.geteuid() != 0:
+        if not path.is_dir():
+            pytest.skip("only root can lock a single file")
+        path.chmod(0o500)
+        try:
+            yield
+        finally:
+            path.chmod(0o700)
+        return
+    done = subprocess.run(["chattr", "+i", path], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no immutable files here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", path], check=True)
 
 
 def _mount(*args: str) -> None:

@@ -35,17 +35,12 @@ def assert_harmless(shown: bytes) -> None:
 
 
 def body(reply: str) -> bytes:
-    """A request that repeats a reply and tells all kinds of names."""
-    history = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {"id": bad("c1"), "function": {"name": bad("get"), "arguments": bad(reply)}}
-        ],
-    }
+    """A request in which every name is hostile; it repeats `reply`, if any, as arguments."""
+    call = {"id": bad("c1"), "function": {"name": bad("get"), "arguments": bad(reply)}}
     messages = [
         {"role": "user", "content": bad("ask")},
-        *([history, {"role": "tool", "tool_call_id": bad("c1"), "content": bad("result")}] * 1),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": bad("c1"), "content": bad("result")},
     ]
     schema = {"type": "object", "required": [bad("q")], "properties": {bad("q"): {}}}
     tools = [{"type": "function", "function": {"name": bad("get"), "parameters": schema}}]

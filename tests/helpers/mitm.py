@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import ssl
@@ -16,6 +15,7 @@ import trustme
 from deltatape.mitm.mitmdump import ADDON, Mitmdump, MitmdumpResult, MitmOptions, Started
 from deltatape.model.exchange import Exchange
 from deltatape.store.reader import Tape, open_tape
+from helpers.chat import FINISH, calls, entry, sse
 from helpers.clients import ROOT
 from helpers.program import environment
 from helpers.upstream import connect, free_port
@@ -50,23 +50,18 @@ class ObserverLog:
     active: list[int] = field(default_factory=list)
 
     def line(self, text: str) -> None:
-        """See `MitmObserver.line`."""
         self.lines.append(text)
 
     def traffic(self, what: str) -> None:
-        """See `MitmObserver.traffic`."""
         self.seen.append(what)
 
     def passed(self, host: str) -> None:
-        """See `MitmObserver.passed`."""
         self.hosts.append(host)
 
     def alarm(self, problem: str) -> None:
-        """See `MitmObserver.alarm`."""
         self.alarms.append(problem)
 
     def stopping(self, active: int) -> None:
-        """See `MitmObserver.stopping`."""
         self.active.append(active)
 
 
@@ -243,20 +238,9 @@ async def ran(
 
 def call_events(arguments: str = '{"a": 1}') -> list[bytes]:
     """The events of a stream with one call."""
-    head: dict[str, object] = {
-        "index": 0,
-        "id": "c1",
-        "type": "function",
-        "function": {"name": "get"},
-    }
-    pieces = [{"index": 0, "function": {"arguments": piece}} for piece in arguments]
-    deltas = [{"tool_calls": [entry]} for entry in (head, *pieces)]
-    choices: list[dict[str, object]] = [
-        {"index": 0, "delta": delta, "finish_reason": None} for delta in deltas
-    ]
-    choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
-    events = [f"data: {json.dumps({'choices': [choice]})}\n\n".encode() for choice in choices]
-    return [*events, b"data: [DONE]\n\n"]
+    pieces = [calls(entry(0, arguments=piece)) for piece in arguments]
+    chunks = (calls(entry(0, "c1", name="get")), *pieces, FINISH)
+    return [*(sse(each, done=False) for each in chunks), b"data: [DONE]\n\n"]
 
 
 OPENAI_APP = """

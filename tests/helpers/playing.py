@@ -1,7 +1,9 @@
-"""A player in the test's own loop, and the outcomes of requests to it."""
+"""Players, in the test's own loop or in another thread or process, and what clients get of them."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+import http.client
+from collections.abc import AsyncIterator, Mapping, Sequence
+from urllib.parse import urlsplit
 
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import ReplayTempo
@@ -9,6 +11,9 @@ from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayOptions, RequestOutcome
 from deltatape.player.player import Player
 from helpers.upstream import Peer, connect, post, run
+
+LIMIT_S = 20.0
+PATH = "/v1/chat/completions"
 
 
 class Stage:
@@ -57,3 +62,20 @@ def answer(exchange: Exchange, request: bytes = b"", **how: float) -> tuple[byte
             return await client.rest()
 
     return run(scenario())
+
+
+def ask(
+    url: str, body: bytes, path: str = PATH, headers: Mapping[str, str] | None = None
+) -> tuple[int, bytes]:
+    """Send a POST without an event loop; return status and body, whose cut chunk is left out."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S)
+    try:
+        fields = {"Content-Type": "application/json", **(headers or {})}
+        connection.request("POST", path, body, fields)
+        response = connection.getresponse()
+        try:
+            return response.status, response.read()
+        except http.client.IncompleteRead as cut:
+            return response.status, cut.partial
+    finally:
+        connection.close()

@@ -50,11 +50,3 @@ def uncovered(env: Mapping[str, str]) -> dict[str, str]:
     A limit on files would damage its data; a copy of the package would be counted beside it.
     """
     return {name: value for name, value in env.items() if not name.startswith("COVERAGE_")}
-
-
-def peak_kib(pid: int) -> int:
-    """The largest resident size that a process has had, in KiB."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1])
-    raise AssertionError("no VmHWM")

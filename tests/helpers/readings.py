@@ -12,7 +12,7 @@ BODY = sse(*call('{"a":1}'), FINISH)
 TOOL = "deltatape 0.0.1"
 
 
-def told(number: int = 1, body: bytes = BODY, **changes: object) -> list[bytes]:
+def parsed_exchange(number: int = 1, body: bytes = BODY, **changes: object) -> list[bytes]:
     """The lines of an exchange and how it was read, with these values instead of the true ones."""
     lines = exchange(number, reads=[body])
     (found,) = assemble(numbered(lines), tape="", header=HEADER)

@@ -24,7 +24,7 @@ from helpers.upstream import Peer, connect
 
 @dataclass
 class Seen:
-    """What an observer was told."""
+    """A `RecorderObserver` that keeps what it is notified of."""
 
     ended: list[AnalyzedExchange] = field(default_factory=list)
     silences: list[AnalyzedExchange] = field(default_factory=list)
@@ -32,19 +32,15 @@ class Seen:
     alarms: list[str] = field(default_factory=list)
 
     def exchange(self, ended: AnalyzedExchange) -> None:
-        """See `RecorderObserver.exchange`."""
         self.ended.append(ended)
 
     def silence(self, ended: AnalyzedExchange) -> None:
-        """See `RecorderObserver.silence`."""
         self.silences.append(ended)
 
     def refused(self, refusal: Refusal) -> None:
-        """See `RecorderObserver.refused`."""
         self.refusals.append(refusal)
 
     def alarm(self, problem: str) -> None:
-        """See `RecorderObserver.alarm`."""
         self.alarms.append(problem)
 
 

@@ -21,7 +21,7 @@ def answered(body: bytes) -> bytes:
 
 
 class Service:
-    """Handles one request: keeps what it gets, and runs the script at each step."""
+    """A `Handler` of one request: keeps what it gets, and runs the script at each step."""
 
     def __init__(self, connection: ServerConnection, script: "Script") -> None:
         self.connection = connection
@@ -35,28 +35,23 @@ class Service:
         self.lost: list[bool] = []
 
     def on_request(self, head: ParsedRequestHead) -> None:
-        """See `Handler.on_request`."""
         self.head = head
         self._script(self, "head")
 
     def on_body(self, data: bytes) -> None:
-        """See `Handler.on_body`."""
         self.body += data
         self.pieces += 1
         self._script(self, "body")
 
     def on_request_end(self, trailers: Fields) -> None:
-        """See `Handler.on_request_end`."""
         self.trailers = trailers
         self.complete = True
         self._script(self, "end")
 
     def on_writable(self, *, writable: bool) -> None:
-        """See `Handler.on_writable`."""
         self.writable.append(writable)
 
     def on_client_lost(self, *, was_reset: bool) -> None:
-        """See `Handler.on_client_lost`."""
         self.lost.append(was_reset)
 
     @property
@@ -75,7 +70,7 @@ Script: TypeAlias = Callable[[Service, str], None]
 
 
 class Serving:
-    """A running server; see `ServerOwner`."""
+    """A running server, which is a `ServerOwner`."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -86,22 +81,18 @@ class Serving:
         self.problems: list[str] = []
 
     def handler(self, connection: ServerConnection) -> Service:
-        """See `ServerOwner.handler`."""
         self.services.append(Service(connection, self._script))
         return self.services[-1]
 
     def opened(self, connection: ServerConnection) -> None:
-        """See `ServerOwner.opened`."""
         self.connections.append(connection)
         self.listener.opened(connection)
 
     def closed(self, connection: ServerConnection) -> None:
-        """See `ServerOwner.closed`."""
         self.closed_count += 1
         self.listener.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        """See `ServerOwner.refused_bytes`."""
         self.problems.append(problem)
         return REFUSED
 

@@ -28,20 +28,6 @@ from deltatape.model.tape_summary import LogStream
 
 LIMIT_S = 20.0
 
-COUNTING = """
-import os, signal, sys, time
-caught = []
-for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGQUIT):
-    signal.signal(number, lambda number, frame: caught.append(number))
-print("ready", flush=True)
-while not caught:
-    time.sleep(0.01)
-time.sleep(0.3)
-print("caught", *map(int, caught), flush=True)
-sys.exit(9)
-"""
-"""A Python program that prints which signals it caught, and exits with 9."""
-
 
 @dataclass
 class Report:

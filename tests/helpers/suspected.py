@@ -35,16 +35,13 @@ def deliver(
 
 def follow_up() -> dict[str, object]:
     """A request that brings the result of a tool."""
+    call = {"id": "c0", "type": "function", "function": {"name": "get", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "q"},
-        {"role": "assistant", "content": None, "tool_calls": [_call()]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c0", "content": "r"},
     ]
     return {"model": "m", "stream": True, "messages": messages}
-
-
-def _call() -> dict[str, object]:
-    return {"id": "c0", "type": "function", "function": {"name": "get", "arguments": "{}"}}
 
 
 def made(*calls: tuple[str | None, str | None, str]) -> tuple[RepeatedCall, ...]:
@@ -55,7 +52,7 @@ def made(*calls: tuple[str | None, str | None, str]) -> tuple[RepeatedCall, ...]
     )
 
 
-def told(calls: Sequence[RepeatedCall]) -> list[tuple[str | None, str | None, str]]:
+def call_fields(calls: Sequence[RepeatedCall]) -> list[tuple[str | None, str | None, str]]:
     """Id, name and arguments of each call."""
     return [(call.id, call.name, call.arguments) for call in calls]
 

@@ -46,6 +46,9 @@ def taped(
     chunked = framing is Framing.CHUNKED
     if chunked and not any(name.lower() == b"transfer-encoding" for name, _ in headers):
         headers = (*headers, (b"Transfer-Encoding", b"chunked"))
+    if not boundaries:
+        boundaries = [(len(piece),) for _, piece in reads]
+    data = b"".join(piece for _, piece in reads)
     last_ms = end_ms if end_ms is not None else (reads[-1][0] if reads else 5)
     return Exchange(
         tape="x.tape",
@@ -53,13 +56,46 @@ def taped(
         id=f"{number:026}",
         source=Source.GATEWAY,
         recorded_at="2026-11-21T20:36:01.000000000Z",
-        request=_request(method, target, body, upstream),
+        request=Request(
+            method=method,
+            target=(target,),
+            upstream=upstream,
+            http="1.1",
+            headers=(),
+            body=body if isinstance(body, bytes) else json.dumps(body or {}).encode(),
+            t_ns=0,
+            t_end_ns=0,
+            line=None,
+        ),
         informational=informational,
-        response=_response(framing, headers) if framing else None,
-        reads=_reads(reads, boundaries or [(len(piece),) for _, piece in reads], chunked=chunked),
+        response=ResponseHead(
+            status=200,
+            reason=b"OK",
+            http="1.1",
+            framing=framing,
+            headers=headers,
+            t_ns=5 * MS,
+            line=None,
+        )
+        if framing
+        else None,
+        reads=tuple(
+            Read(t_ns=ms * MS, data=piece, boundaries=ends if chunked else None, line=None)
+            for (ms, piece), ends in zip(reads, boundaries, strict=True)
+        ),
         trailers=trailers,
         idle_ns=idle_times(*(ms for ms, _ in reads), last_ms),
-        end=_end(reads, reason, last_ms, detail) if reason else None,
+        end=End(
+            t_ns=last_ms * MS,
+            reason=reason,
+            bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+            detail=detail,
+            recorder={},
+            line=None,
+        )
+        if reason
+        else None,
     )
 
 
@@ -70,55 +106,4 @@ def idle_times(*marks_ms: int) -> tuple[int, ...]:
         ms * MS
         for sooner, later in pairwise(known)
         for ms in range(sooner + IDLE_MS, later, IDLE_MS)
-    )
-
-
-def _request(method: str, target: bytes, body: object, upstream: str) -> Request:
-    return Request(
-        method=method,
-        target=(target,),
-        upstream=upstream,
-        http="1.1",
-        headers=(),
-        body=body if isinstance(body, bytes) else json.dumps(body or {}).encode(),
-        t_ns=0,
-        t_end_ns=0,
-        line=None,
-    )
-
-
-def _response(framing: Framing, headers: Headers) -> ResponseHead:
-    return ResponseHead(
-        status=200,
-        reason=b"OK",
-        http="1.1",
-        framing=framing,
-        headers=headers,
-        t_ns=5 * MS,
-        line=None,
-    )
-
-
-def _reads(
-    reads: Sequence[tuple[int, bytes]],
-    boundaries: Sequence[tuple[int, ...] | None],
-    *,
-    chunked: bool,
-) -> tuple[Read, ...]:
-    return tuple(
-        Read(t_ns=ms * MS, data=piece, boundaries=ends if chunked else None, line=None)
-        for (ms, piece), ends in zip(reads, boundaries, strict=True)
-    )
-
-
-def _end(reads: Sequence[tuple[int, bytes]], reason: EndReason, ms: int, detail: str) -> End:
-    data = b"".join(piece for _, piece in reads)
-    return End(
-        t_ns=ms * MS,
-        reason=reason,
-        bytes=len(data),
-        sha256=hashlib.sha256(data).hexdigest(),
-        detail=detail,
-        recorder={},
-        line=None,
     )

@@ -1,6 +1,6 @@
-"""All apps that are odd but right."""
+"""All apps that are odd but right: importing their modules registers them."""
 
-from . import (
+from . import (  # noqa: F401
     agents,
     beside,
     history,
@@ -16,18 +16,3 @@ from . import (
 from .kit import APPS
 
 __all__ = ["APPS"]
-
-MODULES = (
-    agents,
-    beside,
-    history,
-    ids,
-    javascript,
-    network,
-    people,
-    policies,
-    shapes,
-    switching,
-    texts,
-)
-"""Their apps register themselves."""

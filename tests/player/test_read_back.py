@@ -11,7 +11,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayOptions, PlayReport, RunReadBack
 from deltatape.replay.playback import Playback
 from helpers.broken_app_tape import ASKED, RIGHT, WRONG, Json, mistaken
-from helpers.player_client import ask
+from helpers.playing import ask
 
 AT_ONCE = ReplayTempo(factor=0.0)
 

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import ssl
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from deltatape.clock import SystemClock
 from deltatape.demo.demo import background
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.gateway.tapes import TapeBook
-from deltatape.model.exchange import EndReason, Source
+from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.record.session import RingRecording
 from deltatape.store.reader import Tape, open_tape
@@ -22,25 +23,64 @@ from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from helpers.chat import FINISH, calls, entry, sse
-from helpers.clients import SDKS, available
+from helpers.clients import CLIENTS, PYTHON, SDKS, available
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.program import environment
-from helpers.recorded_apps import (
-    ANSWER,
-    NODE_SDK,
-    PYTHON_SDK,
-    SHELL,
-    Provider,
-    node_app,
-    plain_app,
-    python_app,
-    recorded,
-    the_exchange,
-    the_tape,
-)
+from helpers.recorded_apps import ANSWER, Provider, recorded
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
 LONG_S = 60.0
+
+PYTHON_SDK = """
+import openai
+client = openai.OpenAI(api_key="sk-fake-000000", max_retries=0)
+stream = client.chat.completions.create(
+    model="m", stream=True, messages=[{"role": "user", "content": "hi"}])
+print("".join(part.choices[0].delta.content or "" for part in stream if part.choices))
+"""
+
+NODE_SDK = """
+import OpenAI from "openai";
+const client = new OpenAI({apiKey: "sk-fake-000000", maxRetries: 0});
+const stream = await client.chat.completions.create(
+  {model: "m", stream: true, messages: [{role: "user", content: "hi"}]});
+let text = "";
+for await (const part of stream) text += part.choices[0]?.delta?.content ?? "";
+console.log(text);
+"""
+
+SHELL = """
+curl --no-progress-meter -N -H 'Content-Type: application/json' -H "Authorization: Bearer $KEY" \\
+    -d '{"model":"m","stream":true,"messages":[]}' "$OPENAI_BASE_URL/chat/completions"
+"""
+
+
+def python_app(folder: Path, code: str) -> tuple[str, ...]:
+    """A command that runs `code` where the official SDKs are installed."""
+    (folder / "app.py").write_text(code)
+    return (str(PYTHON), "app.py")
+
+
+def node_app(folder: Path, code: str) -> tuple[str, ...]:
+    """The same in JavaScript; the SDK is found from the file's own folder."""
+    (folder / "app.mjs").write_text(code)
+    (folder / "node_modules").symlink_to(CLIENTS / "node_modules")
+    return ("node", "app.mjs")
+
+
+def plain_app(folder: Path, code: str) -> tuple[str, ...]:
+    (folder / "app.py").write_text(code)
+    return (sys.executable, "app.py")
+
+
+def the_tape(folder: Path) -> Tape:
+    (path,) = (folder / "tapes").glob("*.tape")
+    return open_tape(path)
+
+
+def the_exchange(folder: Path) -> Exchange:
+    (exchange,) = the_tape(folder)
+    return exchange
 
 
 def text_of(tape: Tape) -> str:

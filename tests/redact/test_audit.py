@@ -5,7 +5,7 @@ import pytest
 
 from deltatape.redact.audit import Auditor, AuditReport, ExchangeOrder, ProblemKind, TapeProblem
 from helpers.eventstream import event
-from helpers.readings import told
+from helpers.readings import parsed_exchange
 from helpers.secret_tapes import KEY, STARS, exchange, numbered, record, tape
 from helpers.tapes import whole_tape
 
@@ -204,7 +204,7 @@ HEAD = {"status": 103, "reason": "", "http": "1.1", "headers": []}
         with_line(6, "sent", {"connect_ns": 0, "tls_ns": 0, "reused": True}),
         with_line(6, "trailers", {"headers": []}),
         with_line(8, "idle", {}, 70),
-        told(),
+        parsed_exchange(),
     ],
 )
 def test_what_the_format_allows_is_no_fault(lines: list[bytes]) -> None:

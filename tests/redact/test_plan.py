@@ -24,7 +24,7 @@ from deltatape.redact.plan import (
 from deltatape.tape.decode import decode_record
 from deltatape.tape.fields import bytes_from_json, bytes_to_json
 from helpers.eventstream import event
-from helpers.readings import told
+from helpers.readings import parsed_exchange
 from helpers.secret_tapes import KEY, STARS, TOOL, exchange, numbered, payloads, record, tape
 from helpers.tapes import MASKER
 
@@ -404,7 +404,7 @@ def test_changes_after_an_end_do_not_touch_it() -> None:
 
 
 def test_what_was_read_of_an_exchange_goes_with_what_was_overwritten() -> None:
-    kept, leaky = told(1), told(2, f"data: {KEY}\n\n".encode())
+    kept, leaky = parsed_exchange(1), parsed_exchange(2, f"data: {KEY}\n\n".encode())
     after = rewritten(tape(*kept, *leaky))
     assert after.count(b'"parsed"') == 1
     assert kept[-1] in after

@@ -18,7 +18,7 @@ from deltatape.player.play_options import (
     RequestOutcome,
 )
 from deltatape.replay.playback import Playback, ReplayServer
-from helpers.player_client import ask
+from helpers.playing import ask
 from helpers.taped import taped
 from helpers.upstream import post
 

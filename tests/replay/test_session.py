@@ -18,7 +18,7 @@ from deltatape.replay.environment import replay_environment
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.session import ReplayOptions, Responders, replay, teller
 from helpers.broken_app_tape import ASKED, RIGHT, WRONG, Json, mistaken
-from helpers.player_client import ask
+from helpers.playing import ask
 from helpers.taped import taped
 from helpers.upstream import eventually
 

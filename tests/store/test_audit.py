@@ -9,7 +9,7 @@ from deltatape.model.app_names import CONTRACT
 from deltatape.redact.audit import ProblemKind, TapeProblem
 from deltatape.store.audit import misreadings
 from deltatape.store.reader import open_tape
-from helpers.readings import BODY, TOOL, told
+from helpers.readings import BODY, TOOL, parsed_exchange
 from helpers.secret_tapes import exchange, record, tape
 from helpers.tapes import write_tape
 
@@ -19,18 +19,18 @@ def found(folder: Path, *lines: bytes) -> tuple[TapeProblem, ...]:
 
 
 def test_a_tape_that_is_read_as_it_was_has_no_problem(tmp_path: Path) -> None:
-    assert found(tmp_path, *told(1), *told(2)) == ()
+    assert found(tmp_path, *parsed_exchange(1), *parsed_exchange(2)) == ()
     assert found(tmp_path, *exchange(1)) == ()
 
 
 def test_what_is_read_in_another_way_is_told_with_line_and_exchange(tmp_path: Path) -> None:
-    (problem,) = found(tmp_path, *told(1), *told(2, calls=2, sha256="0" * 64))
+    (problem,) = found(tmp_path, *parsed_exchange(1), *parsed_exchange(2, calls=2, sha256="0" * 64))
     assert (problem.kind, problem.line, problem.exchange) == (ProblemKind.PARSED, 15, 2)
     assert problem.message == f"is not read as when {TOOL} taped it: calls 2, now 1"
 
 
 def test_a_change_of_the_bytes_shows_also_where_hashes_were_made_anew(tmp_path: Path) -> None:
-    lines = told(1)
+    lines = parsed_exchange(1)
     changed = exchange(1, reads=[BODY.replace(b"1}", b"2}")])
     (problem,) = found(tmp_path, *changed, lines[-1])
     assert "a call or its arguments" in problem.message
@@ -38,7 +38,7 @@ def test_a_change_of_the_bytes_shows_also_where_hashes_were_made_anew(tmp_path: 
 
 @pytest.mark.parametrize("cut", ["recorder", "end"])
 def test_what_the_tape_does_not_hold_whole_is_not_compared(tmp_path: Path, cut: str) -> None:
-    *lines, end, parsed = told(1, events=9)
+    *lines, end, parsed = parsed_exchange(1, events=9)
     t_ns, number, code, payload = json.loads(end)
     if cut == "recorder":
         lines.append(record(t_ns, number, code, {**payload, "recorder": {"lost_records": 1}}))
@@ -46,12 +46,14 @@ def test_what_the_tape_does_not_hold_whole_is_not_compared(tmp_path: Path, cut: 
 
 
 def test_what_stands_behind_damage_is_left_to_who_looks_for_that(tmp_path: Path) -> None:
-    assert found(tmp_path, *told(1), b"garbage\n", *told(2, events=9)) == ()
+    assert found(tmp_path, *parsed_exchange(1), b"garbage\n", *parsed_exchange(2, events=9)) == ()
     for damage in (b"garbage\n", b'[1,2,"parsed",[]]\n', b'["x,",1,"note","parsed"]\n'):
-        (problem,) = found(tmp_path, *told(1, events=9), damage, *told(2, events=9))
+        (problem,) = found(
+            tmp_path, *parsed_exchange(1, events=9), damage, *parsed_exchange(2, events=9)
+        )
         assert problem.exchange == 1
 
 
 def test_a_body_that_speaks_of_it_is_none(tmp_path: Path) -> None:
     speaking = exchange(2, reads=[b'data: [1,2,"parsed",{}]\n\n'])
-    assert found(tmp_path, *told(1), *speaking) == ()
+    assert found(tmp_path, *parsed_exchange(1), *speaking) == ()

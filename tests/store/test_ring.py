@@ -25,7 +25,7 @@ from deltatape.store.ring import (
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.encode import header_line
 from deltatape.tape.record import Header
-from helpers.immutable import immutable
+from helpers.disk import immutable
 from helpers.tapes import HEADER
 
 S = 1_000_000_000

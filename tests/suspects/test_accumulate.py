@@ -12,7 +12,7 @@ from deltatape.suspects.steps import (
     Step,
 )
 from helpers.chat import choice, sse
-from helpers.suspected import deliver, made, told
+from helpers.suspected import call_fields, deliver, made
 
 DELTA, START, WHOLE, CLOSE = EntryPhase.DELTA, EntryPhase.START, EntryPhase.WHOLE, EntryPhase.CLOSE
 
@@ -37,7 +37,7 @@ MIXED = '{"a":{"b":1}2}'
 def _calls(
     steps: list[Step], *mistakes: tuple[str, str]
 ) -> list[tuple[str | None, str | None, str]]:
-    return told(accumulate(steps, client_of(*mistakes)).calls)
+    return call_fields(accumulate(steps, client_of(*mistakes)).calls)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def _reply(*pieces: str, reasoning: str = "") -> Reply:
 
 
 def _found(outcome: ClientResult) -> list[str | None]:
-    return [name for _, name, _ in told(outcome.calls)]
+    return [name for _, name, _ in call_fields(outcome.calls)]
 
 
 def test_whole_texts_have_all_calls() -> None:

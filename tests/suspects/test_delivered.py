@@ -6,7 +6,7 @@ from deltatape.model.stream import Format
 from deltatape.suspects import delivered
 from deltatape.suspects.mistakes import DialectFamily
 from helpers import chat, gemini, messages, responses
-from helpers.suspected import deliver, follow_up, told
+from helpers.suspected import call_fields, deliver, follow_up
 
 ONE = chat.calls(chat.entry(0, "c1", name="get", arguments="{}"))
 
@@ -43,7 +43,7 @@ def test_the_end_of_a_stream_is_normal_or_not() -> None:
 
 def test_calls_are_the_reference_s() -> None:
     stream = deliver(chat.sse(ONE, chat.FINISH))
-    assert told(stream.calls) == [("c1", "get", "{}")]
+    assert call_fields(stream.calls) == [("c1", "get", "{}")]
     assert stream.text_calls == ()
     assert stream.ids == {"c1"}
     assert (stream.format, stream.is_text) == (Format.SSE, True)

@@ -6,7 +6,7 @@ from deltatape.suspects.client import client_of
 from deltatape.suspects.search import difference, equal, likeness, same_arguments
 from deltatape.suspects.simulation import ClientRunner
 from helpers.chat import FINISH, calls, choice, entry, sse
-from helpers.suspected import deliver, follow_up, made, names, suspects, told
+from helpers.suspected import call_fields, deliver, follow_up, made, names, suspects
 
 PIECES = (
     calls(entry(0, "c1", name="get", arguments="")),
@@ -141,7 +141,7 @@ def test_every_preset_of_the_dialect_has_a_row() -> None:
     assert found["single-current-call"].says == ""
     each = found["each-event-is-a-call"]
     assert each.differs
-    assert told(each.made.calls) == [("c1", "get", ""), (None, None, '{"a":1}')]
+    assert call_fields(each.made.calls) == [("c1", "get", ""), (None, None, '{"a":1}')]
     assert each.says.endswith("; of the call in the stream it makes 2")
     assert "arguments-at-item-added" not in found
 

@@ -5,7 +5,7 @@ from deltatape.suspects.client import CORRECT, Preset, client_of
 from deltatape.suspects.presets import PRESETS
 from deltatape.suspects.simulation import ClientFraming, ClientRunner, framed
 from helpers.chat import FINISH, calls, choice, entry, sse
-from helpers.suspected import deliver, made, told
+from helpers.suspected import call_fields, deliver, made
 
 BARE = entry(0, arguments="")
 
@@ -24,7 +24,7 @@ def test_long_runs_of_pieces_are_joined_and_mean_the_same() -> None:
     closing = calls(entry(0, arguments='"}'))
     body = sse(opening, *_pieces(2500), other, *_pieces(3), closing, FINISH)
     runner = ClientRunner(deliver(body))
-    assert told(runner.documented().calls) == told(runner.stream.calls)
+    assert call_fields(runner.documented().calls) == call_fields(runner.stream.calls)
     before = runner.spent
     runner.outcome(client_of(("key", "one")))
     assert runner.spent - before < 60
@@ -137,7 +137,7 @@ def test_calls_in_the_text_may_be_repeated_or_not() -> None:
     assert runner.is_documented(())
     client = client_of(("tags", "rescan"))
     assert runner.applies(client)
-    assert told(runner.outcome(client).calls) == [(None, "get", "{}")]
+    assert call_fields(runner.outcome(client).calls) == [(None, "get", "{}")]
 
 
 SSE, NDJSON = Format.SSE, Format.NDJSON

@@ -9,7 +9,7 @@ from deltatape.suspects.client import client_of
 from deltatape.suspects.search import equal, rows
 from deltatape.suspects.simulation import ClientRunner
 from helpers import responses
-from helpers.suspected import deliver, told
+from helpers.suspected import call_fields, deliver
 from helpers.vectors import RESPONSES, VECTORS, Vector
 
 _FILE = Path(__file__).parent.parent / "vectors" / "chat_defects.json"
@@ -74,7 +74,7 @@ def test_both_published_attempts_at_responses_go_wrong(vector: Vector) -> None:
     assert equal(runner.documented().calls, runner.stream.calls, runner.ids)
     row = {one.name: one.made.calls for one in rows(runner)}
     assert row["deltas-keyed-by-call-id"] == ()
-    texts = [arguments for *_, arguments in told(row["arguments-at-item-added"])]
+    texts = [arguments for *_, arguments in call_fields(row["arguments-at-item-added"])]
     whole_at_once = vector.name.startswith("R13")
     assert set(texts) <= ({'{"a":1}'} if whole_at_once else {""})
 

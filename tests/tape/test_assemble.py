@@ -6,7 +6,7 @@ from deltatape.model.exchange import EndReason, Exchange, Framing, MaskedCredent
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_lines, decode_record
 from deltatape.tape.tap import ExchangeTap
-from helpers.readings import told
+from helpers.readings import parsed_exchange
 from helpers.tapes import HEADER, Lines, every_record, start, taped, whole_tape
 
 
@@ -137,7 +137,7 @@ def test_unknown_codes_neither_make_nor_change_an_exchange() -> None:
 
 
 def test_what_a_recorder_read_neither_makes_nor_changes_an_exchange() -> None:
-    *lines, parsed = told()
+    *lines, parsed = parsed_exchange()
     assert exchanges([*lines, parsed]) == exchanges(lines)
     assert exchanges([parsed]) == []
     assert exchanges([*lines[:-1], parsed]) == exchanges(lines[:-1])
