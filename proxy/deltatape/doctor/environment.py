@@ -290,7 +290,7 @@ def _git_remarks(folder: Path, tapes: Path) -> Iterator[DoctorRemark]:
     if not tapes.is_dir() or inside is None or inside.returncode:
         return
     tracked = git(folder, "ls-files", "--", DEFAULT_FOLDER)
-    ignored = git(folder, "check-ignore", "--", f"{DEFAULT_FOLDER}/x.tape")
+    ignored = git(folder, "check-ignore", "--no-index", "--", f"{DEFAULT_FOLDER}/x.tape")
     ignore = ""
     if ignored is None or ignored.returncode:
         ignore = f"echo '*' > {DEFAULT_FOLDER}/.gitignore"
