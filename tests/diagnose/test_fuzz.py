@@ -14,7 +14,7 @@ from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import DIALECTS
 from deltatape.model.exchange import Exchange, Read
-from deltatape.render.as_json import calls_json, events_json
+from deltatape.render.show import calls_json, events_json
 from deltatape.store.reader import open_tape
 from helpers.corpus import Case, every_case, needs_corpus
 from helpers.mutation import spoilt_bytes, spoilt_values

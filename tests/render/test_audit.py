@@ -10,8 +10,7 @@ from deltatape.compare.recheck import (
 )
 from deltatape.diagnose.rebuild import analyse
 from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
-from deltatape.render.as_json import audits_json
-from deltatape.render.audit import Audit, audit_lines, today_lines, today_object
+from deltatape.render.audit import Audit, audit_lines, audits_json, today_lines, today_object
 from deltatape.render.json_document import document
 from deltatape.render.lines import plain
 from deltatape.rules.settings import DEFAULTS

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.render.explanation import (
     client_outcome,
+    explanation_json,
     explanation_lines,
     next_step,
     short_lines,
@@ -31,7 +33,7 @@ from helpers.exchanges import (
     result,
     timed,
 )
-from helpers.explanations import LATE, SINGLE, THROWN, accused, suspect, tried
+from helpers.explanations import LATE, SINGLE, THROWN, accused, lost_arguments, suspect, tried
 from helpers.watched import watched
 
 TOOLS = [{"type": "function", "function": {"name": "get"}}]
@@ -412,3 +414,61 @@ def test_one_that_explains_missing_calls_alone_says_no_more() -> None:
 def test_a_line_that_is_too_long_is_two() -> None:
     lines = plain(suspect_lines([suspect("a-name-that-is-long")], 0, 60)).splitlines()
     assert lines[:2] == ["a-name-that-is-long", "reproduces exactly what the app did (key=single)"]
+
+
+BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
+
+
+def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
+    document = json.loads(explanation_json(explain([timed((0.1, BAD), (0.2, FINISH))])))
+    assert list(document) == [
+        *("version", "verdict", "suspects", "clients", "timeline", "findings", "attempts"),
+    ]
+    assert list(document["verdict"]) == [
+        *("blame", "confidence", "summary", "fix", "kind", "shown", "code", "possible"),
+    ]
+    assert document["verdict"]["kind"] == "blamed"
+    assert document["attempts"] is None
+    assert document["suspects"] == []
+    assert document["timeline"][0] == {
+        "t_ns": 0,
+        "exchange": 1,
+        "event": None,
+        "what": "requests an answer from the model: 0 messages",
+        "source": "app",
+    }
+    assert len(document["findings"]) == 1
+
+
+def test_suspects_and_clients_have_exactly_the_keys_of_the_contract() -> None:
+    clients = (tried("a", throws="KeyError: 'index'"), tried("b", problem="no npm"))
+    explanation = accused(lost_arguments(), suspect(), tried=clients)
+    document = json.loads(explanation_json(explanation))
+    assert document["suspects"] == [
+        {
+            "name": "single-current-call",
+            "mistakes": [
+                {
+                    "axis": "key",
+                    "value": "single",
+                    "says": "keeps one call",
+                    "fix": "keep a call per index",
+                }
+            ],
+            "exact": True,
+            "drop": False,
+            "says": "keeps one call where the stream has two",
+            "fix": "keep a call per index",
+            "source": "",
+            "made": {
+                "calls": [{"id": "c1", "name": "get", "arguments": ""}],
+                "errors": [],
+                "text": None,
+            },
+        }
+    ]
+    made = {"calls": [], "errors": ["KeyError: 'index'"], "text": None}
+    assert document["clients"] == [
+        {"name": "a", "differs": True, "problem": None, "made": made},
+        {"name": "b", "differs": None, "problem": "no npm", "made": {**made, "errors": []}},
+    ]

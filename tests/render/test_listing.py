@@ -1,8 +1,9 @@
+import json
 from dataclasses import replace
 
 from deltatape.model.finding import Confidence, Finding, Severity
 from deltatape.render.lines import plain
-from deltatape.render.listing import TapeRow, tape_lines
+from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.why.overview import TapeOverview
 
 WORST = Finding(
@@ -92,3 +93,29 @@ def test_a_narrow_page_has_shorter_and_fewer_columns() -> None:
         ["...rdings/the-name-of-a-tape.tape  error T001 em...  2 h ago"],
         ["...the-name-of-a-tape.tape  error T001 e...  2 h ago"],
     ]
+
+
+def test_tapes_are_listed() -> None:
+    row = TapeRow(
+        path="a.tape",
+        bytes=1,
+        age_ns=2,
+        exchanges=None,
+        recording=False,
+        overview=None,
+        error="no tape",
+    )
+    (listed,) = json.loads(tapes_json([row]))["tapes"]
+    assert listed == {
+        "path": "a.tape",
+        "bytes": 1,
+        "age_ns": 2,
+        "exchanges": None,
+        "recording": False,
+        "error": "no tape",
+        "analysed": False,
+        "apps": [],
+        "models": [],
+        "findings": None,
+        "worst": None,
+    }

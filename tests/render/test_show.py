@@ -1,14 +1,30 @@
+import json
 from dataclasses import replace
 
 import pytest
 
 from deltatape.diagnose.rebuild import analyse
+from deltatape.model.exchange import Exchange
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.render.lines import plain
-from deltatape.render.show import call_lines, event_lines, log_hint, log_lines, read_lines
+from deltatape.render.show import (
+    call_lines,
+    calls_json,
+    event_lines,
+    events_json,
+    log_hint,
+    log_lines,
+    read_lines,
+    reads_json,
+)
 from deltatape.render.summary import what_arrived
 from helpers.chat import FINISH, calls, choice, entry, sse
-from helpers.exchanges import TEXT, call, pasted, timed
+from helpers.exchanges import (
+    TEXT,
+    call,
+    pasted,
+    timed,
+)
 
 
 def test_calls_in_the_text_are_shown_with_their_kind() -> None:
@@ -133,3 +149,52 @@ def test_what_the_app_printed_is_shown_with_time_and_stream_and_nothing_of_it_ac
     assert plain([log_hint(3, "x.tape")]) == (
         "3 lines that the app printed: deltatape show x.tape --log\n"
     )
+
+
+def test_calls_have_exactly_the_keys_of_the_contract() -> None:
+    document = json.loads(calls_json([analyse(pasted(*call(), FINISH))]))
+    assert document["calls"] == [
+        {
+            "exchange": 1,
+            "dialect": "openai-chat",
+            "index": 0,
+            "wire_index": 0,
+            "id": "c1",
+            "name": "get",
+            "kind": "function",
+            "arguments": '{"a":1}',
+            "status": "complete",
+            "repairs": [],
+        }
+    ]
+    assert (document["server_calls"], document["text_calls"]) == ([], [])
+
+
+def test_calls_in_the_text_are_told_apart_with_their_notation() -> None:
+    written = '<tool_call>{"name": "get", "arguments": {}}</tool_call>'
+    document = json.loads(calls_json([analyse(pasted(choice({"content": written}), FINISH))]))
+    assert document["calls"] == []
+    (call,) = document["text_calls"]
+    assert (call["name"], call["kind"]) == ("get", "text")
+    assert (call["family"], call["channel"], call["closed"]) == ("hermes", "text", True)
+
+
+def events(exchange: Exchange) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(events_json(analyse(exchange)))["events"]
+    return found
+
+
+def test_events_carry_place_and_time_where_there_is_one() -> None:
+    (event,) = events(timed((0.1, TEXT)))
+    assert (event["event"], event["type"], event["t_ns"]) == (0, "message", 100_000_000)
+    assert json.loads(str(event["data"])) == TEXT
+    assert events(pasted(TEXT))[0]["t_ns"] is None
+
+
+def test_reads_are_text_or_hexadecimal() -> None:
+    reads = json.loads(reads_json(timed((0.1, b"a"), (0.2, b"\xff"))))["reads"]
+    assert reads == [
+        {"t_ns": 100_000_000, "bytes": 1, "data": "a"},
+        {"t_ns": 200_000_000, "bytes": 1, "hex": "ff"},
+    ]
+    assert json.loads(reads_json(pasted(TEXT)))["reads"][0]["t_ns"] is None

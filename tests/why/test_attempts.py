@@ -11,7 +11,7 @@ from deltatape.conversation.attempts import attempts_of, row_of, sentence, settl
 from deltatape.diagnose.digest import digest
 from deltatape.model.exchange import EndReason, Exchange, Tap
 from deltatape.model.explanation import Attempts, VerdictKind
-from deltatape.render.as_json import explanation_json
+from deltatape.render.explanation import explanation_json
 from deltatape.store.reader import open_tape
 from deltatape.why import explain
 from deltatape.why.overview import overview

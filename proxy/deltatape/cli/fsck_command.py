@@ -18,8 +18,7 @@ from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.printable import count
 from deltatape.record.recheck import RecheckOptions, ask_again
-from deltatape.render.as_json import audits_json
-from deltatape.render.audit import Audit, audit_lines
+from deltatape.render.audit import Audit, audit_lines, audits_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.audit import audit, misreadings
 from deltatape.store.listing import locate

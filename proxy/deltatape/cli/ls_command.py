@@ -9,8 +9,7 @@ from deltatape.cli.options import FORMAT, option
 from deltatape.cli.terminal import list_width, show, write
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError, TapeFormatError
-from deltatape.render.as_json import tapes_json
-from deltatape.render.listing import TapeRow, tape_lines
+from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import FOLDERS, ListedTape, list_named, list_tapes
 from deltatape.store.reader import open_tape

@@ -15,9 +15,18 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.model.tape_summary import LogEntry
-from deltatape.render.as_json import calls_json, events_json, log_json, reads_json
 from deltatape.render.lines import Line, hanging
-from deltatape.render.show import call_lines, event_lines, log_hint, log_lines, read_lines
+from deltatape.render.show import (
+    call_lines,
+    calls_json,
+    event_lines,
+    events_json,
+    log_hint,
+    log_json,
+    log_lines,
+    read_lines,
+    reads_json,
+)
 from deltatape.render.summary import exchange_line
 from deltatape.settings.defaults import current_rules
 

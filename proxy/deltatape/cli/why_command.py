@@ -20,9 +20,8 @@ from deltatape.model.finding import Blame
 from deltatape.model.reply import NOT_OURS
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientTrial
-from deltatape.render.as_json import explanation_json
 from deltatape.render.document import document_lines
-from deltatape.render.explanation import explanation_lines, short_lines
+from deltatape.render.explanation import explanation_json, explanation_lines, short_lines
 from deltatape.render.findings import blamed
 from deltatape.render.fix_kit import FixKit, fix_kit
 from deltatape.render.html import explanation_html

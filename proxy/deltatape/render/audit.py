@@ -8,6 +8,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Severity
 from deltatape.printable import count
 from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
+from deltatape.render.json_document import document
 from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, WIDTH, Line, StyledText, line, wrapped
 from deltatape.render.numbers import duration
 
@@ -71,6 +72,31 @@ def _problem_text(problem: TapeProblem) -> str:
 
 def _leaks(problems: Sequence[TapeProblem]) -> bool:
     return any(problem.kind is ProblemKind.SECRET for problem in problems)
+
+
+def audits_json(audits: Iterable[Audit]) -> str:
+    """`fsck --format json`."""
+    return document(tapes=[_json_audit(audit) for audit in audits])
+
+
+def _json_audit(audit: Audit) -> dict[str, object]:
+    report = audit.report
+    return {
+        "path": audit.path,
+        "error": audit.error or None,
+        "problems": [
+            {
+                "kind": problem.kind,
+                "line": problem.line,
+                "exchange": problem.exchange,
+                "message": problem.message,
+                "span": None if problem.span is None else list(problem.span),
+            }
+            for problem in (report.problems if report else ())
+        ],
+        "facts": list(report.facts) if report else [],
+        **({"against": today_object(audit.asked, audit.url)} if audit.url else {}),
+    }
 
 
 # What a live provider does differently today, as text and as JSON: `fsck --against`.

@@ -21,7 +21,7 @@ from deltatape.diagnose.rebuild import Analysis
 from deltatape.match.difference import JsonDifference
 from deltatape.model.reply import ToolCall
 from deltatape.printable import count, excerpt
-from deltatape.render.json_document import VERSION, inert_json
+from deltatape.render.json_document import document
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
 from deltatape.why.timeline import identity, label, news
 
@@ -338,13 +338,11 @@ def diff_json(hops: Sequence[ComparedSides], damaged: int | None) -> str:
         hops: each from one side to the next.
         damaged: the place of the first that damaged a call.
     """
-    document = {
-        "version": VERSION,
-        "equal": all(hop.comparison.equal for hop in hops),
-        "damaged": damaged,
-        "hops": [_json_hop(hop) for hop in hops],
-    }
-    return inert_json(document) + "\n"
+    return document(
+        equal=all(hop.comparison.equal for hop in hops),
+        damaged=damaged,
+        hops=[_json_hop(hop) for hop in hops],
+    )
 
 
 def _json_hop(hop: ComparedSides) -> dict[str, object]:

@@ -1,12 +1,11 @@
 """The report of `deltatape doctor`: a line per check with its level, and what to do."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from deltatape.printable import count
-from deltatape.render.json_document import VERSION
+from deltatape.render.json_document import document
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
 
 
@@ -112,5 +111,4 @@ def doctor_json(sections: Sequence[Section]) -> str:
         for section in sections
         for remark in section.remarks
     ]
-    document = {"version": VERSION, "problems": problems(sections), "checks": checks}
-    return json.dumps(document, ensure_ascii=True, indent=1).replace("\x7f", "\\u007f") + "\n"
+    return document(problems=problems(sections), checks=checks)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deltatape.conversation.attempts import sentence
 from deltatape.model.explanation import (
+    Attempts,
     EventSource,
     Explanation,
     RepeatedCallPair,
@@ -31,6 +32,7 @@ from deltatape.render.findings import (
     sides,
     summary,
 )
+from deltatape.render.json_document import document, finding_object
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -481,3 +483,90 @@ def _call_text(call: RepeatedCall) -> str:
     arguments = excerpt(call.arguments, _SHOWN) or "(no bytes)"
     identity = f" ({excerpt(call.id, _SHOWN)})" if call.id else ""
     return f"{excerpt(call.name or 'no name', _SHOWN)}{identity} {arguments}"
+
+
+# `why --format json`.
+#
+# The keys of the JSON are a contract: they are added to, never renamed.
+
+
+def explanation_json(explanation: Explanation) -> str:
+    """`why --format json`."""
+    verdict = explanation.verdict
+    return document(
+        verdict={
+            "blame": verdict.blame,
+            "confidence": verdict.confidence,
+            "summary": verdict.summary,
+            "fix": verdict.fix,
+            "kind": verdict.kind,
+            "shown": verdict.shown,
+            "code": verdict.code,
+            "possible": [finding_object(finding) for finding in verdict.possible],
+        },
+        suspects=[_json_suspect(each) for each in explanation.suspects],
+        clients=[_json_trial(each) for each in explanation.tried],
+        timeline=[_json_entry(entry) for entry in explanation.timeline],
+        findings=[finding_object(finding) for finding in explanation.findings],
+        attempts=_json_attempts(explanation.attempts),
+    )
+
+
+def _json_attempts(row: Attempts | None) -> dict[str, object] | None:
+    """Return the attempts that the exchange belongs to; None if there was one."""
+    if row is None:
+        return None
+    return {
+        "answered": row.answered,
+        "exit_code": row.exit_code,
+        "tries": [
+            {
+                "exchange": each.exchange,
+                "t_ns": each.t_ns,
+                "outcome": each.outcome,
+                "pause_ns": each.pause_ns,
+                "changed": each.changed or None,
+            }
+            for each in row.tries
+        ],
+    }
+
+
+def _json_suspect(suspect: Suspect) -> dict[str, object]:
+    return {
+        "name": suspect.name,
+        "mistakes": [
+            {"axis": each.axis, "value": each.value, "says": each.says, "fix": each.fix}
+            for each in suspect.mistakes
+        ],
+        "exact": suspect.exact,
+        "drop": suspect.drop,
+        "says": suspect.says,
+        "fix": suspect.fix,
+        "source": suspect.source,
+        "made": _json_reading(suspect.made),
+    }
+
+
+def _json_trial(tried: ClientTrial) -> dict[str, object]:
+    return {
+        "name": tried.name,
+        "differs": None if tried.problem else tried.differs,
+        "problem": tried.problem or None,
+        "made": _json_reading(tried.made),
+    }
+
+
+def _json_reading(made: ClientReading) -> dict[str, object]:
+    calls = [{"id": each.id, "name": each.name, "arguments": each.arguments} for each in made.calls]
+    return {"calls": calls, "errors": list(made.errors), "text": made.text}
+
+
+def _json_entry(entry: TimelineEntry) -> dict[str, object]:
+    return {
+        "t_ns": entry.t_ns,
+        "exchange": entry.exchange,
+        "event": entry.event,
+        "what": entry.what,
+        "source": entry.source,
+    }

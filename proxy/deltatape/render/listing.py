@@ -4,11 +4,12 @@ Where that is too wide, the worst finding and the names of apps and models are c
 are left out, the least telling first; paths last, from their beginning.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from deltatape.model.finding import Severity
 from deltatape.printable import count, escape, excerpt
+from deltatape.render.json_document import document, finding_object
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -135,3 +136,29 @@ def _worst(row: TapeRow) -> StyledText:
     if worst is None:
         return StyledText("healthy", GOOD) if row.overview.exchanges else StyledText("")
     return StyledText(f"{worst.severity} {worst.code} {worst.name}", STYLES[worst.severity])
+
+
+# The keys of the JSON are a contract: they are added to, never renamed.
+
+
+def tapes_json(rows: Iterable[TapeRow]) -> str:
+    """`ls --format json`."""
+    return document(tapes=[_json_row(row) for row in rows])
+
+
+def _json_row(row: TapeRow) -> dict[str, object]:
+    seen = row.overview
+    worst = seen.worst if seen else None
+    return {
+        "path": row.path,
+        "bytes": row.bytes,
+        "age_ns": row.age_ns,
+        "exchanges": row.exchanges,
+        "recording": row.recording,
+        "error": row.error or None,
+        "analysed": seen is not None,
+        "apps": list(seen.apps) if seen else [],
+        "models": list(seen.models) if seen else [],
+        "findings": seen.findings if seen else None,
+        "worst": finding_object(worst) if worst else None,
+    }

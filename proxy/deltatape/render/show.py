@@ -2,14 +2,15 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange
-from deltatape.model.reply import CallKind, CallStatus, ToolCall
+from deltatape.model.reply import CallKind, CallStatus, TextCall, ToolCall
 from deltatape.model.stream import Comment, Event
 from deltatape.model.tape_summary import LogEntry
 from deltatape.printable import count, escape, excerpt
+from deltatape.render.json_document import document
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -174,3 +175,98 @@ def log_hint(lines: int, tape: str) -> Line:
     """Return how many log lines there are, and how to see them."""
     number = count(lines, "line")
     return line(StyledText(f"{number} that the app printed: deltatape show {tape} --log", DIM))
+
+
+# `show --format json`.
+#
+# The keys of the JSON are a contract: they are added to, never renamed.
+
+
+def calls_json(analyses: Iterable[Analysis]) -> str:
+    """`show --calls --format json`."""
+    choices = [(analysis, choice) for analysis in analyses for choice in analysis.reply.choices]
+    return document(
+        calls=[_call(call, analysis) for analysis, choice in choices for call in choice.tool_calls],
+        server_calls=[
+            _call(call, analysis) for analysis, choice in choices for call in choice.server_calls
+        ],
+        text_calls=[
+            _text_call(call, analysis) for analysis, choice in choices for call in choice.text_calls
+        ],
+    )
+
+
+def _call(call: ToolCall, analysis: Analysis) -> dict[str, object]:
+    return {
+        "exchange": analysis.exchange.number,
+        "dialect": analysis.reply.dialect,
+        "index": call.index,
+        "wire_index": call.wire_index,
+        "id": call.id,
+        "name": call.name,
+        "kind": call.kind,
+        "arguments": call.arguments,
+        "status": call.status,
+        "repairs": list(call.repairs),
+    }
+
+
+def _text_call(written: TextCall, analysis: Analysis) -> dict[str, object]:
+    return {
+        **_call(written.call, analysis),
+        "family": written.family,
+        "channel": written.channel,
+        "closed": written.closed,
+    }
+
+
+def events_json(analysis: Analysis) -> str:
+    """`show --events --format json`."""
+    pairs = zip(analysis.stream.events, news(analysis), strict=True)
+    return document(events=[_event(event, analysis.exchange, new) for event, new in pairs])
+
+
+def _event(event: Event, exchange: Exchange, new: str) -> dict[str, object]:
+    return {
+        "exchange": exchange.number,
+        "event": event.number,
+        "type": event.type,
+        "id": event.id,
+        "data": event.data,
+        "new": new,
+        "span": list(event.place.span),
+        "line": event.line,
+        "t_ns": event.t_ns if exchange.timed else None,
+    }
+
+
+def reads_json(exchange: Exchange) -> str:
+    """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
+    return document(
+        reads=[
+            {
+                "t_ns": read.t_ns if exchange.timed else None,
+                "bytes": len(read.data),
+                **_text_or_hex("data", read.data),
+            }
+            for read in exchange.reads
+        ]
+    )
+
+
+def log_json(entries: Iterable[LogEntry]) -> str:
+    """`show --log --format json`; a line that is not UTF-8 is in hexadecimal."""
+    return document(
+        log=[
+            {"t_ns": entry.t_ns, "stream": entry.stream, **_text_or_hex("line", entry.line)}
+            for entry in entries
+        ]
+    )
+
+
+def _text_or_hex(name: str, data: bytes) -> dict[str, str]:
+    """Return `data` as text under `name`; as hexadecimal under "hex" if it is not UTF-8."""
+    try:
+        return {name: data.decode()}
+    except UnicodeDecodeError:
+        return {"hex": data.hex()}
