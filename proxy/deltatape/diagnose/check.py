@@ -36,11 +36,11 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
     rules = _WHILE_OPEN if exchange.open else EXCHANGE_RULES
     found = as_taped(ask(rules, context), exchange)
     if exchange.tap is Tap.APP or analysis.reply.from_app:
-        found = [replace(finding, blame=_behind(finding.blame)) for finding in found]
+        found = [replace(finding, blame=_blame_upstream(finding.blame)) for finding in found]
     return first_the_loss(found)
 
 
-def _behind(blame: Blame | None) -> Blame | None:
+def _blame_upstream(blame: Blame | None) -> Blame | None:
     """Return whose fault it is upstream of the application's own endpoint, or in its own stream.
 
     There the application is the upstream, and the client somebody of whom nothing is known.
@@ -68,37 +68,30 @@ def as_taped(findings: Sequence[Finding], exchange: Exchange) -> list[Finding]:
     """Return `findings` without those that the recorder or a client that left may have caused."""
     loss = loss_of(exchange)
     if loss is None:
-        return _of_what_came(findings) if is_left(exchange) else [*findings]
+        return _without_blame_for_missing(findings) if is_left(exchange) else [*findings]
     if not loss.answer:
         return [each for each in findings if each.code not in _CLOCKS]
-    left = is_left(exchange)
-    kept = [each for each in (_cautious(one, left=left) for one in findings) if each is not None]
+    kept: list[Finding] = []
+    for each in findings:
+        if each.code in _SURVIVES_LOSS:
+            kept.append(each)
+        elif each.code == _CUT and not is_left(exchange):
+            # How the transport ended is known; whether anything was missing then is not.
+            proven = each.confidence is Confidence.PROVEN
+            confidence = Confidence.LIKELY if proven else each.confidence
+            kept.append(replace(each, confidence=confidence, excluded=()))
     codes = {each.code for each in kept}
-    left_out = dict.fromkeys(each.code for each in findings if each.code not in codes)
-    return [_naming(each, [*left_out]) if each.code == _LOSS else each for each in kept]
+    left_out = [*dict.fromkeys(each.code for each in findings if each.code not in codes)]
+    if not left_out:
+        return kept
+    note = f"; {', '.join(left_out)} {'is' if len(left_out) == 1 else 'are'} not reported,"
+    note += " because the missing records may be the cause"
+    return [
+        replace(each, message=each.message + note) if each.code == _LOSS else each for each in kept
+    ]
 
 
-def _cautious(finding: Finding, *, left: bool) -> Finding | None:
-    """Return the finding as far as it holds although bytes are missing; None if it does not."""
-    if finding.code in _SURVIVES_LOSS:
-        return finding
-    if finding.code != _CUT or left:
-        return None
-    # How the transport ended is known; whether anything was missing then is not.
-    sure = Confidence.LIKELY if finding.confidence is Confidence.PROVEN else finding.confidence
-    return replace(finding, confidence=sure, excluded=())
-
-
-def _naming(loss: Finding, codes: Sequence[str]) -> Finding:
-    """Name the codes that are left out because of a loss in its finding."""
-    if not codes:
-        return loss
-    are = "is" if len(codes) == 1 else "are"
-    may = f"; {', '.join(codes)} {are} not reported, because the missing records may be the cause"
-    return replace(loss, message=loss.message + may)
-
-
-def _of_what_came(findings: Sequence[Finding]) -> list[Finding]:
+def _without_blame_for_missing(findings: Sequence[Finding]) -> list[Finding]:
     """Blame nobody for what never came because the client or the recorder left."""
     return [
         replace(

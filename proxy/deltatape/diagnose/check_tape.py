@@ -99,24 +99,36 @@ def check_exchanges(
         for each in row.tries[:-1] if row.answered else ():
             if each.exchange in found:
                 answered = row.tries[-1].exchange
-                found[each.exchange] = _settled(found[each.exchange], answered)
+                found[each.exchange] = _as_retried(found[each.exchange], answered)
     if any(is_departure(each.finding) for reported in found.values() for each in reported):
         logs = tuple(logs)
         found = {
-            number: tuple([_explained(each, in_order, logs) for each in reported])
+            number: tuple(
+                [
+                    each._replace(finding=explained(each.finding, in_order, logs))
+                    if is_departure(each.finding)
+                    else each
+                    for each in reported
+                ]
+            )
             for number, reported in found.items()
         }
     numbers = tuple(sorted(found))
-    between = (
-        _of_conversation(finding, digests[finding.exchange])
-        for finding in check_conversation(in_order, settings, logs)
-        if only in (None, finding.exchange)
-    )
-    every = (*(each for number in numbers for each in found[number]), *between)
-    return TapeReport(name=name, exchanges=numbers, reported=every, notes=_notes(name, in_order))
+    reported = [each for number in numbers for each in found[number]]
+    for finding in check_conversation(in_order, settings, logs):
+        if only in (None, finding.exchange):
+            digest = digests[finding.exchange]
+            identity = fingerprint(finding, request_identity(digest))
+            reported.append(ReportedFinding(finding, identity, digest.path, None))
+    notes: tuple[str, ...] = ()
+    if not in_order:
+        notes = (f"{name}: no request was recorded",)
+    elif all(digest.dialect == UNKNOWN for digest in in_order):
+        notes = (f"{name}: the tape has no readable answer of an LLM provider",)
+    return TapeReport(name=name, exchanges=numbers, reported=tuple(reported), notes=notes)
 
 
-def _settled(reported: Sequence[ReportedFinding], answered: int) -> tuple[ReportedFinding, ...]:
+def _as_retried(reported: Sequence[ReportedFinding], answered: int) -> tuple[ReportedFinding, ...]:
     """Turn errors of failed attempts that were retried and `answered` into infos."""
     return tuple(
         each._replace(
@@ -153,38 +165,16 @@ def _of_exchange(
     analysis: Analysis, digest: Digest, settings: Settings, *, excerpts: bool
 ) -> tuple[ReportedFinding, ...]:
     defects = check_analysis(analysis, settings)
-    asked = request_identity(digest) if defects else ""
+    identity = request_identity(digest) if defects else ""
     return tuple(
         ReportedFinding(
             finding=each,
-            fingerprint=fingerprint(each, asked),
+            fingerprint=fingerprint(each, identity),
             path=digest.path,
             excerpt=excerpt_of(each, analysis) if excerpts else None,
         )
         for each in defects
     )
-
-
-def _explained(
-    reported: ReportedFinding, digests: Sequence[Digest], logs: Sequence[LogEntry]
-) -> ReportedFinding:
-    if not is_departure(reported.finding):
-        return reported
-    return reported._replace(finding=explained(reported.finding, digests, logs))
-
-
-def _of_conversation(finding: Finding, digest: Digest) -> ReportedFinding:
-    return ReportedFinding(
-        finding, fingerprint(finding, request_identity(digest)), digest.path, None
-    )
-
-
-def _notes(name: str, digests: list[Digest]) -> tuple[str, ...]:
-    if not digests:
-        return (f"{name}: no request was recorded",)
-    if all(digest.dialect == UNKNOWN for digest in digests):
-        return (f"{name}: the tape has no readable answer of an LLM provider",)
-    return ()
 
 
 # What makes two findings the same one, on tapes of different runs.
@@ -211,8 +201,9 @@ def fingerprint(finding: Finding, asked: str) -> str:
 
 def request_identity(digest: Digest) -> str:
     """Hash a request to 16 hex digits: a repeated request has the same."""
-    said = [heard.text for heard in digest.history if heard.role == "user" and not heard.call_id]
-    return _hash(digest.path, said[-1] if said else "", "after tools" if digest.results else "")
+    users = (each for each in reversed(digest.history) if each.role == "user" and not each.call_id)
+    last = next((each.text for each in users), "")
+    return _hash(digest.path, last, "after tools" if digest.results else "")
 
 
 def shape(message: str) -> str:

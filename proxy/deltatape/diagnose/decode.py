@@ -44,7 +44,7 @@ def decode(exchange: Exchange) -> Stream:
     """Frame the response of `exchange`. Never fails: what cannot be framed has no events."""
     headers = exchange.response.headers if exchange.response else ()
     last = exchange.reads[-1] if exchange.reads else _NO_READ
-    pieces, fault = _undone(exchange, parse_codings(header(headers, "content-encoding")))
+    pieces, fault = _decode_reads(exchange, parse_codings(header(headers, "content-encoding")))
     body = b"".join(pieces)
     anomalies: tuple[Anomaly, ...] = ()
     if fault is not None:
@@ -64,7 +64,7 @@ def media_type(headers: Headers) -> str:
     return value.partition(b";")[0].strip().lower().decode("ascii", "replace")
 
 
-def _undone(
+def _decode_reads(
     exchange: Exchange, codings: Sequence[str]
 ) -> tuple[Sequence[bytes], DecodeFault | None]:
     """Return what each read adds to the decoded body, and the decoder's fault."""

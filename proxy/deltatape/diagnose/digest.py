@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.model.digest import MAX_CONTENT, DeliveredCall, Digest, HistoryMessage, ParserError
+from deltatape.model.digest import MAX_CONTENT, DeliveredCall, Digest, HistoryMessage
 from deltatape.model.exchange import EndReason, Exchange, Tap, header
 from deltatape.model.reply import CallStatus, Channel, Choice, Reply, TextFragment, ToolCall
 from deltatape.model.request_summary import Message, RepeatedCall, RequestSummary
@@ -87,10 +87,10 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
     said = [message for message in asked.history if message.role not in _SYSTEM]
     system = [message for message in asked.history if message.role in _SYSTEM]
     # What goes on from a stored reply has only its end in common with what begins alike.
-    start = _hash(asked.previous) if asked.previous else _OF_NOTHING
+    start = _hash(asked.previous) if asked.previous else _EMPTY_HASH
     kept = digest_history(said, _digest_message, _link, start)
     request = _Request(
-        system=reduce(_link, system, _OF_NOTHING),
+        system=reduce(_link, system, _EMPTY_HASH),
         kept=kept,
         small_talk=_small_talk(said, settings),
         asked_at=argument_spans(exchange.request.body, _last_calls(said)),
@@ -146,7 +146,7 @@ def _digest(
         small_talk=request.small_talk,
         reply_id=reply.id,
         previous=asked.previous,
-        text_calls=tuple([_written(one.call) for one in choice.text_calls]),
+        text_calls=tuple([_text_call(one.call) for one in choice.text_calls]),
         asked_at=request.asked_at,
         failed=_is_failed(exchange, reply),
         content=choice.text[:MAX_CONTENT],
@@ -156,7 +156,7 @@ def _digest(
             (each.carrier.place.span for each in choice.pieces if each.channel is Channel.TEXT),
         ),
         model=asked.model,
-        instructed=request.system != _OF_NOTHING,
+        instructed=request.system != _EMPTY_HASH,
         instructions=asked.instructions,
         schemas=_schemas(asked, choice),
         said_ns=said_ns,
@@ -197,7 +197,7 @@ def _call(
     came_ns = call.fragments[-1].place.t_ns if call.fragments else call.start.t_ns
     late_ns = next((end_ns for start_ns, end_ns in taken if start_ns >= came_ns), came_ns)
     return replace(
-        _said(call),
+        _delivered_call(call),
         t_ns=max(came_ns, late_ns) if exchange.timed else None,
         after_finish=finish is not None and call.start_event > finish,
         torn=_torn(cuts, (each.place.span for each in call.fragments)),
@@ -268,7 +268,7 @@ def _text_hash(text: str) -> str:
     return _hash(bare) if bare else ""
 
 
-_OF_NOTHING = _hash()
+_EMPTY_HASH = _hash()
 
 
 def _link(so_far: str, message: Message) -> str:
@@ -281,7 +281,9 @@ def _digest_message(message: Message) -> HistoryMessage:
         text=_text_hash(message.text),
         calls=message.calls,
         call_id=message.call_id,
-        error=_error(message),
+        error=None
+        if message.role in _ASSISTANT
+        else in_message(message.text, alone=message.role == _USER),
         owns=message.owns,
         content=message.text[:MAX_CONTENT],
         thoughts=message.thoughts,
@@ -289,25 +291,19 @@ def _digest_message(message: Message) -> HistoryMessage:
     )
 
 
-def _error(message: Message) -> ParserError | None:
-    if message.role in _ASSISTANT:
-        return None
-    return in_message(message.text, alone=message.role == _USER)
-
-
-def _last_calls(said: Sequence[Message]) -> list[RepeatedCall]:
+def _last_calls(messages: Sequence[Message]) -> list[RepeatedCall]:
     """Return the calls of the last assistant messages with calls: mostly new in this request."""
-    end = next((at + 1 for at in range(len(said) - 1, -1, -1) if said[at].calls), 0)
+    end = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].calls), 0)
     start = end
-    while start and said[start - 1].role in _ASSISTANT:
+    while start and messages[start - 1].role in _ASSISTANT:
         start -= 1
-    return [call for message in said[start:end] for call in message.calls]
+    return [call for message in messages[start:end] for call in message.calls]
 
 
-def _small_talk(said: Sequence[Message], settings: Settings) -> str:
-    if not said or said[-1].role != _USER or said[-1].call_id:
+def _small_talk(messages: Sequence[Message], settings: Settings) -> str:
+    if not messages or messages[-1].role != _USER or messages[-1].call_id:
         return ""
-    return small_talk(said[-1].text, settings.small_talk_words, settings.small_talk)
+    return small_talk(messages[-1].text, settings.small_talk_words, settings.small_talk)
 
 
 def _wait_s(exchange: Exchange) -> int:
@@ -323,7 +319,7 @@ def _is_failed(exchange: Exchange, reply: Reply) -> bool:
     return refused or reply.error is not None or not reply.terminated
 
 
-def _said(call: ToolCall) -> DeliveredCall:
+def _delivered_call(call: ToolCall) -> DeliveredCall:
     return DeliveredCall(
         index=call.index,
         id=call.id,
@@ -338,19 +334,19 @@ def _said(call: ToolCall) -> DeliveredCall:
     )
 
 
-def _written(call: ToolCall) -> DeliveredCall:
+def _text_call(call: ToolCall) -> DeliveredCall:
     """Return a call in text, incomplete if its JSON is not directly followed by its end.
 
     Who looks for calls in text reads all of what is between the tags.
     """
-    said, raw = _said(call), call.arguments_raw
+    delivered, raw = _delivered_call(call), call.arguments_raw
     try:
         end = _DECODER.raw_decode(raw, raw.index("{"))[1]
     except (ValueError, RecursionError):
-        return said
+        return delivered
     rest = raw[end:].lstrip()
     closed = not rest or rest[0] in _CLOSERS
-    return said if closed else replace(said, status=CallStatus.EXTRA_DATA)
+    return delivered if closed else replace(delivered, status=CallStatus.EXTRA_DATA)
 
 
 def _span(call: ToolCall) -> Span:
@@ -474,8 +470,8 @@ def argument_spans(
         body: of the request.
         calls: what it was read as.
     """
-    each = ((call, _by_id(body, call) if call.id else _by_text(body, call)) for call in calls)
-    return tuple([(call, span) for call, span in each if span is not None])
+    spans = ((call, _by_id(body, call) if call.id else _by_text(body, call)) for call in calls)
+    return tuple([(call, span) for call, span in spans if span is not None])
 
 
 def _by_id(body: bytes, call: RepeatedCall) -> Span | None:
@@ -483,8 +479,11 @@ def _by_id(body: bytes, call: RepeatedCall) -> Span | None:
     member = _MEMBER.search(body, at, at + _NEAR) if at >= 0 else None
     if member is None:
         return None
-    found = (_at(body, member.end(), text) for text in _spellings(call.arguments))
-    return next((span for span in found if span is not None), None)
+    start = member.end()
+    for text in _spellings(call.arguments):
+        if body.startswith(text, start):
+            return Span(start, start + len(text))
+    return None
 
 
 def _by_text(body: bytes, call: RepeatedCall) -> Span | None:
@@ -493,10 +492,6 @@ def _by_text(body: bytes, call: RepeatedCall) -> Span | None:
         if at >= 0:
             return Span(at, at + len(text))
     return None
-
-
-def _at(body: bytes, start: int, text: bytes) -> Span | None:
-    return Span(start, start + len(text)) if body.startswith(text, start) else None
 
 
 def _spellings(arguments: str) -> Iterator[bytes]:

@@ -86,15 +86,15 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
         else NOTHING_ASKED
         for exchange, (dialect, _) in zip(exchanges, detected, strict=True)
     ]
-    reducers = list(map(_fed, detected, asked, streams))
-    replies = [_reply(reducer, *pair) for reducer, pair in zip(reducers, pairs, strict=True)]
+    reducers = list(map(_reduce, detected, asked, streams))
+    replies = [_finish(reducer, *pair) for reducer, pair in zip(reducers, pairs, strict=True)]
     return [
         Analysis(exchange=exchange, stream=stream, request=each, reply=reply)
         for (exchange, stream), each, reply in zip(pairs, asked, replies, strict=True)
     ]
 
 
-def _fed(detected: _DetectedDialect, asked: RequestSummary, stream: Stream) -> Reducer:
+def _reduce(detected: _DetectedDialect, asked: RequestSummary, stream: Stream) -> Reducer:
     """Return a reducer of the dialect that has read all events."""
     dialect, frames = detected
     reducer = UnknownReducer() if dialect is None else dialect.reducer(asked)
@@ -102,7 +102,7 @@ def _fed(detected: _DetectedDialect, asked: RequestSummary, stream: Stream) -> R
     return reducer
 
 
-def _reply(reducer: Reducer, exchange: Exchange, stream: Stream) -> Reply:
+def _finish(reducer: Reducer, exchange: Exchange, stream: Stream) -> Reply:
     response = exchange.response
     reply = with_stray_error(reducer.finish(cut=exchange.cut), stream)
     if response and response.status >= _HTTP_ERROR and reply.error is None:

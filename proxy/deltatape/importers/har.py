@@ -54,11 +54,13 @@ class HarImporter:
         Raises:
             UsageError: no entry has a response.
         """
-        entries = _entries(source.only or b"")
+        text = (source.only or b"").removeprefix(BYTE_ORDER_MARK).decode(errors="replace")
+        listed = _object(_object(parse(text).value).get("log")).get("entries")
+        entries = [_object(entry) for entry in listed] if isinstance(listed, list) else []
         answered = [
             (number, entry)
             for number, entry in enumerate(entries, 1)
-            if _status(_response(entry)) in _STATUSES
+            if _status(_object(entry.get("response"))) in _STATUSES
         ]
         if not answered:
             raise UsageError(
@@ -77,27 +79,18 @@ class HarImporter:
         return chosen
 
 
-def _entries(data: bytes) -> list[Json]:
-    value = parse(data.removeprefix(BYTE_ORDER_MARK).decode(errors="replace")).value
-    entries = _object(_object(value).get("log")).get("entries")
-    return [_object(entry) for entry in entries] if isinstance(entries, list) else []
-
-
 def _exchange(source: ImportSource, entry: Json, note: str) -> Exchange:
     """Return the exchange of an entry; what the user describes wins over it."""
     notes = [note]
-    body = _body(_response(entry), notes)
+    answer = _object(entry.get("response"))
+    body = _body(answer, notes)
     request = _request(_object(entry.get("request")))
-    response = _response_head(_response(entry))
+    response = _response_head(answer)
     if source.request is not None:
         request = read_request(source.name, source.request)
     if source.response is not None:
         response = read_response(source.name, source.response)
     return build(source.name, request, response, body, notes)
-
-
-def _response(entry: Json) -> Json:
-    return _object(entry.get("response"))
 
 
 def _request(request: Json) -> ImportedRequest:

@@ -163,7 +163,7 @@ class RequestMatcher:
 
     def match(self, asking: MatchQuery) -> RecordedMatch | NoMatch:
         """Return the best recorded exchange that is not spent, the first of equals."""
-        places = self._asked(asking.method, asking.target)
+        places = self._places_of(asking.method, asking.target)
         found = None
         if len(self._spent) < len(self._requests):
             found = self._find(places, asking.body, again=False)
@@ -184,34 +184,28 @@ class RequestMatcher:
 
     def positions_at(self, method: str, target: bytes) -> tuple[int, ...]:
         """Return the positions of all requests to this endpoint, whatever their bodies."""
-        return self._positions(self._asked(method, target))
+        return self._positions(self._places_of(method, target))
 
     # The levels.
 
     def _find(self, places: Sequence[Place], body: bytes, *, again: bool) -> RecordedMatch | None:
         for level, key in self._keys(body):
-            found = self._first(self._at(level), places, key, again=again)
+            found = self._first_equal(self._index_of(level), places, key, again=again)
             if found is not None:
                 return RecordedMatch(position=found, level=level)
-        fitting = self._fitting(places, body, again=again)
-        found = min(fitting, key=self._turn, default=None) if again else next(fitting, None)
+        matches = self._masked_equal(places, body, again=again)
+        found = min(matches, key=self._turn, default=None) if again else next(matches, None)
         return None if found is None else RecordedMatch(position=found, level=MatchLevel.MASKED)
 
     def _keys(self, body: bytes) -> Iterator[tuple[MatchLevel, bytes]]:
         yield MatchLevel.EXACT, exact_form(body)
-        forms = self._forms_of(body)
+        forms = self._forms[body] if body in self._forms else forms_of(body, self._volatile)
         if forms is not None:
             yield MatchLevel.CANONICAL, forms.canonical
             if self._volatile:
                 yield MatchLevel.WITHOUT_VOLATILE, forms.reduced
 
-    def _forms_of(self, body: bytes) -> BodyForms | None:
-        """Return the forms of a body, cached for recorded ones."""
-        if body in self._forms:
-            return self._forms[body]
-        return forms_of(body, self._volatile)
-
-    def _first(
+    def _first_equal(
         self,
         index: dict[tuple[Place, bytes], _EqualRequests],
         places: Sequence[Place],
@@ -231,7 +225,7 @@ class RequestMatcher:
         """Order repeated exchanges: the one played least comes first."""
         return self._plays[position], position
 
-    def _at(self, level: MatchLevel) -> dict[tuple[Place, bytes], _EqualRequests]:
+    def _index_of(self, level: MatchLevel) -> dict[tuple[Place, bytes], _EqualRequests]:
         if level not in self._index:
             for request in self._requests:
                 if request.body not in self._forms:
@@ -245,31 +239,26 @@ class RequestMatcher:
         for position, (request, places) in enumerate(
             zip(self._requests, self._places, strict=True)
         ):
-            key = self._key(request.body, level)
+            key: bytes | None = None
+            if level is MatchLevel.EXACT:
+                key = exact_form(request.body)
+            elif forms := self._forms[request.body]:
+                key = forms.canonical if level is MatchLevel.CANONICAL else forms.reduced
             if key is not None:
                 for place in places:
                     found.setdefault((place, key), _EqualRequests()).positions.append(position)
         return found
 
-    def _key(self, body: bytes, level: MatchLevel) -> bytes | None:
-        """Return the key of a recorded body at a level; None if it has none."""
-        if level is MatchLevel.EXACT:
-            return exact_form(body)
-        forms = self._forms[body]
-        if forms is None:
-            return None
-        return forms.canonical if level is MatchLevel.CANONICAL else forms.reduced
-
     # What was overwritten on the tape.
 
-    def _asked(self, method: str, target: bytes) -> tuple[Place, ...]:
+    def _places_of(self, method: str, target: bytes) -> tuple[Place, ...]:
         places = asked_places(method, target)
         for position, parts in self._masked_paths:
             if fits_masked(places, self._requests[position], parts):
                 places = (*places, *self._places[position])
         return places
 
-    def _fitting(self, places: Sequence[Place], body: bytes, *, again: bool) -> Iterator[int]:
+    def _masked_equal(self, places: Sequence[Place], body: bytes, *, again: bool) -> Iterator[int]:
         """Yield positions whose body is equal apart from what was masked."""
         known = set(places)
         received: object = None
@@ -278,22 +267,17 @@ class RequestMatcher:
                 again or position not in self._spent
             ):
                 received = self._reduced(body) if received is None else received
-                if self._fits(position, body, received):
+                if self._fits_masked(position, body, received):
                     yield position
 
-    def _fits(self, position: int, body: bytes, received: object) -> bool:
-        recorded = self._recorded(position)
+    def _fits_masked(self, position: int, body: bytes, received: object) -> bool:
+        request = self._requests[position]
+        if position not in self._values:
+            self._values[position] = self._reduced(blanked(request.body, request.masked))
+        recorded = self._values[position]
         if recorded is not NOT_JSON and received is not NOT_JSON:
             return agree(recorded, received)
-        request = self._requests[position]
         return bool(request.masked) and fits(pieces(request.body, request.masked), body)
-
-    def _recorded(self, position: int) -> object:
-        """Return the value of a recorded body with blanks where it was masked."""
-        if position not in self._values:
-            request = self._requests[position]
-            self._values[position] = self._reduced(blanked(request.body, request.masked))
-        return self._values[position]
 
     def _reduced(self, body: bytes) -> object:
         value = json_value(body)
