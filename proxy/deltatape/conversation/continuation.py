@@ -198,7 +198,9 @@ class ConversationState:
             return
         calls = self._open.get(call_id)
         if calls is None:
-            call_id = next((key for key, each in self._open.items() if _named(each, call_id)), "")
+            # Results may use the name of the tool as id.
+            open_calls = ((key, call) for key, calls in self._open.items() for _, call in calls)
+            call_id = next((key for key, call in open_calls if call.name == call_id), "")
             calls = self._open.get(call_id)
         if calls is not None:
             left = [(place, call) for place, call in calls if call.id is None][1:]
@@ -229,11 +231,6 @@ class ConversationState:
             self.tallies.clear()
             self.silent = 0
         self._user = self._results = False
-
-
-def _named(calls: Sequence[tuple[int, RepeatedCall]], name: str) -> bool:
-    """Return whether any of the calls is of the tool `name`, which results may use as id."""
-    return any(call.name == name for _, call in calls)
 
 
 @dataclass(slots=True)

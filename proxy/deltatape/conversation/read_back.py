@@ -319,15 +319,18 @@ def _compare_stored(index: _Index, digest: Digest) -> Iterator[ReadBack]:
 def _match(index: _Index, run: AssistantRun) -> ReadBack | _UncertainMatch | None:
     same_history = index.by_history.get(run.later.prefixes[run.start], [])
     same_system = [reply for reply in same_history if reply.system == run.later.system]
-    near = _nearest(same_system or same_history, run)
-    candidates = [reply for reply in near if _could_be(reply, run)]
+    nearest = _nearest(same_system or same_history, run)
+    candidates = [reply for reply in nearest if _could_be(reply, run)]
     for reply in candidates:
         pairing = _pair(reply, run)
         if pairing.identical and (reply.calls or reply.text in run.texts or not reply.text):
             return _read_back(reply, run, pairing, Confidence.PROVEN)
     named = _named_by_ids(index, run, candidates)
     if named:
-        return _read_back(named, run, _pair(named, run), _confidence_by_ids(named, candidates))
+        # Only the same history proves that the reply is repeated.
+        near = any(candidate is named for candidate in candidates)
+        confidence = Confidence.PROVEN if near else Confidence.LIKELY
+        return _read_back(named, run, _pair(named, run), confidence)
     left = [candidate for candidate in candidates if index.is_unmatched(candidate)]
     if len(left) != 1 or not _may_repeat(index, left[0], run, candidates):
         return None
@@ -463,12 +466,6 @@ def _ids(reply: Digest) -> frozenset[str]:
 def _own_ids(reply: Digest) -> frozenset[str]:
     """Return its call ids, without names that serve as ids: these identify nothing."""
     return frozenset(call_id for call in reply.calls for call_id in call.ids)
-
-
-def _confidence_by_ids(reply: Digest, candidates: Sequence[Digest]) -> Confidence:
-    """Rate a match by ids; only the same history proves that the reply is repeated."""
-    near = any(candidate is reply for candidate in candidates)
-    return Confidence.PROVEN if near else Confidence.LIKELY
 
 
 def _confidence_of_only(

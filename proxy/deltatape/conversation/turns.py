@@ -146,6 +146,7 @@ def _turn(
 ) -> Turn:
     news = first_new(digest, index.known)
     is_longer = news < len(digest.history)
+    silent = bool(digest.calls) and not digest.text
     conversation = _conversation(index, digest, news)
     before = conversation.before
     tools_so_far = index.tool_histories.get(id(before), _ToolHistory())
@@ -157,7 +158,7 @@ def _turn(
         orphans=tuple(_orphans(index, digest, conversation, news)),
         missing=tuple(_missing(index, digest, conversation)),
         again=tuple(_repeated_calls(digest, conversation)) if is_longer else (),
-        silent_calls=_silent_calls(digest, conversation) if is_longer else 0,
+        silent_calls=conversation.silent + 1 if is_longer and silent else 0,
         offered=tools_so_far.offered,
         lacks_tools=_lacks_tools(digest, conversation, tools_so_far),
         forced_again=tools_so_far.forced,
@@ -330,10 +331,6 @@ def _earlier(
     repeated = {call_key(call) for call in calls if call.id == call_id}
     known = reversed(index.delivered.get(call_id, ()))
     return next((each for each in known if call_key(each.call) in repeated), None)
-
-
-def _silent_calls(digest: Digest, conversation: ConversationState) -> int:
-    return conversation.silent + 1 if digest.calls and not digest.text else 0
 
 
 def _attempts(index: _Index, digest: Digest) -> tuple[Digest, ...]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from deltatape.model.digest import DeliveredCall, Digest, ReadBack, Unanswered
 from deltatape.model.exchange import Tap
 from deltatape.model.reply import CallStatus
-from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
+from deltatape.model.tape_summary import CHILD_EXIT, LogEntry
 from deltatape.rules.app_exception import crashed, last_thrown
 from deltatape.wire.json_value import canonical
 
@@ -53,9 +53,11 @@ def unanswered(
         waits = id(digest) not in repeated and _expects_answer(digest)
         waits &= digest.exchange > lost.get(digest.tape, 0)
         if digest.watch and waits and not after.could_answer(digest):
-            silence = _silence(digest, digest.watch, after.last_ns)
-            if crashed(digest.watch):
-                ended = (digest.end_ns or 0, digest.watch.until_ns)
+            watch = digest.watch
+            alive_ns = watch.until_ns if watch.stop == CHILD_EXIT else after.last_ns
+            silence = Unanswered(reply=digest, until_ns=watch.until_ns, alive_ns=alive_ns, others=0)
+            if crashed(watch):
+                ended = (digest.end_ns or 0, watch.until_ns)
                 silence = replace(silence, thrown=last_thrown(logs, *ended))
             found.append(silence)
         after.enter(digest, new[place])
@@ -79,12 +81,6 @@ def _expects_answer(digest: Digest) -> bool:
         return False
     runnable = bool(digest.calls) and all(call.status in _RUNNABLE for call in digest.calls)
     return runnable and digest.whole and not digest.forced and not digest.lossy
-
-
-def _silence(reply: Digest, watch: TapeSummary, last_ns: int | None) -> Unanswered:
-    """Return what followed `reply`; `last_ns` is when the last request came, if one did."""
-    alive_ns = watch.until_ns if watch.stop == CHILD_EXIT else last_ns
-    return Unanswered(reply=reply, until_ns=watch.until_ns, alive_ns=alive_ns, others=0)
 
 
 def _without_habits(

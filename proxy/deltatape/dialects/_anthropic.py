@@ -458,8 +458,11 @@ class MessageReducer:
         return self._reply.build(ending, terminated=terminated)
 
     def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
-        """Return the object in `event`, if it is not plainly an object with members."""
-        return None if _says_nothing(event) else self._reply.read(event)
+        """Return the object in `event`; None if it is empty or another dialect's sentinel."""
+        data = event.data.strip()
+        if data == SENTINEL or (not data and event.type == _UNNAMED):
+            return None
+        return self._reply.read(event)
 
     def _kind(self, frame: Mapping[str, object], event: Event) -> str:
         """Return the type of `frame`, which does not name it."""
@@ -592,12 +595,6 @@ class MessageReducer:
         "message": _take_document,
         "error": _take_error,
     }
-
-
-def _says_nothing(event: Event) -> bool:
-    """Check whether `event` is another dialect's sentinel, or empty."""
-    data = event.data.strip()
-    return data == SENTINEL or (not data and event.type == _UNNAMED)
 
 
 # Reads the request for a message: model, tools, tool choice, history.

@@ -137,11 +137,14 @@ def _is_foreign(kind: str) -> bool:
 def table(names: AppNames) -> DialectTable:
     """Return the table for an application with these `names`."""
     content = _paths(names.content)
+    call = CallWhole(
+        id=_paths(names.id), name=_paths(names.name), arguments=_paths(names.arguments)
+    )
     meanings: Sequence[tuple[tuple[str, ...], Sequence[TableStep]]] = (
         (names.error, (ErrorStep(message=(*content, *_MESSAGES)), TerminalStep(normal=False))),
         (names.done, (WholeTextStep(text=content), TerminalStep())),
         (names.tool_result, (Result(id=_paths(names.id), name=_paths(names.name)),)),
-        (names.tool_call, (_call(names),)),
+        (names.tool_call, (call,)),
         (names.reasoning, (TextStep(channel=Channel.REASONING, text=content),)),
         (names.text, (TextStep(channel=Channel.TEXT, text=content),)),
     )
@@ -154,12 +157,6 @@ def table(names: AppNames) -> DialectTable:
         final=True,
         due=frozenset({None}),
         events={kind: steps for kinds, steps in meanings for kind in kinds},
-    )
-
-
-def _call(names: AppNames) -> CallWhole:
-    return CallWhole(
-        id=_paths(names.id), name=_paths(names.name), arguments=_paths(names.arguments)
     )
 
 

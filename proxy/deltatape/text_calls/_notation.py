@@ -235,13 +235,9 @@ def read_head(source: TextSource, at: int, steps: Steps) -> CallHead | None:
         elif any(source.cut(option, start) for option in step.options):
             return CallHead(end=source.end, cut=True, words=words)
         else:
-            end = _behind(source, start, step)
+            found_options = (option for option in step.options if source.starts(option, start))
+            end = next((start + len(option) for option in found_options), None)
             if end is None and not step.optional:
                 return None
             at = at if end is None or step.peek else end
     return CallHead(end=at, words=words)
-
-
-def _behind(source: TextSource, at: int, step: LiteralChoice) -> int | None:
-    """Return the offset behind the literal at `at`; None if it is not there."""
-    return next((at + len(option) for option in step.options if source.starts(option, at)), None)

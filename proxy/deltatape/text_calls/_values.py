@@ -79,7 +79,7 @@ def _types(schema: object, root: Mapping[str, object], depth: int) -> Iterator[s
     if not isinstance(schema, Mapping) or depth == 0:
         return
     declared = schema.get("type")
-    yield from (each for each in _list(declared) or [declared] if isinstance(each, str))
+    yield from (kind for kind in _list(declared) or [declared] if isinstance(kind, str))
     if declared is None:
         values = [schema["const"]] if "const" in schema else _list(schema.get("enum"))
         yield from (_TYPES.get(type(value), "object") for value in values)

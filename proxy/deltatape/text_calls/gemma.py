@@ -42,7 +42,7 @@ _SPELLINGS = (
 
 
 def _read(source: TextSource, start: int) -> Sequence[WrittenCall]:
-    spelling = next(each for each in _SPELLINGS if source.starts(each.opener, start))
+    spelling = next(tags for tags in _SPELLINGS if source.starts(tags.opener, start))
     head = read_head(source, start + len(spelling.opener), _HEAD)
     if head is None or not source.is_name(head.word("name") or "_"):
         return ()
@@ -107,4 +107,4 @@ def _read_scalar(source: TextSource, at: int, quote: str, *, key: bool) -> tuple
     return quoted(text) if value is None else value, bare.end(), JsonEnd.WHOLE
 
 
-GEMMA = NotationFamily(name="gemma", openers=tuple(each.opener for each in _SPELLINGS), read=_read)
+GEMMA = NotationFamily(name="gemma", openers=tuple(tags.opener for tags in _SPELLINGS), read=_read)

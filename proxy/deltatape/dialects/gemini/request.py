@@ -164,15 +164,21 @@ def _messages(
         part = as_object(each) or {}
         result = _object(part, "functionResponse")
         if result is not None:
-            yield _result(result, part, Element(elements, place))
+            where = MemberValue(Element(elements, place), _spelled(part, "functionResponse"))
+            text = source_of(result, "response", where)
+            call_id = get_str(result, "id") or get_str(result, "name") or ""
+            yield make_message("tool", text, result, call_id=call_id)
             continue
         rest.append(each)
         call = _object(part, "functionCall")
         if call is not None:
             where = MemberValue(Element(elements, place), _spelled(part, "functionCall"))
             arguments = source_of(call, "args", where) or "{}"
-            call_id, name = get_str(call, "id"), get_str(call, "name")
-            calls.append(RepeatedCall(id=call_id, name=name, arguments=arguments))
+            calls.append(
+                RepeatedCall(
+                    id=get_str(call, "id"), name=get_str(call, "name"), arguments=arguments
+                )
+            )
             signature = get_str(part, _spelled(part, "thoughtSignature"))
             thoughts += [Thought(signature=signature)] if signature else []
         elif part.get("thought") is not True:
@@ -180,14 +186,6 @@ def _messages(
     if rest or not get_array(content, "parts"):
         digested = {"role": role, "parts": rest}
         yield make_message(role, "".join(texts), digested, calls=calls, thoughts=thoughts)
-
-
-def _result(
-    result: Mapping[str, object], part: Mapping[str, object], source: JsonSource
-) -> Message:
-    place = MemberValue(source, _spelled(part, "functionResponse"))
-    call_id = get_str(result, "id") or get_str(result, "name") or ""
-    return make_message("tool", source_of(result, "response", place), result, call_id=call_id)
 
 
 # Gemini's own form of schemas, as JSON Schema.

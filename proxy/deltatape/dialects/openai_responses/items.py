@@ -604,7 +604,10 @@ class OutputItems:
             return
         index = get_index(frame, "output_index")
         again = self._match(item, index)
-        if again is not None and again.index == index and self._is_named(again, item):
+        named = again is not None and (
+            get_str(item, "id") in again.ids or get_str(item, "call_id") in again.call_ids
+        )
+        if again is not None and again.index == index and named:
             self._choice.note_unexpected("an output item is added twice", frame, event)
         else:
             again = self._open(get_str(item, "type") or "", index)
@@ -743,10 +746,6 @@ class OutputItems:
         for item in self._all:
             groups.setdefault(item.kind, []).append(item)
         return {kind: iter(group) for kind, group in groups.items()}
-
-    def _is_named(self, known: ItemDraft, item: Frame) -> bool:
-        """Check whether they share more than the index."""
-        return get_str(item, "id") in known.ids or get_str(item, "call_id") in known.call_ids
 
     def _open(self, kind: str, index: int | None) -> ItemDraft:
         item = ItemDraft(kind, index, self._choice, self._request)
