@@ -101,7 +101,7 @@ def test_deployments_are_called_as_their_owner_likes() -> None:
     assert not found(exchange, "S011")
 
 
-def told(**usage: object) -> list[Finding]:
+def usage_findings(**usage: object) -> list[Finding]:
     return found(pasted(TEXT, {**FINISH_TEXT, "usage": usage}), "S012")
 
 
@@ -128,7 +128,7 @@ def told(**usage: object) -> list[Finding]:
     ],
 )
 def test_counts_that_contradict_each_other(usage: dict[str, object], how: str) -> None:
-    (finding,) = told(**usage)
+    (finding,) = usage_findings(**usage)
     assert finding.message == f"impossible token usage: {how}"
     assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
     assert finding.confidence is Confidence.LIKELY
@@ -145,7 +145,7 @@ def test_counts_that_contradict_each_other(usage: dict[str, object], how: str) -
 def test_a_total_that_is_off_and_an_answer_of_no_tokens_are_remarks(
     usage: dict[str, object],
 ) -> None:
-    (finding,) = told(**usage)
+    (finding,) = usage_findings(**usage)
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
 
 
@@ -181,7 +181,7 @@ def test_a_call_of_no_tokens_is_a_remark_too() -> None:
     ],
 )
 def test_counts_that_can_be(usage: dict[str, object]) -> None:
-    assert not told(**usage)
+    assert not usage_findings(**usage)
 
 
 def test_an_answer_that_was_cut_or_says_nothing_is_not_looked_at() -> None:

@@ -49,12 +49,12 @@ def then(*blocks: Json, after: Sequence[Json] = (ANSWER,), more: Json = ENABLED)
     return digest_of(2, body, messages.URL, request)
 
 
-def lost(*tape: Digest) -> list[Finding]:
+def c013_findings(*tape: Digest) -> list[Finding]:
     return [finding for finding in check_conversation(tape) if finding.code == "C013"]
 
 
 def test_thinking_that_is_missing() -> None:
-    (finding,) = lost(first(), then())
+    (finding,) = c013_findings(first(), then())
     assert finding.message == (
         "the next request repeats the calls of #1 without their reasoning (1 of 1"
         " signature missing); providers reject such a request (400)"
@@ -71,16 +71,16 @@ def test_thinking_that_is_missing() -> None:
 def test_it_is_a_proven_error_where_the_request_was_refused_for_it() -> None:
     error = "messages.1.content.0.type: Expected `thinking`, but found `tool_use`"
     refused = replace(then(), status=400, error=error)
-    (finding,) = lost(first(), refused)
+    (finding,) = c013_findings(first(), refused)
     assert finding.message.endswith("the provider rejected it (400)")
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.PROVEN)
     assert finding.evidence == error
-    (finding,) = lost(first(), replace(then(), status=400, error="prompt is too long"))
+    (finding,) = c013_findings(first(), replace(then(), status=400, error="prompt is too long"))
     assert finding.severity is Severity.WARNING
 
 
 def test_a_signature_that_is_missing() -> None:
-    (finding,) = lost(first(), then({"type": "thinking", "thinking": THOUGHT}))
+    (finding,) = c013_findings(first(), then({"type": "thinking", "thinking": THOUGHT}))
     assert finding.message.startswith(
         "the next request repeats the reasoning of #1 without 1 of 1 signature;"
     )
@@ -96,7 +96,7 @@ def test_a_signature_that_is_missing() -> None:
     ],
 )
 def test_a_signature_that_is_another(signature: str, how: str, confidence: Confidence) -> None:
-    (finding,) = lost(first(), then({**SIGNED, "signature": signature}))
+    (finding,) = c013_findings(first(), then({**SIGNED, "signature": signature}))
     assert finding.message.startswith(
         f"the next request repeats a signature of the reasoning of #1 {how};"
     )
@@ -113,7 +113,7 @@ def test_a_signature_that_is_another(signature: str, how: str, confidence: Confi
     ],
 )
 def test_a_text_that_is_another(text: str, how: str, confidence: Confidence) -> None:
-    (finding,) = lost(first(), then({**SIGNED, "thinking": text}))
+    (finding,) = c013_findings(first(), then({**SIGNED, "thinking": text}))
     told = f"the next request repeats the text of the reasoning of #1 {how}, with its signature;"
     assert finding.message.startswith(told)
     assert finding.confidence is confidence
@@ -123,21 +123,21 @@ def test_a_text_that_is_another(text: str, how: str, confidence: Confidence) -> 
     "block", [SIGNED, {**SIGNED, "thinking": f" {THOUGHT}\n", "cache_control": {"type": "x"}}]
 )
 def test_thinking_that_comes_back_is_fine(block: Json) -> None:
-    assert not lost(first(), then(block))
+    assert not c013_findings(first(), then(block))
 
 
 def test_redacted_thinking_has_to_come_back_too() -> None:
     block: Json = {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix"}
     start: messages.Frame = {"type": "content_block_start", "index": 0, "content_block": block}
     reply = first(start, messages.stop())
-    assert lost(reply, then())
-    assert not lost(reply, then(block))
+    assert c013_findings(reply, then())
+    assert not c013_findings(reply, then(block))
 
 
 def test_one_of_two_thoughts_is_missing() -> None:
     second = messages.thinking("More.", "another", 2)
     thoughts = (*messages.thinking(THOUGHT, SIGNATURE), *second)
-    (finding,) = lost(first(*thoughts), then(SIGNED))
+    (finding,) = c013_findings(first(*thoughts), then(SIGNED))
     assert "(1 of 2 signatures missing)" in finding.message
 
 
@@ -152,21 +152,21 @@ def test_one_of_two_thoughts_is_missing() -> None:
     ids=["off", "no longer on", "another model", "an older turn"],
 )
 def test_reasoning_that_need_not_come_back(later: Digest) -> None:
-    assert not lost(first(), later)
+    assert not c013_findings(first(), later)
 
 
 def test_what_the_recorder_lost_and_what_was_cut_is_nobodys() -> None:
-    assert not lost(replace(first(), lossy=True), then())
-    assert not lost(replace(first(), whole=False), then())
+    assert not c013_findings(replace(first(), lossy=True), then())
+    assert not c013_findings(replace(first(), whole=False), then())
 
 
 def test_where_the_model_decides_whether_to_think_it_is_possible_only() -> None:
-    (finding,) = lost(first(more=ADAPTIVE), then(more=ADAPTIVE))
+    (finding,) = c013_findings(first(more=ADAPTIVE), then(more=ADAPTIVE))
     assert finding.confidence is Confidence.POSSIBLE
 
 
 def test_thinking_without_a_signature_need_not_come_back() -> None:
-    assert not lost(first(*messages.thinking(THOUGHT, "")), then())
+    assert not c013_findings(first(*messages.thinking(THOUGHT, "")), then())
 
 
 def test_a_reply_without_a_call_need_not_keep_its_thinking() -> None:
@@ -199,21 +199,21 @@ def next_response(*items: Json, **more: object) -> Digest:
 
 
 def test_an_item_of_encrypted_reasoning_that_is_missing() -> None:
-    (finding,) = lost(response(ENCRYPTED), next_response(store=False))
+    (finding,) = c013_findings(response(ENCRYPTED), next_response(store=False))
     assert finding.message.startswith(
         "the next request repeats the calls of #1 without their reasoning"
     )
     assert finding.confidence is Confidence.POSSIBLE
-    assert lost(response(ENCRYPTED), next_response(REASONING))
-    assert not lost(response(ENCRYPTED), next_response(ENCRYPTED))
+    assert c013_findings(response(ENCRYPTED), next_response(REASONING))
+    assert not c013_findings(response(ENCRYPTED), next_response(ENCRYPTED))
 
 
 def test_an_item_that_has_only_an_id_is_possibly_missed_if_the_provider_keeps_it() -> None:
-    (finding,) = lost(response(REASONING), next_response())
+    (finding,) = c013_findings(response(REASONING), next_response())
     assert "without their reasoning item 'rs_1'" in finding.message
     assert finding.confidence is Confidence.POSSIBLE
-    assert not lost(response(REASONING), next_response(REASONING))
-    assert not lost(response(REASONING, store=False), next_response(store=False))
+    assert not c013_findings(response(REASONING), next_response(REASONING))
+    assert not c013_findings(response(REASONING, store=False), next_response(store=False))
 
 
 def test_a_history_that_the_provider_keeps_needs_no_reasoning() -> None:
@@ -223,9 +223,9 @@ def test_a_history_that_the_provider_keeps_needs_no_reasoning() -> None:
         responses.URL,
         {"model": "m", "input": [OUTPUT], "previous_response_id": "resp_fake"},
     )
-    assert not lost(response(ENCRYPTED), stored)
+    assert not c013_findings(response(ENCRYPTED), stored)
     reference: Json = {"type": "item_reference", "id": "rs_1"}
-    assert not lost(response(ENCRYPTED), next_response(reference))
+    assert not c013_findings(response(ENCRYPTED), next_response(reference))
 
 
 PART: Json = {"functionCall": {"name": "get", "args": {"a": 1}}, "thoughtSignature": "ab+/cd=="}
@@ -251,7 +251,7 @@ def without(part: Json, *keys: str) -> Json:
 
 def test_a_signature_of_gemini_3_that_is_missing() -> None:
     bare = without(PART, "thoughtSignature")
-    (finding,) = lost(of_gemini(None, "gemini-3-pro"), of_gemini(bare, "gemini-3-pro"))
+    (finding,) = c013_findings(of_gemini(None, "gemini-3-pro"), of_gemini(bare, "gemini-3-pro"))
     assert finding.confidence is Confidence.LIKELY
     assert "without their reasoning" in finding.message
 
@@ -269,22 +269,22 @@ def test_a_signature_in_another_alphabet_and_a_documented_placeholder_are_fine(
     signature: str,
 ) -> None:
     part = {**without(PART, "thoughtSignature"), "thought_signature": signature}
-    assert not lost(of_gemini(None, "gemini-3-pro"), of_gemini(part, "gemini-3-pro"))
+    assert not c013_findings(of_gemini(None, "gemini-3-pro"), of_gemini(part, "gemini-3-pro"))
 
 
 def test_an_older_gemini_takes_calls_without_their_signatures() -> None:
     bare = without(PART, "thoughtSignature")
     reply, later = of_gemini(None, "gemini-2.5-pro"), of_gemini(bare, "gemini-2.5-pro")
-    assert not lost(reply, later)
+    assert not c013_findings(reply, later)
     error = "Function call is missing a thought_signature in functionCall parts."
-    (finding,) = lost(reply, replace(later, status=400, error=error))
+    (finding,) = c013_findings(reply, replace(later, status=400, error=error))
     assert finding.severity is Severity.ERROR
 
 
 def test_a_name_of_gemini_without_its_version_makes_it_possible_only() -> None:
     bare = without(PART, "thoughtSignature")
     name = "gemini-flash-latest"
-    (finding,) = lost(of_gemini(None, name), of_gemini(bare, name))
+    (finding,) = c013_findings(of_gemini(None, name), of_gemini(bare, name))
     assert finding.confidence is Confidence.POSSIBLE
 
 
@@ -323,5 +323,5 @@ def test_a_signature_beside_a_call_of_chat_has_to_come_back_with_it(
 ) -> None:
     call = FUNCTION if extra is None else {**FUNCTION, "extra_content": extra}
     said: Json = {"role": "assistant", "content": None, "tool_calls": [call]}
-    found = lost(of_compatible(1, model), of_compatible(2, model, said, ANSWERED))
+    found = c013_findings(of_compatible(1, model), of_compatible(2, model, said, ANSWERED))
     assert [each.confidence for each in found] == confidences

@@ -18,7 +18,7 @@ from deltatape.rules.repeated import (
 )
 
 
-def said(
+def delivered_call(
     arguments: str,
     *fragments: str,
     kind: CallKind = CallKind.FUNCTION,
@@ -37,7 +37,9 @@ def said(
     )
 
 
-def heard(arguments: str, name: str | None = "get", call_id: str | None = "c1") -> RepeatedCall:
+def repeated_call(
+    arguments: str, name: str | None = "get", call_id: str | None = "c1"
+) -> RepeatedCall:
     return RepeatedCall(id=call_id, name=name, arguments=arguments)
 
 
@@ -52,7 +54,7 @@ def heard(arguments: str, name: str | None = "get", call_id: str | None = "c1") 
     ],
 )
 def test_spelling_does_not_matter(one: str, other: str) -> None:
-    assert first_difference(said(one), heard(other)) is None
+    assert first_difference(delivered_call(one), repeated_call(other)) is None
 
 
 @pytest.mark.parametrize(
@@ -71,18 +73,21 @@ def test_spelling_does_not_matter(one: str, other: str) -> None:
     ],
 )
 def test_the_first_path_that_differs_is_named(one: str, other: str, path: str) -> None:
-    assert first_difference(said(one), heard(other)) == path
+    assert first_difference(delivered_call(one), repeated_call(other)) == path
 
 
 def test_free_text_is_compared_as_it_is() -> None:
-    custom = said('{"a":1}', kind=CallKind.CUSTOM)
-    assert first_difference(custom, heard('{"a": 1}')) == "$"
-    assert first_difference(custom, heard('{"a":***}')) is None
+    custom = delivered_call('{"a":1}', kind=CallKind.CUSTOM)
+    assert first_difference(custom, repeated_call('{"a": 1}')) == "$"
+    assert first_difference(custom, repeated_call('{"a":***}')) is None
 
 
 def test_values_as_deep_as_the_parser_allows_are_compared() -> None:
     deep = '{"a":' * 500 + "1" + "}" * 500
-    assert first_difference(said(deep), heard(deep.replace("1", "2"))) == "$" + ".a" * 500
+    assert (
+        first_difference(delivered_call(deep), repeated_call(deep.replace("1", "2")))
+        == "$" + ".a" * 500
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,26 +114,26 @@ def test_values_as_deep_as_the_parser_allows_are_compared() -> None:
     ],
 )
 def test_the_clause_says_what_the_text_is_made_of(text: str, clause: str) -> None:
-    one = said('{"city":"Rome"}', '{"city":', '"Rome"', "}")
-    other = said('{"b":2}', index=1)
-    found = relation(one, heard(text), (one, other))
+    one = delivered_call('{"city":"Rome"}', '{"city":', '"Rome"', "}")
+    other = delivered_call('{"b":2}', index=1)
+    found = relation(one, repeated_call(text), (one, other))
     assert (found.clause if found else "").startswith(clause)
     assert bool(found) is bool(clause)
 
 
 def test_names_and_ids_that_never_came_cannot_be_repeated() -> None:
-    assert same_id(said("", ids=()), heard("", call_id="anything"))
-    assert same_id(said("", ids=("c1", "c2")), heard("", call_id="c2"))
-    assert not same_id(said(""), heard("", call_id=None))
-    assert same_name(said(""), heard(""))
-    assert not same_name(said(""), heard("", name=None))
+    assert same_id(delivered_call("", ids=()), repeated_call("", call_id="anything"))
+    assert same_id(delivered_call("", ids=("c1", "c2")), repeated_call("", call_id="c2"))
+    assert not same_id(delivered_call(""), repeated_call("", call_id=None))
+    assert same_name(delivered_call(""), repeated_call(""))
+    assert not same_name(delivered_call(""), repeated_call("", name=None))
 
 
 def test_an_id_made_of_the_delivered_one_is_derived() -> None:
-    assert is_derived(said(""), heard("", call_id="c1c1"))
-    assert is_derived(said(""), heard("", call_id="c"))
-    assert not is_derived(said(""), heard("", call_id="x9"))
-    assert not is_derived(said(""), heard("", call_id=None))
+    assert is_derived(delivered_call(""), repeated_call("", call_id="c1c1"))
+    assert is_derived(delivered_call(""), repeated_call("", call_id="c"))
+    assert not is_derived(delivered_call(""), repeated_call("", call_id="x9"))
+    assert not is_derived(delivered_call(""), repeated_call("", call_id=None))
 
 
 @pytest.mark.parametrize(
@@ -149,8 +154,8 @@ def test_an_id_made_of_the_delivered_one_is_derived() -> None:
     ],
 )
 def test_the_relation_says_what_to_change(text: str, clause: str, hint: str) -> None:
-    one = said('{"city":"Rome"}', '{"city":', '"Rome"', "}")
-    found = relation(one, heard(text), (one,))
+    one = delivered_call('{"city":"Rome"}', '{"city":', '"Rome"', "}")
+    found = relation(one, repeated_call(text), (one,))
     assert found is not None
     assert found.clause.startswith(clause)
     assert found.hint.startswith(hint)
@@ -158,9 +163,9 @@ def test_the_relation_says_what_to_change(text: str, clause: str, hint: str) -> 
 
 @pytest.mark.parametrize("text", ['{"city":"Rome"}"Rome', '{"city":"Rome"}xxxxxxxx', "{'a': (}"])
 def test_other_texts_are_made_of_nothing(text: str) -> None:
-    one = said('{"city":"Rome"}', '{"city":', '"Rome"', "}")
-    assert relation(one, heard(text), (one,)) is None
-    assert relation(said('{"a":', '{"a":'), heard("'{'"), ()) is None
+    one = delivered_call('{"city":"Rome"}', '{"city":', '"Rome"', "}")
+    assert relation(one, repeated_call(text), (one,)) is None
+    assert relation(delivered_call('{"a":', '{"a":'), repeated_call("'{'"), ()) is None
 
 
 UTF8 = '{"q":"café, café and naïve"}'
@@ -176,8 +181,8 @@ UTF8 = '{"q":"café, café and naïve"}'
     ids=["latin-1", "replacement", "dropped"],
 )
 def test_text_that_was_decoded_wrongly(text: str) -> None:
-    one = said(UTF8)
-    found = relation(one, heard(text), (one,))
+    one = delivered_call(UTF8)
+    found = relation(one, repeated_call(text), (one,))
     assert found is not None
     assert found.clause == "its characters outside ASCII were decoded wrongly"
 
@@ -193,10 +198,10 @@ def test_text_that_was_decoded_wrongly(text: str) -> None:
     ],
 )
 def test_text_that_was_changed_on_purpose(text: str) -> None:
-    one = said(UTF8)
-    assert relation(one, heard(text), (one,)) is None
-    ascii_only = said('{"q":"x"}')
-    assert relation(ascii_only, heard('{"q":"y"}'), (ascii_only,)) is None
+    one = delivered_call(UTF8)
+    assert relation(one, repeated_call(text), (one,)) is None
+    ascii_only = delivered_call('{"q":"x"}')
+    assert relation(ascii_only, repeated_call('{"q":"y"}'), (ascii_only,)) is None
 
 
 @pytest.mark.parametrize(
@@ -241,8 +246,8 @@ def test_an_early_end_of_partial_json_counts_inside_a_text(
     text: str,
     is_closed: bool,  # noqa: FBT001 - a table
 ) -> None:
-    one = said("".join(pieces), *pieces)
-    found = relation(one, heard(text), (one,))
+    one = delivered_call("".join(pieces), *pieces)
+    found = relation(one, repeated_call(text), (one,))
     assert (found is not None and "closed by a partial-JSON parser" in found.clause) is is_closed
 
 
@@ -262,8 +267,8 @@ def test_spaces_that_are_missing_where_fragments_end_were_stripped(
     text: str,
     is_trimmed: bool,  # noqa: FBT001 - a table
 ) -> None:
-    one = said("".join(pieces), *pieces)
-    found = relation(one, heard(text), (one,))
+    one = delivered_call("".join(pieces), *pieces)
+    found = relation(one, repeated_call(text), (one,))
     assert (found is not None and "white space" in found.clause) is is_trimmed
 
 
@@ -282,8 +287,8 @@ def test_spaces_that_are_missing_where_fragments_end_were_stripped(
 def test_words_that_are_glued_where_fragments_meet(
     whole: tuple[str, ...], says: str | None
 ) -> None:
-    one = said("".join(whole), *whole)
-    found = relation(one, heard(one.arguments.replace(" ", "")), (one,))
+    one = delivered_call("".join(whole), *whole)
+    found = relation(one, repeated_call(one.arguments.replace(" ", "")), (one,))
     assert (found is None) == (says is None)
     if found and says:
         assert found.clause.startswith(says)
@@ -292,7 +297,7 @@ def test_words_that_are_glued_where_fragments_meet(
 
 def torn(*fragments: str, at: tuple[int, ...]) -> DeliveredCall:
     """A call in whose fragments at these places a network read cut a character."""
-    return replace(said("".join(fragments), *fragments), torn=at)
+    return replace(delivered_call("".join(fragments), *fragments), torn=at)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +323,7 @@ def test_characters_that_reads_cut_are_missing(
     text: str, at: tuple[int, ...], says: str | None
 ) -> None:
     one = torn('{"q":"très bien', ', a côté"}', at=at)
-    found = relation(one, heard(text), (one,))
+    found = relation(one, repeated_call(text), (one,))
     assert (found is None) == (says is None)
     if found and says:
         assert found.clause.startswith(says)
@@ -328,7 +333,7 @@ def test_characters_that_reads_cut_are_missing(
 
 def test_an_app_that_leaves_nothing_outside_ascii_may_filter_it() -> None:
     one = torn('{"q":"caf', 'é!"}', at=(1,))
-    found = relation(one, heard('{"q":"caf!"}'), (one,))
+    found = relation(one, repeated_call('{"q":"caf!"}'), (one,))
     assert found
     assert found.damage is ArgumentsDamage.TORN
 

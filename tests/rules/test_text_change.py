@@ -20,19 +20,21 @@ WORDS = st.lists(
 
 
 def change(
-    heard: str, pieces: Sequence[str] = PIECES, torn: Sequence[int] = ()
+    repeated: str, pieces: Sequence[str] = PIECES, torn: Sequence[int] = ()
 ) -> TextChange | None:
-    return text_change("".join(pieces), [*accumulate(map(len, pieces))], heard, torn)
+    return text_change("".join(pieces), [*accumulate(map(len, pieces))], repeated, torn)
 
 
-def told(heard: str, pieces: Sequence[str] = PIECES) -> tuple[str, Confidence] | None:
-    """The beginning of what is told, and how sure that is."""
-    found = change(heard, pieces)
+def clause_and_confidence(
+    repeated: str, pieces: Sequence[str] = PIECES
+) -> tuple[str, Confidence] | None:
+    """The beginning of the clause, and its confidence."""
+    found = change(repeated, pieces)
     return None if found is None else (found.clause.partition(":")[0], found.confidence)
 
 
 @pytest.mark.parametrize(
-    "heard",
+    "repeated",
     [
         TEXT,
         f"\n  {TEXT}\n\n",
@@ -54,12 +56,12 @@ def told(heard: str, pieces: Sequence[str] = PIECES) -> tuple[str, Confidence] |
         "X" * MAX_CONTENT,
     ],
 )
-def test_what_applications_do_to_a_text_is_no_change(heard: str) -> None:
-    assert change(heard) is None
+def test_what_applications_do_to_a_text_is_no_change(repeated: str) -> None:
+    assert change(repeated) is None
 
 
 @pytest.mark.parametrize(
-    ("heard", "pieces"),
+    ("repeated", "pieces"),
     [
         ("Hello there", ["<think>", "Hm.", "</think>", "\n\n", "Hello", " there"]),
         ("Hello there", ["<think>Hm.</think>", "Hello", " there"]),
@@ -93,12 +95,12 @@ def test_what_applications_do_to_a_text_is_no_change(heard: str) -> None:
         ("xx, one two", ["x", ", one", " two"]),
     ],
 )
-def test_clean_ups_and_cuts_are_no_change(heard: str, pieces: Sequence[str]) -> None:
-    assert change(heard, pieces) is None
+def test_clean_ups_and_cuts_are_no_change(repeated: str, pieces: Sequence[str]) -> None:
+    assert change(repeated, pieces) is None
 
 
 @pytest.mark.parametrize(
-    ("heard", "pieces", "what", "confidence"),
+    ("repeated", "pieces", "what", "confidence"),
     [
         (
             "lo world",
@@ -253,13 +255,15 @@ def test_clean_ups_and_cuts_are_no_change(heard: str, pieces: Sequence[str]) -> 
     ],
 )
 def test_what_follows_the_fragments_is_told(
-    heard: str, pieces: Sequence[str], what: str, confidence: str
+    repeated: str, pieces: Sequence[str], what: str, confidence: str
 ) -> None:
-    assert told(heard, pieces) == ((what, Confidence(confidence)) if what else None)
+    assert clause_and_confidence(repeated, pieces) == (
+        (what, Confidence(confidence)) if what else None
+    )
 
 
 @pytest.mark.parametrize(
-    ("heard", "torn", "damage", "confidence"),
+    ("repeated", "torn", "damage", "confidence"),
     [
         ("".join(FRENCH).encode().decode("latin-1"), (), "Latin-1", "proven"),
         ("".join(FRENCH).replace("é", "\ufffd\ufffd", 1), (), "U+FFFD", "proven"),
@@ -269,9 +273,9 @@ def test_what_follows_the_fragments_is_told(
     ],
 )
 def test_characters_that_were_decoded_wrongly_are_told(
-    heard: str, torn: Sequence[int], damage: str, confidence: str
+    repeated: str, torn: Sequence[int], damage: str, confidence: str
 ) -> None:
-    found = change(heard, FRENCH, torn)
+    found = change(repeated, FRENCH, torn)
     assert found
     assert damage in found.clause
     assert (found.damage, found.confidence) == (TextDamage.ENCODING, Confidence(confidence))
@@ -307,7 +311,7 @@ def test_a_hostile_text_takes_no_longer_than_another() -> None:
 
 
 @pytest.mark.parametrize(
-    "heard",
+    "repeated",
     [
         "Le caf\ufffd\ufffd est mauvais",
         "Le café est bon",
@@ -315,8 +319,8 @@ def test_a_hostile_text_takes_no_longer_than_another() -> None:
         "Le ca\ufffd est très bon, n'est-ce pas, cet été?",
     ],
 )
-def test_another_text_is_no_matter_of_decoding(heard: str) -> None:
-    assert change(heard, FRENCH) is None
+def test_another_text_is_no_matter_of_decoding(repeated: str) -> None:
+    assert change(repeated, FRENCH) is None
 
 
 def test_a_text_that_a_digest_does_not_hold_whole_tells_nothing() -> None:
@@ -325,8 +329,8 @@ def test_a_text_that_a_digest_does_not_hold_whole_tells_nothing() -> None:
 
 
 def test_proven_and_likely_name_what_fails() -> None:
-    for heard in ("lo world", "Helld", "Hello wor", "lo worHelld", "HelHello world"):
-        found = change(heard, ["Hel", "lo wor", "ld"])
+    for repeated in ("lo world", "Helld", "Hello wor", "lo worHelld", "HelHello world"):
+        found = change(repeated, ["Hel", "lo wor", "ld"])
         assert found
         assert found.excluded
         assert all(each.because for each in found.excluded)
@@ -337,9 +341,9 @@ def test_a_lost_fragment_inside_a_word_is_always_told(
     pieces: list[str], data: st.DataObject
 ) -> None:
     place = data.draw(st.integers(0, len(pieces) - 1))
-    heard = "".join(pieces[:place] + pieces[place + 1 :])
-    found = change(heard, pieces)
-    assume(heard * 2 != "".join(pieces))
+    repeated = "".join(pieces[:place] + pieces[place + 1 :])
+    found = change(repeated, pieces)
+    assume(repeated * 2 != "".join(pieces))
     assert found
     assert found.damage is TextDamage.LOST
 
@@ -349,15 +353,15 @@ def test_a_doubled_fragment_inside_a_word_is_always_told(
     pieces: list[str], data: st.DataObject
 ) -> None:
     place = data.draw(st.integers(0, len(pieces) - 1))
-    heard = "".join([*pieces[: place + 1], *pieces[place:]])
-    found = change(heard, pieces)
+    repeated = "".join([*pieces[: place + 1], *pieces[place:]])
+    found = change(repeated, pieces)
     assert found
     assert found.damage is TextDamage.DOUBLED
 
 
 @given(st.lists(st.text(min_size=1, max_size=5), max_size=12), st.text(max_size=40))
-def test_any_text_is_compared_without_raising(pieces: list[str], heard: str) -> None:
-    found = change(heard, pieces)
+def test_any_text_is_compared_without_raising(pieces: list[str], repeated: str) -> None:
+    found = change(repeated, pieces)
     assert found is None or found.clause
     assert change("".join(pieces), pieces) is None
     assert change(f" {''.join(pieces)}\n", pieces) is None

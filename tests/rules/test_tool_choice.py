@@ -191,10 +191,6 @@ def test_a_mode_of_gemini_demands_a_call() -> None:
     assert one(exchange, "T025").blame is Blame.UPSTREAM
 
 
-def says(text: str) -> dict[str, object]:
-    return user(text)
-
-
 def talk(request: dict[str, object], chunks: list[object]) -> list[Finding]:
     found = check_conversation(digests((request, chunks)))
     return [finding for finding in found if finding.code == "C007"]
@@ -202,7 +198,7 @@ def talk(request: dict[str, object], chunks: list[object]) -> list[Finding]:
 
 def test_a_farewell_needs_no_tool() -> None:
     (finding,) = talk(
-        asks(USER, assistant(text="13 °C."), says("Thanks, that's all, bye!")), CALL_REPLY
+        asks(USER, assistant(text="13 °C."), user("Thanks, that's all, bye!")), CALL_REPLY
     )
     assert finding.message == ("the user only says 'thanks thats all bye', but the model calls get")
     assert (finding.severity, finding.blame) == (Severity.INFO, Blame.MODEL)
@@ -211,12 +207,12 @@ def test_a_farewell_needs_no_tool() -> None:
 
 def test_a_call_that_is_written_into_the_text_is_one_too() -> None:
     written = choice({"content": '<tool>{"tool_name": "list", "arguments": {"path": "."}}</tool>'})
-    (finding,) = talk(asks(says("bye")), [written, FINISH_TEXT])
+    (finding,) = talk(asks(user("bye")), [written, FINISH_TEXT])
     assert finding.message.endswith("the model calls list")
 
 
 def test_a_call_without_name_and_arguments_is_told() -> None:
-    (finding,) = talk(asks(says("bye")), [*call(name="", arguments=""), FINISH])
+    (finding,) = talk(asks(user("bye")), [*call(name="", arguments=""), FINISH])
     assert finding.message.endswith("the model calls a tool without a name")
     assert finding.evidence == "(no argument bytes)"
 
@@ -224,10 +220,10 @@ def test_a_call_without_name_and_arguments_is_told() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        asks(says("Thanks! And tomorrow?")),
-        asks(says("Yes, thanks")),
-        asks(says("bye"), assistant(("c1", "get", "{}")), result("c1")),
-        asks(says("bye"), tool_choice="required"),
+        asks(user("Thanks! And tomorrow?")),
+        asks(user("Yes, thanks")),
+        asks(user("bye"), assistant(("c1", "get", "{}")), result("c1")),
+        asks(user("bye"), tool_choice="required"),
         asks(),
     ],
 )
@@ -238,7 +234,7 @@ def test_where_something_else_is_said_or_a_call_is_forced_nothing_is_reported(
 
 
 def test_an_answer_in_words_is_what_is_wanted() -> None:
-    assert not talk(asks(says("bye")), TEXT_REPLY)
+    assert not talk(asks(user("bye")), TEXT_REPLY)
 
 
 def words(text: str) -> str:

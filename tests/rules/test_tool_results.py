@@ -24,7 +24,7 @@ ONE = (asks(USER), CALL_REPLY)
 MORE = user("And tomorrow?")
 
 
-def orphans(tape: list[Digest]) -> list[Finding]:
+def c004_findings(tape: list[Digest]) -> list[Finding]:
     return [finding for finding in check_conversation(tape) if finding.code == "C004"]
 
 
@@ -33,7 +33,7 @@ def refused(tape: list[Digest]) -> list[Digest]:
 
 
 def test_a_result_without_its_call_is_proven_where_the_tape_delivered_the_call() -> None:
-    (finding,) = orphans(digests(ONE, (asks(USER, result("c1")), [])))
+    (finding,) = c004_findings(digests(ONE, (asks(USER, result("c1")), [])))
     assert (finding.exchange, finding.line) == (2, 200)
     assert finding.message == (
         "the request has the result of call 0 (get, c1) of #1, but no assistant message in it"
@@ -45,7 +45,7 @@ def test_a_result_without_its_call_is_proven_where_the_tape_delivered_the_call()
 
 
 def test_both_places_are_told() -> None:
-    (finding,) = orphans(digests(ONE, (asks(USER, result("c1")), [])))
+    (finding,) = c004_findings(digests(ONE, (asks(USER, result("c1")), [])))
     against = finding.against
     assert against is not None
     assert (against.tape, against.exchange, against.line) == ("x.tape", 1, 104)
@@ -54,7 +54,7 @@ def test_both_places_are_told() -> None:
 
 
 def test_an_assistant_message_without_the_call_does_not_own_the_result() -> None:
-    (finding,) = orphans(digests(ONE, (asks(USER, assistant(text="Hi"), result("c1")), [])))
+    (finding,) = c004_findings(digests(ONE, (asks(USER, assistant(text="Hi"), result("c1")), [])))
     assert finding.confidence is Confidence.PROVEN
 
 
@@ -65,7 +65,7 @@ def test_a_result_is_reported_once_however_often_it_is_sent() -> None:
         (asks(USER, result("c1"), result("c2")), []),
         (asks(MORE, MORE, result("c1"), result("c2")), []),
     )
-    assert [(finding.exchange, finding.evidence) for finding in orphans(tape)] == [
+    assert [(finding.exchange, finding.evidence) for finding in c004_findings(tape)] == [
         (2, "result for 'c1'"),
         (3, "result for 'c2'"),
     ]
@@ -73,11 +73,11 @@ def test_a_result_is_reported_once_however_often_it_is_sent() -> None:
 
 def test_a_call_that_the_tape_did_not_deliver_makes_it_possible_only() -> None:
     lone = digests((asks(USER, result("c7")), []))
-    (finding,) = orphans(lone)
+    (finding,) = c004_findings(lone)
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     assert "of the call 'c7', which no assistant message in it has" in finding.message
     assert finding.against is None
-    (finding,) = orphans(refused(lone))
+    (finding,) = c004_findings(refused(lone))
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
     assert finding.message.endswith("; the provider rejected it (400)")
 
@@ -86,23 +86,23 @@ def test_a_history_that_was_cut_in_front_is_reported_only_if_it_was_refused() ->
     cut = digests(
         ONE, (asks(USER, CALL_MESSAGE, result("c1")), []), (asks(MORE, result("c1"), MORE), [])
     )
-    assert not orphans(cut)
-    (finding,) = orphans(refused(cut))
+    assert not c004_findings(cut)
+    (finding,) = c004_findings(refused(cut))
     assert "the history was cut off between the two" in finding.message
     assert finding.hint == "when a history is shortened, drop a call and its result together"
     assert finding.confidence is Confidence.LIKELY
-    assert not orphans(digests((asks(result("c1"), result("c2"), USER), [])))
+    assert not c004_findings(digests((asks(result("c1"), result("c2"), USER), [])))
 
 
 def test_a_history_that_the_provider_keeps_owns_its_calls() -> None:
     tape = digests(ONE, (asks(USER, result("c1")), []))
-    assert not orphans([tape[0], replace(tape[1], previous="resp_1")])
+    assert not c004_findings([tape[0], replace(tape[1], previous="resp_1")])
 
 
 def test_a_right_history_and_results_that_name_no_call_are_silent() -> None:
     nameless: dict[str, object] = {"role": "function", "name": "get", "content": "ok"}
-    assert not orphans(digests(ONE, (asks(USER, CALL_MESSAGE, result("c1")), [])))
-    assert not orphans(digests(ONE, (asks(USER, nameless), [])))
+    assert not c004_findings(digests(ONE, (asks(USER, CALL_MESSAGE, result("c1")), [])))
+    assert not c004_findings(digests(ONE, (asks(USER, nameless), [])))
 
 
 def test_a_second_result_to_a_call_that_was_delivered_once() -> None:
@@ -110,15 +110,15 @@ def test_a_second_result_to_a_call_that_was_delivered_once() -> None:
         asks(USER, CALL_MESSAGE, result("c1"), result("c1")),
         [],
     )
-    (finding,) = orphans(digests(ONE, twice))
+    (finding,) = c004_findings(digests(ONE, twice))
     assert finding.message == (
         "the request has a second result of call 0 (get, c1) of #1, which was delivered once"
     )
     assert finding.hint.startswith("run a call once")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
-    (finding,) = orphans(refused(digests(ONE, twice)))
+    (finding,) = c004_findings(refused(digests(ONE, twice)))
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
-    assert len(orphans(digests(ONE, twice, twice))) == 1
+    assert len(c004_findings(digests(ONE, twice, twice))) == 1
 
 
 def test_results_of_calls_that_share_an_id_or_use_it_again_are_no_second_ones() -> None:
@@ -126,25 +126,25 @@ def test_results_of_calls_that_share_an_id_or_use_it_again_are_no_second_ones() 
     shared = [*call(), *call(index=1), FINISH]
     tape = digests((asks(USER), shared), (asks(USER, both, result("c1"), result("c1")), []))
     said = replace(tape[0].calls[1], ids=("c1",), id="c1")
-    assert not orphans([replace(tape[0], calls=(tape[0].calls[0], said)), tape[1]])
+    assert not c004_findings([replace(tape[0], calls=(tape[0].calls[0], said)), tape[1]])
     again = [CALL_MESSAGE, result("c1"), CALL_MESSAGE, result("c1")]
-    assert not orphans(digests(ONE, (asks(USER, *again), [])))
-    assert not orphans(digests((asks(USER, CALL_MESSAGE, result("c1"), result("c1")), [])))
+    assert not c004_findings(digests(ONE, (asks(USER, *again), [])))
+    assert not c004_findings(digests((asks(USER, CALL_MESSAGE, result("c1"), result("c1")), [])))
 
 
 def test_a_call_of_another_conversation_proves_nothing() -> None:
     random = [calls(entry(0, "call_9fA3kQz1b", name="get", arguments="{}")), FINISH]
     other = (asks(MORE), random)
-    (finding,) = orphans(digests(other, (asks(USER, result("call_9fA3kQz1b")), [])))
+    (finding,) = c004_findings(digests(other, (asks(USER, result("call_9fA3kQz1b")), [])))
     assert (finding.confidence, finding.excluded) == (Confidence.POSSIBLE, ())
     assert "of call 0 (get, call_9fA3kQz1b) of #1" in finding.message
-    (finding,) = orphans(digests((asks(MORE), ONE[1]), (asks(USER, result("c1")), [])))
+    (finding,) = c004_findings(digests((asks(MORE), ONE[1]), (asks(USER, result("c1")), [])))
     assert "the call 'c1', which no assistant message in it has" in finding.message
 
 
 def test_a_call_that_came_after_the_request_had_left_is_not_its() -> None:
     first, second = digests(ONE, (asks(USER, result("c1")), []))
-    (finding,) = orphans([first, replace(second, t_ns=1)])
+    (finding,) = c004_findings([first, replace(second, t_ns=1)])
     assert finding.confidence is Confidence.POSSIBLE
 
 
@@ -152,7 +152,7 @@ def test_after_a_handoff_another_agent_may_see_the_result_only() -> None:
     other: dict[str, object] = system("You forecast.")
     tool = {"type": "function", "function": {"name": "other", "parameters": {}}}
     tape = digests(ONE, (asks(other, USER, result("c1"), tools=[tool]), []))
-    (finding,) = orphans(tape)
+    (finding,) = c004_findings(tape)
     assert finding.confidence is Confidence.POSSIBLE
 
 
@@ -160,12 +160,14 @@ TWO = [*call("get"), *call("put", '{"b":2}', 1), FINISH]
 BOTH = assistant(("c1", "get", '{"a":1}'), ("c2", "put", '{"b":2}'))
 
 
-def missing(tape: list[Digest]) -> list[Finding]:
+def c005_findings(tape: list[Digest]) -> list[Finding]:
     return [finding for finding in check_conversation(tape) if finding.code == "C005"]
 
 
 def test_one_of_two_results_is_missing() -> None:
-    (finding,) = missing(digests((asks(USER), TWO), (asks(USER, BOTH, result("c1")), TEXT_REPLY)))
+    (finding,) = c005_findings(
+        digests((asks(USER), TWO), (asks(USER, BOTH, result("c1")), TEXT_REPLY))
+    )
     assert finding.message == (
         "the history continues after call 1 (put, c2) of #1 without its result; this"
         " provider accepted it"
@@ -179,11 +181,11 @@ def test_one_of_two_results_is_missing() -> None:
 
 def test_it_is_an_error_if_the_provider_refused_the_request() -> None:
     tape = digests((asks(USER), TWO), (asks(USER, BOTH, MORE), []))
-    found = missing([tape[0], replace(tape[1], status=400)])
+    found = c005_findings([tape[0], replace(tape[1], status=400)])
     assert [finding.severity for finding in found] == [Severity.ERROR] * 2
     assert [finding.confidence for finding in found] == [Confidence.LIKELY] * 2
     about = replace(tape[1], status=400, error="tool_call_ids without response messages: c1, c2")
-    found = missing([tape[0], about])
+    found = c005_findings([tape[0], about])
     assert [finding.confidence for finding in found] == [Confidence.PROVEN] * 2
     assert found[0].excluded[0].because == "it rejected the request with 400"
     assert all("; the provider rejected the request (400)" in each.message for each in found)
@@ -191,7 +193,7 @@ def test_it_is_an_error_if_the_provider_refused_the_request() -> None:
 
 def test_without_an_answer_nothing_is_said_about_it() -> None:
     tape = digests((asks(USER, BOTH, result("c1")), []))
-    (finding,) = missing([replace(tape[0], status=None)])
+    (finding,) = c005_findings([replace(tape[0], status=None)])
     assert finding.message == "the history continues after a call (put, c2) without its result"
     assert finding.against is None
 
@@ -202,7 +204,7 @@ def test_a_call_is_reported_once_and_early_ones_are_found_too() -> None:
         (asks(USER, BOTH, result("c1"), assistant(text="Hi"), MORE, assistant(text="H"), MORE), []),
         (asks(BOTH, result("c1"), MORE), []),
     )
-    assert [finding.exchange for finding in missing(tape)] == [1]
+    assert [finding.exchange for finding in c005_findings(tape)] == [1]
 
 
 @pytest.mark.parametrize(
@@ -218,12 +220,12 @@ def test_a_call_is_reported_once_and_early_ones_are_found_too() -> None:
     ],
 )
 def test_histories_with_nothing_missing(history: list[dict[str, object]]) -> None:
-    assert not missing(digests((asks(*history), [])))
+    assert not c005_findings(digests((asks(*history), [])))
 
 
 def test_where_calls_have_no_ids_each_result_answers_one() -> None:
     twice = assistant((None, "get", "{}"), (None, "get", '{"a":1}'))
-    (finding,) = missing(digests((asks(USER, twice, result("get"), MORE), [])))
+    (finding,) = c005_findings(digests((asks(USER, twice, result("get"), MORE), [])))
     assert finding.evidence == '{"a":1}'
 
 
@@ -232,7 +234,7 @@ def test_a_result_that_comes_late_was_missing_before() -> None:
         (asks(USER, BOTH, result("c1"), MORE), TEXT_REPLY),
         (asks(USER, BOTH, result("c1"), MORE, result("c2"), MORE), []),
     )
-    assert [finding.exchange for finding in missing(tape)] == [1]
+    assert [finding.exchange for finding in c005_findings(tape)] == [1]
 
 
 CALL = ("c1", "get", '{"a":1}')
