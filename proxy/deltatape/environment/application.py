@@ -276,9 +276,11 @@ class _Planner:
             elif own := [name for name in names if self._has(name)]:
                 for name in own:
                     self._redirect(name)
-            elif provider == "openai" and self._uses_azure():
+            elif provider == "openai" and (
+                "azure" in self._named or self._has("AZURE_OPENAI_ENDPOINT")
+            ):
                 # Clients for Azure take OPENAI_BASE_URL for their own, or refuse both.
-                self._note_azure()
+                self.notes.append(_AZURE)
             else:
                 self.variables |= {n: f"{self.base}/{provider}{p}" for n, p in names.items()}
         for name in self._own_names():
@@ -297,16 +299,6 @@ class _Planner:
 
     def _has(self, name: str) -> bool:
         return name in self._known and bool(self._known[name].value.strip())
-
-    def _uses_azure(self) -> bool:
-        return "azure" in self._named or self._has("AZURE_OPENAI_ENDPOINT")
-
-    def _note_azure(self) -> None:
-        self.notes.append(
-            "AZURE_OPENAI_ENDPOINT is set, and some of its clients refuse OPENAI_BASE_URL beside"
-            " it: what this app sends to OpenAI itself is not taped unless you set"
-            " OPENAI_BASE_URL=https://api.openai.com/v1"
-        )
 
     def _own_names(self) -> Iterator[str]:
         """Yield the user's own variables with base URLs that are not settled yet, sorted."""
@@ -415,6 +407,11 @@ def _is_for_boto3(url: BaseUrl) -> bool:
     return owner is not None and PROVIDERS[owner].is_signed and not url.path.strip("/")
 
 
+_AZURE = (
+    "AZURE_OPENAI_ENDPOINT is set, and some of its clients refuse OPENAI_BASE_URL beside it: what"
+    " this app sends to OpenAI itself is not taped unless you set"
+    " OPENAI_BASE_URL=https://api.openai.com/v1"
+)
 _VIA_MITM = "`deltatape record --via mitm -- CMD` tapes them"
 _SIGNED = (
     "Requests to it are signed for its host, which a gateway cannot keep, unless"

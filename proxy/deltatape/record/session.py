@@ -229,14 +229,14 @@ class Session:
         self._taps.append(gateway)
         self._base = self._url_of(gateway)
         if options.app is not None:
-            await self._listen_before_app(gateway)
+            await self._listen_for_app(gateway)
 
     def _url_of(self, tap: Gateway) -> str:
         """Return the URL to use, with the token if needed."""
         guarded = not tap.listener.address.loopback
         return tap.listener.url + (f"/t/{self._options.token}" if guarded else "")
 
-    async def _listen_before_app(self, gateway: Gateway) -> None:
+    async def _listen_for_app(self, gateway: Gateway) -> None:
         app = self._options.app
         assert app is not None
         policy = TapPolicy(token=self._options.token, check_keys=False, side=Tap.APP)
