@@ -21,7 +21,7 @@ def fault(
 
     def register(run: Callable[..., object]) -> Callable[..., object]:
         why = " ".join((run.__doc__ or "").split())
-        for suffix, flag, told in (("", False, script), ("-healthy", True, healthy or script)):
+        for suffix, flag, provider in (("", False, script), ("-healthy", True, healthy or script)):
             name = run.__name__.replace("_", "-") + suffix
             assert name not in FAULTS, name
             more: dict[str, Any] = {"run": functools.partial(run, healthy=flag)}
@@ -31,7 +31,7 @@ def fault(
                     "source": source,
                     "arguments": ("--healthy",) if flag else (),
                 }
-            FAULTS[name] = App(name=name, script=told, why=why, **more)
+            FAULTS[name] = App(name=name, script=provider, why=why, **more)
         return run
 
     return register

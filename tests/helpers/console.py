@@ -27,8 +27,8 @@ def called(
     err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True)
     typed = io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
     code = _main(arguments, (typed, out, err), folder, env or {})
-    printed, said = (stream.buffer.getvalue() for stream in (out, err))
-    return subprocess.CompletedProcess(arguments, code, printed, said)
+    printed, errors = (stream.buffer.getvalue() for stream in (out, err))
+    return subprocess.CompletedProcess(arguments, code, printed, errors)
 
 
 def on_terminal(
@@ -39,8 +39,8 @@ def on_terminal(
     `stdin` is typed before it starts, as it is: with ^D for its end.
     """
     with _terminal(stdin) as (stream, shown):
-        given = {"TERM": "xterm-256color", **(env or {})}
-        code = _main(arguments, (stream, stream, stream), folder, given)
+        variables = {"TERM": "xterm-256color", **(env or {})}
+        code = _main(arguments, (stream, stream, stream), folder, variables)
     return subprocess.CompletedProcess(arguments, code, bytes(shown), b"")
 
 

@@ -20,11 +20,11 @@ LATE = ClientMistake(axis="emit", value="late", says="waits", fix="do not wait")
 
 def lost_arguments(name: str = "get", arguments: str = "") -> Explanation:
     """An app that repeats the call of its first reply with other arguments."""
-    told: list[Exchange] = conversation(
+    exchanges: list[Exchange] = conversation(
         (asks(USER, tools=TOOLS, tool_choice="auto"), [TEXT, *call(), FINISH]),
         (asks(USER, assistant(("c1", name, arguments)), result("c1", THROWN)), [TEXT, FINISH_TEXT]),
     )
-    return explain(told)
+    return explain(exchanges)
 
 
 def suspect(name: str = "single-current-call", *, exact: bool = True, throws: str = "") -> Suspect:

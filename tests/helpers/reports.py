@@ -31,7 +31,7 @@ def unreadable(name: str = "bad.tape") -> TapeReport:
 
 
 def written(report: Report, reports: Iterable[TapeReport]) -> str:
-    """The whole of a report that is text for programs."""
+    """A report for programs as one text."""
     parts = [*(report.tape(each) for each in reports), report.end()]
     texts = [part for part in parts if isinstance(part, str)]
     assert len(texts) == len(parts)
@@ -60,8 +60,8 @@ def valid_junit(text: str | bytes) -> ET.Element:
     for suite in root:
         cases = list(suite)
         for attribute, tag in (("failures", "failure"), ("errors", "error")):
-            told = int(suite.attrib[attribute])
-            assert told == sum(case.find(tag) is not None for case in cases)
+            count = int(suite.attrib[attribute])
+            assert count == sum(case.find(tag) is not None for case in cases)
         assert int(suite.attrib["tests"]) == len(cases)
     return root
 

@@ -177,8 +177,8 @@ def word(reference: Sequence[RepeatedCall], reply: SdkReply) -> str:
     A call whose arguments are cut may be kept back: nobody could run it.
     """
     if reply.error:
-        given = f", gives {_number(len(reply.calls))}" if reply.calls else ""
-        return f"raises {reply.error.partition(':')[0]}{given}"
+        passed_on = f", gives {_number(len(reply.calls))}" if reply.calls else ""
+        return f"raises {reply.error.partition(':')[0]}{passed_on}"
     aspects, left = _aspects(reference, reply.calls)
     lost = [call for call in left if canonical(call.arguments or "{}") is not None]
     kept_back = len(left) - len(lost)

@@ -138,20 +138,20 @@ def written() -> SdkResults:
 
 
 def measured(
-    columns: Sequence[Column] = COLUMNS, wanted: Callable[[Case], bool] = lambda _: True
+    columns: Sequence[Column] = COLUMNS, selected: Callable[[Case], bool] = lambda _: True
 ) -> SdkResults:
     """What the installed SDKs make of streams now.
 
     Args:
         columns: the SDKs.
-        wanted: which streams; those that are as they are must be among them.
+        selected: which streams; those that are as they are must be among them.
     """
-    return asyncio.run(_measured(columns, wanted))
+    return asyncio.run(_measured(columns, selected))
 
 
-async def _measured(columns: Sequence[Column], wanted: Callable[[Case], bool]) -> SdkResults:
-    quick = await _replies(columns, AT_ONCE, lambda case: wanted(case) and not case.waits)
-    slow = await _replies(columns, IDLE_AT_ONCE, lambda case: wanted(case) and case.waits)
+async def _measured(columns: Sequence[Column], selected: Callable[[Case], bool]) -> SdkResults:
+    quick = await _replies(columns, AT_ONCE, lambda case: selected(case) and not case.waits)
+    slow = await _replies(columns, IDLE_AT_ONCE, lambda case: selected(case) and case.waits)
     words: dict[str, Words] = {}
     for column in columns:
         replies_by_case = {**quick[column.name][1], **slow[column.name][1]}
@@ -169,13 +169,13 @@ _Replies = Mapping[_Key, SdkReply]
 
 
 async def _replies(
-    columns: Sequence[Column], at_once: int, wanted: Callable[[Case], bool]
+    columns: Sequence[Column], at_once: int, selected: Callable[[Case], bool]
 ) -> dict[str, tuple[Mapping[str, str], _Replies]]:
     free = asyncio.Semaphore(at_once)
 
     async def one(column: Column) -> tuple[Mapping[str, str], _Replies]:
         every = (case for dialect in column.dialects for case in cases(dialect))
-        own = [case for case in every if wanted(case)]
+        own = [case for case in every if selected(case)]
         if not own:
             return {}, {}
         async with free:
@@ -217,17 +217,17 @@ def _words(dialect: str, replies_by_case: _Replies) -> dict[str, str]:
     return found
 
 
-def varied_word(whole: SdkReply, reply: SdkReply) -> str:
-    """How what an SDK gives of a varied stream differs from what it gives of the whole one."""
+def varied_word(unvaried: SdkReply, reply: SdkReply) -> str:
+    """How what an SDK gives of a varied stream differs from what it gives of the unvaried one."""
     if reply.error.startswith("Timeout: no end after"):  # the runner's words
         return HANGS
-    difference = word(whole.calls, reply)
+    difference = word(unvaried.calls, reply)
     if not difference.startswith((SAME, SILENTLY)):
         return difference
     lost = [] if difference == SAME else [difference.removeprefix(SILENTLY)]
-    if reply.text != whole.text:
-        lost.append("text cut" if whole.text.startswith(reply.text) else "text")
-    if reply.finish == whole.finish:
+    if reply.text != unvaried.text:
+        lost.append("text cut" if unvaried.text.startswith(reply.text) else "text")
+    if reply.finish == unvaried.finish:
         return SILENTLY + ", ".join(lost) if lost else SAME
     if reply.finish in GOOD:
         return SILENTLY + ", ".join([*lost, f"finish {reply.finish}"])

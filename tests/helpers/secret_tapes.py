@@ -71,11 +71,11 @@ def exchange(
         "framing": framing,
         "headers": list(answered),
     }
-    whole = b"".join(reads)
+    data = b"".join(reads)
     end = {
         "reason": "complete",
-        "bytes": len(whole),
-        "sha256": hashlib.sha256(whole).hexdigest(),
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
     }
     return [
         record(10, number, "request", head),

@@ -61,8 +61,8 @@ def node_app(name: str, script: Script, why: str, **more: Any) -> None:
 def schema(properties: dict[str, Any] | None = None, required: list[str] | None = None) -> Any:
     """A JSON schema of an object; a property given as a word is of that type."""
     made = {
-        name: {"type": told} if isinstance(told, str) else told
-        for name, told in (properties or {}).items()
+        name: {"type": kind} if isinstance(kind, str) else kind
+        for name, kind in (properties or {}).items()
     }
     return {
         "type": "object",
@@ -292,8 +292,8 @@ def ollama(messages: Any, tools: Any = None, *, http: Any = None, **more: Any) -
         body["tools"] = tools
     message: Any = {"role": "assistant", "content": ""}
     for line in lines(os.environ["OLLAMA_HOST"] + "/api/chat", body, http):
-        told = json.loads(line)["message"]
-        message["content"] += told.get("content") or ""
-        if told.get("tool_calls"):
-            message.setdefault("tool_calls", []).extend(told["tool_calls"])
+        part = json.loads(line)["message"]
+        message["content"] += part.get("content") or ""
+        if part.get("tool_calls"):
+            message.setdefault("tool_calls", []).extend(part["tool_calls"])
     return message
