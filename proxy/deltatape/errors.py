@@ -1,8 +1,8 @@
 """All exceptions that deltatape raises on purpose.
 
-    DeltatapeError          one line for the terminal, no traceback; exit code 2
-    +-- UsageError          what the user requested cannot be done (an option, a URL, a file name)
-    +-- TapeFormatError     a file is no tape, of an unknown version, or damaged
+    DeltatapeError          one line for the terminal, no traceback; exit code 2 +-- UsageError
+    the request cannot be carried out (an option, a URL, a file name) +-- TapeFormatError     a file
+    is no tape, of an unknown version, or damaged
 
 A defect of the wire is never an exception: decoders, dialects and rules return it as data.
 """

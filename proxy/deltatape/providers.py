@@ -1,11 +1,11 @@
 """The providers of LLM APIs: hosts, base URLs, environment variables and keys, in one table.
 
-All who ask read it here: the gateway its prefixes and which key belongs where, the tunnel and
-mitmproxy which hosts serve an LLM, the environment of a command which variables to set, `doctor`
-what a URL or a variable stands for. What a provider's streams look like is in `dialects`.
+The gateway reads its prefixes and the owners of keys here, the tunnel and mitmproxy the hosts that
+serve LLMs, `environment` the variables to set, `doctor` what a URL or variable stands for. Streams
+are described in `dialects`.
 
-A provider is added by an entry of `PROVIDERS`. Pure data without an import of the package, so that
-it can be read from any program.
+A provider is added by an entry of `PROVIDERS`. It imports nothing of the package, so that any
+program can load it.
 
 Sources: the documentation of the providers and their SDKs; base URLs seen at the request lines of
 the SDKs themselves and, for LangChain and LiteLLM, in their sources; forms of keys as the providers

@@ -1,12 +1,12 @@
 """Compare what an app sends in a replay run with what it sent when the tape was recorded.
 
-The tape of a broken app holds its wrong requests. A test that demanded the same requests would pass
+The tape of a broken app holds its wrong requests. A test that required the same requests would pass
 with the mistake and fail once it is fixed. So the requests of the run are read back like those of a
-tape: it is known what was delivered, and the next request shows what the app made of it.
+tape: each request is compared with the replies that were delivered before it.
 
-- A run fails for findings of the read-back that blame the app as proven or likely. A finding that
-  is only possible gets the confidence that the same one has on the tape, which may know more, such
-  as what the app printed.
+- A run fails for findings of the read-back that blame the app as proven or likely. A possible
+  finding gets the confidence of the same finding on the tape, which may have more evidence, such as
+  the app's log.
 - A request that is not on the tape is *corrected* if it continues a conversation of the run,
   repeats all calls of the reply as delivered, and the tape blames the app for the request that
   continued from that reply. Whatever the mistake did not touch must be equal: the other members of
@@ -14,13 +14,12 @@ tape: it is known what was delivered, and the next request shows what the app ma
   that the recorded app repeated correctly. It may be shorter than the recorded one: an app that
   lost its calls asked its user again, one that has them sends their results.
 - From there on the conversation differs from the tape, whose answers are for wrong requests. They
-  are played in order while there are any. Only the mistake that the tape shows at the same place
-  counts against the app: what it makes of an answer to a question that it never asked may have its
-  reasons. Unused answers do not count.
+  are still played in order. From then on only the mistake that the tape shows at the same place
+  counts against the app, since these answers do not fit its requests. Unused answers do not count.
 - Where the tape has no answer left, or only one that refuses the wrong request, it has *ended*.
 
-Strategy: nothing is analysed before a request is not on the tape, or a report is wanted. Volatile
-fields are removed from requests first.
+Strategy: analysis starts only when a request is not on the tape, or when a report is requested.
+Volatile fields are removed from requests first.
 
 Invariant: without a finding on the tape that blames the app, no request counts as corrected.
 """
@@ -92,7 +91,7 @@ class RunRequest:
         sending: how far `played` was sent.
         position: of `recorded`, if it is the answer; None: the tape has none.
         corrected: whether it, or one that it follows, is accepted without being on the tape.
-        ended: whether the tape rightly has no answer for it.
+        ended: whether the tape has no answer for it because a mistake was not repeated.
     """
 
     number: int
@@ -478,7 +477,7 @@ class RunCheck:
     def _with_logs(self, digests: Sequence[Digest]) -> Iterator[Finding]:
         """Yield the findings of requests, as sure as the app's log makes them.
 
-        Findings about the log itself are left out: nobody reads what the app prints in a run.
+        Findings about the log itself are left out: a run does not record the app's output.
         """
         with_logs = {
             _identity(each): each

@@ -2,9 +2,9 @@
 
 The child inherits stdin and stays in our process group and session, so that prompts, password
 prompts, Ctrl-C and job control are between it and the user's terminal. Its stdout and stderr come
-through us (see `output`), signals are passed on (see `signals`), and its exit code is
-what comes back. What it prints passes through us on its way, so it may come out a moment after what
-the child wrote to `/dev/tty` itself.
+through us (see `output`), signals are passed on (see `signals`), and its exit code is what comes
+back. Its output is copied by us, so it can appear slightly later than what the child writes to
+`/dev/tty` directly.
 """
 
 import asyncio
@@ -40,11 +40,10 @@ async def run_child(
     """Return the exit code of a command: its own, 128+n after signal n, or 125, 126, 127.
 
     While it runs, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to it, and a
-    second SIGTERM or SIGINT (not from the terminal) kills it; Ctrl-C that it does not answer is the
-    matter of `InterruptEscalation`. Afterwards they have their defaults.
+    second SIGTERM or SIGINT (not from the terminal) kills it; `InterruptEscalation` handles a
+    Ctrl-C that the child ignores. Afterwards these signals have their default handlers.
 
-    What it printed last where our stderr goes has ended its line when this returns: else an empty
-    line is printed.
+    If its last output on our stderr is an unfinished line, a line break is added.
 
     Args:
         argv: >= 1 item; the program is looked for in the PATH of `environment`.
@@ -54,7 +53,7 @@ async def run_child(
         ending: called when a signal asks for the end, in the event loop.
 
     Raises:
-        UsageError: no pipe or pseudo-terminal can be had.
+        UsageError: no pipe or pseudo-terminal is available.
     """
     run = _Run(tell)
     relay = SignalRelay(run.hurry, run.echoed, ending)

@@ -1,13 +1,12 @@
 """Copies the child's output to ours at once, and hands a copy to the event loop.
 
-A thread of its own, since writing to a terminal that is stopped blocks, and no stream of the
-gateway may wait for that. It writes only where `poll` says that there is room, so that one stream
-that nobody takes does not hold up the other.
+It runs in its own thread, because writing to a stopped terminal blocks, and no gateway stream may
+wait for that. It writes only where `poll` reports room, so that one unread stream does not delay
+the other.
 
-One thread for both streams, which are read in turns, a piece of each: what is read first is written
-and taped first. Where the two are one file of ours they are one here, and their order is exact (see
-below). Where they are two it is not: what the child wrote to both within the moment that
-this thread takes to wake up has no order any more, and stdout comes first.
+One thread reads both streams in turns. If our stdout and stderr are the same file, the child gets
+one stream and the order is exact. If they differ, output that the child writes to both before this
+thread wakes up loses its order: stdout comes first.
 
 Invariants: bytes are neither changed nor dropped. At most one piece of each stream waits for our
 output, then the child waits as it would without us. At most `MAX_WAITING_BYTES` wait for the loop.
@@ -81,7 +80,7 @@ class Output:
         """Create the pair of ends.
 
         Raises:
-            UsageError: there is none to be had.
+            UsageError: none is available.
         """
         self.name = name
         self.streams = _BOTH if name is LogStream.BOTH else (name.value,)
@@ -284,7 +283,7 @@ class OutputPump:
     def leave_line(self) -> bool:
         """Return whether the last output on our stderr's terminal is an unfinished line.
 
-        Who asks ends it, so that it is so once.
+        Asking counts as finishing the line: the next call returns False.
         """
         flows = [flow for flow in self._flows if "stderr" in flow.output.streams]
         is_mid_line = any(flow.is_mid_line for flow in flows)

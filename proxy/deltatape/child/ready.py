@@ -3,10 +3,9 @@
 `{"version":1,"url":"http://127.0.0.1:8377","control":...,"tape":...,"pid":4711}`, written whole or
 not at all, for its owner only, and removed at the end.
 
-Strategy: the file stays locked while its writer lives, so that what a dead process left can be
-distinguished from what a living one says, also where process numbers repeat (in a container
-everything is 1). A file that is none of ours is never overwritten: a slip in the option must not
-cost a document.
+The file stays locked while its writer lives, which distinguishes it from one left by a dead
+process, even where pids repeat (in a container every recorder may be 1). A file that deltatape did
+not write is never overwritten: a typo in the option must not destroy a document.
 """
 
 import contextlib

@@ -1,10 +1,9 @@
 r"""Passes signals on to the child, unless the terminal has sent them already.
 
-Ctrl-C and Ctrl-\ go from the terminal to its whole foreground process group, which the child is in
-as we are: then it is the child that decides, and we wait for it, with patience. A child that has
-moved to a group of its own, as timeout(1) does, gets them from us. Where we are not in the
-foreground (CI, systemd, another program's child) only we get them, and pass them on, as we do with
-the others. Ctrl-Z stops us together with the child, since we leave it alone.
+Ctrl-C and Ctrl-\ go from the terminal to its whole foreground process group, including the child:
+the child decides, and we wait for it. A child that moved to its own group, as timeout(1) does, gets
+them from us. Outside the foreground (CI, systemd, another program's child) only we get signals, and
+pass them on. Ctrl-Z is not caught: it stops us together with the child.
 
 A signal that was ignored when we were started (`nohup`) is left ignored, and the child inherits it.
 """
@@ -176,12 +175,12 @@ class SignalRelay:
         echoed: Callable[[], None],
         ending: Callable[[], None] | None,
     ) -> None:
-        """Start to catch.
+        """Start catching signals.
 
         Args:
-            hurry: called when one asks for the end and the child has ended already.
-            echoed: called when the user's terminal has shown a key that is a signal.
-            ending: called when one asks for the end or reports a closed terminal.
+            hurry: called when a signal asks for the end after the child has ended.
+            echoed: called when the user's terminal echoed a signal key, such as `^C`.
+            ending: called when a signal asks for the end or reports a closed terminal.
         """
         self._loop = asyncio.get_running_loop()
         self._hurry = hurry

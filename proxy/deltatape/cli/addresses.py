@@ -27,7 +27,7 @@ def upstreams_of(texts: Sequence[str]) -> tuple[Upstream, ...]:
     """Return the upstreams of the options, then those of deltatape.yaml with other names.
 
     Raises:
-        UsageError: one is no upstream.
+        UsageError: one is invalid.
     """
     options = tuple(parse_upstream(text) for text in texts)
     settings = current_settings()

@@ -31,7 +31,7 @@ class Baseline:
         """Read the file.
 
         Raises:
-            UsageError: it cannot be read, or is none.
+            UsageError: it cannot be read, or is no baseline.
         """
         try:
             text = path.read_text("utf-8")
@@ -130,11 +130,11 @@ def command(
 ) -> int:
     """Report the defects on tapes, each with its evidence.
 
-    Takes what `deltatape why` takes, and folders: every tape below. Without any: the latest tape.
-    Of many tapes the text shows the first finding of each code, and ends with totals.
+    Accepts what `deltatape why` accepts, and folders, of which it checks every tape. Without an
+    argument it checks the latest tape. For many tapes, the text shows the first finding of each
+    code, and ends with totals.
 
-    Exit code 0 when there is
-    none, 1 for findings, 2 when something cannot be read; the rest is reported all the same.
+    Exit code: 1 for findings, 2 if something cannot be read; the rest is still reported.
     """
     if baseline is not None and write_baseline is not None:
         raise UsageError("--baseline leaves out what --write-baseline would accept; give one")

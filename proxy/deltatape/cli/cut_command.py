@@ -13,10 +13,10 @@ from deltatape.store.listing import locate
 @click.argument("exchanges", nargs=-1, required=True, metavar="TAPE#N...")
 @OUTPUT
 def command(*, exchanges: tuple[str, ...], output: Path) -> int:
-    """Keep chosen exchanges: a tape of their own, the original stays as it is.
+    """Copy chosen exchanges to a new tape; the original stays unchanged.
 
-    As `deltatape splice` does with single exchanges: ids, bytes, boundaries, endings and times
-    stay, exchanges are renumbered. Prints the path of the new tape.
+    Like `deltatape splice` with single exchanges, it keeps ids, bytes, boundaries, endings and
+    times, and renumbers the exchanges. Prints the path of the new tape.
     """
     places = [locate(text) for text in exchanges]
     for text, place in zip(exchanges, places, strict=True):

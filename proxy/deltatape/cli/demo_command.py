@@ -25,8 +25,8 @@ _INDENT = "    "
 def command(*, to: Path | None) -> int:
     """Record, check and replay an app on an embedded provider: no key, no network.
 
-    A broken app is recorded, explained, repaired and tested against the capture. Exit code 1 when
-    a step did not go as it should.
+    A broken app is recorded, explained, repaired and tested against the capture. Exit code: 1 if a
+    step fails.
     """
     if to is not None:
         try:

@@ -36,8 +36,8 @@ def command(*, folder: Path, format: str) -> int:  # noqa: A002 - the option's n
     """Look for what would keep an app's traffic from the recorder, and say what to change.
 
     Checks the machine, the environment, the SDKs and the code of the project in FOLDER (default:
-    here), also for base URLs that are written into it. Changes nothing and asks nobody outside.
-    Exit code 0 without a problem, 1 with one, 2 when it cannot look.
+    here), also for base URLs that are written into it. Changes nothing and connects to no other
+    machine. Exit code: 1 for problems, 2 if it cannot check.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: not a folder; the project's own folder is wanted")

@@ -46,21 +46,20 @@ def command(
     deadline: float,
     format: str,  # noqa: A002 - the option's name
 ) -> int:
-    """Check tapes as files: damage, contradictions, and secrets that are left.
+    """Check tapes as files: damage, contradictions and remaining secrets.
 
-    Of a folder, every tape below. Also whether each exchange is still read as it was when it was
-    taped, where the tape tells how that was. A tape that a crash cut short, that lost records or
-    that is still being recorded is no problem; it is told. Secrets are told by their place, never
-    shown.
+    For a folder, checks every tape below it. Also checks that each exchange is still read as it was
+    when it was taped, if the tape contains that. A tape that was cut short by a crash, lost records
+    or is still being recorded is reported, but is no problem. Secrets are reported by their place,
+    never shown.
 
-    With --against the recorded requests are sent once more, one after the other, to a live
-    provider: that costs what the requests cost. Keys come from the environment and .env files,
-    under the names that the provider's SDKs read. TAPE#N asks for one exchange only. Told are
-    another status, another form of the stream, other defects, another kind of answer; other words
-    are no difference.
+    With --against, sends the recorded requests again, one by one, to a live provider: that costs
+    what the requests cost. Keys come from the environment and .env files, under the names that the
+    provider's SDKs read. TAPE#N asks for one exchange only. Reports a different status, form of the
+    stream, set of defects or kind of answer; different words are ignored.
 
-    Exit code 0 when all are clean, 1 for problems and differences, 2 when a tape cannot be read or
-    a provider gave no answer.
+    Exit code: 1 for problems and differences, 2 if a tape cannot be read or a provider gave no
+    answer.
     """
     if against is None:
         refuse_useless(ctx, ("tapes", "format"), "without --against")

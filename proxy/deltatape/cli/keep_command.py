@@ -44,8 +44,8 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
     """Redact a tape and keep it in recordings/, to be shared; the latest one by default.
 
     NAME is by default made of the day, the model and the worst finding. The kept tape is readable
-    for all, as files in a repository are. It is searched once more for secrets; while any is
-    left, nothing is kept. A tape that is there already is not kept twice. Prints its path.
+    for everybody, as files in a repository are. It is searched for secrets again; if any is left,
+    nothing is kept. A tape that is there already is not kept twice. Prints its path.
 
     Exit code 1 when a secret is left.
     """

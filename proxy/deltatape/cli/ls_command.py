@@ -34,8 +34,7 @@ _COUNTED_BYTES = 64 << 20
 def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # noqa: A002 - the option's name
     """List tapes, the newest first; by default those in .deltatape and recordings.
 
-    Each with its size, its exchanges, the app and the model that spoke, the worst finding, and its
-    age.
+    Shows each tape's size, number of exchanges, app, model, worst finding and age.
     """
     now_ns = SystemClock().wall_ns()
     tapes = list_named(folders) if folders else list_tapes(FOLDERS)

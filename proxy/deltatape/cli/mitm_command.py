@@ -57,10 +57,10 @@ def command(
     addon_path: bool,
     mitmproxy_options: tuple[str, ...],
 ) -> int:
-    """Tape an app that cannot be pointed anywhere, by mitmproxy.
+    """Record an app whose base URL cannot be set, with mitmproxy.
 
-    Apps go through it by HTTPS_PROXY and trust its CA; what to set is printed. Only hosts of LLM
-    providers are decrypted and taped. With --upstream it is a reverse proxy for one provider.
+    Apps use it as HTTPS_PROXY and trust its CA; it prints what to set. Only hosts of LLM providers
+    are decrypted and taped. With --upstream it is a reverse proxy for one provider.
     """
     if addon_path:
         write(f"{ADDON}\n")
@@ -106,7 +106,7 @@ def _reverse(url: str) -> str:
     """Return `url` in the form of mitmproxy's reverse mode.
 
     Raises:
-        UsageError: it has a name or a path, which that mode does not know.
+        UsageError: it has a name or a path, which that mode does not support.
     """
     upstream = parse_upstream(url)
     if upstream.name or upstream.path:

@@ -58,7 +58,7 @@ def refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> Non
     """Refuse an option that would have no effect but is on the command line.
 
     Raises:
-        UsageError: there is one; the message names it.
+        UsageError: there is one.
     """
     for parameter in ctx.command.params:
         name = parameter.name or ""

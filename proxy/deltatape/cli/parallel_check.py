@@ -1,9 +1,9 @@
 """Checks many tapes on all cores; reports in the order of the arguments.
 
-Strategy: a tape is the unit of work, and no process is started that does not pay: a few small tapes
-are checked here. Each worker is a process of its own (`spawn`: nothing of ours is inherited) and
-follows us, however we end: a pipe that nobody writes to any more would keep it waiting for ever.
-Only a few tapes per worker are under way, so that reports do not pile up behind a large one.
+Each task is one tape. A few small tapes are checked in this process, because starting workers would
+take longer. Workers are started with `spawn`, so they inherit nothing, and end with their parent,
+however it ends. Each worker has only a few tapes in progress, so that reports do not pile up behind
+a large one.
 """
 
 import contextlib
@@ -91,7 +91,7 @@ def check_all(
     """Check everything, in order.
 
     Args:
-        names: what to check, and reports that there are already.
+        names: what to check, and reports that exist already.
         settings: of the rules.
         jobs: how many processes; None: as many as are worth starting.
         excerpts: whether the report shows the wire.

@@ -156,8 +156,8 @@ class RecordArguments:
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Sit between an app and its provider, and tape every stream.
 
-    With a CMD, it is run with its base URLs set; else point the app at the address that is printed,
-    and Ctrl-C ends the tape. Every byte, boundary and ending passes through untouched.
+    With CMD, runs it with its base URLs set. Without CMD, point the app at the printed address;
+    Ctrl-C ends the tape. Every byte, boundary and ending passes through untouched.
 
     Exit code: that of CMD; 1 for --fail-on, 125 for --strict.
     """
@@ -233,7 +233,7 @@ def options_of(
     """Validate the options.
 
     Raises:
-        UsageError: one of them is not what it has to be.
+        UsageError: an option is invalid.
     """
     listen = listen_address(arguments.listen, 8377, argv)
     app_listen = parse_address(arguments.app_listen, "--app-listen")

@@ -24,10 +24,9 @@ OUTPUT = output("The tape to make; it must not exist.", required=True)
 def command(*, tapes: tuple[str, ...], output: Path) -> int:
     """Join tapes, or single exchanges of them, to one tape.
 
-    Exchanges are ordered by time and renumbered; their ids, bytes, boundaries
-    and endings stay, and so does the hour of everything. An exchange that is there twice is taken
-    once, if both are equal. Log lines and connections of clients come along with whole tapes, not
-    with single exchanges. Prints the path of the new tape.
+    Exchanges are ordered by time and renumbered; their ids, bytes, boundaries, endings and
+    wall-clock times stay. Of two equal copies of an exchange one is kept. Log lines and client
+    connections are copied from whole tapes only. Prints the path of the new tape.
     """
     join([locate(text) for text in tapes], output)
     return 0

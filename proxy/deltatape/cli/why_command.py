@@ -193,7 +193,7 @@ def write_fix(found: NamedExchanges, explanation: Explanation, folder: Path) -> 
     """Write the files for fixing `explanation` into `folder`, and print their names.
 
     Raises:
-        UsageError: the app is not to blame; there is no tape; one of the files is there already.
+        UsageError: the app is not to blame; there is no tape; one of the files exists already.
     """
     if explanation.verdict.blame is not Blame.APP:
         verdict = blamed(explanation.verdict)

@@ -240,7 +240,7 @@ class ComparableEvent:
 
 
 def units_of(analysis: Analysis, ignoring: FieldFilter) -> tuple[ComparableEvent, ...]:
-    """Return the events of an exchange, without one that the end of the body left undispatched."""
+    """Return the events of an exchange, without a last one that the end of the body cut off."""
     contributions = contributions_of(analysis)
     owners = owners_of(analysis)
     wrapped = analysis.stream.format is Format.EVENTSTREAM

@@ -293,9 +293,9 @@ def identity_differences(
 def argument_differences(one: ToolCall, other: ToolCall) -> tuple[JsonDifference, ...]:
     """Return how the arguments of two calls differ; () if they mean the same.
 
-    Compared as values where both are JSON, else as they are; 1 and 1.0 are the same number. No
-    bytes are the same as `{}` only where the tool is known to need nothing: elsewhere somebody put
-    an empty object in the place of arguments that got lost.
+    They are compared as values if both are JSON (1 equals 1.0), else as text. Empty arguments equal
+    `{}` only if the tool is known to need none: otherwise somebody put an empty object in the place
+    of lost arguments.
     """
     if one.arguments == other.arguments or _needless(one, other) or _needless(other, one):
         return ()

@@ -419,7 +419,7 @@ class RunMatcher:
     def at(self, i: int, j: int) -> tuple[int, int] | None:
         """Return where the shortest run from these places ends on both sides; None if none does.
 
-        A run of one event on each side brings the same; what differs is nothing that is brought.
+        Runs of one event on each side contribute the same; they differ in something else.
         """
         one, other = _Reader(self._left, i), _Reader(self._right, j)
         if not one.load() or not other.load():

@@ -1,12 +1,11 @@
 """Compare a recorded exchange with the answer to the same request today.
 
-A model says other words each time, so words are told and not judged. Judged is what an application
-can stumble over: the status, how the answer is framed, which kinds of events and fields there are
+A model answers in other words each time, so words are reported, not judged. Judged is what can
+break an application: the status, how the answer is framed, which kinds of events and fields it has
 and of which type, what is wrong with the stream, whether the model calls tools, how it ends.
 
-Fields that are missing or new say something only where both answers bring the same: an answer
-without calls has no fields of calls. How fast it was is told and not judged either; rules about
-time belong to the day.
+Missing or new fields count only where both answers have the same parts: an answer without calls has
+no fields of calls. Speed is reported, not judged.
 """
 
 import enum
@@ -69,7 +68,7 @@ class Aspect(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseDrift:
-    """A difference. An empty side has nothing of it."""
+    """A difference. A side is empty if it lacks the aspect."""
 
     aspect: Aspect
     what: str
@@ -312,7 +311,7 @@ PRESENT = "present"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeChange:
-    """A change of form: new, gone, or different. An empty side does not have it."""
+    """A field or event that is new, missing, or of another type. A side is empty if it lacks it."""
 
     kind: str
     """Of the event."""
@@ -350,7 +349,7 @@ def shape_of(analysis: Analysis) -> Shape:
 def shape_changes(left: Shape, right: Shape) -> tuple[ShapeChange, ...]:
     """Return how `right` differs: events first, then fields, each in the order in which they came.
 
-    What is below something new or gone is not reported again. `null` fits every type.
+    What is below something new or missing is not reported. `null` fits every type.
     """
     events = [
         ShapeChange(

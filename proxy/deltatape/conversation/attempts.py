@@ -6,7 +6,7 @@ else differs, and it comes after the failed one has ended: requests side by side
 each other. Each request goes on from one failed attempt at most, the one that ended last, so that
 two conversations that ask the same at the same time keep their attempts apart as far as possible.
 
-An exchange that the recorder did not see to its end is not known to have failed: it begins nothing.
+An exchange whose end was not recorded is not known to have failed: it starts no attempts.
 """
 
 from collections.abc import Iterable, Sequence

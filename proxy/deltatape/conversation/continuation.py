@@ -338,7 +338,7 @@ class Continuations:
     def _parallel(self, turns: Sequence[Turn]) -> set[int]:
         """Return the requests without a system prompt that run parallel to their conversation.
 
-        Another request goes on from the same answer with the prompt, and knows nothing of them.
+        Another request continues the same answer with the prompt, and does not contain them.
         """
         strays: dict[int, dict[str, list[Digest]]] = {}
         for turn in turns:

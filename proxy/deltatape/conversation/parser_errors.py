@@ -62,9 +62,9 @@ def in_history(
 def with_unread(turns: Sequence[Turn], digests: Sequence[Digest]) -> Iterator[Turn]:
     """Yield the turns with evidence that a call without argument bytes could not be read.
 
-    An empty text is also what a tool gets of a service that failed. Where the application repeats
-    `{}` it has read the call; where it repeats nothing, it did not if the same tool works with `{}`
-    or if the application tears calls apart elsewhere.
+    An empty text can also come from a service that failed. Where the application repeats `{}` it
+    has read the call; where it repeats nothing, it did not if the same tool works with `{}` or if
+    the application tears calls apart elsewhere.
     """
     if not any(_may_be_unread(complaint) for turn in turns for complaint in turn.complaints):
         yield from turns

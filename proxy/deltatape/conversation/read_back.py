@@ -352,7 +352,8 @@ def assistant_runs(digest: Digest) -> Iterator[AssistantRun]:
 def _nearest(replies: Sequence[Digest], run: AssistantRun) -> Sequence[Digest]:
     """Return those of many replies to the same history that are worth comparing.
 
-    A test suite asks the same a thousand times: those whose ids the message repeats, and the last.
+    A test suite may ask the same a thousand times: compare those whose ids the message repeats, and
+    the last.
     """
     if len(replies) <= _MOST:
         return replies
@@ -364,7 +365,7 @@ def _nearest(replies: Sequence[Digest], run: AssistantRun) -> Sequence[Digest]:
 def _may_repeat(
     index: _Index, reply: Digest, run: AssistantRun, candidates: Sequence[Digest]
 ) -> bool:
-    """Return whether nothing speaks against the message being what is left of `reply`.
+    """Return whether the message may be a shortened repetition of `reply`.
 
     It does not repeat a reply that its ids name. Nor one that has been read back already and was
     shortened since then: such a one keeps its calls.
@@ -606,9 +607,9 @@ def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
     """Compare the results in `later` with the calls of `reply`, which the provider stored.
 
     Returns:
-        None where it brings no result: then the user may have interrupted. A call without one is
-        lost, if the request goes on from this very reply; results of a conversation may have been
-        stored otherwise.
+        None if it has no result: the user may have interrupted. A call without a result is lost if
+        the request continues this very reply; in a stored conversation results may have been stored
+        by other requests.
     """
     answered = tuple(message.call_id for message in later.history if message.call_id)
     left, pairs = list(answered), []

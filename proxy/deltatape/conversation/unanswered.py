@@ -9,7 +9,7 @@ no later request on its tape could belong to its conversation:
 - none carries a call or a result that is new and that no other reply explains;
 - none went to the same place and cannot be read;
 - none is missing on the tape, by its number or because the recorder lost its head.
-Nor does a reply count of which the recorder lost something: it may have been another one.
+A reply of which the recorder lost a part does not count either: it may have been different.
 
 Strategy: one pass from the last request to the first that remembers what the later ones carry.
 """

@@ -144,7 +144,7 @@ class Background:
         """Return the first printed line that matches.
 
         Raises:
-            TimeoutError: none came within 20 s, or the process ended without.
+            TimeoutError: no line matched within 20 s, or before the process ended.
         """
 
         def found() -> str | None:

@@ -1,7 +1,7 @@
 """Findings that are accepted: a file of fingerprints that people can read and compare.
 
-Sorted, one value a line, without anything that differs from run to run, so that a change of it
-shows in a diff as what it is.
+Sorted, one value per line, without anything that differs from run to run, so that a diff shows only
+real changes.
 """
 
 import json
@@ -56,7 +56,7 @@ def read_baseline(name: str, text: str) -> tuple[Accepted, ...]:
     """Return the findings that a file accepts.
 
     Raises:
-        UsageError: it is no such file.
+        UsageError: it is no baseline file.
     """
     try:
         content = json.loads(text)

@@ -41,9 +41,9 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
 
 
 def _blame_upstream(blame: Blame | None) -> Blame | None:
-    """Return whose fault it is upstream of the application's own endpoint, or in its own stream.
+    """Return whom to blame on a tape that was taken in front of the application's own endpoint.
 
-    There the application is the upstream, and the client somebody of whom nothing is known.
+    There the application is the upstream, and nothing is known about the client.
     """
     if blame is Blame.TRANSPORT:
         return blame

@@ -1,8 +1,8 @@
 """Find why clients gave up: what they printed then, and whether they went on.
 
-That a client left after a silence is on the wire; whether its timeout came or its user pressed stop
-is not. What the application prints just then tells, and so does what it asks next: one that asks
-the same again, or somebody else, copes with it.
+The wire shows that a client disconnected after a silence, not whether its timeout expired or its
+user pressed stop. What the application prints then, and what it requests next, can show it: one
+that repeats its request, or asks another provider, handles the failure.
 """
 
 import re

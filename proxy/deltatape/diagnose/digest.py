@@ -191,7 +191,7 @@ def _call(
         exchange: that delivered it.
         call: the call.
         finish: the event with the finish reason, if there was one.
-        taken: of a lagging client, when reads came and when it had taken them.
+        taken: for a lagging client, when reads arrived and when it had taken them.
         cuts: see `_cuts`.
     """
     came_ns = call.fragments[-1].place.t_ns if call.fragments else call.start.t_ns
@@ -226,7 +226,7 @@ def _are_parts(first: TextFragment, last: TextFragment) -> bool:
 def _cuts(exchange: Exchange) -> Sequence[int]:
     """Return where in the body a read ended within a character's bytes.
 
-    Bytes that were coded for transport are not those of the text: nobody knows then.
+    Unknown with a content coding: then these bytes are not those of the text.
     """
     if not any(read.data and read.data[0] & 0xC0 == _CONTINUES for read in exchange.reads):
         return ()
@@ -337,7 +337,7 @@ def _delivered_call(call: ToolCall) -> DeliveredCall:
 def _text_call(call: ToolCall) -> DeliveredCall:
     """Return a call in text, incomplete if its JSON is not directly followed by its end.
 
-    Who looks for calls in text reads all of what is between the tags.
+    Clients that parse calls from text read everything between the tags.
     """
     delivered, raw = _delivered_call(call), call.arguments_raw
     try:

@@ -1,11 +1,10 @@
 """Record what was read from an exchange, small enough for its tape, to be compared later.
 
-Everything that an application or a rule could see of a reply goes into one hash, so that a reader
-that has changed, or bytes that were, show. What the rules say of it does not: they measure against
-settings, and every version knows more of them.
+One hash covers everything that an application or a rule can see of a reply, so that changed readers
+or changed bytes show. Findings are not part of it: they depend on settings and on the version.
 
-Where this module takes other things together, `FORM` has to go up: readings of another form are
-compared by their plain numbers alone.
+Raise `FORM` when the hash covers other things: records of different forms are compared by their
+plain numbers only.
 """
 
 import hashlib

@@ -4,9 +4,9 @@ Shapes: https://docs.anthropic.com/en/docs/build-with-claude/streaming. A messag
 blocks, each with an index, a start, deltas and a stop; `message_delta` brings the stop reason and
 `message_stop` ends the stream. Amazon carries the same events in messages of its own.
 
-Nothing stops the reading: not a stop reason, not an error event. A second `message_start` is what
-gateways make of a retry: with the same id it says nothing, with another one the message before it
-was given up, and nothing of it is part of the answer; after `message_stop` another message follows.
+Reading continues after a stop reason and after an error event. Gateways send a second
+`message_start` for a retry: with the same id it is ignored, with another id it replaces the message
+before it; after `message_stop` it starts another message.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -309,7 +309,7 @@ class Blocks:
             call.add(MemberValue(source, "partial_json").text, event)
 
     def _find(self, frame: Mapping[str, object], event: Event) -> CallDraft:
-        """Return the call for a delta whose index leads to no open block."""
+        """Return the call for a delta whose index belongs to no open block."""
         index = self._index(frame, event)
         block = None if index is None else self._blocks.get(index)
         if block is not None and block.call is not None:
@@ -603,8 +603,8 @@ class MessageReducer:
 # several calls: each becomes a message of its own. The system prompt stands outside of the messages
 # and comes out as the first of them.
 #
-# Digests ignore what clients change from turn to turn without changing what is said: marks for the
-# cache, and whether a lone text stands in an array.
+# Digests ignore what clients change from turn to turn without changing the meaning: cache marks,
+# and whether a single text is put in an array.
 
 
 _CACHE = "cache_control"

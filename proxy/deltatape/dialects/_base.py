@@ -4,8 +4,8 @@ A dialect is one provider's streaming API. It is stateless: the state of one rep
 `Reducer`. Both do no I/O and raise no exception for any input: a defect of the stream becomes an
 `Observation`, a status of the tool call, or a repair.
 
-A dialect's `reducer` reads; its `Traits` are for who writes a stream of it (`mutate`, `vary`), for
-who reads one as clients do (`suspects`), and for who sends a request once more (`record`).
+`mutate` and `vary` write streams by them, `suspects` reads streams as clients do, `record` repeats
+requests.
 
 To add a dialect, write one module or package and add it to `DIALECTS`. No dialect imports another.
 """

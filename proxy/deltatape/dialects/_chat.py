@@ -4,8 +4,8 @@ Shapes: https://platform.openai.com/docs/api-reference/chat/streaming. Deltas of
 keyed by `(choices[].index, tool_calls[].index)`; a stream ends with a `finish_reason` per choice
 and `data: [DONE]`. The rest of this module is about those who do it differently.
 
-Nothing stops the reading: not a finish reason (usage and a second finish may follow), not an error
-frame. Only deltas after `[DONE]` are left out, since every client has stopped there.
+Reading continues after a finish reason (usage and a second finish may follow) and after an error.
+Only deltas after `[DONE]` are ignored, since every client has stopped there.
 """
 
 import re
@@ -42,7 +42,7 @@ from deltatape.wire.json_value import read_object
 # The calls of one choice: finds the call of each entry and applies the entry.
 #
 # The documented key is the entry's `index`. Providers leave it out, repeat it, restart it in every
-# chunk; they repeat ids, change them, or never send any. What is decided here, entry by entry:
+# chunk; they repeat ids, change them, or never send any. Each entry is assigned as follows:
 #
 # - without index: by id, else the last call, unless the entry opens one (T011);
 # - an index used for a second call: recognised by a new id or name, or by arguments that start
@@ -198,8 +198,8 @@ class ChoiceCalls:
     def continued(self, entries: object) -> CallDraft | None:
         """Return the call that the only entry just extended by arguments and nothing else.
 
-        Whatever they are, such an entry goes on with the newest call of its index if that has an
-        id. None where there is more, or less, to `entries`.
+        Such an entry continues the newest call of its index if that has an id. None if `entries`
+        contains anything else.
         """
         entry = as_object(entries[0]) if isinstance(entries, list) and len(entries) == 1 else None
         if entry is None or entry.get("id"):
@@ -362,7 +362,7 @@ def _repeats(slot: CallDraft, entry: ChatDelta) -> bool:
 def _opens_anew(slot: CallDraft, entry: ChatDelta) -> bool:
     """Check whether `entry`, at the index of `slot` without a known id, opens another call.
 
-    Asked of every entry: what the arguments amount to so far is looked at last.
+    Runs for every entry, so the expensive test (are the arguments complete?) comes last.
     """
     renamed = bool(entry.name and slot.name and entry.name != slot.name)
     if entry.id and slot.ids:
@@ -686,7 +686,7 @@ def is_chat(chunk: Mapping[str, object]) -> bool:
 
 
 def _has_choices(chunk: Mapping[str, object]) -> bool:
-    """Whether the choices of `chunk` are none, or such of a model: polls have choices, too."""
+    """Check whether `choices` is empty or a model's: polls have choices, too."""
     choices = as_array(chunk.get("choices"))
     if not choices:
         return choices is not None
@@ -752,7 +752,7 @@ class ChatReducer:
         return None
 
     def _take_id(self, chunk: Mapping[str, object], event: Event) -> None:
-        """Check that all events of one answer have one id; an empty one does not count."""
+        """Note if an event has another id than the events before it; empty ids are ignored."""
         found = chunk.get("id")
         if not isinstance(found, str) or not found:
             return

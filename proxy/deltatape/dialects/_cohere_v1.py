@@ -2,7 +2,7 @@
 
 Shapes: https://docs.cohere.com/v1/docs/streaming. Calls have no ids. The list of complete calls
 comes after their pieces, is their end signal and has more authority; the text that comes with it,
-and at the end of the stream, repeats what was said.
+and at the end of the stream, repeats the earlier text.
 """
 
 from collections.abc import Mapping, Sequence

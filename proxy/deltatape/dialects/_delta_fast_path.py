@@ -1,17 +1,15 @@
 """A fast path for events that repeat the previous event's form with other text.
 
-Most events of most answers are such: the same members with the same values around a piece of text,
-and perhaps padding, or a number that counts them. Parsing each and finding out again what it means
-is most of the work of rebuilding a reply; comparing what stands around the text with what stood
-there before is a fraction of it.
+Most events of most answers have the same members with the same values around a piece of text, and
+perhaps padding or a sequence number. Parsing each of them is most of the work of rebuilding a
+reply; comparing the bytes around the text with those of the previous event costs a fraction of it.
 
-Strategy: a reducer that has taken an event, and knows that all it did was to append the text of one
-member, says so (`learn`). The data is cut where that text begins and ends (`_Form`). There is no
-doubt where that is: the data is an object, the member's name stands in it only once, and there is
-no backslash that another spelling of the name would need. Whatever string stands there, the object
-is the same but for it. The events that follow are compared, and those that are alike are taken all
-at once; the first that is not is taken as any other and ends what was learned, since it may have
-changed what a text means.
+Strategy: after an event that did nothing but append the text of one member, the reducer calls
+`learn`, which splits the event's data before and after that text (`_Form`). The split is
+unambiguous: the data is an object that contains the member's name once, and has no backslash by
+which the name could be spelled otherwise. The following events with the same bytes around their
+text are appended at once. The first other event goes through the reducer and discards the form,
+since it may change what a text means.
 """
 
 import re
@@ -118,7 +116,7 @@ class _Form:
     """The common form of repeated events.
 
     Attributes:
-        number: of the event that was taken last; None if they are not counted.
+        number: of the last applied event; None if events have no numbers.
     """
 
     def __init__(self, event: Event, frame: Frame, head: str, tail: str) -> None:
@@ -160,7 +158,7 @@ class _Form:
     def take(self, events: Iterator[Event], texts: list[TextDelta]) -> Event | None:
         """Collect the text of events of this form in `texts`; return the first other event.
 
-        Nearly every event passes here, which is why it is one loop.
+        Hot path: nearly every event passes here, hence one loop.
         """
         kind, spaced, pieces, number = self._type, self._spaced, self._pieces, self.number
         second = self._second

@@ -1,7 +1,7 @@
 """Errors that providers and gateways send instead of a reply, or inside one.
 
-How each dialect words its errors is in its `Traits`; what several have in common is here. Sources:
-the error pages of the providers' API references; what the dialects read as an error.
+Each dialect's own forms are in its `Traits`; forms that several share are here. Sources: the error
+pages of the providers' API references; what the dialects read as an error.
 """
 
 from collections.abc import Mapping

@@ -264,8 +264,7 @@ class _Spread:
     """Maps characters of a channel's text to events.
 
     A surrogate pair that was cut between two pieces is one character of the text and two of the
-    pieces: places after it may be off by as many characters as there were such cuts, not by events
-    of any distance.
+    pieces, so positions after it are off by one character per such cut.
     """
 
     def __init__(self, pieces: Sequence[TextFragment]) -> None:

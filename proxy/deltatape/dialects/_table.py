@@ -1,10 +1,9 @@
 """Describe a dialect as a table: for each event type, the steps that read it.
 
-Many dialects are no more than start, delta and end of a call, pieces of text, and a last event.
-Such a one is a `DialectTable`: by type of event the steps (`CallStart`, `TextStep` ...) that
-take it, each with the paths of what it needs. `TableReducer` looks the type up and lets its steps
-fill a `TableDraft`, which knows which call a key stands for. What only one dialect does is a step
-of its own.
+Many dialects consist of start, delta and end of a call, fragments of text, and a last event. Such a
+dialect is a `DialectTable`: it maps event types to steps (`CallStart`, `TextStep` ...), each with
+the paths of the values it reads. `TableReducer` looks the type up and lets its steps fill a
+`TableDraft`, which maps keys to calls. What only one dialect does is a step of its own.
 
 Types that the table does not have are ignored, since providers add new ones; only an error is seen
 in every event. All calls and texts belong to the one choice that such dialects have.
@@ -122,8 +121,8 @@ class DialectTable:
         type_keys: where an event says what it is, the first string counts; none where the framing
             says so.
         events: what to do with events, by their type.
-        document: what to do with an object that says no type: an answer that is not streamed.
-        sentinel: whether `[DONE]` is a terminal signal, too; it is ignored else.
+        document: steps for an object without a type: an answer that is not streamed.
+        sentinel: whether `[DONE]` is a terminal signal, too; otherwise it is ignored.
         final: whether clients stop at the terminal event, so that nothing may follow it but
             `[DONE]`: the code A004 for more of the answer, A005 for anything else.
         due: finish reasons by which every call must have its result; None where none is given.
@@ -260,7 +259,7 @@ class TableReducer:
         return draft.reply.build(ending, terminated=draft.reply.terminal is not None)
 
     def _take_other(self, kind: str | None, frame: Frame, event: Event) -> None:
-        """Takes an event of no type, or of one that the table does not have."""
+        """Handle an event without a type, or of a type that is not in the table."""
         if self._draft.reply.take_error(frame, event):
             return
         if kind is not None:

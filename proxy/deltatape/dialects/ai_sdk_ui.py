@@ -1,8 +1,8 @@
 """The UI message stream of Vercel's AI SDK, which an application's endpoint sends to its page.
 
 Shapes: https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol. Calls are keyed by `toolCallId`; their
-pieces are what the model wrote, and the whole input that follows is what the application made of
-it: that is what gets executed. Texts have ids and must be started. `finish` and `[DONE]` end it.
+fragments are what the model wrote, the whole input that follows is what the application made of it
+and executes. Texts have ids and must be started. `finish` and `[DONE]` end it.
 
 Not here: the line protocol of older versions (`0:"text"`), which is no event stream.
 """

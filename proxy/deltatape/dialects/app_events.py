@@ -5,9 +5,10 @@
     data: {"type": "tool_result", "name": "get_weather", "result": {"celsius": 13}}
     data: {"type": "done", "content": "Let me see. It is 13 °C in Gent."}
 
-Nobody specifies it, many have it, under names of their own (`AppNames`). Each call is complete: a
-name, and arguments that are a JSON object; whatever else stands there is kept as its exact source.
-`done` or `error` ends it. As the dialect that asks least of its events it has to be asked last.
+There is no specification; many applications have such a stream with their own names (`AppNames`).
+Each call is complete: a name, and arguments that are a JSON object; other arguments are kept as
+their exact source. `done` or `error` ends it. It must be the last dialect in the order of
+detection, because it requires least of its events.
 """
 
 from collections.abc import Mapping, Sequence

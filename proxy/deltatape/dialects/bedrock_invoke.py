@@ -164,7 +164,7 @@ class FlatReducer:
     Args:
         name: the dialect.
         request: what the reply answers.
-        shape: where the model keeps what it says; None if nobody knows.
+        shape: where the model puts its text; None if unknown.
     """
 
     fast_path = NO_FAST_PATH
@@ -322,7 +322,7 @@ _INTERVENED = "INTERVENED"
 class InvokeReducer:
     """Rebuilds the reply of a model on Bedrock. See `Reducer`.
 
-    Events are taken out of what carries them one by one: what the inner reducer learns is not used.
+    Events are unwrapped one by one, so the inner reducer's fast path is not used.
     """
 
     fast_path = NO_FAST_PATH

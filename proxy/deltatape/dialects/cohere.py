@@ -1,9 +1,9 @@
 """Cohere: chat version 2 (server-sent events) and version 1 (a JSON object per line).
 
 Shapes: https://docs.cohere.com/v2/docs/streaming, https://docs.cohere.com/v1/docs/streaming. In
-version 2 calls are keyed by `index`, `tool_calls` of an event is an object, and what the model says
-before its calls is a plan, kept as reasoning. In version 1 calls have no ids, and the list that
-comes after their pieces has more authority.
+version 2 calls are keyed by `index`, `tool_calls` of an event is an object, and text before the
+calls is a plan, kept as reasoning. In version 1 calls have no ids, and the list that comes after
+their pieces has more authority.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

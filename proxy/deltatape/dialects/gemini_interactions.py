@@ -404,7 +404,7 @@ class GeminiInteractions:
         return any(map(_is_interaction, hints.first))
 
     def serves(self, path: str) -> bool:
-        """See `Dialect.serves`: of an interaction that exists, too, which can be streamed again."""
+        """See `Dialect.serves`: also existing interactions, which can be streamed again."""
         parts = path.rstrip("/").split("/")
         return "interactions" in parts[-2:]
 

@@ -1,11 +1,11 @@
 """Find base URLs of LLM providers in code, where the environment has no effect.
 
-Strategy: every URL in the project's code is looked at (`sources`, `literals`); it is a find when
-its host belongs to a provider, when it is an LLM server on this machine, or when a provider's
-client is made with it. A URL that is only the default of a variable which `deltatape record -- CMD`
-sets is none. Each find comes with what to write instead.
+Strategy: every URL in the project's code (`sources`, `literals`) is reported if its host belongs to
+a provider, if it is an LLM server on this machine, or if a provider's client is created with it;
+not if it is only the default of a variable that `deltatape record -- CMD` sets. Each report says
+what to write instead.
 
-What is shown of a project's code has its credentials left out.
+Credentials in the quoted code are masked.
 """
 
 import re
@@ -335,8 +335,8 @@ def find(folder: Path, limits: Limits, known: Container[str] = ()) -> HardcodedS
 def places_of_host(folder: Path, host: str, limits: Limits) -> tuple[Hardcoded, ...]:
     """Return where the project in `folder` names a host, the likeliest place first.
 
-    `host` may have a port, which then counts. Also defaults of variables and hosts of no known
-    provider: a request went there, so the place that says so is wanted.
+    `host` may have a port, which then counts. Includes defaults of variables and unknown hosts: a
+    request went there, so its source is wanted.
     """
     wanted = host.lower()
     named = _without_port(wanted)

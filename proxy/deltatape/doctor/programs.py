@@ -1,4 +1,4 @@
-"""Ask programs of the user's machine: git, Python, Node. Each has a few seconds, and no input."""
+"""Run programs of the user's machine: git, Python, Node. Each has a few seconds, and no input."""
 
 import os
 import subprocess

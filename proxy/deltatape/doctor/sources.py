@@ -1,9 +1,9 @@
 """Read the files of a project that can hold a provider's URL, and the URLs in their code.
 
-Strategy: git knows best what belongs to a project, so it is asked first; else the folders are
-walked. What others wrote or a machine made (installed packages, build output, bundles, lock files,
-prose) is left out. Everything is bounded: files, bytes per file, and time; what was left out for
-that reason is reported. Of a notebook only the code is kept, each line with its line in the file.
+Strategy: the files that git knows, else those found by walking the folders. Third-party and
+generated files (installed packages, build output, bundles, lock files) and prose are left out.
+Files, bytes per file, and time are limited; what was left out for that reason is reported. Of a
+notebook only the code is kept, with the line numbers of the file.
 
 A project is untrusted input: links are not followed, and git runs none of its hooks.
 """
@@ -350,7 +350,7 @@ class UrlLiteral:
 
     @property
     def before(self) -> str:
-        """Return the code before it, as far as it may belong to it."""
+        """Return the code before it that may belong to the same expression."""
         return self.source.text[max(0, self.start - _BEFORE) : self.start]
 
 

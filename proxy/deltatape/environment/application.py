@@ -2,9 +2,9 @@
 
 A value that the user already has decides where the traffic goes, whether from the environment or
 from a `.env` file; it becomes an upstream of the gateway, and the application gets the gateway's
-prefix for it with the same path. Otherwise the variable points at its provider's own prefix. What
-is set in the environment wins over `.env` files in every common loader (one that is told to
-override cannot be reached so, and goes past the gateway).
+prefix for it with the same path. Otherwise the variable points at its provider's own prefix. The
+environment wins over `.env` files in every common loader (a loader with `override` set bypasses the
+gateway).
 
 Pure: mappings in, values out. Invariant: which provider answers never changes by being recorded.
 """

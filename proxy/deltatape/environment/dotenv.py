@@ -1,9 +1,9 @@
 """Reads `.env` files as applications' loaders do, to find the provider that an app reaches.
 
-Own code, since one reader has to stand for several loaders: python-dotenv knows neither back quotes
-nor `$NAME`, Node's dotenv knows both, and neither reports bad lines or resolves against
-any environment but its own process's. Where they differ, the more lenient reading is taken: here
-only URLs and keys are looked for.
+No library does this, since one reader stands for several loaders: python-dotenv knows neither back
+quotes nor `$NAME`, Node's dotenv knows both, and neither reports bad lines or resolves against
+another process's environment. Where they differ, the more lenient reading is used: only URLs and
+keys are looked for.
 
 Nothing is executed, files and values are bounded, a bad line is reported with file and line and
 skipped.

@@ -1,9 +1,9 @@
 """Finds credentials that are known before any request: those in the environment.
 
-They go to the masker, so that a key which an application logs or an error message repeats is not
-on the tape. Names decide, as for header fields, and what has a provider's exact format is a key
-whatever its name. Left alone is what is masked at a price: words such as `postgres` or `true`,
-numbers, paths and URLs stand on every page of a tape, and as credentials protect nothing.
+They go to the masker, so that a key which an application logs or an error message repeats is not on
+the tape. Names decide, as for header fields; a value in a provider's exact key format counts
+whatever its name. Words such as `postgres` or `true`, numbers, paths and URLs are not masked: they
+occur everywhere on a tape and protect nothing.
 """
 
 import json

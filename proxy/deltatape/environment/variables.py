@@ -1,7 +1,7 @@
 """The environment variables from which SDKs and frameworks read base URLs and keys.
 
-All of them stand in the table of providers; here they are in the order in which a command's
-environment is made, and distinguished from the variables of applications.
+The table of providers lists them; this module orders them for a command's environment, and tells
+them from an application's own variables.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Analyses exchanges as they end, in a thread.
 
-The lines that went to the tape are read back, so that the live line and `deltatape check` can
-never disagree. Reading takes milliseconds, so it happens in one thread beside the loop; an
-exchange too large to keep in memory is left to `deltatape check`.
+It parses the lines that were written to the tape, so that live findings and `deltatape check`
+agree. Analysis takes milliseconds, so it runs in a thread; exchanges too large to keep in memory
+are left to `deltatape check`.
 """
 
 import asyncio

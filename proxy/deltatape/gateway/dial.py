@@ -471,7 +471,7 @@ async def connect(host: str, port: int) -> socket.socket:
     Raises:
         socket.gaierror: the name has no address.
         ValueError: it is no name that DNS could hold.
-        OSError: no address took the connection; the text says why for each.
+        OSError: no address accepted the connection; the text says why for each.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)

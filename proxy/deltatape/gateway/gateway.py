@@ -259,7 +259,7 @@ async def stop_recording(
         recorder: the recorder of the run.
         gateways: all that use `recorder`.
         reason: for the tape: `sigint`, `child-exit`.
-        code: the exit code of the child that was run, if any.
+        code: the exit code of the child, if there was one.
         grace_s: in seconds.
     """
     for gateway in gateways:

@@ -1,10 +1,10 @@
 """How to reach upstreams: corporate proxy, trusted certificates, client certificate.
 
-The environment and the options are read once, so that a mistake is reported at the start and not at
-the first request. Proxy variables are read as curl does: `https_proxy` for `https://` upstreams,
-`http_proxy` for `http://`, then `all_proxy`; lower case before upper case; the first that exists
-decides, and an empty one means no proxy. `NO_PROXY` lists what is reached directly. An upstream on
-loopback never goes through a proxy.
+The environment and the options are read once, so that mistakes are reported at the start. Proxy
+variables are read as curl does: `https_proxy` for `https://` upstreams, `http_proxy` for `http://`,
+then `all_proxy`; lower case before upper case; the first that exists decides, and an empty one
+means no proxy. `NO_PROXY` lists what is reached directly. An upstream on loopback never goes
+through a proxy.
 
 TLS trusts what OpenSSL trusts by default (`SSL_CERT_FILE` replaces its file, `SSL_CERT_DIR` its
 folder, each alone), and the certificates of `--ca` besides. An intermediate certificate that is

@@ -2,5 +2,5 @@
 
 `head` parses and writes message heads (httptools validates them), `body` finds the ends of chunks
 and messages, `server` is the side an application talks to, `client` the side that talks to a
-provider, `socket` holds what asyncio has no word for. Sources: RFC 9110, RFC 9112.
+provider, `socket` has the operations that asyncio lacks. Sources: RFC 9110, RFC 9112.
 """

@@ -26,8 +26,7 @@ def check_origin(head: ParsedRequestHead, *, local: bool = True) -> ForeignOrigi
 
     Args:
         head: of the request.
-        local: whether `Host` has to name this machine: not so on a Unix socket, where it says
-            nothing.
+        local: whether `Host` has to name this machine; on a Unix socket it means nothing.
     """
     host = (field(head.fields, b"host") or b"").decode("latin-1")
     if local and host and not is_loopback(host_name(host)):

@@ -49,7 +49,7 @@ class BadMessageError(Exception):
 class ParsedRequestHead:
     """A request head as parsed. `length` is None if the body is chunked, 0 if there is none.
 
-    Apart from the tape's `Request`, it says how to read on, and has credentials unmasked.
+    Unlike the tape's `Request`, it says how the body is framed, and has unmasked credentials.
     """
 
     method: str
@@ -64,7 +64,7 @@ class ParsedRequestHead:
 class ParsedResponseHead:
     """A response head as parsed. `length` counts for `LENGTH` framing.
 
-    Apart from the tape's `ResponseHead`, it says how to read on, and has credentials unmasked.
+    Unlike the tape's `ResponseHead`, it says how the body is framed, and has unmasked credentials.
     """
 
     status: int
@@ -217,7 +217,7 @@ def field(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
 def expects_continue(head: ParsedRequestHead) -> bool:
     """Check whether a client waits for 100 before it sends its body.
 
-    One of HTTP/1.0 does not, whatever it says (RFC 9110 section 10.1.1).
+    HTTP/1.0 clients do not, whatever their fields say (RFC 9110 section 10.1.1).
     """
     expected = field(head.fields, b"expect")
     return head.http == "1.1" and expected is not None and expected.lower() == b"100-continue"

@@ -126,8 +126,8 @@ class Listener:
     def url(self) -> str:
         """Return a URL such as `http://127.0.0.1:8377`, also when listening on all addresses.
 
-        For a Unix socket the host is its path, percent-encoded, and the scheme `http+unix`, as
-        requests-unixsocket and others have it.
+        For a Unix socket the host is its path, percent-encoded, and the scheme `http+unix`, as in
+        requests-unixsocket.
         """
         if self.address.path:
             return f"http+unix://{quote(self.address.path, safe='')}"

@@ -35,7 +35,7 @@ def socket_of(transport: asyncio.BaseTransport) -> socket.socket | None:
 def reset(transport: asyncio.Transport) -> None:
     """Close with RST once the peer's kernel has taken everything written.
 
-    Waits at most 5 s for a peer that does not read; then the rest is lost, as it would have been.
+    Waits at most 5 s for a peer that does not read; then the rest is lost.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _FLUSH_LIMIT_S
@@ -63,8 +63,8 @@ def reset_now(transport: asyncio.Transport) -> None:
 def leftovers(transport: asyncio.BaseTransport) -> Iterator[bytes]:
     """Yield bytes that the peer sent before its end and nobody read.
 
-    A write that fails makes asyncio drop the transport although an answer, such as a 413 to an
-    upload, lies unread in the kernel. Nothing can be had below TLS.
+    A failed write makes asyncio drop the transport although an answer, such as a 413 to an upload,
+    may be unread in the kernel. Not possible with TLS.
     """
     sock = socket_of(transport)
     if sock is None or transport.get_extra_info("sslcontext") is not None:
@@ -86,9 +86,9 @@ def unsent(sock: socket.socket) -> int:
 def keep_read_memory() -> None:
     """Make the allocator keep the memory that asyncio reads into.
 
-    asyncio asks for 256 KiB with every read and gives back all but what came. glibc maps and unmaps
-    a block of that size each time, until one of at least that size has been freed: three system
-    calls and a page fault for every read. Other allocators do not mind.
+    asyncio allocates 256 KiB for every read and shrinks the block to what came. glibc maps and
+    unmaps blocks of that size each time, until one of at least that size has been freed: three
+    system calls and a page fault per read. Other allocators keep such blocks.
     """
     bytes(2 * _ASYNCIO_READ_BYTES)
 
@@ -96,8 +96,8 @@ def keep_read_memory() -> None:
 class HangupWatch:
     """Detects that the peer left while its transport is paused.
 
-    A paused transport is not read, so asyncio does not notice the peer's FIN or RST behind bytes
-    that nobody takes; `poll` does. Looks every 50 ms, and only while started.
+    A paused transport is not read, so asyncio does not notice the peer's FIN or RST behind unread
+    bytes; `poll` does. Looks every 50 ms, and only while started.
     """
 
     def __init__(self, transport: asyncio.Transport, on_hangup: Callable[[], None]) -> None:

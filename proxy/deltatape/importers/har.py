@@ -80,7 +80,7 @@ class HarImporter:
 
 
 def _exchange(source: ImportSource, entry: Json, note: str) -> Exchange:
-    """Return the exchange of an entry; what the user describes wins over it."""
+    """Return the exchange of an entry; the user's description has precedence."""
     notes = [note]
     answer = _object(entry.get("response"))
     body = _body(answer, notes)

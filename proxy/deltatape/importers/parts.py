@@ -198,7 +198,7 @@ def read_request(name: str, data: bytes | None) -> ImportedRequest:
     """Return the request in `data`, from the file or folder `name`.
 
     Raises:
-        UsageError: it describes one, but with a part that none can have.
+        UsageError: it describes a request with an invalid part.
     """
     if data is None:
         return ImportedRequest()
@@ -217,7 +217,7 @@ def read_response(name: str, data: bytes | None) -> ImportedResponse:
     """Return the response in `data`, from the file or folder `name`.
 
     Raises:
-        UsageError: it is no JSON object, or has a part that no response can have.
+        UsageError: it is no JSON object, or has an invalid part.
     """
     if data is None:
         return ImportedResponse()

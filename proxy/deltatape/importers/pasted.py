@@ -1,11 +1,10 @@
 """Import a stream copied from a terminal or a log, and undo what copying and logging did to it.
 
-Strategy: heads and remarks of curl are separated from the body; every line of the body is freed of
-what a logger put before it; lines that belong to no event stream are left out. Blank lines are put
-back only when there is none at all, since a stream that has some shows where its events end. Where
-no event stream is shown, JSON lines are taken from the ends of lines.
-Every change is listed in the exchange's notes: whoever needs the wire's own bytes has to
-record them.
+Strategy: separate curl's heads and remarks from the body, remove logger prefixes from every line of
+the body, and drop lines that belong to no event stream. Blank lines are restored only if there is
+none at all, since a stream that has some shows where its events end. If no event stream is found,
+JSON is taken from the ends of lines. Every change is listed in the exchange's notes: only a
+recording has the wire's own bytes.
 """
 
 import ast

@@ -1,8 +1,8 @@
 """The forms in which request bodies are compared, and what was masked in them.
 
-As bytes, where the boundary of a multipart body, which clients make up, does not count. As JSON
-where it is some: then key order, spacing and how a number is written (`1`, `1.0`) do not count.
-Two digests stand for the value as it is and for what is left without volatile fields.
+As bytes, ignoring the random boundary of a multipart body. As JSON if possible, ignoring key order,
+spacing and number spelling (`1`, `1.0`). Two digests stand for the whole value and for the value
+without volatile fields.
 """
 
 import hashlib
@@ -72,7 +72,7 @@ def reduce(value: object, volatile: Paths) -> None:
 
 
 def _number(text: str) -> float:
-    """Read `1.0` as `1`: the same number, which other languages write so."""
+    """Read `1.0` as `1`: other languages write the same number so."""
     value = float(text)
     return int(value) if abs(value) < _EXACT_FLOAT and value.is_integer() else value
 

@@ -2,12 +2,12 @@
 
 A tape holds the target as sent upstream, which begins with the path of the upstream's URL. An
 application may ask for it bare, below a gateway's prefix for a provider, or without the upstream's
-path. So a recorded request has some places, one that asks has some, and they fit if one is common.
-A gateway's own parts of the path, for a tape's name and a token, are left out.
+path. So a recorded request and a new one have several places each, and match if they share one. The
+gateway's own path segments, for a tape's name and a token, are ignored.
 
-Percent-encoding does not count, except of what would change the path (RFC 3986 section 6.2.2): the
-clients of Amazon disagree about the colon in the name of a model. Nor does the order of the
-query's parameters, nor the values of those that carry credentials.
+Ignored are percent-encoding that does not change the path (RFC 3986 section 6.2.2; Amazon's clients
+encode the colon in model names differently), the order of query parameters, and the values of those
+that carry credentials.
 """
 
 import re
@@ -45,7 +45,7 @@ def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = str) -> 
     Args:
         target: of a request to a gateway or a player, or of a recorded one.
         most: >= 1.
-        hide: overwrites what else must not be shown.
+        hide: overwrites other secrets.
     """
     if own := _TOKEN.match(target):
         target = own[1] + b"***" + target[own.end() :]

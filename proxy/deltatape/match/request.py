@@ -6,11 +6,11 @@ miss, reported with the nearest recorded request. Equal requests play in the ord
 were recorded, tape after tape. Headers do not take part: they carry credentials, versions and
 dates.
 
-A conversation needs no rule of its own: each request carries, or names, what came before, so
-branches part where their requests do, and clients side by side do not get each other's answers.
+Conversations need no special treatment: each request carries, or names, what came before, so
+branches and parallel clients get their own answers.
 
-Strategy: dictionaries by place and form. That of the exact bytes is made at once, the others when
-a request first fails to be exact.
+Strategy: dictionaries by place and form. The one of exact bytes is built at the start, the others
+when a request first has no exact match.
 """
 
 import enum
@@ -137,11 +137,11 @@ class RequestMatcher:
         Args:
             exchanges: the tapes'.
             volatile: JSON paths that are left out at the third level; see `parse_path`.
-            repeat: whether what is spent answers again when nothing else does, in turn.
+            repeat: whether spent exchanges answer again, in turn, if no other one matches.
             hide: overwrites secrets in the report of a miss.
 
         Raises:
-            UsageError: a path is none.
+            UsageError: a path is invalid.
         """
         self._volatile = tuple(map(parse_path, volatile))
         self._repeat = repeat
@@ -367,7 +367,7 @@ def likely(body: bytes, others: Sequence[tuple[int, bytes]]) -> tuple[int, ...]:
 
 
 def closest(text: str, known: Sequence[str]) -> str:
-    """Return the one of `known`, >= 1, that is spelled most alike, the first of equals."""
+    """Return the one of `known`, >= 1, that is most similar byte by byte, the first of equals."""
     matcher = SequenceMatcher(b=text, autojunk=False)
 
     def alike(other: str) -> float:

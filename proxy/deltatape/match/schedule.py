@@ -114,7 +114,7 @@ def timetable(
         exchange: the recorded exchange.
         tempo: how time passes.
         head: the response head to send, b"" when none was recorded.
-        chunked: whether the client can take HTTP chunks (one of HTTP/1.0 gets the body bare).
+        chunked: whether the client understands HTTP chunks (HTTP/1.0 clients get the bare body).
         informational: 1xx heads to send before, with their times on the tape.
     """
     start = exchange.request.t_end_ns or exchange.request.t_ns
@@ -198,7 +198,7 @@ def _ending(exchange: Exchange) -> ConnectionEnd:
 def _wire(exchange: Exchange) -> Iterator[bytes]:
     """Yield each read with its chunk framing; broken framing stays as it came.
 
-    An unfinished last chunk announces a byte too many, so that its cut is seen.
+    An unfinished last chunk announces one byte too many, so that the client notices the cut.
     """
     broken = next((n.t_ns for n in exchange.notes if n.text.startswith(BROKEN_CHUNKS)), None)
     framed = [read for read in exchange.reads if broken is None or read.t_ns < broken]

@@ -41,12 +41,12 @@ class MitmOptions:
     Attributes:
         host: where to listen.
         port: 0 takes any free one.
-        upstream: `http(s)://HOST[:PORT]` for a reverse proxy; None for a proxy that apps are
-            told of.
+        upstream: `http(s)://HOST[:PORT]` for a reverse proxy; None for a proxy that apps have to be
+            configured for.
         to: the folder for tapes.
         hosts: what is taped besides LLM providers; see `hosts`.
         more: mitmproxy's own options; they come last, so they win.
-        outbound: how this machine gets out; see `environment.mitmproxy_environment`.
+        outbound: proxy and certificates for upstreams; see `environment.mitmproxy_environment`.
     """
 
     host: str
@@ -170,7 +170,7 @@ class Mitmdump:
         """Start it, and wait until it listens.
 
         Raises:
-            UsageError: it cannot; with what it said.
+            UsageError: it did not start; the message has its output.
         """
         program = find_mitmdump(environment)
         ours, theirs = socket.socketpair()
@@ -260,7 +260,7 @@ class Mitmdump:
         self._socket.send(AddonCommand.LOG, **log_fields(stream, data))
 
     def stop(self, reason: str, code: int | None, grace_s: float) -> None:
-        """Ask it to end: streams may go on for `grace_s`. A second call ends it at once."""
+        """Stop mitmproxy; streams may continue for `grace_s`. A second call stops it at once."""
         if self._stopping:
             grace_s = 0.0
         self._stopping = True

@@ -1,5 +1,5 @@
 """Values that the layers pass to each other: frozen dataclasses and enums with little behaviour.
 
-`exchange` is what a tape holds, `stream` what framing makes of a body, `reply` what a dialect
-rebuilds from the events, `asked` what the request says, `finding` what a rule reports.
+`exchange` is the content of a tape, `stream` a framed body, `reply` what a dialect rebuilds from
+events, `request_summary` a parsed request, `finding` the report of a rule.
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class AppNames:
     """Names used for the contract `text|tool_call|tool_result|done|error`.
 
-    Of several names of a field the first that is there counts. A name with dots leads into objects.
+    Of several names of a field the first existing one counts. A name with dots leads into objects.
     """
 
     type: tuple[str, ...] = ("type",)

@@ -195,8 +195,8 @@ class SwappedResult:
 class Turn:
     """An exchange within its conversation.
 
-    Reports are about messages that no earlier request carried: applications
-    send all of it again each time.
+    Reports are about messages that no earlier request carried: each request repeats all earlier
+    messages.
     """
 
     digest: Digest
@@ -236,8 +236,8 @@ class Turn:
     def forced_to_loop(self) -> bool:
         """Whether the request brings tool results and forces another call.
 
-        Not if a tool that was never called may end the run, if a result complains of the call, or
-        if the user has asked something new.
+        False if a tool that was never called may end the run, if a result reports an error of the
+        call, or if the user has asked something new.
         """
         digest = self.digest
         if not (digest.must_call and digest.results and digest.calls and self.again):

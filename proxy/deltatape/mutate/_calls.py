@@ -1,7 +1,8 @@
 """Find the tool calls of a draft, with every place of their arguments.
 
-Shape decides, not a name of a dialect: entries of `choices[].delta.tool_calls` (chat), items and
-their deltas by `item_id` or `output_index` (Responses), blocks by index (Messages and Converse).
+The shape of the events decides, not the dialect's name: entries of `choices[].delta.tool_calls`
+(chat), items and their deltas by `item_id` or `output_index` (Responses), blocks by index (Messages
+and Converse).
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
 """Answer one request from the tape by its timetable, with at most one timer per exchange.
 
-Each step is sent in its own turn of the event loop. A step that follows shortly after another
-waits until the client has read that one, where the system can tell: otherwise TCP would merge the
-two, and the client would not see the reads of the tape. The client loses no time, since it has not
-yet read what was there. A client that reads nothing at all stops the clock for what follows, as
-back-pressure would have stopped the provider.
+Each step is sent in its own turn of the event loop. A step that follows shortly after another waits
+until the client has read that one, where the system can tell: otherwise TCP would merge the two,
+and the client would not see the reads of the tape. The client loses no time, since it has not yet
+read what was there. A client that reads nothing delays the following steps, as back-pressure would
+have stopped the provider.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class PlayContext(Protocol):
         """Return whether to send 100 Continue to a client that expects it."""
 
     def find(self, query: MatchQuery, play: "PlayHandler") -> Exchange | NoMatch:
-        """Return the exchange to play; `play` knows how far that has come."""
+        """Return the exchange to play; `play` tracks its progress."""
 
     def missed(self, query: MatchQuery, miss: NoMatch) -> bytes:
         """Return the answer to a request that no exchange answers."""

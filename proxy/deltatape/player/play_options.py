@@ -21,8 +21,8 @@ class StagedExchange:
 
     Attributes:
         exchange: what is played instead of the recorded one.
-        spent: whether the recorded one counts as played; not after a fault that ends the response,
-            so that a client that retries gets the recorded response.
+        spent: whether the recorded one counts as played; False after a fault that ends the
+            response, so that a retry gets the recorded response.
         note: the changes, for its line in the report: `fault status=429`.
     """
 

@@ -82,7 +82,7 @@ class Player:
         """Listen.
 
         Raises:
-            UsageError: the address cannot be had.
+            UsageError: the address is not available.
         """
         await self.listener.open(address, lambda: ServerConnection(self))
 

@@ -7,8 +7,8 @@ The head is the recorded one, field by field, with these differences only:
 - an HTTP/1.0 client gets a chunked body without its chunks, hence no `Transfer-Encoding`; and no
   1xx heads. `Transfer-Encoding: chunked` is added where a tape that somebody edited lacks it.
 
-Renditions are cached, since most clients are of the same kind and repeat requests. One too large
-for the cache is still shared by all clients to which it is being played.
+Renditions are cached, since most clients have the same profile and repeat requests. One that is too
+large for the cache is shared while it is being played.
 """
 
 from collections import OrderedDict

@@ -30,9 +30,9 @@ class TapeFixture:
     """The provider of one test.
 
     Attributes:
-        path: the tape; of several, the first. Where it is recorded, it is there after the test.
+        path: the tape, or the first of several. A recorded tape exists after the test.
         mode: `replay`, `record` or `auto`.
-        variation: what torture does to the stream, `cut-in-text` or such; "" without.
+        variation: the torture variation, such as `cut-in-text`; "" without torture.
     """
 
     path: Path

@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Warn that the provider is asked, since that costs money."""
+    """Warn that requests go to the provider, since that costs money."""
     mode = config.getoption("tape_mode")
     return [] if mode == "replay" else [f"deltatape: tape mode {mode}: the provider may be asked"]
 
@@ -159,8 +159,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Make the kept tape and the report consistent.
 
-    A `unittest.TestCase` raises nothing when it fails: pytest has its error from elsewhere, and
-    takes it in place of any other.
+    A failing `unittest.TestCase` raises nothing: pytest reads its error elsewhere, and prefers it
+    to any other.
     """
     report = yield
     fixture = item.stash.get(_FIXTURE, None)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def loaded(item: pytest.Item, cell: "VariationCase | None") -> Iterator[TapeFixture]:
     """Yield the fixture for `item`; undo all changes at the end.
 
-    A fixture that cannot be made, a tape that cannot be kept, and what the test's fixtures did or
-    did not ask for when it was over, fail the test.
+    The test fails if the fixture cannot be created, if the tape cannot be kept, or if requests of
+    the test's fixtures were missed or not made.
 
     Args:
         item: the test.
@@ -112,7 +112,7 @@ def project(folder: Path, environ: Mapping[str, str]) -> Project:
     """Return the settings that apply in `folder`; empty without a file.
 
     Raises:
-        UsageError: it cannot be used.
+        UsageError: the settings cannot be used.
     """
     path = find(folder, environ)
     if path is None:

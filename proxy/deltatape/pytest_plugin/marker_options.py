@@ -29,8 +29,8 @@ class Marked:
 
     Attributes:
         tapes: `FILE` or `FILE#N`, as they were given; none: the test's own.
-        tempo: how recorded time passes; not at all, unless the marker says so.
-        hold_s: how long to stay silent where a tape does not say how the provider went on.
+        tempo: how recorded time passes; by default there are no pauses.
+        hold_s: how long to stay silent where a tape does not show how the provider continued.
         reads: how reads are cut, as `deltatape replay --reads` takes it.
         faults: as `deltatape replay --fault` takes them.
         volatile: paths in request bodies that may differ.
@@ -39,7 +39,7 @@ class Marked:
         upstreams: where a recording goes, as `deltatape record --upstream` takes it.
         torture: the names of the variations to go through, () for all of them; None: no torture.
         deadline_s: how soon an error has to show under a hostile variation.
-        seed: of all that is left to chance.
+        seed: for all random choices.
     """
 
     tapes: tuple[str, ...] = ()

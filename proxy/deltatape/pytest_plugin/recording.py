@@ -1,9 +1,9 @@
 """Records for one test, and keeps the tape of a test that passes.
 
-Strategy: the recording goes to a folder of its own in `.deltatape/`, beside what `deltatape record`
-makes. What is to be committed is a copy: redacted and searched for secrets as by `deltatape keep`,
-and put in place whole. So there is at no time half a tape beside a test, nor one with a secret, nor
-one of a test that failed; that one stays in `.deltatape/`, for `deltatape why`.
+Strategy: the recording goes to its own folder in `.deltatape/`. If the test passes, a copy is
+redacted and searched for secrets as by `deltatape keep`, and moved into place atomically. So the
+tape beside a test is never incomplete, never has a secret, and never comes from a failed test; that
+recording stays in `.deltatape/`, for `deltatape why`.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def recording(item: pytest.Item, options: MarkerOptions, mode: str) -> Iterator[
         mode: `record` for everything, `auto` for what is not on its tape.
 
     Raises:
-        DeltatapeError: it cannot be recorded, or the tape not be kept.
+        DeltatapeError: recording fails, or the tape cannot be kept.
     """
     tape = _only(item, options, mode)
     work = _Work(tape)
@@ -162,7 +162,7 @@ class _Work:
         """Move the tape to its place.
 
         Raises:
-            UsageError: it cannot be, or a secret is left on it; the message says where it is.
+            UsageError: it cannot be moved, or a secret is left on it; the message has its path.
         """
         try:
             self._put()
@@ -207,7 +207,7 @@ def refuse_secrets(path: Path, target: Path) -> None:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return what changes with a file; None if there is none."""
+    """Return values that differ after a file was changed; None if there is no file."""
     try:
         status = path.stat()
     except OSError:

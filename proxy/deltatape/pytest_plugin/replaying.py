@@ -137,10 +137,10 @@ def _taped(item: pytest.Item, options: MarkerOptions) -> Taped:
 
 
 def _check_torture(item: pytest.Item, options: MarkerOptions, cell: "VariationCase | None") -> None:
-    """Say why a torture test was not multiplied, or why there are no variations.
+    """Check that a torture test was parametrised and has variations.
 
     Raises:
-        UsageError: that.
+        UsageError: it was not, or it has none; the message says why.
     """
     if not options.marked.tapes and "[" in options.name:
         raise UsageError(

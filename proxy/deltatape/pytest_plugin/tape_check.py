@@ -1,8 +1,8 @@
 """Checks a test against its tapes, from fixture set-up to tear-down.
 
-Strategy: problems are reported as early as they are certain, and once. A request that is not on the
-tape is at the end of the phase in which it was made; an exchange that was never requested is when
-the test's function has ended, unless a fixture may still ask for it: then when all are torn down.
+Strategy: each problem is reported once, as soon as it is certain. A request that is not on the tape
+is reported at the end of the phase (set-up, call, tear-down) in which it was made; an exchange that
+was never requested after the test function, or after tear-down if a fixture may still request it.
 """
 
 import inspect

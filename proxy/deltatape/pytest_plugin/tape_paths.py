@@ -1,8 +1,8 @@
 """Finds the tapes of a test.
 
-A test that names none has its own, beside it: `recordings/<module>/<test>.tape`. One that is named
-is looked for beside the test first, then from pytest's root folder; where neither is there, it is
-the one beside the test, so that this is where it is recorded.
+A test that names none has its own, beside it: `recordings/<module>/<test>.tape`. A named tape is
+looked for beside the test, then in pytest's root folder. If neither exists, it is recorded beside
+the test.
 """
 
 import hashlib

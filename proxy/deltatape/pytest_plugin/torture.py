@@ -1,8 +1,7 @@
 """`torture=True`: the tests generated from one test, and what each plays.
 
-What is varied, and where, is `deltatape torture`'s own plan. Only names are kept from when tests
-are collected until they run: a tape whose every byte is a read of its own is large, and a worker of
-pytest-xdist collects all tests and runs few of them.
+The variations are those of `deltatape torture`. Collection keeps only their names, since varied
+tapes are large, and a worker of pytest-xdist collects all tests and runs few of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,8 +43,8 @@ class VariedPlay:
     """What a variation plays.
 
     Attributes:
-        exchanges: all, in the place of those of the tapes, with the times at which they play.
-        stage: what keeps a broken stream broken, however often it is requested.
+        exchanges: replace those of the tapes, with the times at which they play.
+        stage: applies the same fault again if the stream is requested again.
         broken: the one of them whose stream is broken, if any.
         change: what was done, as a sentence.
     """
@@ -59,7 +58,7 @@ class VariedPlay:
 def cells(definition: pytest.Item) -> list[VariationCase]:
     """Return the tests to generate; none if the tapes or the marker are unusable.
 
-    Their problems are reported when the test runs, as a single one.
+    Such problems are reported when the test runs, as one failure.
     """
     try:
         options = options_of(definition, definition.name)

@@ -1,10 +1,10 @@
 """Decides whether a test passes, from what its tapes report.
 
-Without torture: what the test says, nothing missed, nothing left over, and no mistake with what the
-application was sent. Under a variation that is harmless it is the same. Under a hostile one the
-stream is broken, and the application has to raise an error, and soon: a test that passes then has
-seen half an answer taken for a complete one. An `AssertionError` is no error of the application's:
-there it gave a wrong result and said nothing.
+Without torture, and under a harmless variation, a test passes if its own assertions hold, no
+request was missed, no exchange is left over, and the application made no mistake with its replies.
+Under a hostile variation the stream is broken, and the application has to raise an error before the
+deadline; a test that passes then has taken half an answer for a complete one. An `AssertionError`
+does not count: it shows a wrong result that the application did not report.
 """
 
 import enum
@@ -38,9 +38,10 @@ class FinishedTest:
         report: the player's.
         forwarded: how many of them went to the provider.
         unused_faults: requested faults that changed nothing.
-        raised: what came out of the test.
+        raised: the exception that the test raised, if any.
         broken: the exchange whose stream was broken, so that the test must raise; None: none.
-        late_s: after how many seconds everything was cut, since nothing was raised; None: in time.
+        late_s: seconds after which everything was cut because nothing was raised; None: raised in
+            time.
     """
 
     report: PlayReport

@@ -1,8 +1,8 @@
 """Find the code that sends requests past deltatape, and what to write there instead.
 
-A base URL that is written into a program is out of reach of the environment; HTTPS_PROXY is not. So
-a command gets a `Tunnel` that sees which LLM hosts it reaches directly. A program that ignores that
-variable as well goes unnoticed.
+The environment cannot change a hard-coded base URL, but it can set HTTPS_PROXY. So a command gets a
+`Tunnel`, which sees the LLM hosts that it reaches directly. A program that ignores HTTPS_PROXY,
+too, goes unnoticed.
 """
 
 import asyncio

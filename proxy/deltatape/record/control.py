@@ -1,13 +1,12 @@
 """The control listener: `--control HOST:PORT` answers health checks.
 
-`GET /health` is 200, or 503 when taping is in trouble: streams pass all the same, but somebody who
-relies on tapes should know. `GET /status` says what the recorder is doing. Both are JSON objects
-with `"version": 1`.
+`GET /health` answers 200, or 503 when taping has a problem (streams still pass). `GET /status` says
+what the recorder is doing. Both answers are JSON objects with `"version": 1`.
 
-A listener of its own, so that the data path reserves no path; on loopback only, since what is
-being taped is nobody else's business (a health check runs inside its container). Requests that name
-another host are refused, so that no web page gets here through a DNS name of its own (DNS
-rebinding); nothing can be changed here, and no page of another origin may read an answer.
+It is a separate listener, so that the gateway reserves no path, and on loopback only, since the
+status is private (a health check runs inside its container). Requests that name another host are
+refused, against DNS rebinding. Nothing can be changed here, and no page of another origin can read
+an answer.
 """
 
 import json
@@ -49,7 +48,7 @@ class Control:
         """Listen and return the URL. `port` 0 takes any free one.
 
         Raises:
-            UsageError: the address cannot be had, or is not one of this machine only.
+            UsageError: the address is not available, or is not on loopback.
         """
         if not is_loopback(host):
             raise UsageError(

@@ -4,9 +4,9 @@ CMD goes through the shell with the tape's path as `$1` and in `DELTATAPE_TAPE`;
 input is a JSON document: `{"version":1,"tape":...,"exchange":3,"findings":[...]}`, each finding as
 `check --format json` has it.
 
-Never in the way: a few run at a time, a few more wait, what is beyond is left out and counted. One
-that takes too long is ended, with all that it started. What it prints goes to our own stderr, line
-by line, up to a limit.
+It never delays streams: a few commands run at a time, a few more wait, others are skipped and
+counted. A command that takes too long is killed with its children. Its output goes to our stderr,
+line by line, up to a limit.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class OnFinding:
 
     Args:
         command: for `sh -c`.
-        tell: says a line to the user.
+        tell: prints a line for the user.
         environment: of the command; None for our own.
         limit_s: how long one run may take.
     """
@@ -80,9 +80,9 @@ class OnFinding:
         """Schedule the command for an exchange; return at once.
 
         Args:
-            tape: its path, as it is now: findings may still know an earlier name.
+            tape: its current path; findings may have an earlier one.
             exchange: its number on the tape.
-            findings: those of the exchange; without any, nothing is run.
+            findings: those of the exchange; if empty, nothing is run.
         """
         if not findings or self._closing:
             return

@@ -1,10 +1,8 @@
 """Send taped requests to a live provider again, and tape today's answers.
 
-Strategy: a recorder of our own on a port of loopback, in front of the provider. So the answers of
-today come in the same form as the recorded ones, by the same code, with the same care: a key that
-belongs to somebody else is not sent, no credential is on the new tape.
-
-One request after the other: a provider's limits are those of the user.
+Strategy: start a recorder in front of the provider, so that today's answers are taped by the same
+code and with the same precautions: no key is sent to another provider, no credential is on the new
+tape. Requests are sent one after the other, because of the provider's rate limits.
 """
 
 import asyncio
@@ -103,12 +101,12 @@ def request_again(
 
     Args:
         exchange: recorded.
-        upstream: where it shall go.
+        upstream: where it is to be sent.
         environment: of the application, with what its `.env` files add.
-        dialect: what the exchange speaks.
+        dialect: of the exchange.
 
     Raises:
-        UsageError: it cannot be sent: it is not complete, or a credential is missing.
+        UsageError: it is incomplete, or a credential is missing.
     """
     request = exchange.request
     _check_complete(exchange)
@@ -248,7 +246,7 @@ def ask_again(
 
     Args:
         exchanges: recorded ones.
-        asking: whom and how.
+        asking: the options.
         tell: gets a line before each request.
 
     Raises:

@@ -1,9 +1,9 @@
 """One run of `deltatape record`, assembled from its parts.
 
-The way of the data: a client's request comes to a `Gateway`, goes up through the `Connector`, comes
-back down, and onto a tape of the `TapeBook` through the `Recorder`, which has it analysed; the
-`Reporter` prints. Around that: the application that is run, the tunnel that sees what it reaches
-past the gateway, the ring, the hook for findings, health.
+Data flow: a `Gateway` takes a client's request and sends it upstream over a `Connector`; the
+`Recorder` writes request and response to a tape of the `TapeBook` and has them analysed; the
+`Reporter` prints. Around that: the application, the tunnel that sees traffic past the gateway, the
+ring, the hook for findings, the health listener.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class RecordOptions:
         grace_s: how long streams may go on at the end.
         durable: sync the tape after each exchange.
         bodies: tape the bodies of requests.
-        keep: the budget of the flight recorder's ring; None keeps everything.
+        keep: the budget of the ring of segments; None keeps everything.
         on_finding: a command for exchanges with findings.
         ready_file: written when the gateway listens.
         control: the address for health and status.
@@ -275,7 +275,7 @@ class Session:
             ready.write(document)
 
     def _found(self, ended: AnalyzedExchange) -> None:
-        """Handle an exchange with findings: keep its surroundings, and run the command."""
+        """Handle an exchange with findings: keep the recording around it, and run the command."""
         hook, flight = self._hook, self._flight
 
         def run_hook() -> None:
@@ -403,7 +403,7 @@ class RingRecording:
     def finding(self, wall_ns: int, then: Callable[[], None]) -> None:
         """Keep what was taped around an exchange with findings.
 
-        In a thread: there may be many segments. `then` is called when they have their names.
+        Runs in a thread, since there may be many segments; `then` is called after they are renamed.
         """
         writers = [tape.writer for tape in self._book.all()]
         pinning = asyncio.get_running_loop().run_in_executor(

@@ -1,12 +1,12 @@
 """Find which strings of a body are content, and replace them by fillers.
 
-Everything is content that is not known to be structure: a field that nobody thought of must not
-leak. Structure are ids, types, roles, models, names of tools, finish reasons and the like, and the
-JSON Schemas of tools but for their prose. Object keys are kept, but not within arguments: there,
-only those that the tools of some request define.
+Everything that is not known to be structure is content, so that unknown fields do not leak.
+Structure is: ids, types, roles, models, tool names, finish reasons and the like, and tools' JSON
+Schemas except their prose. Object keys are kept; within arguments only those that a request's tools
+define.
 
-Of bodies that are not JSON, everything is content; of event streams, only their data; of Amazon's
-messages, also the headers that nobody knows.
+In bodies that are not JSON everything is content; in event streams only the data; in Amazon's
+messages also unknown headers.
 """
 
 import bisect

@@ -2,11 +2,11 @@ r"""Read text through its escapes, and map changes of it to the bytes.
 
 A secret in a body may be escaped as JSON text, and once more when that JSON stands in a string
 (`arguments`), or be spread over the strings of many events. A `Layer` is a text made of slices of
-the one below, with or without escapes undone; a `LayeredView` is a pile of them on the bytes of a
-body. Changes found on top go down to the bytes.
+the text below it, with or without escapes decoded; a `LayeredView` is a stack of layers on the
+bytes of a body. Changes of the top text are mapped down to the bytes.
 
-Text is bytes decoded as Latin-1, so that offsets are those of bytes; an escaped character beyond
-ASCII is the two to four characters that its UTF-8 bytes are.
+Text is bytes decoded as Latin-1, so that its offsets are byte offsets; an escaped non-ASCII
+character counts as its two to four UTF-8 bytes.
 
 Invariants: a change has the length of what it replaces, at every level; of an escape only the hex
 digits of a `\uXXXX` are ever changed, so that JSON stays JSON.

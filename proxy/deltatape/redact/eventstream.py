@@ -1,14 +1,13 @@
 """Convert Amazon's binary messages to text that can be searched and overwritten, and back.
 
-Strategy. `unfold` lays out what a body says as text: the names and values of headers, the payloads,
-and, decoded, the base64 that payloads carry under `bytes` (Bedrock's InvokeModel). Between these
-stands what no secret contains, so that no find runs from one into the next. Who overwrites that
-text, character by character, gets the body back by `folded`: base64 encoded again, checksums that
-were right made right again. Lengths, preludes and the sizes in headers are never touched.
+Strategy. `unfold` turns a body into text: header names and values, payloads, and the decoded base64
+that payloads carry under `bytes` (Bedrock's InvokeModel), joined by separators that no secret
+contains. After characters were overwritten, `folded` converts the text back: it encodes base64
+again and updates correct checksums. Lengths, preludes and sizes in headers never change.
 
-A message whose checksum was wrong as it came keeps a wrong one: the complement of the right one,
-which reveals nothing about what was there. Where the base64 cannot be encoded anew at the same
-length (it has escapes, or is none), all of it is overwritten by asterisks.
+A message with a wrong checksum keeps a wrong one: the complement of the correct one, which reveals
+nothing about the original. Base64 that cannot be encoded again at the same length is overwritten by
+asterisks completely.
 
 Spec: https://smithy.io/2.0/aws/amazon-eventstream.html
 """

@@ -2,10 +2,10 @@ r"""Replace every letter and digit of prose by a filler of the same kind and len
 
     "Weather in Bern on 2026-11-22"  ->  "xxxxxxx xx xxxx xx 1111-11-11"
 
-Strategy. A string with the same letters and digits always gets the same filler, on one tape,
-whichever way it is escaped: so a request still repeats what a response said. Strings of the same
-shape that differ are numbered in the order in which they come, and the number is spelled in their
-last letters: so two calls do not become the same call. Masking what is masked changes nothing.
+Strategy. Equal strings on a tape get equal fillers, however they are escaped, so that requests
+still repeat what responses contain. Different strings of the same shape are numbered, and the
+number is spelled in their last letters, so that different calls stay different. Masking is
+idempotent.
 
 Kept: whitespace, punctuation, escapes, `true`, `false`, `null`, and quoted words of a vocabulary
 (the names and the fixed values that the tools of a request define).

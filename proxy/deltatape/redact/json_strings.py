@@ -4,13 +4,13 @@ Looser than the decoders of streams: everything that a client might take for dat
 JSON as a whole, or its lines are, or the data of its events. The binary messages of Amazon are text
 only when they have been unfolded, see `eventstream`.
 
-One tolerant scan for strings and brackets finds the strings. A body that broke off, or that holds
-several values, has leaves as far as it goes. Nothing is unescaped.
+One tolerant scan for strings and brackets finds the strings. Truncated bodies and bodies with
+several values are scanned as far as they go. Nothing is unescaped.
 
-The fragments that a stream sends of one text stand at the same path of consecutive events. Two
-names tell such channels: `channel` goes by the path and the indexes that dialects put beside a
-fragment (`index`, `output_index`, ...; read when the object's end was reached, they count wherever
-they stand in it), `trail` by the keys alone, for streams whose indexes are wrong or missing.
+The fragments that a stream sends of one text stand at the same path of consecutive events. Such
+strings have equal keys: `channel` consists of the path and of the indexes that dialects put next to
+a fragment (`index`, `output_index`, ..., anywhere in the object), `trail` of the object keys alone,
+for streams with wrong or missing indexes.
 """
 
 import re

@@ -1,8 +1,8 @@
 r"""Patterns of secrets.
 
 Two patterns per kind. The loose one decides what is overwritten: a false alarm costs a few
-asterisks, a miss costs a key, and fake keys and new formats fit no tight pattern. The tight one is
-the provider's documented format, and makes a find certain.
+asterisks, a miss leaks a key. The strict one is the provider's documented format, and makes a match
+certain.
 
 Text is bytes decoded as Latin-1, one character per byte. Asterisks match nothing, so what has been
 overwritten is not found again; every pattern takes what follows in the same word, so that

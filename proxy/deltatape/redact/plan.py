@@ -1,10 +1,10 @@
 """Plan the changes of a tape, record by record, and write the changed lines.
 
-Strategy: one pass over the records puts the bodies together and searches each as soon as it is
-whole; what is found is kept as changes of single records, so that a second pass can rewrite the
-tape line by line. In memory stand the bodies of open exchanges, the log, and the changes.
+Strategy: a first pass over the records joins the bodies and searches each when it is complete;
+matches become changes of single records, so that a second pass can rewrite the tape line by line.
+Memory holds the bodies of open exchanges, the log, and the changes.
 
-What comes after an exchange's `end` is no part of it, but may hold secrets like anything else.
+Records after an exchange's `end` are not part of it, but are searched, too.
 """
 
 import bisect
@@ -194,7 +194,7 @@ class RedactionPlanner:
 
     Args:
         masker: makes the hashes of what is overwritten.
-        fillers: what prose gives way to; None: it stays.
+        fillers: replace prose; None: prose stays.
     """
 
     def __init__(self, masker: Masker, fillers: Fillers | None = None) -> None:

@@ -1,14 +1,13 @@
 """Find the secrets of one body, also split and escaped, and overwrite them.
 
-Strategy. The body is searched as it is, then with JSON escapes undone once, twice, and so on:
-that finds what stands in strings, in JSON inside of strings, and so on, also in broken JSON. Of a
-stream, the strings at the same path of consecutive events are put together and searched in the
-same way, since a model streams a key in several deltas.
+Strategy. The body is searched unchanged, then with JSON escapes decoded once, twice, and so on,
+which finds secrets in strings, in JSON inside strings, and in broken JSON. In a stream, the strings
+at the same path of consecutive events are joined and searched, too, since a model streams a key in
+several deltas.
 
 Everything found is overwritten with asterisks, byte by byte. Whitespace, quotes, backslashes and
-short escapes stay: JSON stays JSON, and lines stay lines. All of this is done to the text that
-Amazon's messages unfold to, too; in the body, what stands for the asterisks is their base64 where
-the secret was in some.
+short escapes stay: JSON stays JSON, and lines stay lines. Amazon's messages are searched as
+unfolded text, too; in base64 the asterisks are encoded.
 """
 
 import re
@@ -112,8 +111,7 @@ def _asterisks(
 ) -> tuple[Overwrite, ...]:
     """Return the changes of the bytes that overwrite a match.
 
-    They are made where all escapes are undone, whatever the level of the find: there nothing is
-    part of an escape, so that no escape is broken.
+    They are made in the fully decoded text, so that no escape is broken.
     """
     start, end = match.start, match.end
     for layer in above:

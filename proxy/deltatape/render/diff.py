@@ -328,7 +328,7 @@ def _sort_of(change: EventChange) -> tuple[object, ...]:
 
 # `diff --format json`. Schema: docs/diff.schema.json.
 #
-# The keys are a contract: they are added to, never renamed.
+# The keys are a contract: new ones may be added, none is renamed.
 
 
 def diff_json(hops: Sequence[ComparedSides], damaged: int | None) -> str:

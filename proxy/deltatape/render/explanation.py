@@ -1,9 +1,9 @@
 """An explanation as text, for somebody who has an incident and no time.
 
-A terminal shows the end of what is printed, so the conclusion stands there: suspect, verdict, fix
-and the next command, after the axis of time, the three columns of evidence (promised, arrived,
-repeated) and the findings. What the verdict says is not said again above it. Never wider than asked
-for. `short_lines` is the conclusion alone.
+A terminal shows the end of what is printed, so the conclusion comes last: suspect, verdict, fix and
+the next command, after the timeline, the three columns of evidence (promised, arrived, repeated)
+and the findings. Nothing is printed twice, and no line exceeds the width. `short_lines` is the
+conclusion alone.
 """
 
 import shlex
@@ -412,7 +412,7 @@ def suspect_lines(
         suspects: best first.
         indent: of every line.
         width: of the page.
-        above: text above these lines, which is not repeated.
+        above: text that is shown above these lines and not repeated.
     """
     if not suspects:
         return []
@@ -487,7 +487,7 @@ def _call_text(call: RepeatedCall) -> str:
 
 # `why --format json`.
 #
-# The keys of the JSON are a contract: they are added to, never renamed.
+# The keys of the JSON are a contract: they may grow, none is renamed.
 
 
 def explanation_json(explanation: Explanation) -> str:

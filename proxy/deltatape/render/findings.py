@@ -133,10 +133,10 @@ def one_finding(
 
     Args:
         finding: the finding.
-        seen: what is said already.
+        seen: what is already shown.
         width: of the page.
-        fixed: whether it is said already what to do about it.
-        known: texts on the same page: what stands in one of them is not said again.
+        fixed: whether the fix is already shown.
+        known: texts on the same page, which are not repeated.
     """
     head = _head(finding)
     where = _where(finding, seen)
@@ -167,7 +167,7 @@ def _verdict_says(width: int) -> list[Line]:
 def possible(verdict: Verdict) -> list[str]:
     """Return what is only possible, to be shown below a verdict.
 
-    Without what the verdict says itself, where it is that nothing more can be proven.
+    Leaves out what the verdict itself says.
     """
     return [
         f"possible, not provable: {each.code} {each.name} ({each.blame}): {each.message}"

@@ -1,9 +1,9 @@
 """Makes the files for fixing an app: a failing test and a short brief.
 
-The test runs the app against the tape, played as the provider. What the app makes of replies the
-player reads back from its next requests. Other mistakes show only in a recording of the app, so
-then the test makes one and checks that: the mistake is there or it is not, whatever else the app
-does. Nothing of the tape stands in the test, so that nothing in a tape can become code.
+The test runs the app against the tape, played as the provider, which checks the app's next
+requests. Mistakes that show elsewhere need a recording: then the test records the app and checks
+that tape for the mistake. No text of the tape is in the test, so that nothing on a tape can become
+code.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def fix_kit(explanation: Explanation, exchanges: int, *, name: str, node: bool) 
         explanation: of the exchange.
         exchanges: how many there are on the kit's tape.
         name: a word for the files, of letters, digits, `-` and `_`.
-        node: whether the app's tests are JavaScript's (Vitest) rather than Python's (pytest).
+        node: whether the app's tests are JavaScript (Vitest) instead of Python (pytest).
     """
     tape = f"{name}.tape"
     test = f"{name}.test.mjs" if node else f"test_{name.replace('-', '_')}.py"

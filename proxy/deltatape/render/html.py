@@ -1,7 +1,7 @@
 """An explanation as one self-contained HTML file: no script, no font, no image, no network.
 
-What a tape says is text: it is escaped for the page, and what could hide or reorder it is made
-visible first. A policy in the page refuses everything but its own style, should that ever fail.
+Text of a tape is escaped for the page, after characters that could hide or reorder it were made
+visible. As a second defence, a policy in the page allows nothing but its own style.
 """
 
 from collections.abc import Iterable, Iterator

@@ -140,8 +140,8 @@ def table(
         indent: of every line.
         right: the columns that are right-aligned.
         width: of the page; None: as wide as it gets.
-        give: the columns that are cut, the widest first, where the page is too narrow, each with
-            its least width. Where even that is not enough, lines are cut.
+        give: the columns to shorten on a narrow page, the widest first, each with its least width.
+            If that is not enough, lines are cut.
     """
     cells = [[_cell(cell) for cell in row] for row in rows]
     widths = column_widths(cells)

@@ -1,7 +1,7 @@
 """A list of tapes, one line each.
 
-Where that is too wide, the worst finding and the names of apps and models are cut; then columns
-are left out, the least telling first; paths last, from their beginning.
+If a line is too wide, the worst finding and the names of apps and models are shortened; then
+columns are left out, the least important first; last, paths lose their beginning.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """An explanation as Markdown, to paste into an issue: verdict, fix, suspects, evidence, timeline.
 
-What a tape says stands in code, or is made inert: it names nobody, links nowhere, closes no fence
-and is no markup, whichever site shows it.
+Text of a tape is put in code spans or made inert: no mentions, links, fences or markup, on any
+site.
 """
 
 import re

@@ -1,7 +1,7 @@
 """A report, written tape by tape: what all formats have in common, and the one for people.
 
-Strategy: what is said about a tape is written as soon as it is checked, so that memory holds the
-findings of one tape, however many there are.
+Strategy: findings on a tape are written as soon as it is checked, so that memory holds those of one
+tape.
 """
 
 from collections import Counter

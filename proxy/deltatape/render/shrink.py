@@ -192,7 +192,7 @@ def shell_text(kit: ShrinkKit) -> str | None:
 def _is_own(kit: ShrinkKit) -> bool:
     """Check whether the command itself failed with the code that means "not run" elsewhere.
 
-    That it got an answer of the tape then has to do as a proof that it ran.
+    Then an answer that it got from the tape is the proof that it ran.
     """
     return kit.failure.ending.exit_code in _NOT_RUN
 

@@ -1,11 +1,11 @@
 """Play a tape, and record what is not on it from the provider: `--mode auto`.
 
-Strategy: a request is collected, since only then it is known whether it is on
-the tape. One that is gets its answer from the player; any other goes through a gateway, as under
-`record`, and is taped beside. At the end what was taped goes onto the tape (`StagingTape`).
+Strategy: a request is read completely to find out whether it is on the tape. If so, the player
+answers it; if not, it goes through a gateway, as in `record`, and is taped separately. At the end
+the new recordings are added to the tape (`StagingTape`).
 
-A request that brings the placeholder key of `environment` is never forwarded: the provider
-would refuse it, and that would be what is taped.
+A request with the placeholder key of `environment` is never forwarded: the provider would refuse
+it, and the refusal would be taped.
 """
 
 import contextlib
@@ -101,11 +101,11 @@ class AutoPlayer:
         """Create a player; call `start` to listen.
 
         Args:
-            tape: what is recorded goes there; need not exist.
+            tape: where recordings are added; need not exist.
             exchanges: what is on it.
             playing: how they are played.
-            tell: called when a request was matched, or got no answer at all.
-            ways: for the rest.
+            tell: called when a request was matched, or could not be answered.
+            ways: how requests reach providers.
 
         Raises:
             UsageError: nothing can be recorded onto the tape.
@@ -136,7 +136,7 @@ class AutoPlayer:
         """Listen.
 
         Raises:
-            UsageError: the address cannot be had, an upstream is it, or nothing can be written.
+            UsageError: the address is not available or is an upstream's, or no file can be written.
         """
         await self.listener.open(address, lambda: ServerConnection(self))
         try:
@@ -174,8 +174,7 @@ class AutoPlayer:
         """Stop listening, let open answers end for `grace_s`, then finish the tape.
 
         Raises:
-            UsageError: what was recorded could not be put onto the tape; the message says where
-                it is.
+            UsageError: recordings could not be added to the tape; the message has their path.
         """
         self.listener.close()
         await self._player.stop(grace_s=grace_s)
@@ -246,7 +245,7 @@ class AutoPlayer:
     def choose(
         self, head: ParsedRequestHead, body: bytes, client: ServerConnection
     ) -> Handler | bytes:
-        """Return the handler or the answer; a body of more than `longest` is its beginning."""
+        """Return the handler or the answer; bodies longer than `longest` are truncated."""
         assert self._gateway is not None
         found = self._player.find(MatchQuery(method=head.method, target=head.target, body=body))
         if isinstance(found, Exchange):
@@ -302,9 +301,8 @@ def _why(miss: NoMatch) -> str:
 class AutoHandler:
     """Collects a request until it is known who answers it; see `http1.server.Handler`.
 
-    That is when it is complete, or when it is longer than any on the tape: then it goes on as it
-    comes. A client that waits for `100 Continue` gets it from here, so that its field `Expect` is
-    not on the tape of what is recorded.
+    That is when it is complete, or longer than any on the tape: then it is forwarded as it comes. A
+    client that waits for `100 Continue` gets it from here, so that `Expect` is not on the tape.
     """
 
     def __init__(self, player: AutoPlayer, client: ServerConnection) -> None:
@@ -387,20 +385,19 @@ class RecordingResult:
 class StagingTape:
     """Adds what was recorded while a tape was played to that tape, whole or not at all.
 
-    Strategy: recorded into a hidden folder beside the tape, spliced with it into another hidden
-    file, which then takes the tape's place. Whatever is killed or fails, the tape is there as it
-    was, and what was recorded in the folder. Runs that end on one tape at the same time do so in
-    turn.
+    Strategy: record into a hidden folder beside the tape, splice both into another hidden file, and
+    rename that to the tape. After any failure or kill the tape is unchanged and the recordings are
+    in the folder. Runs that end on one tape at the same time take turns.
 
-    What would make a test fail for ever stays away from the tape: requests that the provider never
-    answered, that were cut because the run was over, or whose key was refused.
+    Requests that would make a test fail for ever are not added: those that the provider never
+    answered, that were cut by the end of the run, or whose key was refused.
     """
 
     def __init__(self, tape: Path) -> None:
         """Check whether the tape can be extended.
 
         Args:
-            tape: need not exist yet; where it is a link, the file is meant.
+            tape: need not exist yet; a link stands for its file.
 
         Raises:
             UsageError: it cannot.
@@ -422,7 +419,7 @@ class StagingTape:
         """Create a new folder for it, private to its owner.
 
         Raises:
-            UsageError: there can be none.
+            UsageError: it cannot be created.
         """
         parent = self._tape.parent
         try:
@@ -460,7 +457,7 @@ class StagingTape:
             cut_ns: for tapes in `folder`, by name: when the application was ended, if it was.
 
         Raises:
-            UsageError: it could not be done; the message names the folder, which stays.
+            UsageError: it failed; the message names the folder, which is kept.
         """
         sources: list[SpliceSource] = []
         ids: set[str] = set()
@@ -510,8 +507,8 @@ class StagingTape:
 def _in_turn(folder: Path) -> Iterator[None]:
     """Lock the tapes in `folder` against others that add to them, if its file system has locks.
 
-    Who holds the folder for longer is no run of ours, but may be what has started it, as flock(1):
-    then it goes on, and `splice` says whether the tape was changed.
+    A lock that is held for longer belongs to no run of ours, but perhaps to its parent, such as
+    flock(1): then continue, and let `splice` detect changes of the tape.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -533,7 +530,7 @@ def _locked(folder: str | Path) -> int:
     """Return a descriptor that locks a folder for as long as this process lives.
 
     Raises:
-        OSError: it is another's.
+        OSError: another process has the lock.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -553,7 +550,7 @@ def _is_left(folder: Path) -> bool:
 
 
 def _problem(exchange: Exchange, cut_ns: int | None) -> str:
-    """Return why it would be a bad recording; "" if it would not."""
+    """Return why an exchange must not be added to a tape; "" if it may."""
     end, response = exchange.end, exchange.response
     if end is None or end.reason is EndReason.STOPPED:
         return "it was still in progress when the run ended"

@@ -2,11 +2,10 @@
 
 Every base-URL variable names the player, also those that the user points elsewhere. SDKs refuse to
 start without a key, and a CI job has none: the providers of the tapes get a placeholder where the
-user has set no key. Other providers get none, since programs choose their provider by which key
-they find. What names a proxy is left out: a player is on this machine.
+user has set no key. Other providers get none, since programs choose their provider by the keys that
+are set. Proxy variables are removed: the player is on this machine.
 
-Pure but for `.env` files, which applications load by themselves and which are read to know what
-they say.
+Pure except that it reads `.env` files, which applications load by themselves.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

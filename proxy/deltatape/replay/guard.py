@@ -80,8 +80,8 @@ _PATIENCE_S = 5.0
 class NetworkGuard:
     """Blocks requests to providers that bypass the player, in many runs, while it is entered.
 
-    It has a thread and a loop of its own, since each run may have its own, too. Its lines are kept
-    until the end: meanwhile a display shows how far the runs are.
+    It has its own thread and loop, since each run may have its own loop. Its lines are kept until
+    the end, because a progress bar is shown meanwhile.
     """
 
     def __init__(self, outbound: OutboundSettings, folder: Path) -> None:
@@ -108,7 +108,7 @@ class NetworkGuard:
         self.close()
 
     def close(self) -> None:
-        """Cut open connections, and read what to report of them."""
+        """Cut open connections, and collect what to report about them."""
         if self._loop.is_closed():
             return
         stopping = asyncio.run_coroutine_threadsafe(self._guard.stop(), self._loop)

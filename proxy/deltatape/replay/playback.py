@@ -34,7 +34,7 @@ class ReplayServer(Protocol):
         """Listen.
 
         Raises:
-            UsageError: the address cannot be had.
+            UsageError: the address is not available.
         """
 
     async def stop(self, *, grace_s: float = 0.0) -> None:
@@ -73,10 +73,10 @@ class Playback:
             playing: how they are played.
             tell: called in the player's thread when a request was matched or missed.
             address: where to listen.
-            machine: to be run instead of a player of `exchanges`.
+            machine: runs instead of a player of `exchanges`.
 
         Raises:
-            UsageError: a volatile path is none.
+            UsageError: a volatile path is invalid.
         """
         self._machine = machine or Player(exchanges, tell, playing)
         self._address = address
@@ -90,7 +90,7 @@ class Playback:
         """Listen.
 
         Raises:
-            UsageError: the address cannot be had.
+            UsageError: the address is not available.
         """
         self._thread.start()
         self._begun.wait()
@@ -108,7 +108,7 @@ class Playback:
         """Cut what plays, and end the thread.
 
         Raises:
-            UsageError: what was recorded could not be put onto its tape.
+            UsageError: recordings could not be added to their tape.
         """
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._stopping.set)

@@ -1,7 +1,7 @@
 """Report a replay, for people and for programs.
 
-Of a request nothing is shown that may be a credential: values of parameters that carry one are
-hidden, header fields are not mentioned.
+Credentials of requests are not shown: values of parameters that carry one are hidden, header fields
+are left out.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,10 +1,9 @@
 """One run of `deltatape replay`: a player, the command or the user around it, and the result.
 
-With a command its exit code counts first; then that everything it requested was on the tapes,
-nothing was left over, and that it did nothing wrong with what it got. Where the tape has ended
-because a mistake was not made again, the command was handed an error that nobody else would have
-given it, so that its exit code says nothing. Live lines are then only of what is out of order: the
-rest would stand between what the command prints.
+With a command, its exit code counts first; then whether all its requests were on the tapes, all
+exchanges were requested, and the app made no mistake with its replies. If the tape ended because a
+mistake was not repeated, the command got an error from the player, so its exit code is ignored.
+Live lines then report problems only, so as not to mix with the command's output.
 """
 
 import contextlib
@@ -48,8 +47,8 @@ class ReplayOptions:
         command: the application to run; empty to wait for a signal.
         report: a file to be written at the end.
         ready_file: written when the player listens.
-        grace_s: how long what is under way at the end may go on.
-        guard: keeps the command from asking a provider past the player.
+        grace_s: how long open answers may continue at the end.
+        guard: blocks the command's requests that bypass the player.
     """
 
     listen: Address
@@ -69,9 +68,9 @@ class Responders:
         machine: a `Player`, or one that records, too.
         number: of exchanges that it has to play.
         environment: the command's whole environment, from the machine's URL.
-        recorded: what it has put on a tape; once it was stopped.
-        ending: called when a signal ends the command: the answers that it cuts then are no
-            recordings of how it works.
+        recorded: what it has added to a tape; after it was stopped.
+        ending: called when a signal ends the command, since answers cut from then on must not be
+            recorded.
     """
 
     machine: ReplayServer
@@ -96,7 +95,7 @@ async def replay(responders: Responders, options: ReplayOptions, tell: Tell) -> 
     """Run a replay; return the command's exit code if it is not 0, else 1 for a failed replay.
 
     Raises:
-        UsageError: an address or a file cannot be had.
+        UsageError: an address or a file is not available.
     """
     machine = responders.machine
     if options.report is not None:

@@ -1,9 +1,9 @@
 """JSON Schema validators with a bound on the work that they do.
 
-Schemas and arguments are untrusted: a few lines double their work with each level, compare each
-item of a long list with each other, or hand an expression to an engine that backtracks. Here every
-keyword pays for its work before it does it, from the account of the validation under way, and what
-cannot be bounded is not evaluated: that is noted on the account, never silent.
+Schemas and arguments are untrusted: a few lines can double the work with each level, compare each
+item of a long list with each other, or use a regular expression that backtracks. Here every keyword
+charges its work to a budget before it runs, and what cannot be bounded is not evaluated but noted
+in the budget.
 
 Source: https://json-schema.org/draft/2020-12/json-schema-core and -validation.
 """
@@ -39,9 +39,9 @@ _MAX_REPEATED = 1000
 def is_risky(pattern: str) -> bool:
     """Return whether `pattern` may backtrack badly, or is not a pattern that Python can compile.
 
-    Judged by the source, before anything is run: how often the engine could restart is bounded
-    by what repeats without limit, and by the number of ways in which the rest can be taken. Rather
-    too much is refused than too little; the ordinary patterns of schemas pass.
+    Judged by the pattern's source alone: the work is bounded by the parts that repeat without
+    limit, and by the number of ways in which the rest can match. It errs on the side of refusing;
+    ordinary patterns of schemas pass.
     """
     if len(pattern) > _LONGEST:
         return True
@@ -101,7 +101,7 @@ class EvaluationBudget:
         self._weights = ChainMap(weigh(value), known)
 
     def charge(self, steps: int, *values: object) -> None:
-        """Charge `steps`, plus what it costs to walk through `values` or to print them."""
+        """Charge `steps`, and the cost of walking through `values` or printing them."""
         for value in values:
             steps += _length(value) + _weight(value, self._weights) // _COPIED
         self._left -= steps

@@ -30,7 +30,7 @@ class ClaimGrade(NamedTuple):
 def was_delivered(read_back: ReadBack, call: DeliveredCall) -> bool:
     """Return whether the client had all of `call` before it sent the request that repeats it.
 
-    Nothing may be held against a request of what came after it, or of what the recorder lost.
+    A request cannot repeat what came after it, or what the recorder lost.
     """
     reply, later = read_back.reply, read_back.later
     if reply.lossy:

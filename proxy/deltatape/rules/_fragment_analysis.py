@@ -1,18 +1,18 @@
 """Damage to the fragments of a call's arguments, inferred from the fragments alone.
 
-A parser's complaint says where a text stops being JSON, not why: the same doubled fragment reads as
-a missing colon or as an odd value, depending on its text. So repairs are tried: leaving out
+A parser's error says where a text stops being JSON, not why: the same doubled fragment looks like a
+missing colon or like an odd value, depending on its text. So repairs are tried: leaving out
 fragments that come twice in a row (DOUBLED), exchanging two neighbours (SWAPPED), or inserting
 something between two neighbours (LOST). The repaired value has to be an object, and one that the
 tool's schema allows, where the request has one.
 
 Servers and gateways damage fragments; models write text and know nothing of its fragments. That is
-still no proof: a model may stutter. Proof is what only the wire has: a number of an event that
-comes twice or is missing, or a whole event again with padding that is generated for each
-(`proof_between`, `proof_of_twin`).
+no proof: a model may repeat itself. Proof is what only the wire has: an event number that is
+repeated or missing, or a repeated event whose padding is generated for each event (`proof_between`,
+`proof_of_twin`).
 
-Strategy: used for broken calls only, and for repeated fragments of complete ones. Attempts start
-where the text breaks and go backwards, a bounded number of them, and each parses the text once.
+Strategy: used for broken calls, and for repeated fragments of complete ones. A bounded number of
+attempts starts where the text breaks and goes backwards; each parses the text once.
 """
 
 import enum
@@ -182,7 +182,7 @@ def trace_of(
 ) -> FragmentTrace | None:
     """Return what made the joined fragments an invalid JSON object; None if they do not show it.
 
-    That is a twin or a swap that mends it, or numbers of events that are missing in between.
+    That is a repetition or swap whose repair makes it valid, or missing event numbers in between.
 
     Args:
         fragments: of one call, in wire order.
@@ -229,7 +229,7 @@ def trace_of(
 def gap_of(fragments: Sequence[Fragment]) -> FragmentTrace | None:
     """Find the fragments between which something may be missing: the text could continue there.
 
-    None if nowhere. Asked last: many texts that nobody damaged look so, too.
+    None if there is no such place. Use last: many undamaged texts look so, too.
     """
     texts = _texts(fragments)
     broken = _break_of(texts)
@@ -253,9 +253,9 @@ def gap_of_member(
     """Find where a lost fragment may have held `member` of an object that is complete without it.
 
     Between two fragments at which the object can be continued with that member: within a text, or
-    between two members. None if there is no such place, if the numbers of the events show that
-    nothing is missing, or if the piece would be longer than any that came: then only many pieces in
-    a row could have held it.
+    between two members. None if there is no such place, if the event numbers show that nothing is
+    missing, or if the lost piece would be longer than all others: then only many lost pieces could
+    have held it.
     """
     texts = _texts(fragments)
     if len(texts) < _PAIR or _is_complete(fragments, events):
@@ -424,7 +424,7 @@ def proof_of_twin(
 ) -> str:
     """Return the proof that the fragments from `start` to `end` were sent twice, or "".
 
-    There is none if the events have nothing in them that a server generates each time.
+    There is no proof if the events contain nothing that a server generates for each.
     """
     size = end - start
     for at in range(start, end):

@@ -1,12 +1,11 @@
 """Arguments in another notation than JSON: a Python dict, a Ruby hash.
 
-A model that leaves JSON leaves it for a notation that it has seen: quotes, literals and separators
-change together, and the whole text reads as one object. No server that loses, doubles or mixes up
-pieces of text makes a Python dict of JSON, so a text that reads here is the model's.
+A model that does not write JSON writes a notation that it has seen: quotes, literals and separators
+change together, and the whole text parses as one object. A server that loses, doubles or mixes up
+fragments does not turn JSON into a Python dict, so a text that parses here is the model's.
 
-Strategy: one reader takes JSON and everything that those notations do otherwise, and notes what it
-met. It reads the whole text or nothing, looks at each character a fixed number of times, and stops
-at a depth that no arguments have.
+Strategy: one reader accepts JSON and all deviations of those notations, and notes which occurred.
+It parses the whole text or nothing, in linear time, with limited depth.
 """
 
 import re

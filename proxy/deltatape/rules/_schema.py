@@ -2,9 +2,8 @@
 
 No reference is ever fetched: what is not in the schema itself does not exist. Work is capped (see
 `_bounded_validator`), and so are sizes. An invalid schema is not used, however the library fails on
-it. `nullable`, which OpenAPI adds, allows null. What a schema names as the default of a property is
-allowed there, its absence too: the author of the schema fills it in. What was left out or given up
-is reported, never silent.
+it. `nullable`, which OpenAPI adds, allows null. The default of a property is allowed there, and so
+is its absence: the schema's author fills it in. What was not checked is reported.
 """
 
 import json
@@ -39,9 +38,9 @@ _WITH_FLAGS: type[Validator] = jsonschema.Draft4Validator
 def draft_of(schema: object) -> type[Validator] | None:
     """Return the draft that `schema` is written in; None if it is not a schema.
 
-    The drafts' own schemas would tell more and take a hundred times longer; what matters here is
-    that no keyword has a value that a validator would misread. Schemas seldom name their draft, and
-    often a wrong one: what they are made of decides.
+    The drafts' meta-schemas would check more and take a hundred times longer; here only keywords
+    with values that a validator would misread matter. Schemas seldom name their draft, and often a
+    wrong one, so the draft is inferred from the keywords.
 
     Source: https://json-schema.org/draft/2020-12/json-schema-validation, and the migration guides.
     """
@@ -269,7 +268,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _along(schema: object, path: Sequence[str | int]) -> Iterator[dict[str, object]]:
-    """Yield the schemas for the value at `path`, as far as properties and items lead there."""
+    """Yield the schemas for the value at `path`, following properties and items."""
     at = schema
     for step in path:
         at = _within(schema, at)

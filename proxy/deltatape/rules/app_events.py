@@ -1,10 +1,11 @@
 """The events that an application streams to its own page.
 
-The blame is the upstream's here: in such streams that is the application, and who analyses says so.
+These rules blame the upstream, which is the application in such streams; `diagnose` translates
+that.
 
 The events of the AI SDK are specified; those of other applications are not, and what looks wrong by
-the contract that most have may be right by their own (`is_own_contract`). There nothing is proven
-but what no contract can mean, and what has another explanation is only possible.
+the common contract may be right by their own (`is_own_contract`). There only what no contract can
+mean is proven, and what has another explanation is possible.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,7 @@ def sure(context: RuleContext, own: Confidence | None = None) -> Confidence:
 def dies_in_call(context: RuleContext) -> bool:
     """Return whether the stream ended after a call, with neither a result nor an end event.
 
-    Where no call has a result, the page may run them all, and the body end with them.
+    If no call has a result, the page may run them all, and the stream may end with them.
     """
     events = context.stream.events
     last = events[-1].number if events else None

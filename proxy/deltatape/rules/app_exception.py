@@ -30,7 +30,7 @@ def shown(entry: LogEntry) -> str:
 def last_thrown(logs: Iterable[LogEntry], start_ns: int, end_ns: int) -> str:
     """Return the last exception printed in this time; "" if there is none.
 
-    Lines that are set in belong to a stack trace: they show source code.
+    Indented lines belong to a stack trace: they show source code.
     """
     near = (each for each in logs if start_ns <= each.t_ns <= end_ns)
     texts = [shown(each) for each in near if not each.line[:1].isspace()]

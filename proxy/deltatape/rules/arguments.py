@@ -148,8 +148,8 @@ def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
 def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "SchemaResult") -> str:
     """Describe in a clause the evidence that a part of the arguments is missing, or "".
 
-    The model left a parameter out, or the piece that held it was lost: what remains can be JSON.
-    A parameter under another name is the model's.
+    If a parameter is missing, the model left it out or its fragment was lost. A parameter under
+    another name is the model's mistake.
     """
     missing = [_REQUIRED.match(each.message) for each in outcome.violations if each.path == "$"]
     known = tool.parameters.get("properties") if tool.parameters else None

@@ -132,7 +132,7 @@ def _graded(
 def _of_nothing(
     read_back: ReadBack, pair: CallWithRepeat, related: Relation, edit: str | None
 ) -> ClaimGrade:
-    """Grade arguments of which nothing is left; shortened histories look the same."""
+    """Grade arguments that were emptied; shortened histories look the same."""
     original = pair.delivered
     if edit is not None:
         return _fact(edit)
@@ -185,8 +185,8 @@ def _of_values(pair: CallWithRepeat, edit: str | None) -> ClaimGrade:
 def _undecoded(delivered: str, repeated: str) -> str:
     """Return a clause that a decoder lost characters; "" if nothing suggests it.
 
-    Some characters outside ASCII are missing and nothing else is, and others of the same script are
-    there: a filter would have taken these, too.
+    Only some non-ASCII characters are missing, and others of the same script are there: a filter
+    would have removed these, too.
     """
     one, other = (
         json.dumps(parse(text).value, ensure_ascii=False, sort_keys=True)
@@ -444,7 +444,7 @@ def _bare(name: str) -> str:
 def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
     """Return the changes of the id; a foreign one may be the app's or another reply's.
 
-    So may one that the application made of the delivered one on purpose: its result says so.
+    An id that the application derived from the delivered one on purpose appears in its result, too.
     """
     original, repetition = pair.delivered.id or "", pair.repetition.id or ""
     if same_id(pair.delivered, pair.repetition):

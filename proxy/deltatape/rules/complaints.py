@@ -19,7 +19,7 @@ _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 def is_untrue(error: ParserError, about: Sequence[DeliveredCall]) -> bool:
     """Return whether each of the calls has what the parser reports as missing.
 
-    What a tool refuses may well be true.
+    A tool's own refusal may be justified.
     """
     if error.means is ParserErrorKind.REFUSED:
         return False
@@ -44,9 +44,9 @@ def is_untrue_of_call(
 ) -> bool:
     """Return whether a false error can be about nothing but the calls themselves.
 
-    It speaks of them or of their arguments; or a parser was given no text, there were no argument
-    bytes, and the application could not read that (`unread`). Where an argument is itself broken
-    JSON, the tool may have read that.
+    It mentions them or their arguments; or a parser got no text, there were no argument bytes, and
+    the application could not read that (`unread`). If an argument is itself broken JSON, the tool
+    may have parsed it.
     """
     speaks = error.about_call or (unread and is_of_nothing(error, about))
     return speaks and not any(map(_holds_broken_json, about))

@@ -1,4 +1,4 @@
-"""What a rule reports, without what its decorator and its input already say.
+"""The input of a rule (`RuleContext`) and its output (`Claim`).
 
 A rule is stateless and pure: values of the model in, claims out. It never sees a dialect, so that a
 rule on empty arguments holds for every provider.
@@ -25,7 +25,7 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleContext:
-    """All that a rule may look at: one exchange and what was built from it."""
+    """The input of a rule: one exchange and what was derived from it."""
 
     exchange: Exchange
     stream: Stream
@@ -60,7 +60,7 @@ class RuleContext:
 
     @property
     def brought(self) -> Mapping[int, tuple[EventContribution, ...]]:
-        """Map event numbers to contributions; a rule should ask once, not per event."""
+        """Map event numbers to contributions; call it once per rule, not per event."""
         return brought(self.reply, self.stream, known=self.recognised)
 
     def event(self, number: int | None) -> Event | None:
@@ -77,9 +77,9 @@ class RuleContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a rule has to say, without what the rule and its subject say already.
+    """The output of a rule; its code, name and place are added by `Rule.findings`.
 
-    Nothing is escaped or cut to its limit yet: `Rule.findings` does that for all.
+    Texts are escaped and shortened by `Rule.findings`.
     """
 
     message: str
@@ -118,7 +118,7 @@ def about_call(context: RuleContext, call: ToolCall, claim: Claim) -> Claim:
 def observed(context: RuleContext, code: str, hint: str) -> Sequence[Claim]:
     """Turn the dialect's observations with `code` into claims that blame upstream.
 
-    A defect that is everywhere is reported `MOST_ALIKE` times, the last one with a count.
+    A frequent defect is reported `MOST_ALIKE` times, the last time with a count.
     """
     every = context.observed(code)
     return [

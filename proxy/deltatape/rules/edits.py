@@ -1,8 +1,8 @@
 """Edits that correct programs make to a call's arguments on purpose.
 
-Between the wire and the next request stand frameworks that validate, people who review, and
-histories that are kept short. Their edits leave values that differ from the delivered ones, and
-nobody is to blame. An edit explains a change only if it explains every difference of it:
+Frameworks validate arguments, people review them, and histories are shortened before the next
+request. Such edits change delivered values, and nobody is to blame. Edits explain a change only if
+they explain every difference:
 
 - the tool's own schema: a default filled in or left out, an unset parameter written as null or
   left out, an unknown field dropped, a value converted to the requested type, a word of an
@@ -11,8 +11,8 @@ nobody is to blame. An edit explains a change only if it explains every differen
 - spelling: white space, Unicode normalisation, case, the order of a list, the notation of a date,
   characters outside ASCII removed everywhere;
 - names: members renamed, as from `user_id` to `userId`, or moved, with all values kept;
-- room: a long value with a mark in place of its rest;
-- stated: a result or a message that follows has the new value, or says that it was changed.
+- truncation: a long value with a mark in place of its rest;
+- announced: a following result or message has the new value, or says that it was changed.
 """
 
 import json

@@ -72,7 +72,8 @@ _TRIED = (
 def _unended_blame(context: RuleContext, *, finished: bool) -> tuple[Blame | None, Confidence]:
     """Grade a missing terminal signal: a complete HTTP message leaves only its writers.
 
-    Some gateways never send the last event; who has the finish reason has the whole answer.
+    Some gateways never send the last event; a client that has the finish reason has the whole
+    answer.
     """
     exchange = context.exchange
     if not exchange.timed or exchange.response is None:

@@ -1,8 +1,8 @@
 """What each event of a stream contributes: text, a call, arguments, an end, or nothing.
 
-A keep-alive, a role without text, an empty delta show that a connection lives, not that an answer
-grows. Read from the rebuilt reply, which knows the event behind each of its parts; in a stream of
-an unknown dialect, every event that is not empty contributes something.
+A keep-alive, a role without text or an empty delta show that the connection is alive, not that the
+answer grows. Contributions come from the rebuilt reply, which knows the event of each of its parts;
+in an unknown dialect every event that is not empty contributes something.
 """
 
 import enum

@@ -1,7 +1,7 @@
 """Data that the recorder lost, and times in which it was not watching.
 
-A full disk costs whole lines, a disk that hangs stops the recorder, a kill ends the tape. What is
-missing then was delivered all the same: nobody but the recorder is to blame for it.
+A full disk loses whole lines, a disk that hangs stops the recorder, a kill ends the tape. The
+missing data was delivered: only the recorder is to blame.
 
 Format: recordings/README.md, "Endings" and "What a reader must bear".
 """
@@ -90,8 +90,8 @@ def is_lossy(exchange: Exchange) -> bool:
 def unwatched_ns(exchange: Exchange, start_ns: int, end_ns: int) -> int:
     """Return how long of a silence no record shows that the recorder was watching.
 
-    It writes `idle` for every exchange as long as it lives and is not held up itself, by a disk
-    that hangs or a Ctrl-Z. While it is, it passes nothing on either.
+    The recorder writes `idle` for every exchange while it runs. While a hanging disk or Ctrl-Z
+    stops it, it forwards nothing either.
     """
     idle = frozenset(exchange.idle_ns)
     marks = sorted(t_ns for t_ns in _marks(exchange) if start_ns < t_ns < end_ns)

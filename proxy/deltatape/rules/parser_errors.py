@@ -1,17 +1,16 @@
 """Recognise errors of JSON parsers and agent frameworks in texts.
 
-An application that lost or spoiled a call's arguments mostly says so: it answers the call with the
-text of the exception, or prints it. An error is recognised, not talk about one: in a message its
-text has to stand near the beginning, or speak of a call's arguments, and a message longer than an
-error ever is counts only by its beginning. What users say never counts, unless it is nothing else.
+An application that lost or damaged a call's arguments usually answers the call with the text of the
+exception, or prints it. A message that merely discusses an error must not count: the error's text
+has to be near the beginning of the message, or mention a call's arguments, and only the beginning
+of a long message is searched. A user's message counts only if it consists of the error.
 
-Strategy: a few words of which every text of the table has one are looked for first, since nearly no
-message has any. Linear, whatever the text.
+Strategy: first look for a few words, one of which occurs in every text of the table: nearly no
+message has any. Linear in the length of the text.
 
-The texts are a table: by parser, and by what it complains of, as regular expressions. They are
-plain sequences with bounded repetitions, so that searching one in a bounded text is linear. Order
-decides where several are in a text: within a parser the more telling ones come first, and what is
-general comes last.
+The table has regular expressions by parser and kind of error. They are plain sequences with bounded
+repetitions, so that searching a bounded text is linear. The first match counts: within a parser
+specific expressions come first, general ones last.
 
 Sources: the parsers themselves, run on empty, cut, glued and spoilt JSON, and the sources of the
 frameworks: https://github.com/langchain-ai/langchain, https://github.com/vercel/ai,
@@ -291,7 +290,8 @@ def in_message(text: str, *, alone: bool = False) -> ParserError | None:
 
     Args:
         text: of the message.
-        alone: whether the message has to be nothing else: where people speak, too.
+        alone: whether the message must consist of the error alone, as in messages that people
+            write.
     """
     whole = len(text) <= _LONGEST
     looked_at = text if whole else text[:_BEGINNING]
@@ -307,7 +307,7 @@ def in_message(text: str, *, alone: bool = False) -> ParserError | None:
 def in_log(line: bytes) -> ParserError | None:
     """Return the parser error in a printed line.
 
-    Not one of a traceback that shows source code: libraries raise errors with such texts.
+    Lines of a traceback that show source code do not count: libraries raise errors with such texts.
     """
     if _SOURCE.match(line):
         return None

@@ -1,7 +1,7 @@
 """The progress of an answer: events that contribute, and the times between them.
 
-What shows only that a connection lives is no progress; a timer that it resets never fires. A time
-in which the recorder itself wrote nothing is no silence of anybody: it was not watched.
+Keep-alives are no progress, although they reset a client's read timeout. A time in which the
+recorder itself wrote nothing does not count as silence: it was not watched.
 """
 
 import enum
@@ -35,8 +35,8 @@ class Silence:
     """A time without progress. `after` is the last event that contributed something.
 
     `idle_events` and `comments` came in between, and for `quiet_ns` at most nothing at all; `open`
-    says that nothing ended it but the end of the exchange or of the watching. For `unwatched_ns` of
-    it no record shows that the recorder watched.
+    says that it lasted until the end of the exchange or of the watching. During `unwatched_ns` of
+    it the recorder wrote no record.
     """
 
     phase: SilencePhase

@@ -73,7 +73,7 @@ class _Loss(NamedTuple):
 def _must_return(reply: Digest, later: Digest) -> bool:
     """Return whether the reply's reasoning must be returned: it thought and called a tool.
 
-    What the recorder lost is nobody's fault.
+    False if the recorder lost a part of it.
     """
     if later.previous is not None or later.dialect != reply.dialect or later.model != reply.model:
         return False

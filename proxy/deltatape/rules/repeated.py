@@ -1,9 +1,9 @@
 """Comparison of a delivered call with the call that the application repeats.
 
-Two questions, asked one after the other. Do the arguments mean the same? If not, is what the
-application repeats made of the delivered fragments: some lost, some doubled, those of two calls
-mixed, the text cut, or encoded or decoded wrongly? Only such a relation shows a mistake in the code
-that joins fragments. Everything else may have been done on purpose: see `edits`.
+First: do the arguments mean the same? If not: can the repeated text be derived from the delivered
+fragments (some lost or doubled, those of two calls mixed, the text cut, or encoded or decoded
+wrongly)? Only such a relation shows a mistake in the code that joins fragments. Everything else may
+have been done on purpose: see `edits`.
 """
 
 import ast
@@ -75,7 +75,7 @@ def differences(original: DeliveredCall, repetition: RepeatedCall) -> tuple[Diff
 
     Compared as values: spacing, order of keys and spelling of numbers do not matter, and no
     argument bytes are the same as `{}`. Free text, and text that is not JSON, is compared as it is.
-    What somebody masked on one side is taken for what the other side has. See `same_but_masked`.
+    Text that is masked on one side equals any text on the other. See `same_but_masked`.
     """
     if original.arguments == repetition.arguments:
         return ()
@@ -216,7 +216,7 @@ def relation(
 ) -> Relation | None:
     """Return how the application's text derives from the delivered fragments; None if it does not.
 
-    It names the mistake: which fragments of which calls are in it, and which are not.
+    The clause names the fragments and calls that the text contains or lacks.
 
     Args:
         original: the delivered call; its arguments are not those of `repetition`.
@@ -373,8 +373,8 @@ def _close_string(text: str) -> str:
 def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
     """Return whether `text` is the fragments without the white space at their ends.
 
-    White space that is left elsewhere tells it from a text that was cleared of all of it. Where
-    none is left, several words of a text that are glued together do: nobody means that.
+    White space elsewhere distinguishes this from a text with all white space removed. If there is
+    none, joined words in a text do: nobody does that on purpose.
     """
     repeated = parse(text)
     if repeated.error:
@@ -453,8 +453,8 @@ def _decoded(original: DeliveredCall, repetition: RepeatedCall) -> Relation | No
 def misdecoded(one: str, other: str) -> bool:
     """Return whether `other` is `one`, decoded chunk by chunk or with another encoding than UTF-8.
 
-    An application that removes all that is not ASCII, or all emoji, means to: that is no mistake in
-    decoding. Of a decoder that is fed read by read, only the characters that a read cuts are lost.
+    An application that removes all non-ASCII characters, or all emoji, does so on purpose. A
+    decoder that is fed read by read loses only the characters that a read cuts.
     """
     if one.isascii():
         return False
@@ -536,10 +536,9 @@ _MASK = re.compile(
 def same_but_masked(one: str, other: str) -> bool:
     """Return whether one text is the other with parts of it masked.
 
-    Recorders put asterisks in place of credentials, as many as there were characters. They know
-    them in a request, where they stand whole, and not in a stream that brings them in pieces; so
-    one side may be masked and the other not. Applications that hide personal data write what they
-    like.
+    Recorders replace credentials by as many asterisks. They recognise them in a request, but not in
+    a stream that splits them, so one side may be masked and the other not. Applications that hide
+    personal data use any placeholder.
 
     >>> same_but_masked("key sk-fake-000000, please", "key **************, please")
     True

@@ -1,8 +1,8 @@
 """A rule: a decorated function from what it examines to claims.
 
 The decorator registers it under its code and says the rest: name, usual severity, and whether it
-judges an ending. What a user reads of a rule is the page `docs/CODE.md` beside this file. How a
-claim becomes a finding is decided here, for all rules, and what happens if a rule raises (`ask`).
+judges an ending. Its documentation is the page `docs/CODE.md` beside this file. This module turns
+claims into findings, for all rules, and reports rules that raise (`ask`).
 """
 
 import traceback
@@ -115,12 +115,12 @@ class RuleKind(Generic[Seen]):
             code: a letter for its group, and a number.
             name: what users may write in place of the code.
             severity: that of the usual case.
-            at_end: whether it judges what an ending left.
+            at_end: whether it judges the end of a response.
             survives_loss: whether its findings hold although some of the exchange was lost.
-            about_missing: whether it reports what never came.
+            about_missing: whether it reports that something never came.
 
         Raises:
-            ValueError: the code is another rule's, or its letter no group's.
+            ValueError: the code is taken, or its letter is not a group's.
         """
         if code in self._rules:
             raise ValueError(f"the code {code} of {name!r} is that of {self._rules[code].name!r}")

@@ -1,6 +1,6 @@
 """The thresholds of the rules, with their defaults.
 
-With them travels what an application calls its events: who analyses for the rules needs both.
+They include the names that an application gives its events.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Messages that consist only of a greeting, thanks or a farewell.
 
 Strategy: a message is small talk if it consists of known phrases and nothing else. Case, accents,
-punctuation, pictographs and the apostrophe do not count; a question mark does. A word that may
-answer a question (yes, no, ok, stop, please) is in no phrase: behind it may stand a request.
+punctuation, pictographs and the apostrophe do not count; a question mark does. Words that may
+answer a question (yes, no, ok, stop, please) are in no phrase: they may be a request.
 """
 
 import re

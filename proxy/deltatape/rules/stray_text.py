@@ -1,7 +1,7 @@
 """Text that the model did not mean to write: chat-template tokens, error pages, mojibake.
 
-A text about such things quotes them or puts them into code, so quotes and code are left out before
-the search. Nor is it a finding if the answer can have taken them from its request.
+Texts about such tokens quote them or put them into code, so quotes and code are not searched.
+Tokens that also occur in the request are ignored.
 """
 
 import re

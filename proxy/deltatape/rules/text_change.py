@@ -1,9 +1,9 @@
 """Comparison of a reply's text with what the application repeats of it.
 
-Applications may do to a text what they like: trim it, translate, redact, cut or summarise it. What
-no policy and no person does is to follow the fragments in which the wire delivered it. So a change
-counts only where it begins and ends at the fragments' ends, and how sure it is depends on where
-these lie: inside a word nobody cuts on purpose, at a space somebody may.
+Applications may trim, translate, redact, cut or summarise a text, but no deliberate change follows
+the fragments in which the wire delivered it. So a change counts only if it begins and ends at
+fragment boundaries. It is surer if the boundary is inside a word: at a space somebody may cut on
+purpose.
 
 Everything is linear in the length of the texts.
 """
@@ -134,8 +134,8 @@ def _quoted(text: str) -> str:
 def _splits_word(left: str, right: str) -> bool:
     """Return whether a word or number continues across the end of `left` and the start of `right`.
 
-    Only where letters have cases: a sentence begins with a capital, also behind another one. In
-    scripts without cases nobody can tell.
+    Only in scripts with upper and lower case: a capital may start a new sentence. Unknown in other
+    scripts.
     """
     if not left or not right:
         return False

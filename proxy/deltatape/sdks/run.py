@@ -1,9 +1,9 @@
 """`why --with`: pass a recorded response to real SDKs, in the versions that the user names.
 
 Each is installed once into a folder of its own in the user's cache,
-`$XDG_CACHE_HOME/deltatape/sdks/`. One is made beside its place and moved there when it is complete,
-so that what is in place can be used. Nothing of a package is run while it is installed: pip takes
-wheels alone, npm runs no scripts.
+`$XDG_CACHE_HOME/deltatape/sdks/`. An environment is built next to its place and moved there when
+complete. No code of a package runs during installation: pip installs only wheels, npm runs no
+scripts.
 """
 
 import asyncio
@@ -128,11 +128,11 @@ def made_by(
     Args:
         exchange: a recorded one.
         specs: `openai==3.54.0`, `ai@6`.
-        tell: gets a line about what takes long.
-        environment: says where the cache is.
+        tell: gets a line before slow steps.
+        environment: its variables name the cache folder.
 
     Raises:
-        UsageError: a name that is not known, or of an SDK that does not read the dialect.
+        UsageError: an unknown name, or an SDK that does not read the dialect.
         DeltatapeError: an SDK cannot be installed or started.
     """
     analysis = analyse(exchange)
@@ -223,8 +223,8 @@ def installed(
 
     Args:
         spec: which.
-        tell: gets a line about what takes long.
-        environment: says where the cache is.
+        tell: gets a line before slow steps.
+        environment: its variables name the cache folder.
 
     Raises:
         DeltatapeError: it cannot be installed; the message says what to do.

@@ -1,9 +1,8 @@
 """Run real SDKs on exchanges: one process for many streams, bounded in time.
 
 A runner (`runners/`) is a program in the SDK's own language that imports the SDK from an
-environment of its own; it gets base URLs at which a `SdkServer` plays the exchanges. A stream at
-which it does not come to an end, or at which its process dies, costs the process and has that as
-its answer; the next streams get a new process.
+environment of its own; it gets base URLs at which a `SdkServer` plays the exchanges. If the SDK
+hangs or crashes on a stream, that is the stream's result, and the next streams get a new process.
 """
 
 import asyncio
@@ -129,7 +128,7 @@ async def standing(
     Args:
         exchanges: what it plays.
         tempo: how time passes.
-        hold_s: how long it stays silent where the tape does not tell how the provider went on.
+        hold_s: how long it stays silent where the tape does not show how the provider continued.
     """
     stand = SdkServer(exchanges, tempo, hold_s)
     await stand.open()
@@ -213,7 +212,7 @@ async def run_sdk(
         streams: what it is to read.
         limit_s: how long it may take for one.
         tempo: how recorded time passes.
-        hold_s: how long a stream is silent that does not tell how it goes on.
+        hold_s: how long it stays silent where the tape does not show how the provider continued.
 
     Raises:
         DeltatapeError: the SDK cannot be started.

@@ -1,7 +1,7 @@
 """The variables that each LLM SDK reads its base URL from, by ecosystem, package and version.
 
 Source: the request lines of the SDKs themselves, run with the variable against a server on
-loopback, and for what was not run their sources and issue trackers.
+loopback, for others their sources and issue trackers.
 """
 
 from collections.abc import Mapping

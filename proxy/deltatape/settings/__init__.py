@@ -13,6 +13,6 @@
 
 Strategy: `file` says which file holds, `document` reads YAML into values that know their place,
 `settings` gives them a meaning, `defaults` makes click take them below variables and flags. A value
-is the text that would stand behind the flag, so YAML's own ideas of types (`no` is false, `1:30` is
-ninety) never come into play. Every mistake is a `UsageError` with file, line and column.
+is the text that would follow the flag, so YAML's implicit types (`no` is false, `1:30` is ninety)
+do not apply. Every mistake is a `UsageError` with file, line and column.
 """

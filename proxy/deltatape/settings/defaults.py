@@ -1,8 +1,8 @@
 """Settings as click defaults: below environment variables, which are below flags.
 
-Strategy: click's `default_map` does the precedence. What a section says is given to the option it
-names exactly as the flag would be, once here, so that a mistake is reported with its place in the
-file and not as if the user had typed it; also when a flag overrides it.
+Strategy: click's `default_map` implements the precedence. Each value of a section is also parsed
+here as its option would parse the flag, so that mistakes are reported with their place in the file,
+even if a flag overrides the value.
 """
 
 import os
@@ -29,8 +29,8 @@ def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence
 
     Args:
         ctx: of the group.
-        command: the one that is about to run.
-        arguments: its command line; a damaged file must not keep anybody from reading its help.
+        command: the command to run.
+        arguments: its command line; `--help` works even with a damaged file.
 
     Raises:
         UsageError: the file is wrong; the message names the place.
@@ -76,7 +76,7 @@ def defaults(settings: SettingsFile, command: click.Command) -> Mapping[str, Def
     """Return a command's section, by parameter name.
 
     Raises:
-        UsageError: it has no such option, or the option does not take that value.
+        UsageError: the command has no such option, or the option rejects the value.
     """
     section = command.name or ""
     options = _options(command)

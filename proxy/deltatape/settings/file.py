@@ -1,8 +1,8 @@
 """Finds the settings file: the nearest `deltatape.yaml`, from the working directory upward.
 
-`DELTATAPE_CONFIG` names another one, or `none`. A file that was only found must belong to the
-user, to root, or to whom the working directory belongs: in a folder that everybody can write to,
-such as /tmp, somebody else's file could have our traffic sent elsewhere, or run a command.
+`DELTATAPE_CONFIG` names another one, or `none`. A file found so must belong to the user, to root,
+or to the owner of the working directory: in a folder that everybody can write to, such as /tmp,
+another user's file could redirect our traffic or run a command.
 """
 
 import difflib

@@ -1,8 +1,7 @@
 """The content of a settings file: command sections, upstreams, thresholds, names.
 
-The sections and the upstreams are looked at as a whole when the file is loaded, so that a slip in
-any of them shows at once; the options of a section when its command runs, since only that is
-loaded then; the thresholds, and the application's names for its events, when rules run.
+Section names and upstreams are checked when the file is loaded; the options of a section when its
+command runs, since only that command is imported; thresholds and event names when rules run.
 """
 
 import contextlib
@@ -52,7 +51,7 @@ class SettingsFile:
         """Return the thresholds and event names for the rules.
 
         Raises:
-            UsageError: a threshold or an event of that name is not known, or its value is none.
+            UsageError: a threshold or event name is unknown, or a value is invalid.
         """
         from deltatape.settings.thresholds import thresholds  # noqa: PLC0415 - loads all rules
 
@@ -79,7 +78,7 @@ def load(
         commands: the names of all commands; each may have a section.
 
     Raises:
-        UsageError: the file cannot be read, or something in it is not known.
+        UsageError: the file cannot be read, or has an unknown key.
     """
     path = find(start, environment)
     if path is None:
@@ -156,7 +155,7 @@ def app_names(entries: Mapping[str, MappingValue]) -> AppNames:
     """Return the event names, with those of a file first.
 
     Raises:
-        UsageError: one of that name is not known, or its value is no word and no list of words.
+        UsageError: a name is unknown, or its value is neither a word nor a list of words.
     """
     changes: dict[str, tuple[str, ...]] = {}
     for key, entry in entries.items():

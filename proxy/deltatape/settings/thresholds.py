@@ -1,8 +1,8 @@
 """The section `rules`: thresholds by the names of `deltatape.rules.settings`.
 
 Strategy: the fields of that dataclass are what is accepted. A field `stall_s` is `stall` here and
-takes a duration with its unit; a count takes a whole number, a share a part of one. Phrases are
-added to the built-in ones.
+takes a duration with its unit; a count takes a whole number, a share a number from 0 to 1. Phrases
+are added to the built-in ones.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ def thresholds(entries: Mapping[str, MappingValue]) -> Settings:
     """Return the thresholds, with those of a file applied.
 
     Raises:
-        UsageError: one of that name is not known, or its value is none for it.
+        UsageError: a name is unknown, or its value is invalid.
     """
     changes: dict[str, float | tuple[str, ...]] = {}
     for key, entry in entries.items():

@@ -29,7 +29,7 @@ class EditableBody:
 
     Attributes:
         texts: the data of each event.
-        values: the same as JSON values, None where it is none.
+        values: the same as JSON values; None if it is not JSON.
     """
 
     def __init__(self, exchange: Exchange, draft: MutableExchange) -> None:

@@ -1,10 +1,10 @@
 """Define when a failure is the same: how the command ended, and the error that it named.
 
-Strategy: a command fails with an exit code, a signal, or by not coming to an end. That alone would
-let a search slip to another mistake, since most mistakes end with exit code 1. So the line of its
-output that names an error counts, too, without what depends on the tape: numbers, what is quoted,
-addresses in memory. Names that are quoted by an error about a name count nevertheless, since
-`KeyError: 'id'` and `KeyError: 'name'` are two mistakes.
+Strategy: a command fails with an exit code, a signal, or a timeout. That alone would let a search
+drift to another mistake, since most end with exit code 1. So the line of the output that names an
+error counts, too, apart from numbers, quoted texts and memory addresses, which depend on the tape.
+Quoted names in errors about names count: `KeyError: 'id'` and `KeyError: 'name'` are different
+mistakes.
 """
 
 import re

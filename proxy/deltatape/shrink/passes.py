@@ -1,7 +1,7 @@
 """The passes, from whole exchanges down to characters, and their order.
 
-Strategy: what removes much in few runs comes first. The coarse passes are repeated until none of
-them changes anything; then come the fine ones, and all again as long as something changed.
+Strategy: passes that remove much in few runs come first. The coarse passes are repeated until none
+of them changes anything; then come the fine ones, and all again as long as something changed.
 """
 
 import json
@@ -73,7 +73,7 @@ def fewer_exchanges(search: ShrinkSearch) -> None:
 def plainer(search: ShrinkSearch) -> None:
     """Simplify answers: uncoded, one event per read, at even times, without notes.
 
-    All changes at once; one after the other where one of them is refused.
+    Tries all changes at once, then, if that is refused, one after the other.
     """
     for number in search.numbers:
         exchange = search.get(number)

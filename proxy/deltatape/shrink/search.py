@@ -1,9 +1,9 @@
 """The search: accepts candidates that are smaller, valid, and fail in the same way.
 
 Strategy: a candidate has to be smaller in a fixed order (exchanges, bytes of bodies, bytes of
-heads), so that the search ends. It must have no finding that the exchange had not at the
-beginning: a smaller stream that breaks the protocol would show another mistake, even where the
-program prints the same. That costs no run. The other candidates are judged by a run.
+heads), so that the search ends. It must have no finding that the original exchange does not have: a
+smaller stream that breaks the protocol would show another mistake, even if the program prints the
+same. Only candidates that pass these checks cost a run.
 
 Source: the order and the passes, "Test-case reduction via test-case generation: insights from the
 Hypothesis reducer" (MacIver, Donaldson, ECOOP 2020).
@@ -36,7 +36,7 @@ class ShrinkSearch:
 
     Attributes:
         exchanges: of the smallest tape so far; their numbers stay those of the beginning.
-        sound: whether no finding may come that was not there.
+        sound: whether candidates must not have new findings.
     """
 
     def __init__(self, exchanges: Exchanges, judge: Judge, *, sound: bool = True) -> None:
@@ -64,8 +64,8 @@ class ShrinkSearch:
         """Offer these exchanges; return whether they are accepted.
 
         Args:
-            exchanges: instead of those that there are.
-            smaller: whether they have to be smaller; else other ones are enough.
+            exchanges: the candidate.
+            smaller: whether it must be smaller than the present tape; else it must only differ.
 
         Raises:
             BudgetExhaustedError: no more runs are left.
@@ -85,7 +85,7 @@ class ShrinkSearch:
     def offer_one(self, exchange: Exchange, *, smaller: bool = True) -> bool:
         """Offer another response for the exchange of this number.
 
-        Its request is that of the exchange which is there now.
+        The request of the present exchange is kept.
         """
         return self.offer(
             tuple(
@@ -191,7 +191,7 @@ def largest(limit: int, holds: Callable[[int], bool], guess: int) -> int:
     Args:
         limit: the largest that makes sense.
         holds: called with numbers of 1 to `limit`.
-        guess: asked first; found doubled as long as it holds.
+        guess: tried first, then doubled as long as it holds.
     """
     found, above = 0, limit + 1
     step = min(max(guess, 1), limit)

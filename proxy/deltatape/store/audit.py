@@ -1,9 +1,9 @@
 """Audits tapes as files, and checks whether they are still parsed as when they were recorded.
 
-The second check takes two passes: one for what the recorder noted (`parsed` records), one that
-parses each exchange again; memory holds one exchange and a few numbers for each. A tape without
-such notes costs a look at its lines, none of which is decoded. An exchange of which the recorder
-lost records is not compared, since the recorder had parsed more than is on the tape.
+The second check takes two passes: one reads the `parsed` records, one parses each exchange again;
+memory holds one exchange and a few numbers for each. Without `parsed` records nothing is decoded.
+Exchanges with lost records are not compared, since the recorder had parsed more than is on the
+tape.
 """
 
 import contextlib

@@ -79,8 +79,8 @@ def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
     """Resolve `TAPE`, `TAPE#N`, `#N` (of the latest tape) or "" (the latest tape).
 
     Raises:
-        UsageError: the number is 0, or what stands behind a tape's `#` is none, or no tape is named
-            and there is none in `folders`.
+        UsageError: the text after `#` is not a number above 0, or no tape is named and `folders`
+            have none.
     """
     match = _PLACE.fullmatch(text)
     # A file may have a number sign in its name.

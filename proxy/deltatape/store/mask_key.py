@@ -1,7 +1,7 @@
 """The user's own key for the hashes of masked credentials.
 
-It never leaves the machine and is on no tape, so a hash cannot be tried against a list of keys,
-and yet shows on every tape of this user whether two requests carried the same credential.
+The key is on no tape, so that hashes cannot be tested against a list of credentials, but equal
+hashes on a user's tapes show equal credentials.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ _BYTES = 32
 def mask_key(environment: Mapping[str, str], alarm: Callable[[str], None]) -> bytes:
     """Return the key in `$XDG_STATE_HOME/deltatape/mask.key`, 32 bytes, created if missing.
 
-    Where that file cannot be read or made, a key for this process alone; `alarm` is called.
+    If the file cannot be read or created, return a key for this process alone and call `alarm`.
 
     Args:
         environment: where XDG_STATE_HOME and HOME are looked up.

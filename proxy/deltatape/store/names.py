@@ -41,7 +41,7 @@ def check_name(name: str) -> str:
     """Check that `name` can be the stem of a named tape.
 
     Raises:
-        UsageError: no tape can be called so, or a ring would take it for its own and delete it.
+        UsageError: it is no valid name, or a ring would delete the tape as one of its segments.
     """
     if _SEGMENT.search(check_stem(name)):
         raise UsageError(f"{name!a} cannot be the name of a tape: {RING} marks what may be deleted")
@@ -52,7 +52,7 @@ def prepare_folder(folder: Path) -> None:
     """Create `folder` for its owner only; keep `.deltatape` out of git.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.name == DEFAULT_FOLDER:
@@ -65,7 +65,7 @@ def open_new(folder: Path, stem: str) -> tuple[int, Path]:
     """Return a new file `STEM.tape`, or `STEM-2.tape` and so on if that is taken, opened to append.
 
     Raises:
-        OSError: no file can be made there.
+        OSError: no file can be created there.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     for count in itertools.count(2):

@@ -1,10 +1,9 @@
 """Reads tapes: lazily, in constant memory, trusting no byte.
 
-Strategy: a `Tape` holds a path and a header; every question is one pass over the file. How the
-tape ends (`stop`, a torn line) is read from its end, so that exchanges handed out at the front
-know it.
+Strategy: a `Tape` holds a path and a header; every method reads the file once. How the tape ends
+(`stop`, a torn line) is read from its end first, so that the first exchanges already know it.
 
-A torn last line is what a crash leaves and no error. Any other damage is a `TapeFormatError` that
+A torn last line is the trace of a crash, not an error. Any other damage is a `TapeFormatError` that
 names file and line.
 """
 
@@ -81,7 +80,7 @@ class Tape:
         """Every record with its line number, in order.
 
         Raises:
-            TapeFormatError: the tape is damaged, at the place where that shows.
+            TapeFormatError: the tape is damaged; raised at the damaged place.
         """
         for number, line in _lines(self.path):
             for record in self._record(number, line):
@@ -90,11 +89,10 @@ class Tape:
     def exchanges(self) -> Iterator[Exchange]:
         """Yield each exchange as it ends, then the unfinished ones; only open ones are in memory.
 
-        Whoever takes all of them need not read the tape again for `logs` and `clients` if it has
-        none.
+        After all of them were read, `logs` and `clients` need no second pass if the tape has none.
 
         Raises:
-            TapeFormatError: the tape is damaged, at the place where that shows.
+            TapeFormatError: the tape is damaged; raised at the damaged place.
         """
         own: set[type] = set()
         yield from assemble(
@@ -175,7 +173,7 @@ class Tape:
     def watch(self) -> TapeSummary:
         """How long the recorder is known to have run, and why it stopped.
 
-        While it still records, this is as of the first question.
+        While it is being recorded, this is as of the first call.
         """
         recording = self.recording  # asked first: what ends meanwhile must not look like a crash
         last, _ = self._ending
@@ -309,7 +307,7 @@ def _short_enough(name: str, first: int, lines: Sequence[bytes]) -> Iterator[_Ba
     """Yield the lines from number `first` on, up to one that is too long.
 
     Raises:
-        TapeFormatError: there is such a one.
+        TapeFormatError: a line is too long.
     """
     good = len(lines)
     if max(map(len, lines), default=0) > MAX_LINE:

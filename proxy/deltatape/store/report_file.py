@@ -1,7 +1,7 @@
 """Writes reports for other programs, as ordinary files of the user.
 
-Whether one can be written is asked before the work that it reports, which may take long. A file
-that is there gives way to a new report only where it is one, too: it may be a tape, misnamed.
+Whether a report can be written is checked before the work, which may take long. An existing file is
+only replaced if it is a report, too: it might be a tape.
 """
 
 import os
@@ -81,7 +81,8 @@ _BEGINNING = 30
 def write_private(path: Path, text: str) -> None:
     """Write `text` to `path`, readable by its owner only.
 
-    A file that is there is replaced if it begins as `text` does, that is if it was written so.
+    An existing file is replaced only if it begins as `text` does, that is if it was written by this
+    function.
 
     Raises:
         UsageError: there is another file; it cannot be written.

@@ -1,9 +1,9 @@
 """Makes redacted copies of tapes.
 
 Strategy: two passes over the file, one that plans and one that writes, so that memory holds no
-tape; with content to be masked, one more before them, for the words of the tools. The copy is
-written under a name of its own and gets its final name when it is complete and synced: at no time
-is there half a tape, or one with secrets under a name that promises none.
+tape; masking content needs a third pass before them, for the words of the tools. The copy is
+written under a temporary name and renamed when it is complete and synced, so that no incomplete or
+unredacted tape ever has the final name.
 """
 
 import contextlib
@@ -45,10 +45,10 @@ def draft(
     """Write a redacted copy of `tape` into `folder` under a temporary name.
 
     Args:
-        tape: nobody must be recording it.
+        tape: must not be in recording.
         folder: exists.
         masker: makes the hashes of what is overwritten.
-        content: whether prose gives way to fillers, too.
+        content: whether to replace prose by fillers, too.
         mode: of the file.
 
     Raises:
@@ -105,7 +105,7 @@ def as_new(done: RedactedCopy, folder: Path, stem: str) -> Path:
     """Rename a draft to `STEM.tape`, `STEM-2.tape` and so on; return its path.
 
     Raises:
-        OSError: it cannot have one.
+        OSError: it cannot be renamed.
     """
     fd, path = open_new(folder, stem)
     os.close(fd)
@@ -116,7 +116,7 @@ def as_named(draft: Path, path: Path) -> Path:
     """Rename `draft` to `path`, in the same folder.
 
     Raises:
-        OSError: there is such a file already, or it cannot be.
+        OSError: the file exists already, or it cannot be renamed.
     """
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
     return draft.replace(path)
@@ -126,7 +126,7 @@ def in_place_of(done: RedactedCopy, path: Path) -> None:
     """Replace the tape at `path` by a draft, keeping its mode.
 
     Raises:
-        OSError: it cannot be.
+        OSError: it fails.
     """
     done.path.chmod(path.stat().st_mode & 0o777)
     done.path.replace(path)

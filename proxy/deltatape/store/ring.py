@@ -2,14 +2,14 @@
 
 Strategy: the recorder starts a new tape, a *segment*, whenever `segment_due` says so, and lets
 `sweep` delete the oldest ones beyond the budget. A segment is recognised by its name,
-`STAMP.ring.tape`. To pin one is to take the `.ring` away, so that pins survive restarts, a user can
-pin by hand, and other tapes in the folder are never touched. Around the time of a finding
-everything is pinned: what is finished at once, what is being written by renaming it as it is, what
-begins soon after by giving it a pinned name in the first place (`stem`).
+`STAMP.ring.tape`. Pinning removes `.ring` from the name, so that pins survive restarts, users can
+pin by hand, and other tapes in the folder are never touched. Around the time of a finding all
+segments are pinned: finished ones and those being written are renamed, those that begin soon after
+get a pinned name (`stem`).
 
-Invariants: a tape that is being written is never deleted, by whichever process it is written; no
-method raises for what a disk does; nothing is overwritten. Budgets are for segments that are not
-pinned. Several recorders may share a folder: they keep one budget together.
+Invariants: a tape that any process is writing is never deleted; no method raises for disk errors;
+nothing is overwritten. Budgets count segments that are not pinned. Recorders that share a folder
+share one budget.
 """
 
 import contextlib
@@ -178,7 +178,7 @@ def claim(path: Path) -> Path:
     """Reserve the name of a pinned segment, as an empty file.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     match = _SEGMENT.fullmatch(path.name)
     assert match is not None
@@ -241,8 +241,8 @@ class SegmentRing:
         """Pin what was taped around a finding.
 
         Args:
-            wall_ns: when it showed, since 1970-01-01T00:00:00Z.
-            running: the tapes that are being written; they get their new name while they are.
+            wall_ns: when it was found, since 1970-01-01T00:00:00Z.
+            running: the tapes being written; they are renamed while open.
 
         Returns:
             The tapes that have been pinned now, by their new names.
@@ -302,7 +302,7 @@ class SegmentRing:
     def sweep(self, running: Iterable[Path] = ()) -> tuple[Path, ...]:
         """Delete the oldest segments beyond the budget; return them.
 
-        May take a while for large files: a matter for a thread.
+        May take long for large files: call it in a thread.
 
         Args:
             running: tapes that are being written by this process; those of others are known by

@@ -1,19 +1,19 @@
 """Joins several tapes, or some of their exchanges.
 
-Strategy: two passes. The first (`survey`) decodes every line and finds what is there twice; the
-second merges the lines of all tapes by their moved times, each tape's own order kept, and writes
-them. Memory holds a few numbers per exchange and never an exchange. As with redacted copies the
-file is written under a hidden name and gets its own when it is complete and synced.
+Strategy: two passes. The first (`survey`) decodes every line and finds duplicates; the second
+merges the lines of all tapes by their shifted times, keeping each tape's order, and writes them.
+Memory holds a few numbers per exchange and never an exchange. As with redacted copies the file is
+written under a hidden name and gets its own when it is complete and synced.
 
-Times stay true: the new tape counts from the earliest `recorded_at`, and what came from a tape that
-counts from later is moved by the difference. Imports have no times; theirs stay 0, and they stand
-in the order of the arguments.
+Wall-clock times stay: the new tape counts from the earliest `recorded_at`, and the times of other
+tapes are shifted by the difference. Imports have no times; theirs stay 0, in the order of the
+arguments.
 
 Of the tape itself (exchange 0) everything is carried for tapes that are copied whole, with the
-connections of clients renumbered. Where several tapes end, the last one's `stop` is the new
-tape's, and the other ends become notes. Nothing of it is carried for single exchanges, since a tape
-does not tell which log line belongs to which exchange; a tape that ends with such a one has the
-`stop` of this splice.
+connections of clients renumbered. Where several tapes end, the last one's `stop` is the new tape's,
+and the other ends become notes. For single exchanges none of it is copied, since a tape does not
+show which log line belongs to which exchange; a tape that ends with one gets the `stop` of this
+splice.
 
 Format: recordings/README.md.
 """
@@ -221,7 +221,7 @@ def lines_to_copy(source: SpliceSource, without: frozenset[int]) -> Iterator[Spl
         without: exchanges to leave out.
 
     Raises:
-        TapeFormatError: the tape is no longer what it was.
+        TapeFormatError: the tape was changed since the survey.
     """
     for number, line in islice(complete_lines(source.tape), 1, None):
         try:
@@ -479,7 +479,7 @@ class _Merger:
 def _kept_together(lines: Iterable[SplitLine]) -> Iterator[tuple[SplitLine, ...]]:
     """Yield lines, with a `masked` record and its log line together.
 
-    The records of other tapes come in between otherwise, and they are of exchange 0, too.
+    Otherwise records of other tapes, which are of exchange 0, too, could come in between.
     """
     waiting: tuple[SplitLine, ...] = ()
     for parts in lines:

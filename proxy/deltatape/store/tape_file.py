@@ -1,9 +1,9 @@
 """An open tape file: lines are written whole or not at all.
 
-Strategy: all lines of a call go out in one `writev`; a short write is continued. When the disk
-refuses, what stands of a line is cut off again, so that a reader never meets a torn line before
-the last one. Where not even cutting works, the rest of that line is written first as soon as the
-disk takes bytes again. Nothing here raises: losses go to the ledger.
+Strategy: all lines of a call go out in one `writev`; a short write is continued. After a failed
+write the incomplete line is cut off, so that only the last line can be torn. If that fails, too,
+the rest of the line is written as soon as the disk accepts bytes again. Nothing here raises: losses
+are counted.
 
 Invariant: the file is the header and whole lines, plus at most one torn line at the end.
 """
@@ -84,7 +84,7 @@ class TapeFile:
     Args:
         fd: a new, empty file, opened with O_APPEND.
         path: its name, for messages; may be set when it gets another one.
-        header: the line that every other line has to come after.
+        header: the first line.
         ledger: where losses go.
     """
 
@@ -224,7 +224,7 @@ class SyncThread:
     """Syncs on demand: at most one running and one waiting; the caller never waits.
 
     Attributes:
-        busy_since_ns: when the sync that is under way was begun; None while there is none.
+        busy_since_ns: when the running sync began; None if none is running.
     """
 
     def __init__(self, sync: Callable[[], None], clock: Clock) -> None:
@@ -267,7 +267,7 @@ class WriterThread:
 
     Args:
         write: writes lines of exchanges; called in the thread only.
-        ledger: counts what does not fit the queue.
+        ledger: counts lines that do not fit into the queue.
     """
 
     def __init__(

@@ -1,13 +1,12 @@
 """Writes a tape while the streams it records go on.
 
-Strategy: lines are collected for one turn of the event loop and go out in one `writev`, after the
-bytes they tell of went to the application. Syncing happens in a thread. A write that takes longer
-than 100 ms, or a sync that has been under way for a second, moves all further writes to a thread
-too, for the rest of the run: a disk that hangs mostly shows in a sync first, while writes still go
-to memory.
+Strategy: the lines of one turn of the event loop are written by one `writev`, after their bytes
+went to the application. Syncing happens in a thread. After a write of more than 100 ms, or a sync
+of more than a second, all further writes of the run happen in a thread, too: a hanging disk usually
+delays a sync first, while writes still go to memory.
 
-Invariants: no method raises for what a disk does, or waits for it beyond one write; what does not
-reach the tape is counted and reported; the file is readable at every moment.
+Invariants: no method raises for disk errors, or waits for the disk longer than one write; losses
+are counted and reported; the file is readable at every moment.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,10 +32,10 @@ class TapeWriter:
     """A tape being written. Use `create`.
 
     Attributes:
-        path: the tape; None when it could not be made, and everything is counted as lost.
+        path: the tape; None if it could not be created: then everything is counted as lost.
         header: its first line.
-        on_dirty: called when the first line of a turn waits; the shell sets it to something that
-            calls `flush` at the end of the turn. Until then every line is written at once.
+        on_dirty: called when the first line of a turn is waiting; it must have `flush` called at
+            the end of the turn. If it is not set, every line is written at once.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class TapeWriter:
             alarm: gets one line per kind of trouble; may be called from another thread.
 
         Raises:
-            UsageError: `stem` is no name for a tape. Never for a disk: see `path`.
+            UsageError: `stem` is not a valid name. Disk errors are not raised: see `path`.
         """
         check_stem(stem)
         zero_ns, recorded_at = clock.now_ns(), rfc3339(clock.wall_ns())
@@ -138,8 +137,8 @@ class TapeWriter:
     def losses(self, exchange: int) -> dict[str, object]:
         """Return what the tape lacks of an exchange, for `ExchangeTap.end`; empty if nothing.
 
-        Shape: `{"lost_records": 3, "lost_bytes": 1200, "error": "No space left on device"}`. On
-        a disk so slow that a thread writes, what waits for it is not yet known.
+        Shape: `{"lost_records": 3, "lost_bytes": 1200, "error": "No space left on device"}`. Lines
+        that wait for a slow disk are not included.
         """
         self.flush()
         return self._ledger.of(exchange)
@@ -161,7 +160,7 @@ class TapeWriter:
         """Rename the tape while it is written; return False if impossible.
 
         Args:
-            path: in the same file system; what has this name already is replaced.
+            path: in the same file system; an existing file is replaced.
         """
         if self.path is None:
             return False

@@ -1,13 +1,13 @@
 """Suspects: which client mistake turns the delivered stream into what the app made.
 
-One client is parametrised over the choices that clients get wrong (`client.py`); it reads a stream
-as neutral steps (`steps.py`) and makes calls of them (`accumulate.py`). Named algorithms are points
-of that space (`presets`). The space is searched for the points that make exactly what the
-application repeated, or that throw the error it logged (`search.py`), fewest mistakes first.
+One client model has an axis for each choice that clients get wrong (`client.py`); it reads a stream
+as steps (`steps.py`) and builds calls from them (`accumulate.py`). Presets are named points of that
+space (`presets`). The search (`search.py`) looks for the points that produce exactly what the
+application repeated, or throw the error it logged, fewest mistakes first.
 
-Invariants. A client that does what is documented is never a suspect, also where the stream is so
-defective that it goes wrong: then the stream is at fault. Nothing raises on any stream, and the
-time is bounded, whatever the stream's length.
+Invariants. A client that follows the documentation is never a suspect, even if it fails on a
+defective stream: then the stream is at fault. Nothing raises on any stream, and the time is
+bounded, whatever its length.
 """
 
 from deltatape.model.suspect import Suspect, Symptom
@@ -27,13 +27,13 @@ def suspects_of(
 ) -> tuple[Suspect, ...]:
     """Return the clients that reproduce what the application did, best first.
 
-    Those that do exactly that, fewest mistakes first and presets before other points; only if there
-    is none, those that come near. () where a client without any mistake does the same, or where
-    nothing is known of the clients of this dialect.
+    Exact ones, fewest mistakes first and presets before other points; only if there is none, those
+    that come near. () if a client without mistakes does the same, or if the dialect's clients are
+    unknown.
 
     Args:
         stream: what the wire delivered.
-        symptom: what the application repeats, and the errors it speaks of.
+        symptom: the calls that the application repeats, and the errors it reports.
         limit: how many to report.
     """
     return () if stream.family is None else find(ClientRunner(stream), symptom, limit)

@@ -1,7 +1,7 @@
 """The client of which all suspects are variants: turns steps into calls as its axes say.
 
-One pass, linear in the steps. What the client would throw ends the pass, and with it every call
-that was not used before. Calls in the text are looked for apart, in its fragments.
+One pass, linear in the steps. An error that the client would throw ends the pass and drops every
+call that was not used before. Calls in the text are searched separately, in its fragments.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -204,7 +204,8 @@ _CLOSER = {"{": "}", "[": "]"}
 def repaired(text: str, *, whole_members: bool) -> str:
     """Complete `text` to an object; `{}` if impossible.
 
-    Two schools: one keeps what there is of the last member, its string closed; the other drops it.
+    Parsers of partial JSON either keep the incomplete last member, with its string closed, or drop
+    it.
 
     Args:
         text: that is not JSON.

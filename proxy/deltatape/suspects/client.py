@@ -56,7 +56,7 @@ class ClientModel:
 class Preset:
     """A client algorithm found in practice: name and documentation in Markdown.
 
-    Lines of `does` and `fix` are filled again, wherever they break; those of `example` are kept.
+    Lines of `does` and `fix` are wrapped again; those of `example` are kept.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Error messages of JSON parsers for invalid text, by language.
 
-An application that logs or repeats such words reveals which text it gave its parser: the error is
-the fingerprint of the arguments that it ended up with. One scan finds where and why the text fails,
-in terms from which each parser's words are made. `json.loads` is at hand; the others are written
-after their sources and documentation, V8's words are tested against Node.
+An application that logs or repeats such a message reveals the text that it gave its parser. One
+scan finds where and why the text fails; each parser's message is derived from that. Python's come
+from `json.loads`, the others follow the parsers' sources and documentation; V8's are tested against
+Node.
 """
 
 import enum

@@ -1,8 +1,8 @@
 """The search for client algorithms that reproduce what an application did.
 
 First the presets and every single mistake; only if none of them fits, pairs, then triples, of which
-at least one, or two, change anything by themselves. The time is bounded by the steps that are
-walked. A point whose mistakes are those of another one that fits, and more, adds nothing new.
+at least one, or two, change anything by themselves. The number of steps is bounded. A point is
+dropped if its mistakes include all those of another one that fits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -322,7 +322,7 @@ def _likeness(one: RepeatedCall, other: RepeatedCall, ids: Ids) -> int:
 def same_arguments(made: str, repeated: str) -> bool:
     """Check whether two texts are equal or the same JSON; no text equals `{}`.
 
-    Arguments that are encoded twice may be repeated as what is in them.
+    Arguments that are encoded twice may be repeated decoded.
     """
     if made == repeated:
         return True

@@ -1,8 +1,8 @@
 """Runs clients over one delivered stream, and compares them with the documented client.
 
-The steps that a client gets depend on framing and decoding only; so they are kept per pair of
-these, and every other axis costs one pass over them. Long runs of argument fragments are joined
-first: what a client does with the hundredth fragment it does with the thousandth.
+A client's steps depend on framing and decoding only, so they are cached per pair of these, and
+every other axis costs one pass over them. Long runs of argument fragments are joined first, since
+clients treat all of them alike.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """A delivered stream as clients see it: what each event asks them to do, in any dialect.
 
-A `ClientCallDelta` is everything that concerns a call: that it begins, a fragment of its arguments,
-their end, a snapshot of the whole. Absent and `null` members are None here and empty strings stay
-empty: the difference is what some clients stumble over.
+A `ClientCallDelta` is anything about a call: its start, a fragment of its arguments, their end, a
+snapshot of the whole. Absent and `null` members are None and empty strings stay empty: some clients
+confuse them.
 
 Each family of dialects has a function that reads its events as steps.
 """
@@ -450,12 +450,12 @@ def _converse_steps(frame: Object, event: Event) -> Iterator[Step]:
 def gemini_steps(events: Iterable[Event], calls: Sequence[ToolCall]) -> Iterator[Step]:
     """Yield the steps of the first candidate.
 
-    Gemini can also stream arguments by their JSON paths. What they amount to is the reference's;
-    here it counts that they come in parts without a name.
+    Gemini can also stream arguments by their JSON paths. Their result is taken from the reply; here
+    it matters that they come in parts without a name.
 
     Args:
         events: of the stream.
-        calls: of the reply; what streamed arguments amount to.
+        calls: of the reply; they have the joined arguments.
     """
     arguments_at = {call.start_event: call.arguments for call in calls}
     count, unsent = 0, ""

@@ -1,9 +1,8 @@
 """Assembles records to exchanges in one pass over a tape.
 
 Strategy: an exchange under construction per number, closed by its `end`. Tapes are cut anywhere,
-lose records to full disks, and are edited by hand, so nothing is taken for granted about the
-order: what is missing stays missing, what comes twice counts once, and what comes after an `end`
-is ignored.
+lose records to full disks, and are edited by hand, so no order is assumed: missing records stay
+missing, of duplicate ones one counts, and records after an `end` are ignored.
 
 Format: recordings/README.md, "Order" and "What a reader must bear".
 """
@@ -222,10 +221,11 @@ def assemble(
         records: with their line numbers, in the order of the tape.
         tape: the tape's name as the user gave it.
         header: of the tape.
-        stopped_ns: when the recorder stopped, if known before; else what a `stop` says, for the
-            exchanges that come out after it.
-        watch: how long the tape was watched, if known; while it is, what has no end goes on.
-        own: gets the types of the payloads that are about the tape itself.
+        stopped_ns: when the recorder stopped, if known in advance; else taken from a `stop` record,
+            for exchanges after it.
+        watch: how long the tape was watched, if known; exchanges without an end are open during
+            that time.
+        own: collects the payload types of records about the tape itself.
     """
     own = own if own is not None else set()
     building: dict[int, _Parts] = {}

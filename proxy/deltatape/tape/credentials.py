@@ -1,7 +1,7 @@
 """Extracts credentials from the header fields and URLs that carry them.
 
-A field's value is more than the credential: `Bearer X`, `name=X; Path=/`, base64 of `user:X`. In
-bodies and logs only X comes back. What comes out may be a word, see `is_word`.
+A field's value is more than the credential: `Bearer X`, `name=X; Path=/`, base64 of `user:X`.
+Bodies and logs repeat only X. The result may be an ordinary word, see `is_word`.
 
 Source: RFC 9110 section 11.6.2 (schemes), RFC 7617 (Basic), RFC 6265 (cookies), RFC 3986 section
 3.2.1 (user information).
@@ -41,8 +41,7 @@ _URL_ENDS = (re.compile(rb"[\s<>\"]"), re.compile(rb"[\s<>\";?#/]"))
 def is_word(value: bytes) -> bool:
     """Check whether `value` is an ordinary word such as `postgres`, `production` or `not-needed`.
 
-    Such a credential protects nothing, and masked wherever it comes up it would make a tape
-    unreadable.
+    Such a credential protects nothing, and masking every occurrence would make a tape unreadable.
     """
     return _WORD.fullmatch(value) is not None
 

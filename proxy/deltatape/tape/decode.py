@@ -65,10 +65,10 @@ _scan = _JSON.scan_once  # type: ignore[attr-defined]  # where `raw_decode` begi
 
 
 def decode_header(line: bytes) -> Header:
-    """Return the header that `line`, with or without its line feed, is.
+    """Parse the header `line`, with or without its line feed.
 
     Raises:
-        MalformedError: it is none, or of another version.
+        MalformedError: it is no header, or has another version.
     """
     return Header.from_json(_parse(line))
 
@@ -76,14 +76,14 @@ def decode_header(line: bytes) -> Header:
 def decode_lines(
     lines: Iterable[tuple[int, bytes]], otherwise: Callable[[int, bytes], Iterable[Record]]
 ) -> Iterator[tuple[int, ReadRecord | Record]]:
-    """Yield the records that lines are, with the lines' numbers, in their order.
+    """Parse `lines` to records; yield each with its line number.
 
-    Reading a tape takes its time here: a line costs one call of the scanner that the decoders of
-    the standard library consist of, and nothing of ours is called if it is a read.
+    Hot path of reading tapes: a line costs one call of the standard library's C scanner, and a read
+    calls no function of ours.
 
     Args:
         lines: with their numbers, each with its line feed.
-        otherwise: makes records of a line about which something is wrong or unusual.
+        otherwise: parses lines that are invalid or unusual.
     """
     for number, line in lines:
         record: ReadRecord | Record | None = None
@@ -114,10 +114,10 @@ def decode_lines(
 
 
 def decode_record(line: bytes) -> Record:
-    """Return the record that `line`, with or without its line feed, is.
+    """Parse the record `line`, with or without its line feed.
 
     Raises:
-        MalformedError: it is none.
+        MalformedError: it is no record.
     """
     value = _parse(line)
     if not isinstance(value, list) or len(value) != _PARTS:

@@ -1,9 +1,9 @@
 r"""Values to the text of a tape line.
 
-Strategy: a line is put together by hand around the interpreter's own C quoting of strings, since
-dumping a list per record costs three times as much. What a terminal or an editor might act upon
-or break a line at (controls, separators, bidirectional controls, U+FEFF) is escaped as `\uXXXX`;
-all else stays readable.
+Strategy: a line is concatenated from strings that the interpreter quotes in C, since dumping a list
+per record costs three times as much. Characters that a terminal or an editor might interpret
+(controls, separators, bidirectional controls, U+FEFF) are escaped as `\uXXXX`; all others stay
+readable.
 
 Invariants: every result is one line of valid UTF-8; bytes come back exactly; nothing raises.
 

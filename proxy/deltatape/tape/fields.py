@@ -1,7 +1,7 @@
 """The parts that payloads are made of: bytes, header fields, request targets, checked fields.
 
-Each has one JSON form, so that a record read and written again is the same line. What does not
-have the form raises `MalformedError` with what was seen and what would be accepted.
+Each has one JSON form, so that a record that is read and written again is the same line. Other
+values raise `MalformedError` with the value seen and what would be accepted.
 
 Format: recordings/README.md, "Bytes" and "Masked values".
 """

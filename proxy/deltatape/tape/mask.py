@@ -1,9 +1,9 @@
 """Keeps credentials out of tapes: which header fields and query parameters carry them, and a hash.
 
 A masked value leaves its length in bytes and eight hex digits of HMAC-SHA256 under a key of the
-user's own: enough to tell "the same key as before?", not enough to guess it. Masking goes by
-name, since a value that looks harmless may still be a credential; and a credential that was seen
-under such a name is masked wherever else it comes up, see `seen_credentials`.
+user's own: enough to tell "the same key as before?", not enough to guess it. The field's name
+decides, since a value that looks harmless may still be a credential; a credential that was seen in
+such a field is masked wherever else it occurs, see `seen_credentials`.
 
 Only what is written is masked, never what is forwarded. Source: `HEADERS` and `QUERY` follow what
 providers, gateways and clouds document as credentials.
@@ -185,11 +185,11 @@ class Masker:
         return hmac.digest(self._key, value, hashlib.sha256).hex()[:_HASH_DIGITS]
 
     def learn(self, credential: bytes) -> None:
-        """Mask `credential` wherever it comes up from now on, as long as this process lives."""
+        """Mask all later occurrences of `credential`, as long as this process runs."""
         self.seen.learn(credential)
 
     def see(self, headers: Headers, *urls: bytes) -> None:
-        """Mask the credentials of a head wherever they come up from now on, unless they are words.
+        """Mask all later occurrences of the credentials of a head, unless they are words.
 
         Args:
             headers: the head's fields.
@@ -280,7 +280,7 @@ def _repeats_urls(name: bytes) -> bool:
 
 
 def content_coding(headers: Headers) -> str:
-    """Return what a body is coded in, such as `gzip`; "" where its bytes are what they mean."""
+    """Return what a body is coded in, such as `gzip`; "" if it is not coded."""
     found = [
         value.decode("latin-1").strip().lower()
         for name, value in headers

@@ -375,7 +375,8 @@ class EndRecord:
 class ParsedAs:
     """What the recorder itself parsed from the ended exchange.
 
-    `sha256` is of everything that was read, in the form of `tool`'s own that `form` counts.
+    `sha256` is the hash of the reply; `form` is the version of what it covers, which depends on
+    `tool`.
     """
 
     code: ClassVar[str] = "parsed"

@@ -1,10 +1,10 @@
 """The credentials that this process has seen, and the search for them in bytes.
 
-Strategy: every spelling of every credential is one exact byte string. A few of them are looked for
-one by one, which is the common case: one key. Many are found through the aligned words of four
-bytes of the data: whatever is at least eight bytes long covers one with its first seven bytes, so
-one pass at the speed of C over a quarter of the positions decides for any number of them. A sorted
-list of the spellings then tells which one stands there, and whether the data ends within one.
+Strategy: every spelling of every credential is one exact byte string. A few of them, usually one
+key, are searched one by one. Many are found by the aligned four-byte words of the data: the first
+seven bytes of any spelling (at least eight bytes) cover such a word at every alignment, so that one
+pass in C over a quarter of the positions decides for any number of spellings. A sorted list of the
+spellings then shows which one is there, and whether the data ends within one.
 
 Invariants: no occurrence is missed, overlapping ones included; the cost per read does not grow
 with the number of credentials; what is remembered is bounded.
@@ -84,7 +84,7 @@ class SeenCredentials:
     def see(self, credentials: Iterable[bytes]) -> None:
         """Look for `credentials` from now on, for each until `MOST` others were seen after it.
 
-        Takes time in proportion to their length. Of long ones fewer spellings are looked for.
+        Linear in their length. Long ones are searched in fewer spellings.
         """
         new: list[tuple[bytes, tuple[bytes, ...]]] = []
         for credential in credentials:
@@ -155,7 +155,7 @@ class SeenCredentials:
     def clean(self, data: bytes) -> bool:
         """Check that `data` contains no credential and no beginning of one at its end.
 
-        The hot path: one per read. It may be wrong in saying no.
+        Hot path: called once per read. False may be wrong.
         """
         if data[-1:] in self._alphabet:
             return False
@@ -205,8 +205,8 @@ class SeenCredentials:
     def tail(self, data: bytes) -> tuple[int, str]:
         """Return the length of the longest end of `data` that begins a credential, and its hash.
 
-        What is a whole credential already counts only as far as it begins another one. 0 and "":
-        there is no such end.
+        A complete credential counts only if it also begins another one. 0 and "" if there is no
+        such end.
         """
         if data[-1:] not in self._alphabet:
             return 0, ""
@@ -221,7 +221,7 @@ class SeenCredentials:
         return 0, ""
 
     def spans(self, text: bytes) -> tuple[MaskedSpan, ...]:
-        """What to mask in `text`, after which nothing comes: also what may be a cut credential."""
+        """Return the spans to mask in `text` at the end of data, truncated credentials too."""
         if self.clean(text):
             return ()
         length, digest = self.tail(text)

@@ -1,8 +1,8 @@
 """Writes exchanges as tape lines: the inverse of `assemble`.
 
-Strategy: the records of one exchange are put in the order that the format demands, each not
-earlier than the one before; the exchanges of a tape are merged by time, as a recorder would have
-written them. What is masked in the exchanges stays masked, and nothing else is.
+Strategy: the records of one exchange are sorted as the format demands, with ascending times; the
+exchanges of a tape are merged by time, as a recorder would have written them. Masked values stay
+masked, nothing else is masked.
 
 Invariant: the exchanges of a tape that is written so are read back equal but for line numbers,
 names and numbers.

@@ -1,15 +1,14 @@
 """The recorder's interface: calls in, tape lines out.
 
-A shell (the gateway, a proxy's addon) tells an `ExchangeTap` what it saw, with the time at which
-it saw it, and a `TapeTap` what is about no exchange: connections, the program's output, the end.
-A tap masks, counts, hashes, and hands
-finished lines to `put`. It does no I/O, and never raises for what was on the wire.
+A recorder (the gateway, mitmproxy's addon) calls an `ExchangeTap` for each record of an exchange,
+and a `TapeTap` for everything else: connections, the program's output, the end. A tap masks,
+counts, hashes, and passes complete lines to `put`. It does no I/O, and never raises because of wire
+data.
 
-Invariants: what is handed to `put` is a whole line; lines of an exchange come in the order of
-their times; a credential that was seen before is in none of them; no bytes are kept but for those
-of a piece that may end within a credential, and what follows it; after `end` an exchange writes
-nothing more (a closing race cannot make a tape contradict its own byte count); no record is made
-of more than `PIECE` bytes of a body.
+Invariants: `put` gets complete lines; lines of an exchange are in the order of their times; none
+has a credential that was seen before; only pieces that may end within a credential, and those after
+them, are held back; after `end` an exchange writes nothing more (a closing race cannot make a tape
+contradict its own byte count); no record has more than `PIECE` bytes of a body.
 
 Format: recordings/README.md, "Codes", "Log lines", "Masked bytes" and "Order".
 """
@@ -535,8 +534,7 @@ class TapeTap:
 
     Args:
         put: takes each line.
-        masker: knows the credentials that are masked in remarks and in what a program prints;
-            without one none is known.
+        masker: masks credentials in notes and in the program's output; None: nothing is masked.
     """
 
     __slots__ = ("_logs", "_masker", "_put")
@@ -578,7 +576,7 @@ class TapeTap:
     def stop(self, t_ns: int, reason: str, code: int | None) -> None:
         """Write the last record: recording ended in good order; `code` is the child's exit code.
 
-        What the program has printed of a line that did not end comes before it.
+        Unfinished lines of the program are written before it.
         """
         self.log_end(t_ns)
         self._write(t_ns, Stop(reason=reason, exit_code=code))

@@ -3,11 +3,11 @@
 Servers that should turn such text into structured calls often do not, or not always; then it is
 shown to the user and nobody runs it. `find_calls` says what a correct parser would have found.
 
-Strategy. One search for the literal openers of all families. What follows an opener is read by the
-families that have it, the most specific first; whoever reads a call takes its characters, so that
-no call is seen twice. A tag without a body in its family's grammar is talk, and so is everything
-inside inline code or a fenced block that was opened before. Only complete texts are searched,
-so that its fragments cannot matter.
+Strategy. One search for the literal openers of all families. The families that use an opener read
+the text after it, the most specific first; a call that is read consumes its characters, so that no
+call is found twice. A tag without a body in its family's grammar is prose, and so is everything
+inside inline code or fenced blocks. The text is searched as a whole, so fragment boundaries do not
+matter.
 
 Invariants. Calls are in order and do not overlap. The time is linear in the text: readers look
 ahead no further than they consume, or search through `TextSource.find`, or stop after a fixed
@@ -84,8 +84,8 @@ def find_calls(text: str, offered: Offered = _NO_TOOLS) -> tuple[WrittenCall, ..
 
     Args:
         text: one channel of a reply, complete.
-        offered: the tools of the request; they decide about the types of values in notations
-            without types, and about notations that are no calls without a known name.
+        offered: the tools of the request; they decide the types of values in notations without
+            types, and whether notations that need a known name are calls.
     """
     opener = _OPENERS.search(text) if any(map(text.__contains__, _SIGNS)) else None
     if opener is None and not (offered and text.lstrip()[:1] in ("{", "[", "`")):

@@ -1,11 +1,11 @@
 r"""Reads calls and arguments in JSON: complete, cut off or broken.
 
 The strict scanner says where a value ends, so that `</tool>` or `}` inside a string ends nothing.
-Where it finds no end, the first closing tag does, if there is one. Members are read by a walk that
-needs no whole text. Everything is taken as the exact characters.
+Where it finds no end, the first closing tag does, if there is one. Members are read also from
+incomplete text. Values are kept as their exact characters.
 
-A text that ends within a string in which a closing tag stands can be cut off or lack a quote; it
-lacks a quote if its braces, those in strings included, are balanced at the tag.
+A text that ends within a string that contains a closing tag is either cut off or lacks a quote; it
+lacks a quote if its braces, including those in strings, are balanced at the tag.
 """
 
 import enum

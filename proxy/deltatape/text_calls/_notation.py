@@ -1,8 +1,8 @@
 """A text to search for calls, with searches that stay linear.
 
-Strategy. Readers ask "where is the next `</tool>`?" again and again, from places that move forward
-only. The last answer per literal is kept: it holds for every place before it, and "nowhere" holds
-for good. So all searches for one literal together cost one pass over the text.
+Strategy. Readers search for the same literal again and again, from ascending places. The last
+result per literal is cached: it is valid for every place before it. So all searches for one literal
+together cost one pass over the text.
 """
 
 import re
@@ -60,7 +60,7 @@ class TextSource:
     def may_be_tool(self, name: str, *, whole: bool) -> bool:
         """Whether this, or what it is the beginning of, can be a tool that was offered, if known.
 
-        Asked where nothing but the tag says that a call is meant: documents have such tags, too.
+        Used where only the tag indicates a call: documents have such tags, too.
         """
         if not self.offered:
             return True

@@ -1,7 +1,7 @@
 """Converts parameters written as text to JSON, by the tool's schema.
 
-Text stays a string unless the schema lets the parameter be no string; then it is taken as the JSON
-that it is. What is not JSON stays a string, so that the schema's check can say what is wrong.
+Text stays a string if the schema allows a string; otherwise it is parsed as JSON. Invalid JSON
+stays a string, so that the schema's check reports it.
 """
 
 import json

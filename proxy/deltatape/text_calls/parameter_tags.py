@@ -130,7 +130,7 @@ def _read_parameters(source: TextSource, name: str, at: int, tags: _ParameterTag
 def _finish_parameters(
     source: TextSource, name: str, at: int, tags: _ParameterTags, written: ObjectText
 ) -> WrittenCall:
-    """Return the call, where no further parameter begins: it is closed, cut off, or just stops."""
+    """Return the call when no further parameter begins: it is closed, cut off, or unclosed."""
     place = source.blanks(at)
     closer = next((tag for tag in tags.end if source.starts(tag, place)), None)
     if closer is not None:
@@ -160,7 +160,7 @@ def _find_close(
 ) -> tuple[int, int]:
     """Return the value's closing tag: the first one behind which the call goes on or ends.
 
-    Values contain such tags, too. If none is like that, it is the first one.
+    Values may contain such tags, too. If none qualifies, the first one counts.
     """
     first = close, after = source.first(tags.close, at)
     while close < min(following, source.end):

@@ -118,11 +118,11 @@ def shrink_tape(
         setup: how the command is run.
         request: what to search for.
         folder: where answers are kept meanwhile.
-        tell: called when a pass begins, and when a smaller tape was found.
+        tell: called at the start of each pass and for each smaller tape.
 
     Raises:
         UsageError: the command cannot be started, does not fail, or not in the same way each time;
-            it asks a provider past the player; a credential would come into the tests.
+            it sends requests past the player; a credential would be written into the tests.
         DeltatapeError: the oracle does not answer.
     """
     start = _without_credentials(exchanges, setup)

@@ -1,10 +1,10 @@
 """Write the files of a shrunk tape: the tape, a test for pytest, a test for a shell.
 
 Strategy: the tape is written under a hidden name, redacted and searched for secrets as by
-`deltatape keep`, and gets its name when none is left. Nothing is written besides if one is.
+`deltatape keep`. If no secret is left, it gets its name and the tests are written.
 
-Invariant: equal exchanges make equal tapes, to the byte. So the tape's id follows from what is on
-it, and the times are those of the exchanges.
+Invariant: equal exchanges make equal tapes, to the byte. So the tape's id is derived from its
+content, and the times are those of the exchanges.
 """
 
 import os
@@ -48,7 +48,7 @@ def files_of(output: Path) -> OutputFiles:
     """Return the files beside the tape `output`, named after it.
 
     Raises:
-        UsageError: the name is none for a tape, or one of them is there already.
+        UsageError: the name is invalid, or one of the files exists already.
     """
     if output.suffix != SUFFIX:
         raise UsageError(f"-o {output}: the file name must end in {SUFFIX}")

@@ -1,8 +1,8 @@
 """Cache the results of runs on disk until a search ends, so that it can be resumed.
 
-Strategy: a file per search, a line per run, added at once. The name of the file follows from all
-that the answers depend on and that can be known; what an application does is not, so the file is
-deleted when the search has come to its end, and the first and the last run are never remembered.
+Strategy: a file per search, a line per run, appended immediately. The file's name is a hash of
+everything known that results depend on. The application's own behaviour is not known, so the file
+is deleted at the end of the search, and the first and the last run are never cached.
 """
 
 import contextlib

@@ -5,7 +5,7 @@ request. So if nothing fits better, later requests are matched by their position
 order, and the tape then gets the requests that were made, so that it plays exactly at every step.
 Exchanges that were never requested are removed.
 
-Invariant: what is kept of a run, on disk and in memory, has no credential of the application's.
+Invariant: results kept on disk and in memory have no credentials of the application.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ class Trials:
             tempo: of the playing.
             cache: for answers.
             limit: how many runs there may be when `judge` begins another one.
-            count: how many there were before.
+            count: how many runs were made before.
         """
         self.tempo = tempo
         self.follows = True

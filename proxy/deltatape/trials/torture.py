@@ -40,7 +40,7 @@ _PRINTED = 1500
 # What torture needs to run a command once: the command, the tapes, and how both are treated.
 
 BASELINE_S = 60.0
-"""How long a run with the tapes as they are may take."""
+"""How long a run with the unchanged tapes may take."""
 _READ_S = 0.0002
 """What a read costs at most, both sides together."""
 _PATIENCE = 3.0
@@ -64,7 +64,7 @@ class TortureSetup:
     """Positions of the exchanges that are varied; none: all."""
     seeds: tuple[int, ...] = (1, 2, 3)
     deadline_s: float = 10.0
-    """How much longer than with the tapes as they are a run may take."""
+    """How much longer than with the unchanged tapes a run may take."""
     jobs: int = 1
     volatile: tuple[str, ...] = ()
     output_rules: OutputRules = field(default_factory=OutputRules)
@@ -115,9 +115,9 @@ class TortureRunner:
         Args:
             varied: exchanges to play instead, by position.
             name: of the variation.
-            harmless: whether they are complete. One that is not is played as it is recorded to a
-                client that asks again.
-            baseline_s: how long the command takes with the tapes as they are.
+            harmless: whether they are complete. An incomplete one is played as recorded if the
+                client retries.
+            baseline_s: how long the command takes with the unchanged tapes.
 
         Raises:
             DeltatapeError: the command cannot be run.

@@ -243,7 +243,7 @@ def baseline_problem(
     Args:
         outcomes: of equal runs.
         output_rules: how outputs are to be read.
-        oracle: whether the user's own decides on exit codes, outputs and requests.
+        oracle: whether the user's oracle decides on exit codes, outputs and requests.
     """
     first = outcomes[0]
     ended = next(filter(None, map(stop_verdict, outcomes)), None)
@@ -356,12 +356,12 @@ class Oracle:
         Args:
             outcome: of the run in question.
             baseline: the outcome with the unchanged tapes.
-            variation: what was played; "" for the tapes as they are.
+            variation: what was played; "" for the unchanged tapes.
             harmless: whether it should make no difference.
 
         Raises:
             UsageError: the command cannot be run.
-            DeltatapeError: it does not come to an end.
+            DeltatapeError: it does not end in time.
         """
         runs = document(
             variation=variation,

@@ -1,7 +1,7 @@
 """Plan the runs of torture: every variation at every place that a seed chooses.
 
-A harmless variation is laid upon all exchanges at once: a command that stands that, stands each. A
-hostile one breaks one exchange at a time, since most commands end at the first that breaks.
+A harmless variation is applied to all exchanges at once: a command that passes that passes each
+alone. A hostile one breaks one exchange at a time, since most commands end at the first broken one.
 """
 
 import shlex
@@ -32,7 +32,7 @@ class TrialAttempt:
     """One way to run the command.
 
     Attributes:
-        seed: what chance was made of; None if nothing was left to chance.
+        seed: of the random choices; None if there were none.
         varied: by position, the exchanges to play instead.
     """
 
@@ -61,7 +61,7 @@ def tasks(
         variations: the rows.
         exchanges: all that are played.
         positions: of those that are varied, the columns.
-        seeds: for what is left to chance, at least one.
+        seeds: for random choices, at least one.
     """
     for variation in variations:
         groups = [tuple(positions)] if variation.harmless else [(one,) for one in positions]
@@ -126,9 +126,9 @@ class CaseFiler:
 
     Attributes:
         tapes: as the user named them.
-        options: of the command line, those that a single cell needs, too.
+        options: of the command line, as far as the run of a single cell needs them.
         command: what is run.
-        folder: where tapes are written; None: nowhere.
+        folder: for the tapes; None: write none.
     """
 
     tapes: tuple[str, ...]

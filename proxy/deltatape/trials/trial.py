@@ -1,8 +1,8 @@
 """Run a command once against tapes, and return all that is observable about it.
 
 Strategy: player and command run in one event loop. The command has a process group of its own,
-which is killed at the deadline, and also when the command has ended: what it left running would
-meet the next trial. Its output is captured, the beginning and the end of it where it is long.
+which is killed at the deadline and after the command has ended, so that nothing disturbs the next
+trial. Its output is captured; of long output the beginning and the end.
 
 Invariants: a trial ends at the latest `DRAIN_S` after its deadline; nothing reads our stdin.
 """
@@ -117,7 +117,7 @@ class _Player(Player):
 
 
 def _ignore(what: RequestOutcome) -> None:
-    """Ignore it: the report has it all."""
+    """Ignore it: the report covers it."""
 
 
 async def _start(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> "_Run":
@@ -178,7 +178,7 @@ class _Run(asyncio.SubprocessProtocol):
         """Start it.
 
         Raises:
-            OSError: it cannot be.
+            OSError: it fails.
         """
         await asyncio.get_running_loop().subprocess_exec(
             lambda: self,
@@ -228,7 +228,7 @@ class _Run(asyncio.SubprocessProtocol):
 
 
 class _Printed:
-    """What came out of one stream: its beginning, and its end if it is long."""
+    """The output of one stream: its beginning, and its end if it is long."""
 
     def __init__(self) -> None:
         self._first = bytearray()

@@ -1,4 +1,4 @@
-"""Change how an answer arrives: cut and timed anew, with faults, and with legal variations.
+"""Change how an answer arrives: other reads and times, faults, and legal variations.
 
 Everything is a pure change of an exchange: its reads with their times and chunks, its head, its
 end. The player plays any exchange exactly, so it plays a changed one exactly, too.

@@ -49,8 +49,8 @@ def _variation(name: str, make: Make, summary: str | None) -> Variation:
 def legal(name: str) -> Callable[[Rewrite], Variation]:
     """Make a harmless variation of a function that changes events within the standard.
 
-    In a broken stream such a change may repair it or break more. Where the reply would change, the
-    variation has no place.
+    In a broken stream such a change may repair it or break more. A variation that would change the
+    reply does not apply.
     """
 
     def decorate(change: Rewrite) -> Variation:

@@ -48,7 +48,7 @@ def plain(exchange: Exchange) -> Exchange | None:
 def coded(exchange: Exchange, codings: Sequence[str]) -> Exchange | None:
     """Return a plain exchange under `codings`, in the order of their application.
 
-    None: one of them needs what is not installed. A body that is cut lacks the end of its coding.
+    None if one of them needs a missing package. A cut body lacks the end of its coding.
     """
     if not codings:
         return exchange

@@ -1,8 +1,8 @@
 """Harmless: the same text and arguments in other events, and events without content.
 
-How much a delta brings means nothing: a provider sends a word, a character or all of it, and
-another one tomorrow. Which string of an event is its delta is told by what the reply got from it:
-an event that brought one piece and holds one string that is that piece, under a name of deltas.
+The size of deltas means nothing: a provider may send words, characters or everything at once. An
+event's delta is the one string in it that equals the piece that the event contributed, under a name
+that dialects use for deltas.
 """
 
 from collections.abc import Iterator, Mapping
@@ -93,7 +93,7 @@ def _is_whole(unit: MutableEvent, traits: Traits) -> bool:
 def _has_more(value: object, path: _Path, traits: Traits) -> bool:
     """Return whether a field beside a delta belongs to all of its text.
 
-    As annotations, log probabilities or a signature do: which piece would they come with?
+    Such as annotations, log probabilities or a signature: they cannot be assigned to a piece.
     """
     if not path:
         return False

@@ -87,7 +87,7 @@ def parse_reads(text: str) -> Cutting:
 def event_reads(exchange: Exchange) -> Exchange:
     """Return `exchange` with a read per event; comments and blank lines join the event before them.
 
-    As it is if its content-codings cannot be undone and done again.
+    Unchanged if its content-codings cannot be decoded and encoded again.
     """
     bare = plain(exchange)
     if bare is None:

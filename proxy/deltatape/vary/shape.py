@@ -1,7 +1,7 @@
 """Cut, join, time and end the reads of a body: shared by all faults and variations.
 
-Invariants: no read is empty; byte count, digest and `content-length` fit the reads; a body that
-is cut is announced longer than it is, so that its framing shows the cut.
+Invariants: no read is empty; byte count, digest and `content-length` fit the reads; a cut body
+announces a greater length, so that its framing shows the cut.
 """
 
 import hashlib
@@ -123,8 +123,8 @@ def _masked(spans: Iterable[MaskedSpan], start: int, end: int) -> tuple[MaskedSp
 def recut(exchange: Exchange, cuts: Iterable[int]) -> Exchange:
     """Return `exchange` with its body in other reads, each an HTTP chunk if it has chunks.
 
-    A piece arrives when its last byte did. Pieces of one read are sent a moment apart, or they
-    would arrive as one.
+    A piece arrives when its last byte did. Pieces of one read are sent a moment apart, so that they
+    arrive separately.
 
     Args:
         exchange: any.

@@ -1,7 +1,7 @@
 """All variations: harmless ones, and hostile ones that every client has to notice.
 
-They are made for a player whose tempo is `RECORDED`: convert an exchange with `at_tempo` first, or
-the time that a variation adds is sped up, too.
+The player's tempo must be `RECORDED`: convert an exchange with `at_tempo` first, otherwise the time
+that a variation adds is scaled, too.
 """
 
 from deltatape.diagnose.rebuild import rebuild

@@ -1,10 +1,9 @@
 """Adds a suspect to a verdict on the app: which mistake explains what the app did.
 
-A suspect alone proves nothing: many mistakes make the same of a stream. It is named where it
-explains content: arguments, names or ids that differ from what was delivered, or a parser's error
-that the wire does not account for. A client that makes no call of a stream fits every call that was
-dropped, also one that was dropped on purpose. Hence it is named for calls that are missing, and
-nothing else, only where the app is to blame for that already, and then as one way to lose them.
+A suspect alone proves nothing: many mistakes have the same effect. It is named if it explains
+content: arguments, names or ids that differ from the delivered ones, or a parser's error that the
+wire does not explain. If calls are only missing, they may have been dropped on purpose, so a
+suspect is named only if the app is already to blame, and then as one way to lose them.
 """
 
 from collections import Counter
@@ -49,7 +48,7 @@ class AppHandling:
 def is_open_to_suspicion(case: Case, verdict: Verdict) -> bool:
     """Check whether a client's mistake may explain the verdict: no error on the wire decides it.
 
-    Of an exchange that is not complete on the tape nobody knows what the client had to read.
+    False if the exchange is incomplete on the tape: what the client read is unknown.
     """
     if any(each.code == LOSS for each in case.findings):
         return False
@@ -148,7 +147,7 @@ def app_handling(
         case: of the exchange.
         analysis: of it.
         others: all exchanges of its tape: those on the other side of the application count.
-        errors: what it threw, as the user says.
+        errors: of the app, as the user reports them.
         settings: the thresholds.
     """
     damaged_on_page = _damaged_on_page(analysis, others, settings)
@@ -191,8 +190,8 @@ def _damaged_on_page(
 ) -> tuple[Analysis, tuple[RepeatedCall, ...]] | None:
     """Return the provider's side, and its calls that are damaged on the app's own page.
 
-    An application may hide calls from its page and rename tools; but it shows none without a name,
-    nor one of the same name with other arguments. The ids there are its own.
+    An application may hide calls from its page and rename tools, but does not show calls without a
+    name, or with other arguments under the same name. Its ids are its own.
     """
     pages: Iterable[Analysis] = (analysis,)
     if analysis.exchange.tap is not Tap.APP:

@@ -59,7 +59,7 @@ def explain(
         number: of the exchange.
         settings: the thresholds.
         context: what is on the tape besides its exchanges.
-        errors: what the application threw, as the user says.
+        errors: of the application, as the user reports them.
         clients: whether to run every known client on the response.
 
     Raises:

@@ -1,7 +1,7 @@
 """Summarises a tape: which apps, which models, and the worst finding.
 
-In one pass that keeps only the digest and the findings of each exchange. The worst finding is the
-one on which `why` rests its verdict, so that the two never disagree.
+One pass keeps only the digest and the findings of each exchange. The worst finding is the one that
+decides the verdict of `why`.
 """
 
 import re

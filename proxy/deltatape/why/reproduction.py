@@ -26,8 +26,8 @@ def mistakes(explanation: Explanation) -> tuple[str, ...]:
 def needed(explanation: Explanation, exchanges: Sequence[Exchange]) -> frozenset[int] | None:
     """Return the exchanges that reproduce `explanation`; None: the whole tape.
 
-    That is the exchange itself, those that its conversation began with, the one that repeats its
-    reply, and what the app sent to its page meanwhile.
+    These are the exchange itself, the earlier ones of its conversation, the one that repeats its
+    reply, and those with the app's page meanwhile.
     """
     if explanation.repetition is None or {each.code for each in explanation.findings} & _ON_TAPE:
         return None

@@ -166,8 +166,8 @@ class ExchangeSurvey:
     def worst(self) -> int:
         """Return the first exchange with the gravest finding.
 
-        Without findings the last one with a reply. What is found on an attempt that was answered
-        later does not count, and what is only possible counts as a remark.
+        Without findings: the last one with a reply. Findings on attempts that were answered later
+        do not count, and possible ones count as remarks.
         """
         about: dict[int, list[Finding]] = {}
         for finding, reply in self._between():

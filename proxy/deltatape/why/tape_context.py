@@ -1,9 +1,9 @@
 """What happened around an exchange: log, connections, the app's other side, later silence.
 
-The app's log, closed client connections and the end of the recording are no part of an exchange,
-but on the same axis they show what the app did with a reply. They are taken from a window: from a
-second before the request to the next sign of the app, or to the end of the recording. Of a long log
-the lines nearest to the end of the response are shown, since what goes wrong goes wrong there.
+The app's log, closed client connections and the end of the recording show what the app did with a
+reply. The window reaches from a second before the request to the next sign of the app, or to the
+end of the recording. Of a long log the lines nearest to the end of the response are shown, since
+errors usually show there.
 """
 
 import re
@@ -60,7 +60,7 @@ def around(
         exchange: the one that is explained.
         others: all exchanges of its tape.
         context: what else is on the tape.
-        silent: whether no later request answers its calls, whatever other requests came.
+        silent: whether no later request answers its calls.
     """
     if not exchange.timed:
         return
@@ -166,7 +166,7 @@ def _closed_clients(number: int, window: _Window, context: TapeContext) -> Itera
 def are_linked(one: Exchange, other: Exchange) -> bool:
     """Check whether two exchanges on the two sides of the app belong together.
 
-    By the trace that both name, as of https://www.w3.org/TR/trace-context/; else by their times.
+    By their trace id (https://www.w3.org/TR/trace-context/), else by their times.
     """
     traces = [_trace(one), _trace(other)]
     if None not in traces:

@@ -133,7 +133,7 @@ def _with_cause(
 ) -> Verdict:
     """Explain an error that the app sent to its page by the provider's answers meanwhile.
 
-    Where the provider's side is on the tape and in order, the error is the application's own.
+    If the provider's side is on the tape and has no error, the error is the application's own.
     """
     for each in providers:
         cause = judge(case_of(surveyed, analyse(each, settings.app)))

@@ -115,7 +115,7 @@ def _entry_of(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
 def _wire_entry_at(finding: Finding, entries: Sequence[TimelineEntry]) -> int | None:
     """Return the last wire entry at that time, such as an error's status line.
 
-    Where an end is missing in a stream without events: how the transport ended.
+    Where an end is missing in a stream without events, it is the entry about the transport's end.
     """
     if finding.code in _WITHOUT_END:
         places = [place for place, entry in enumerate(entries) if entry.codes == _OF_ENDING]

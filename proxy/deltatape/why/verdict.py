@@ -13,10 +13,9 @@ What the recorder lost of the exchange is stated first, whatever follows.
 6. Else a later request that goes on without the reply leaves open what the application did.
 7. Else nothing is wrong as far as the tape goes, or it says what to tape next.
 
-A finding that is only possible, or a remark, decides nothing: the former stands below the verdict,
-the first of the latter that accuses no application is noted at its end. A finding without blame
-names no party: the verdict is then that nobody is at fault, where the cause is certain (`NOBODY`),
-else that the fault is not provable.
+Possible findings and remarks decide nothing: the former are shown below the verdict, and the first
+remark that accuses no application is noted at its end. For a finding without blame the verdict is
+that nobody is at fault if the cause is certain (`NOBODY`), else that the fault is not provable.
 """
 
 from collections.abc import Iterable, Sequence
@@ -222,8 +221,8 @@ def _nearest(findings: Iterable[Finding]) -> Finding:
 def _cause(errors: Sequence[Finding], own: Sequence[Finding]) -> Finding:
     """Return the first cause among errors.
 
-    Of a silence in which the stream ended, that end: it is the surer of the two. Of what is missing
-    after a limit was reached, the limit.
+    If the stream ended in a silence, the end: it is surer. If content is missing because a limit
+    was reached, the limit.
     """
     first = _nearest(errors)
     ends = [each for each in errors if each.code == "S001" and first.code == "D001"]

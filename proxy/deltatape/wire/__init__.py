@@ -1,5 +1,5 @@
 """Bytes to units: event framing, content-coding, strict JSON. Pure and incremental.
 
-Nothing here raises on any input. What a standard drops, replaces or refuses is kept beside the
-result, and no result but times and tape lines depends on how the bytes were cut.
+Nothing here raises on any input. What a standard drops, replaces or refuses is reported beside the
+result. Only times and tape lines depend on how the bytes were split.
 """

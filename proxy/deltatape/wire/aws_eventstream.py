@@ -5,12 +5,12 @@ total length, u32 length of the headers, u32 CRC-32 of these eight bytes (togeth
 headers, payload, u32 CRC-32 of all before it.
 
 A message whose checksum or headers are wrong is noted with its span and makes no event: Amazon's
-clients raise there, so it is no part of what a correct client understands. What comes behind it is
-read, since its length was right. Where no prelude stands, the bytes up to the next one are skipped
-and noted as one. A message larger than those clients take is skipped, too.
+clients raise there, so a correct client does not get its content. Later messages are read, since
+its length was right. Bytes that are not a prelude are skipped up to the next prelude, as one
+anomaly. A message larger than those clients accept is skipped, too.
 
 Invariants. At most one message of the largest size is held. The search for a prelude looks at every
-byte once, and computes a checksum only where the lengths could be some.
+byte once, and computes a checksum only where the lengths are plausible.
 """
 
 import json

@@ -3,10 +3,10 @@
 Spec: RFC 9110 section 8.4; RFC 1952 (gzip: several members are one body), RFC 1950 and 1951 (both
 occur as `deflate`), RFC 8878 and 9659 (zstd: a window of at most 8 MiB), RFC 7932 (br).
 
-Strategy. One stage per coding, the last applied first. A stage keeps the data it was fed; when its
-decoder fails, the data is decoded again byte by byte, so that what precedes the damage is kept,
-however the bytes were cut. The body is untrusted: output is bounded, absolutely and (from
-`RATIO_FLOOR` on) in relation to the input. After a fault nothing more comes out.
+Strategy. One stage per coding, the last applied first. If a stage's decoder fails, the data is
+decoded again byte by byte, so that everything before the damage is kept, however the bytes were
+split. The body is untrusted: output is bounded, absolutely and (from `RATIO_FLOOR` on) in relation
+to the input. After a fault nothing more comes out.
 """
 
 import zlib

@@ -1,9 +1,9 @@
 """Shared parts of the decoders: anomalies, and incomplete units.
 
-A decoder is fed the body read by read and returns the events that each read completes. All of them
-keep to the same promises, which `Decoder` states: events, comments, anomalies and spans are the
-same for any cutting of the bytes, only `t_ns` and `line` tell which `feed` completed them; no bytes
-make one raise; time is linear and what is held of an unfinished unit is bounded.
+A decoder is fed the body read by read and returns the events that each read completes. All decoders
+have the invariants of `Decoder`: events, comments, anomalies and spans do not depend on how the
+bytes were split, only `t_ns` and `line` do; no input raises; time is linear, and memory for an
+unfinished unit is bounded.
 """
 
 from typing import Protocol
@@ -38,7 +38,7 @@ class Decoder(Protocol):
     def end(self) -> Event | None:
         """Return the event that the end of the body leaves unfinished.
 
-        To be called once, after the last `feed`. Its span ends at the end of the body.
+        Call once, after the last `feed`. The event's span ends at the end of the body.
         """
 
 
@@ -87,7 +87,7 @@ class PartialUnit:
 
 
 class Framer:
-    """What a decoder knows besides its format: where it is in the body, and what it noted."""
+    """A decoder's state besides its format: its offset in the body, and its anomalies."""
 
     def __init__(self, limit: int) -> None:
         self.comments: list[Comment] = []

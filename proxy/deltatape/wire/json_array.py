@@ -1,14 +1,14 @@
 r"""A streamed JSON array, `[{..},\r\n{..}]`: one event per element, once it is complete.
 
 Spec: RFC 8259. Objects, arrays and strings end by themselves; a bare word (`null`, `12`) ends at
-the delimiter behind it. An event's data is the element's exact source. Whether an element is JSON
-is for its reader to say: here only brackets outside of strings are counted, whichever they are, so
-that nesting costs no stack. What stands where an element, a comma or the end of the array should
-be is noted, all of it up to the next element at once, and skipped. Nothing behind the array counts.
+the delimiter behind it. An event's data is the element's exact source. Elements are not validated:
+only brackets outside of strings are counted, of whatever kind, so that nesting needs no stack.
+Bytes in place of an element, a comma or the array's end are skipped, as one anomaly up to the next
+element. Everything after the array is ignored.
 
-Strategy. `_state` is the function that takes what comes next. Runs of bytes are skipped by regular
-expressions, and an element that has arrived in one read is mostly one match of `_ELEMENT`; their
-repeats are possessive, so that no byte is looked at more than three times.
+Strategy. `_state` is the function for the next bytes. Runs of bytes are skipped by regular
+expressions, and an element within one read is usually one match of `_ELEMENT`; repeats are
+possessive, so that no byte is examined more than three times.
 """
 
 import re

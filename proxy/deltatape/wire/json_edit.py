@@ -1,6 +1,6 @@
 """Edits in the source of a JSON value; unedited parts keep their spelling.
 
-All texts are complete, valid JSON. An edit at a path that is not there changes nothing.
+All texts are complete, valid JSON. An edit at a missing path changes nothing.
 """
 
 import json

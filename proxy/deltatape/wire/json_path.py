@@ -1,8 +1,8 @@
-"""JSON paths, a part of RFC 9535: those that users write and those that providers send.
+"""JSON paths (a subset of RFC 9535), as users write them and as providers send them.
 
 A user's path may mean many members: names (`.name`, `['name']`), places in arrays (`[0]`, `[-1]`),
-every member or element (`.*`, `[*]`), and descendants (`..name`). The `$` at the front may be left
-out. It is written as misses print it. A provider's path means one value: see `parse_place`.
+every member or element (`.*`, `[*]`), and descendants (`..name`). The leading `$` is optional.
+Reports of misses print paths in this form. A provider's path means one value: see `parse_place`.
 """
 
 import enum
@@ -71,7 +71,7 @@ def _step(match: re.Match[str]) -> Step:
 def drop(value: object, path: tuple[Step, ...]) -> None:
     """Remove from a JSON value, in place, what a path names.
 
-    A member goes with its name; an element of an array becomes null, so that how many there are
+    A member is removed with its name; an array element becomes null, so that the array's length
     still counts.
     """
     head, rest = path[0], path[1:]

@@ -1,12 +1,11 @@
 """Strict JSON, scanned as it arrives: complete, a prefix, followed by more, or malformed.
 
-Spec: RFC 8259. Where its grammar leaves room, we say what we do: duplicate keys and lone surrogates
-are grammatical and only noted; a value nested deeper than `DEPTH_LIMIT` counts as malformed, so
-that hostile text can exhaust no stack.
+Spec: RFC 8259. Duplicate keys and lone surrogates are valid by its grammar and only noted; a value
+nested deeper than `DEPTH_LIMIT` counts as malformed, so that hostile text cannot exhaust the stack.
 
-Strategy. A hand-written state machine over `str`: `_expect` is the grammar's next demand, `_lex`
-the lexer that is inside a token (or between tokens). Runs of ordinary characters are skipped by
-regular expressions, so the cost is linear for any cutting of the text. Values are never built.
+Strategy. A hand-written state machine over `str`: `_expect` is the next element of the grammar,
+`_lex` the lexer for the current token (or between tokens). Runs of ordinary characters are skipped
+by regular expressions, so the cost is linear for any cutting of the text. Values are never built.
 
 Invariant: every property after `feed(a); feed(b)` equals that after `feed(a + b)`.
 """
@@ -122,7 +121,7 @@ class JsonScanner:
 
     @property
     def verdict(self) -> ScanState:
-        """What the text so far amounts to."""
+        """The state of the text so far."""
         if self.error is not None:
             return ScanState.MALFORMED
         if self.extra is not None:

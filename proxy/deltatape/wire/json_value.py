@@ -1,12 +1,11 @@
 """JSON text to values that never fails, and the exact source text of a nested value.
 
-`parse` is the only way in which text from the wire becomes objects. It accepts what `json_scan`
-accepts, with the speed of the standard library's parser, and says where and why it refuses the
-rest. Of equal keys in an object the last value is kept. Integers too long for Python become the
-double that other clients see: infinity.
+All JSON from the wire is parsed by `parse`. It accepts what `json_scan` accepts, at the speed of
+the standard library's parser, and reports where and why other text is invalid. Of equal keys in an
+object the last value is kept. Integers too long for Python become the double that other clients
+see: infinity.
 
-Every event passes through here: the usual one costs one call of the standard library's decoder in
-C, without hooks, and little else.
+Hot path: a usual event costs one call of the standard library's C decoder, without hooks.
 """
 
 import json
@@ -109,7 +108,7 @@ def parse(text: str) -> Parsed:
 def reads_alike(text: str) -> bool:
     """Check whether all parsers read `text`, one JSON value, alike: no key twice, no odd text.
 
-    False where it is not sure: `JsonScanner` tells what it is.
+    False if unsure; `JsonScanner` decides then.
     """
     if "\\u" in text or not text.isascii():
         return False
@@ -123,7 +122,7 @@ def reads_alike(text: str) -> bool:
 def read_object(text: str) -> dict[str, object] | None:
     """Return the object `text` if it is exactly one; else `parse` tells what it is.
 
-    The way of nearly every event, which is why it is short.
+    Hot path: nearly every event passes here.
     """
     try:
         value, end = _scan(text, 0) if len(text) <= _SHALLOW else _scan_long(text)
@@ -146,7 +145,7 @@ def _limit_depth(value: object) -> None:
     """Walk through the arrays and objects of `value`, level by level.
 
     Raises:
-        _NotPlainError: more of them are inside each other than may be.
+        _NotPlainError: they are nested too deeply.
     """
     level: list[dict[str, object] | list[object]] = (
         [value] if isinstance(value, _CONTAINERS) else []
@@ -204,8 +203,8 @@ def elements_of(text: str) -> list[str]:
 def values_in(text: str) -> list[str] | None:
     """Return the source texts of consecutive JSON values in `text`; None if it has anything else.
 
-    Only objects, arrays and strings end by themselves; anything else makes it None, and so do more
-    than `VALUES_LIMIT` values.
+    None also for numbers and words, which have no end of their own, and for more than
+    `VALUES_LIMIT` values.
     """
     found: list[str] = []
     at = skip_blanks(text, 0)
@@ -229,8 +228,8 @@ def canonical(text: str) -> str | None:
 def join_pairs(text: str) -> str:
     r"""Return `text` with surrogate pairs as one character.
 
-    A pair may be cut between two JSON strings (`"\ud83d"`, `"\ude00"`): the halves come out as
-    two lone surrogates, and only their concatenation is text.
+    A pair may be cut between two JSON strings (`"\ud83d"`, `"\ude00"`): each half decodes to a lone
+    surrogate, and only their concatenation is text.
     """
     try:
         text.encode()  # no half is text: looking for pairs takes longer

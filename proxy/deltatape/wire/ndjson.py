@@ -2,13 +2,12 @@ r"""Newline-delimited JSON: an event per line.
 
 Spec: https://github.com/ndjson/ndjson-spec; JSON Lines (https://jsonlines.org) is the same.
 
-A line ends at LF. A CR before it is not part of the event. A CR elsewhere ends no line: in a JSON
-text it is whitespace between tokens, and readers of this format split at LF. (Those that split at
-all that Unicode calls a line end break valid JSON: U+2028 may stand in a string.) Blank lines are
-skipped. Whether a line is JSON is for the reader of its event to say.
+A line ends at LF. A CR before it is not part of the event. A CR elsewhere does not end a line: in
+JSON it is whitespace between tokens. (Readers that split at every Unicode line end break valid
+JSON: strings may contain U+2028.) Blank lines are skipped. Lines are not validated.
 
-The end of the body ends the last line, too, if that is a whole JSON value: servers leave the LF
-out, and clients take the line. If it is none, the line was torn.
+The end of the body also ends the last line if that is a complete JSON value, since servers leave
+out the LF and clients accept the line. Otherwise the line is torn.
 """
 
 from deltatape.model.stream import AnomalyKind, Event

@@ -3,18 +3,17 @@ r"""Server-sent events: bytes to events, exactly as the standard's parser dispat
 Spec: WHATWG HTML 9.2.6 "Interpreting an event stream"
 (https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation).
 
-Strategy. A usual event that is all there is one match. Other bytes are cut into lines at
-CRLF, LF or CR; a complete line is decoded as UTF-8 and put into the block under construction; a
-blank line closes the block. Decoding per line equals decoding the whole stream, since no UTF-8
-sequence contains CR or LF. A CR ends its line at once, so that an event is never held back for a
-byte that may not come; an LF right after it is swallowed later.
+Strategy. A usual, complete event is one regex match. Other bytes are split into lines at CRLF, LF
+or CR; a complete line is decoded as UTF-8 and added to the current block; a blank line closes the
+block. Decoding per line equals decoding the whole stream, since no UTF-8 sequence contains CR or
+LF. A CR ends its line at once, so that no event waits for a byte that may not come; a following LF
+is skipped later.
 
 Invariants. Events, comments, anomalies and spans are the same for any cutting of the bytes; only
-`t_ns` and `line` tell which read completed them. That is why a span ends behind the CR of a CRLF:
-the LF may not have arrived yet. Reads that are there at once are taken as one, and their times
-looked up: where a read is an event, a call for it would cost more than the event does. No byte is
-searched more than twice, and a block may not hold more than `UNIT_LIMIT` bytes. What the standard
-drops is kept as a `Comment` or an `Anomaly`.
+`t_ns` and `line` tell which read completed them. That is why a span ends after the CR of a CRLF:
+the LF may not have arrived yet. Several reads are processed as one and their times looked up, since
+a call per read would cost more than the events. No byte is searched more than twice, and a block
+may hold at most `UNIT_LIMIT` bytes. What the standard drops is kept as a `Comment` or an `Anomaly`.
 """
 
 import re

@@ -105,7 +105,7 @@ class PartialArguments:
         Args:
             path: a JSONPath.
             text: the piece.
-            is_open: whether more of it is to come.
+            is_open: whether more of it follows.
         """
         leaf = self._leaf(path)
         if leaf is not None:

@@ -1,9 +1,9 @@
 """OpenAI Responses, and the servers that speak it: Azure, xAI, OpenRouter, DeepSeek, LM Studio.
 
 Shapes: https://platform.openai.com/docs/api-reference/responses-streaming. A response consists of
-output items, each added, filled by deltas and done, and ends with an event that lists them all.
-The same arguments come up to five times, so that clients differ in what they believe: the item that
-is done counts most, the one that was added least; there its arguments are still empty.
+output items, each added, filled by deltas and done, and ends with an event that lists them all. The
+same arguments come up to five times, so that clients differ in which copy they use: the item that
+is done counts most, the added one least, since its arguments are still empty.
 """
 
 from collections.abc import Mapping

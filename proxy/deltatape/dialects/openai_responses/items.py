@@ -2,20 +2,19 @@
 
 An item has three names: its place (`output_index`), its `id`, which is internal to the API, and for
 calls the `call_id`, which is the one that the client answers to. The documented key is
-`output_index`. Gateways count it wrongly, and change or drop the other two; so all three are looked
-at, and differences are noted:
+`output_index`. Gateways count it wrongly, and change or drop the other two; so all three are
+compared, and differences are noted:
 
 - an event about a part (a delta) belongs to the item with its `item_id`, if exactly one has it,
   else to the newest one at its `output_index` that can have such a part; without an
   `output_index`, to the newest one that is not done;
 - a whole item is the one with which it shares most: the `call_id` counts more than the `id`, and
-  that more than the place. An item that is done is taken again only by a name of its own.
+  that more than the place. An item that is done is matched again only by its own id or `call_id`.
 
-Of the items that share a name only the latest are looked at: no healthy response has more.
+Of items that share a name only the latest are compared: no healthy response has more.
 
-The arguments are what the source of the highest authority says (see `SourceRank`), except that an
-empty text never wins over one that is not. Pieces that streamed are judged only where nothing else
-came.
+The arguments are those of the most authoritative source (see `SourceRank`), except that an empty
+text never replaces a non-empty one. Streamed fragments count only if no other source came.
 """
 
 import enum
@@ -113,8 +112,8 @@ _BUILT_IN = {"computer_use_preview": "computer", "web_search_preview": "web_sear
 def shape_of(item: Mapping[str, object], request: RequestSummary) -> ItemShape | None:
     """Return the shape of `item` as a call; None if it is not one.
 
-    A type that is not known and ends like a call's is a tool of the provider: new ones appear all
-    the time, and what a client is to run is documented first.
+    An unknown type that ends in `_call` is taken for a tool that the provider runs: such types
+    appear all the time, while those that a client has to run are documented first.
     """
     kind = get_str(item, "type") or ""
     shape = _SHAPES.get(kind)
@@ -236,7 +235,7 @@ class ItemTexts:
             pieces.append(whole)
 
     def take(self, item: Mapping[str, object], rank: SourceRank, event: Event) -> None:
-        """Take the whole texts of an item."""
+        """Store the complete texts of an item."""
         for group in TextGroup:
             texts: dict[Channel, str] = {}
             for channel, text in _texts(item, group):

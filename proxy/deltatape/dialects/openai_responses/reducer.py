@@ -1,11 +1,12 @@
 """Rebuilds a response, streamed or not.
 
 An event is what its data's `type` says; the event line repeats that and may be missing. Types that
-are not known here are left out silently: the API gains some every month. `[DONE]`, which the API
-does not send but proxies add, says nothing that the terminal event has not said.
+are not known here are left out silently: the API gains some every month. `[DONE]`, which proxies
+add, is ignored.
 
-A stream may begin in the middle (`starting_after`): its first sequence number is not the first,
-and it does not begin with `response.created`. What was opened before then lacks no announcement.
+A stream may begin in the middle (`starting_after`): its first sequence number is not the first, and
+it does not begin with `response.created`. Items that were opened before are not reported as
+unannounced.
 """
 
 from collections.abc import Callable, Mapping, Sequence

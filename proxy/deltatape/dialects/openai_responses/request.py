@@ -4,8 +4,8 @@ Shapes: https://platform.openai.com/docs/api-reference/responses/create. Every i
 message of its own; what the model said, its reasoning included, has the role `assistant`.
 
 With `previous_response_id` the history is with the provider, and a request brings new items only.
-With `item_reference` an item is named by an id that no client answers to: what the application made
-of a call cannot be read from that, so that all of the reply it stands in is left unjudged.
+With `item_reference` an item is named by an id that no client answers to: it does not show what the
+application made of a call, so that the whole reply is left unjudged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,8 @@ one line, both of them JSON:
     in   {"url": "http://127.0.0.1:4711/3", "dialect": "openai-chat", "tools": ["get"]}
     out  {"calls": [{"id", "name", "arguments"}], "refused": [...], "text", "finish", "error"}
 
-`refused` are calls that the SDK itself marks as unusable, `error` is {"type", "text"} or null.
-Each SDK is used as its documentation tells to. It needs the SDK alone, and nothing of deltatape.
+`refused` are calls that the SDK itself marks as unusable, `error` is {"type", "text"} or null. Each
+SDK is used as its documentation says. The program imports nothing of deltatape.
 """  # noqa: INP001 - a program, run by another Python
 
 import json
