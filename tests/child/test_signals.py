@@ -125,10 +125,11 @@ def test_the_users_shell_can_stop_and_continue_both(tmp_path: Path) -> None:
     (tmp_path / "inner").write_text(f"exec {' '.join(repr(each) for each in inner)}\n")
     shell = ("bash", "--norc", "--noprofile", "-i")
     with terminal(tmp_path, *shell, mode="exec+tty") as user:
-        user.type(b"PS1='$ '; sh inner\n")
+        user.type(b"PS1='at the'' prompt> '; sh inner\n")
         user.wait_for(b"begun\r\n")
         user.type(b"\x1a")
         user.wait_for(b"Stopped")
+        user.wait_for(b"at the prompt> ")  # before it, the shell drops what is typed
         user.type(b"fg\n")
         user.wait_for(b"fg\r\n")
         user.type(b"text\n")

@@ -180,6 +180,13 @@ ONE = (rust, dotnet)
 """Those that have one text for a failure."""
 
 
+def test_of_an_empty_text_java_has_one_message_per_parser() -> None:
+    assert tuple(java(_failure(""))) == (
+        "No content to map due to end-of-input",
+        "End of input at line 1 column 1 path $",
+    )
+
+
 @pytest.mark.parametrize(("speak", "text", "said"), SAID)
 def test_each_language_has_its_words(speak: Speaker, text: str, said: str) -> None:
     found = tuple(speak(_failure(text)))
