@@ -227,31 +227,24 @@ def test_recorders_that_share_a_folder_never_delete_what_another_writes(tmp_path
 
 def test_pinning_takes_the_mark_from_the_name_and_overwrites_nothing(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "1s")
-    path = folder.segment("a.ring.tape", begun_s=-99, ended_s=-90)
-    second = folder.segment("a.ring-2.tape", begun_s=-99, ended_s=-90)
+    folder.segment("a.ring.tape", begun_s=-99, ended_s=-90)
+    folder.segment("a.ring-2.tape", begun_s=-99, ended_s=-90)
     (tmp_path / "a.tape").write_text("mine")
-    assert folder.ring.pin(path) == tmp_path / "a-2.tape"
-    assert folder.ring.pin(second) == tmp_path / "a-2-2.tape"
-    assert folder.ring.pin(tmp_path / "a.tape") == tmp_path / "a.tape"
+    pinned = folder.ring.finding(NOW - 95 * S)
+    assert sorted(path.name for path in pinned) == ["a-2-2.tape", "a-2.tape"]
     assert (tmp_path / "a.tape").read_text() == "mine"
     assert open_tape(tmp_path / "a-2.tape").header.id == "0" * 26
     assert folder.ring.sweep() == ()
-
-
-def test_what_is_gone_is_not_pinned(tmp_path: Path) -> None:
-    folder = Folder(tmp_path, "1s")
-    assert folder.ring.pin(tmp_path / "gone.ring.tape") is None
-    assert (folder.names, folder.alarms) == ([], [])
 
 
 def test_what_may_not_be_renamed_is_told_once(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "1s")
     paths = [folder.segment(f"{n}.ring.tape", begun_s=-99, ended_s=-90) for n in "ab"]
     with immutable(tmp_path):
-        assert [folder.ring.pin(path) for path in paths] == [None, None]
+        assert folder.ring.finding(NOW - 95 * S) == ()
         assert folder.ring.sweep() == ()
     assert len(folder.alarms) == 1
-    assert folder.alarms[0].startswith(f"{paths[0]}: cannot be pinned: ")
+    assert folder.alarms[0].startswith(tuple(f"{path}: cannot be pinned: " for path in paths))
 
 
 def test_around_a_finding_everything_is_pinned(tmp_path: Path) -> None:

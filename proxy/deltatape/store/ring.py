@@ -273,16 +273,6 @@ class SegmentRing:
                 if path is not None:
                     yield path
 
-    def pin(self, path: Path) -> Path | None:
-        """Keep a finished segment for good; return its new name, None if impossible.
-
-        A tape that is no segment is kept anyway, by the name that it has.
-        """
-        if not is_segment(path):
-            return path
-        with self._lock:
-            return self._pin(path)
-
     def _pin(self, path: Path) -> Path | None:
         with held(path) as free, self._reported_once(f"{path}: cannot be pinned"):
             if free:
