@@ -13,6 +13,7 @@ import zstandard
 from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Framing, MaskedCredential
+from deltatape.store.audit import audit
 from helpers.playing import playing
 from helpers.recording import Recording, recording
 from helpers.upstream import (
@@ -586,6 +587,69 @@ def test_what_comes_in_place_of_a_head_is_passed_on_taped_and_played(
             client = await stage.client()
             await client.send(post())
             assert await client.rest() == (debris, "eof")
+
+    run(scenario())
+
+
+LF_HEAD = (
+    b"HTTP/1.1 200 OK\ncontent-type: text/event-stream\nset-cookie: sid=fake0123456789abcdef\n\n"
+)
+
+
+def test_events_after_an_invalid_head_are_passed_on_as_they_come(tmp_path: Path) -> None:
+    arrived = asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(LF_HEAD + EVENTS[0])
+        await arrived.wait()  # the client has the first event before the second is sent
+        await peer.send(EVENTS[1])
+        peer.close()
+
+    async def scenario() -> None:
+        async with provider(script) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            await client.send(post())
+            assert await client.until(EVENTS[0]) == LF_HEAD + EVENTS[0]
+            arrived.set()
+            assert await client.rest() == (EVENTS[1], "eof")
+            (exchange,) = await gateway.ended()
+            masked = LF_HEAD.replace(b"fake0123456789abcdef", b"*" * 20)
+            assert exchange.response is None
+            assert exchange.body == masked + EVENTS[0] + EVENTS[1]
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.UPSTREAM_CLOSED
+            (finding,) = check(exchange)
+            assert (finding.code, finding.blame) == ("W006", None)
+            assert "is not valid HTTP/1" in finding.message
+        assert audit(gateway.path).problems == ()
+
+    run(scenario())
+
+
+def test_a_client_that_accepts_an_invalid_head_can_send_its_next_request(tmp_path: Path) -> None:
+    accepted = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok"
+
+    async def script(peer: Peer) -> None:
+        for _ in range(2):
+            await peer.request()
+            await peer.send(accepted)
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with provider(script) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            for _ in range(2):
+                await client.send(post())
+                assert await client.until(b"ok") == accepted
+            client.close()
+            first, second = await gateway.ended(2)
+            assert first.end is not None
+            assert second.end is not None
+            assert (first.end.reason, second.end.reason) == (
+                EndReason.COMPLETE,
+                EndReason.CLIENT_CLOSED,
+            )
 
     run(scenario())
 

@@ -10,6 +10,7 @@ import pytest
 from deltatape.http1.body import BodyScan
 from deltatape.http1.client import ConnectionLost, UpstreamConnection
 from deltatape.http1.head import Fields, ParsedResponseHead
+from deltatape.model.exchange import INVALID_HEAD
 from helpers.upstream import SSE_HEAD, Peer, Script, chunk, eventually, provider, run
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
@@ -179,11 +180,38 @@ def test_a_head_that_is_cut_is_lost(data: bytes) -> None:
     assert len(log.notes) == bool(log.debris)
 
 
-def test_what_is_no_http_is_handed_on_with_a_reason() -> None:
-    log, reusable = answer(b"SSH-2.0-hello\r\n\r\n")
-    assert log.lost is ConnectionLost.CLOSED
-    assert log.debris == b"SSH-2.0-hello\r\n\r\n"
-    assert "not HTTP/1" in log.detail
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"SSH-2.0-hello\r\n\r\n",
+        b"HTTP/1.1 200 OK\ncontent-type: text/event-stream\n\n",
+        b"HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.2 200 OK\r\n\r\n",
+        b"ICY 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: b\x01c\x00\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("step", [0, 1, 7])
+@pytest.mark.parametrize("end", ["fin", "rst"])
+def test_an_invalid_head_and_all_after_it_are_handed_on_until_the_end(
+    head: bytes, step: int, end: str
+) -> None:
+    data = head + b"data: late\n\ndata: later\n\n"
+    log, reusable = answer(data, end=end, step=step)
+    assert log.debris == data
+    assert len(log.notes) == 1
+    assert log.notes[0].startswith(INVALID_HEAD)
+    assert log.notes[0].endswith("; bytes go on as they came")
+    assert log.heads == []
+    if end == "fin":
+        assert log.lost is ConnectionLost.CLOSED
+        assert log.detail.startswith(INVALID_HEAD)
+    else:
+        assert log.lost is ConnectionLost.RESET
     assert not reusable
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from deltatape.model.exchange import EndReason, Exchange, RequestSent
+from deltatape.model.exchange import INVALID_HEAD, EndReason, Exchange, RequestSent
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.tape_summary import TapeSummary
 from helpers.chat import FINISH, calls, choice, entry
@@ -144,6 +144,7 @@ def test_a_client_that_waits_for_the_recorder_to_connect_blames_nobody() -> None
         (EndReason.REFUSED, "http://x: no connection: Too many open files", "file descriptors"),
         (EndReason.UPSTREAM_CLOSED, "the response is not HTTP/1: no end of", "rejected the head"),
         (EndReason.UPSTREAM_CLOSED, "Cannot parse HTTP response: bad", "rejected the head"),
+        (EndReason.UPSTREAM_CLOSED, f"{INVALID_HEAD}: bad", "passed its bytes on as they came"),
         (
             EndReason.TIMEOUT,
             "mitmproxy gave up after 600 s without a byte",

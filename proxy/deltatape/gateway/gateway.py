@@ -431,8 +431,16 @@ class ExchangeForwarder:
     def on_response_debris(self, raw: bytes) -> None:
         """See `ResponseHandler.on_response_debris`; a tape with a read but no head plays it so."""
         self._client.write(raw)
+        self._client.on_pipelined = self._end_at_next_request
         if raw and self.taping is not None:
-            self.taping.read(raw, None)
+            self._delivered += len(raw)
+            self.taping.debris(raw)
+
+    def _end_at_next_request(self) -> None:
+        """End a response whose end only its client can tell: it has sent its next request."""
+        self.on_response_note("the client took the response for complete: it sent a request")
+        self._end(EndReason.COMPLETE, "")
+        self._client.finish(keep_alive=True)
 
     def on_response_end(self, trailers: Fields) -> None:
         if self.taping is not None and trailers:

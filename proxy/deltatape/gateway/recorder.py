@@ -116,6 +116,10 @@ class ExchangeTaping(GuardedTaping):
         except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
             self._fail(error)
 
+    def debris(self, data: bytes) -> None:
+        """Write bytes of a response without a valid head."""
+        self._write(ExchangeTap.debris, data)
+
     def trailers(self, fields: Fields) -> None:
         """Write the fields after a chunked body."""
         self._write(ExchangeTap.trailers, fields)

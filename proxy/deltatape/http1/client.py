@@ -1,8 +1,8 @@
 """The upstream side: one connection, one response at a time.
 
 Every read is scanned for framing and handed on raw beside its scan, so that the handler can
-splice the bytes as they came. A response whose framing is broken is not repaired: its bytes go on
-raw until upstream closes.
+splice the bytes as they came. A response whose head or framing is invalid is not repaired: its
+bytes go on raw until upstream closes, since clients accept more than llhttp does.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from deltatape.http1.head import (
     parse_response,
 )
 from deltatape.http1.socket import leftovers
-from deltatape.model.exchange import BROKEN_CHUNKS, Framing
+from deltatape.model.exchange import BROKEN_CHUNKS, INVALID_HEAD, Framing
 
 
 class ConnectionLost(enum.Enum):
@@ -44,7 +44,7 @@ class ResponseHandler(Protocol):
         """The framing is odd; the bytes are forwarded anyway."""
 
     def on_response_debris(self, raw: bytes) -> None:
-        """Bytes in place of a head, or an incomplete head; the end follows."""
+        """Bytes of a response without a valid head: from an invalid or incomplete one on."""
 
     def on_response_end(self, trailers: Fields) -> None:
         """The response is complete."""
@@ -64,6 +64,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._method = ""
         self._buffer = bytearray()
         self._body: MessageBody | None = None
+        self._invalid = ""
+        """What is wrong with the response's head: then its bytes are not scanned."""
         self._keep_alive = False
         self._transport: asyncio.Transport | None = None
 
@@ -76,6 +78,8 @@ class UpstreamConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._handler is None:
             self.abort()  # an answer that nobody asked for: never reuse this connection
+        elif self._invalid:
+            self._handler.on_response_debris(data)
         elif self._body is not None:
             self._feed_body(data)
         else:
@@ -100,17 +104,17 @@ class UpstreamConnection(asyncio.Protocol):
             handler.on_response_end(())
             return
         self._forward_incomplete_head(handler)
-        how = ConnectionLost.CLOSED if exc is None else ConnectionLost.RESET
-        handler.on_upstream_lost(how, "" if exc is None else str(exc))
+        if exc is None:
+            handler.on_upstream_lost(ConnectionLost.CLOSED, self._invalid)
+        else:
+            handler.on_upstream_lost(ConnectionLost.RESET, str(exc))
 
     def _forward_incomplete_head(self, handler: ResponseHandler) -> None:
         """Forward an incomplete head: the client sees what it would have seen."""
         if self._buffer:
-            handler.on_response_note(
-                f"the response ended inside a head: {bytes(self._buffer[:80])!r}"
-            )
-            handler.on_response_debris(bytes(self._buffer))
-            self._buffer.clear()
+            raw, self._buffer = bytes(self._buffer), bytearray()
+            handler.on_response_debris(raw)
+            handler.on_response_note(f"the response ended inside a head: {raw[:80]!r}")
 
     def pause_writing(self) -> None:
         if self._handler is not None:
@@ -169,7 +173,7 @@ class UpstreamConnection(asyncio.Protocol):
                     return
                 head = parse_response(bytes(self._buffer[:end]), method=self._method)
             except BadMessageError as error:
-                self._lose(f"the response is not HTTP/1: {error}")
+                self._forward_invalid(f"{INVALID_HEAD}: {error}")
                 return
             del self._buffer[:end]
             if head.informational:
@@ -219,10 +223,11 @@ class UpstreamConnection(asyncio.Protocol):
         tail = BodyScan(body.pending + rest, None, len(rest))
         handler.on_response_data(rest, tail)
 
-    def _lose(self, detail: str) -> None:
+    def _forward_invalid(self, problem: str) -> None:
+        """Forward everything from an invalid head on, as it comes, until upstream closes."""
         handler = self._handler
-        debris = bytes(self._buffer)
-        self.abort()
-        if handler is not None:
-            handler.on_response_debris(debris)
-            handler.on_upstream_lost(ConnectionLost.CLOSED, detail)
+        assert handler is not None
+        self._invalid = problem
+        raw, self._buffer = bytes(self._buffer), bytearray()
+        handler.on_response_debris(raw)
+        handler.on_response_note(f"{problem}; bytes go on as they came")

@@ -9,6 +9,7 @@ time, also while nothing is read (`socket.HangupWatch`).
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Protocol
 
 from deltatape.http1.body import ChunkedBody, LengthBody, MessageBody
@@ -80,6 +81,9 @@ class ServerConnection(asyncio.Protocol):
         self._paused: set[str] = set()
         self._transport: asyncio.Transport | None = None
         self._watch: HangupWatch | None = None
+        self.on_pipelined: Callable[[], None] | None = None
+        """Called when bytes of a next request come before the response has ended. A handler that
+        cannot know its response's end may set it, for its own request."""
 
     # What asyncio calls.
 
@@ -98,6 +102,8 @@ class ServerConnection(asyncio.Protocol):
             self._buffer += data  # pipelined: its turn comes
             if len(self._buffer) > _MAX_PIPELINED_BYTES:
                 self._pause("pipelined")
+            if self.on_pipelined is not None:
+                self.on_pipelined()
             return
         if self._body is not None:
             self._feed_body(data)
@@ -157,7 +163,7 @@ class ServerConnection(asyncio.Protocol):
 
     def finish(self, *, keep_alive: bool) -> None:
         """End the response: take the next request, or close."""
-        self._handler = None
+        self._handler = self.on_pipelined = None
         paused = bool(self._paused)
         self._paused.discard("body")
         if not self._request_complete:

@@ -28,6 +28,7 @@ MaskedSpan: TypeAlias = tuple[int, int, str]
 
 
 BROKEN_CHUNKS = "broken chunk framing"
+INVALID_HEAD = "the response head is not valid HTTP/1"
 """How the note of a recorder begins after which the reads are no chunks, but bytes as they came."""
 
 

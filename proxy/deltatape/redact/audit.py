@@ -137,8 +137,10 @@ class ExchangeOrder:
             yield "`request-body` after `request-end`"
         if code == "informational" and "response" in self.seen:
             yield "`informational` after `response`"
-        if code in _OF_RESPONSE and not self.seen & (_OF_RESPONSE | {"response"}):
-            yield f"`{code}` before the `response` of its exchange"
+        if code == "trailers" and "response" not in self.seen:
+            yield "`trailers` without a `response` before it"
+        if code == "response" and self.seen & _OF_RESPONSE:
+            yield "`response` after a `read` of its exchange"
 
     def _content(self, line: int, payload: Payload) -> Iterator[str]:
         match payload:

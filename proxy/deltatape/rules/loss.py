@@ -21,7 +21,7 @@ _FIRST_NS, _NEXT_NS = 10_250_000_000, 6_000_000_000
 """While nothing comes a recorder looks every 5 s and writes `idle` if it was silent for so long:
 the first one comes within 10 s, the next after 5 s each. In a longer time it did not watch."""
 _REFUSED_HEAD = ("the response is not HTTP/1: ", "Cannot parse HTTP response: ")
-"""How the gateway and mitmproxy begin to say that they refuse a head, which ends the exchange."""
+"""How mitmproxy, and the gateway formerly, say that they refuse a head, which ends the exchange."""
 _GAVE_UP = "mitmproxy gave up after "
 _EXHAUSTED = (
     "Too many open files",

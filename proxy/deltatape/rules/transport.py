@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deltatape.model.exchange import EndReason, Exchange, header
+from deltatape.model.exchange import INVALID_HEAD, EndReason, Exchange, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import Place, Span
@@ -128,6 +128,14 @@ _NOT_TAKEN = _Ending(
     "other recorders may accept such a head: record with --via mitm, and report it with the tape",
     None,
 )
+_INVALID_HEAD = _Ending(
+    (
+        "the response head is not valid HTTP/1: the recorder passed its bytes on as they came, and"
+        " cannot tell where the response ends"
+    ),
+    "write a valid head at the server or gateway: clients differ in what they make of this one",
+    None,
+)
 _TIMED_OUT = _Ending(
     "the recorder's own timeout expired",
     "give mitmproxy a longer tcp_timeout; finding D001 reports why nothing came",
@@ -145,6 +153,8 @@ def _ending(exchange: Exchange) -> _Ending:
         return _EXHAUSTED
     if is_refusal(end.detail):
         return _NOT_TAKEN
+    if end.detail.startswith(INVALID_HEAD):
+        return _INVALID_HEAD
     if is_recorder_timeout(end.detail):
         return _TIMED_OUT
     return _ENDINGS[end.reason]

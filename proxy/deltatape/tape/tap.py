@@ -366,6 +366,12 @@ class ExchangeTap:
         self._total += size
         self._hash.update(data)
 
+    def debris(self, t_ns: int, data: bytes) -> None:
+        """Write bytes of a response without a valid head; mask the credentials in its fields."""
+        if not self._total:
+            self._masker.see(tuple(_fields_of(data)))
+        self.read(t_ns, data, None)
+
     def _long_read(self, t_ns: int, data: bytes, chunk_ends: tuple[int, ...] | None) -> None:
         for at in range(0, len(data), PIECE):
             piece = data[at : at + PIECE]
@@ -482,6 +488,16 @@ LONGEST_LINE = 64 << 10
 """The most bytes of a line in one record."""
 Line = tuple[bytes, tuple[MaskedSpan, ...]]
 """A line as it may be written, and where in it asterisks stand for a credential."""
+
+
+def _fields_of(head: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield what clients may read as header fields in a head that is not valid."""
+    for line in head.split(b"\n"):
+        name, colon, value = line.partition(b":")
+        if colon:
+            yield name.strip(), value.strip()
+        elif not line.strip():
+            return
 
 
 class LogLines:
