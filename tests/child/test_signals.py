@@ -281,7 +281,8 @@ def test_a_signal_that_is_not_answered_is_said_where_there_is_no_terminal(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("number", "name"), [(signal.SIGINT, "sigint"), (signal.SIGTERM, "sigterm")]
+    ("number", "name"),
+    [(signal.SIGINT, "sigint"), (signal.SIGTERM, "sigterm"), (signal.SIGHUP, "sighup")],
 )
 def test_the_first_signal_is_told_by_name(number: signal.Signals, name: str) -> None:
     async def scenario() -> None:

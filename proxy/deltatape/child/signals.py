@@ -13,7 +13,7 @@ import contextlib
 import math
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 _BY_KEY = frozenset({signal.SIGINT, signal.SIGQUIT})
 _ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
@@ -258,22 +258,22 @@ def in_foreground() -> bool:
 
 # Running a shell until a signal asks for its end.
 
-SIGNALS = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm"}
+_ASKING = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm", signal.SIGHUP: "sighup"}
 
 
 class Signals:
-    """Waits for SIGINT or SIGTERM; a second one calls `hurry`, if that is set."""
+    """Waits for SIGINT, SIGTERM or SIGHUP; a second one calls `hurry`, if that is set.
 
-    def __init__(
-        self,
-        hurry: Callable[[], None] | None = None,
-        signals: Mapping[signal.Signals, str] = SIGNALS,
-    ) -> None:
+    A SIGHUP that was ignored at the start, as by nohup(1), stays ignored.
+    """
+
+    def __init__(self, hurry: Callable[[], None] | None = None) -> None:
         self._hurry = hurry
         self._first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         loop = asyncio.get_running_loop()
-        for number, name in signals.items():
-            loop.add_signal_handler(number, self._caught, name)
+        for number, name in _ASKING.items():
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, self._caught, name)
 
     def _caught(self, name: str) -> None:
         if not self._first.done():

@@ -7,7 +7,6 @@ Live lines then report problems only, so as not to mix with the command's output
 """
 
 import contextlib
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -15,7 +14,7 @@ from pathlib import Path, PurePath
 from deltatape import __version__
 from deltatape.child.child import run_child
 from deltatape.child.ready import ReadyFile
-from deltatape.child.signals import SIGNALS, Signals
+from deltatape.child.signals import Signals
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
@@ -107,7 +106,7 @@ async def replay(responders: Responders, options: ReplayOptions, tell: Tell) -> 
             services.callback(ready.remove)
         await machine.start(options.listen)
         base = machine.listener.url
-        signals = None if options.command else _signals()
+        signals = None if options.command else Signals()
         if ready is not None:
             ready.write({"url": base, "tapes": options.tapes})
         _introduce(responders, options, tell)
@@ -141,7 +140,7 @@ async def _run(responders: Responders, options: ReplayOptions, tell: Tell) -> in
         if code > _BY_SIGNAL and responders.ending is not None:
             responders.ending()
     finally:
-        _signals()  # the command's end is no reason to lose the report
+        Signals()  # the command's end is no reason to lose the report
         if guard is not None:
             await guard.stop()
     return code
@@ -190,10 +189,3 @@ def _check(path: Path) -> None:
 
 def _unwritable(path: Path, problem: str) -> UsageError:
     return UsageError(f"--report {path}: {problem}; name a writable file")
-
-
-def _signals() -> Signals:
-    """Catch Ctrl-C and hangups from now on, so that recordings are kept."""
-    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup(1)
-    also = {} if is_ignored else {signal.SIGHUP: "sighup"}
-    return Signals(signals={**SIGNALS, **also})
