@@ -8,14 +8,17 @@ HERE = "Host: localhost"
 
 def code(*fields: str, local: bool = True) -> str | None:
     raw = "\r\n".join(("POST /x HTTP/1.1", *fields, "", "")).encode("latin-1")
-    foreign = check_origin(parse_request(raw), local=local)
+    foreign = check_origin(parse_request(raw).fields, local=local)
     return foreign.code if foreign else None
 
 
 def test_names_of_this_machine_may_be_asked_for_and_others_not() -> None:
     for host in ("127.0.0.1:8378", "LOCALHOST", "[::1]:1", "127.9.9.9"):
         assert code(f"Host: {host}") is None
-    for host in ("evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::1"):
+    for host in (
+        *("evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::1", ""),
+        *("evil.com@127.0.0.1", "localhost#.evil.com", "localhost/x", "127.0.0.1:80:80"),
+    ):
         assert code(f"Host: {host}") == "foreign_host"
 
 
@@ -32,6 +35,8 @@ def test_on_a_unix_socket_the_name_of_the_host_tells_nothing() -> None:
         (("Sec-Fetch-Site: same-origin",), None),
         (("Origin: https://evil.example",), "foreign_origin"),
         (("Origin: null",), "foreign_origin"),
+        (("Origin: http://localhost", "Origin: https://evil.example"), "foreign_origin"),
+        (("Origin: https://evil.example@localhost",), "foreign_origin"),
         (("Sec-Fetch-Site: Cross-Site",), "cross_site"),
     ],
 )
@@ -42,6 +47,7 @@ def test_pages_of_this_machine_may_ask_and_others_not(
 
 
 def test_of_a_long_name_the_beginning_is_shown() -> None:
-    foreign = check_origin(parse_request(b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % (b"a" * 9999)))
+    head = parse_request(b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % (b"a" * 9999))
+    foreign = check_origin(head.fields)
     assert foreign is not None
     assert len(foreign.message) < 200

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from deltatape.http1.body import (
     MAX_LINE_BYTES,
+    NEVER_TRAILERS,
     ChunkedBody,
     CloseBody,
     LengthBody,
@@ -44,6 +45,26 @@ def test_trailers_are_kept() -> None:
     body = ChunkedBody()
     body.feed(CHUNKED)
     assert body.trailers == ((b"X-Trailer", b"yes"),)
+
+
+@pytest.mark.parametrize(
+    "trailer",
+    [
+        *(b"X: a\rGET /smuggled HTTP/1.1", b"X: a\x00b", b"X y: a", b"X\x00: a", b": a", b"X\t: a"),
+        *(b"Transfer-Encoding: x", b"HOST: evil", b"Content-Length: 100", b"Authorization: x"),
+    ],
+)
+def test_trailers_that_could_change_the_request_are_refused(trailer: bytes) -> None:
+    body = ChunkedBody(NEVER_TRAILERS)
+    body.feed(b"0\r\n" + trailer + b"\r\n\r\n")
+    assert "trailer" in body.problem
+    assert not body.done
+
+
+def test_a_response_may_have_any_valid_trailer() -> None:
+    body = ChunkedBody()
+    body.feed(b"0\r\nContent-Type: x\r\nX-Empty:\r\n\r\n")
+    assert body.trailers == ((b"Content-Type", b"x"), (b"X-Empty", b""))
 
 
 def test_bytes_after_the_end_are_not_the_bodys() -> None:

@@ -172,6 +172,29 @@ def test_a_head_without_end_is_refused() -> None:
     run(scenario())
 
 
+def test_http2_is_refused_by_its_name() -> None:
+    async def scenario() -> None:
+        async with serving(silent) as running:
+            client = await running.client()
+            await client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            assert await client.rest() == (REFUSED, "eof")
+            assert "HTTP/2 with prior knowledge" in running.problems[0]
+
+    run(scenario())
+
+
+def test_trailers_that_could_change_the_request_end_it() -> None:
+    async def scenario() -> None:
+        async with serving(silent) as running:
+            client = await running.client()
+            await client.send(CHUNKED + chunk(b"ok") + b"0\r\nContent-Length: 9\r\n\r\n")
+            assert await client.rest() == (REFUSED, "eof")
+            assert "may not be a trailer" in running.problems[0]
+            assert not running.services[0].complete
+
+    run(scenario())
+
+
 def test_a_broken_body_ends_the_request_and_is_told() -> None:
     async def scenario() -> None:
         async with serving(silent) as running:

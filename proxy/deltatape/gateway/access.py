@@ -110,7 +110,7 @@ def check_access(
             " before the path of the base URL, or send x-deltatape-token; deltatape record prints"
             " it when it starts",
         )
-    foreign = check_origin(head, local=local and not addressed.token)
+    foreign = check_origin(head.fields, local=local and not addressed.token)
     if foreign is None:
         return None
     return Refusal(HTTPStatus.FORBIDDEN, foreign.code, foreign.message)

@@ -6,6 +6,8 @@ proxy that splices bytes needs the offset of the message's end, and httptools ha
 """
 
 import enum
+import re
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +17,19 @@ from deltatape.model.exchange import Framing
 MAX_LINE_BYTES = 16 * 1024
 MAX_TRAILER_BYTES = 64 * 1024
 _MAX_SIZE_DIGITS = 16
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NOT_IN_VALUE = re.compile(rb"[\x00\r\n]")
+
+NEVER_TRAILERS = frozenset(
+    (
+        *(b"transfer-encoding", b"content-length", b"host", b"connection", b"trailer", b"te"),
+        *(b"upgrade", b"keep-alive", b"expect", b"max-forwards", b"cache-control", b"range"),
+        *(b"authorization", b"proxy-authorization", b"cookie", b"set-cookie", b"content-type"),
+        *(b"content-encoding", b"content-range"),
+    )
+)
+"""Fields for framing, routing, authentication and the like (RFC 9110 section 6.5.1). In a request
+they could change how the upstream reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +103,14 @@ class _State(enum.Enum):
 
 
 class ChunkedBody:
-    """A chunked body. A line split by reads is kept until complete."""
+    """A chunked body. A line split by reads is kept until complete.
 
-    def __init__(self) -> None:
+    Args:
+        refused: names of fields, in lower case, that its trailers must not have.
+    """
+
+    def __init__(self, refused: Container[bytes] = ()) -> None:
+        self._refused = refused
         self._state = _State.SIZE
         self._left = 0
         self._line = b""
@@ -159,8 +179,11 @@ class ChunkedBody:
     def _parse_trailer(self, line: bytes) -> None:
         self._trailer_bytes += len(line)
         name, colon, value = line.partition(b":")
-        if not colon or not name or name != name.strip() or self._trailer_bytes > MAX_TRAILER_BYTES:
+        valid = colon and _TOKEN.fullmatch(name) and not _NOT_IN_VALUE.search(value)
+        if not valid or self._trailer_bytes > MAX_TRAILER_BYTES:
             raise BadMessageError(f"not a trailer field: {line[:40]!r}")
+        if name.lower() in self._refused:
+            raise BadMessageError(f"a field that may not be a trailer: {line[:40]!r}")
         self.trailers += ((name, value.strip(b" \t")),)
 
 

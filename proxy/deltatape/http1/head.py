@@ -19,6 +19,7 @@ from deltatape.model.exchange import Framing
 MAX_HEAD_BYTES = 256 * 1024
 _SHORT_BYTES = 4096
 _TLS_HANDSHAKE = b"\x16\x03"
+_HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n"
 
 Fields = tuple[tuple[bytes, bytes], ...]
 
@@ -112,11 +113,16 @@ def find_head(buffer: bytes | bytearray) -> int:
 
     Raises:
         BadMessageError: there is no end within `MAX_HEAD_BYTES`, the lines end with LF alone, or it
-            is TLS.
+            is TLS or HTTP/2.
     """
     if buffer[:2] == _TLS_HANDSHAKE:
         raise BadMessageError(
             "this is TLS, and here HTTP is spoken without it: http://, not https://"
+        )
+    if buffer.startswith(_HTTP2_PREFACE):
+        raise BadMessageError(
+            "this is HTTP/2 with prior knowledge; HTTP/1.1 is accepted: switch HTTP/2 off in the"
+            " client"
         )
     end = buffer.find(b"\r\n\r\n")
     if 0 <= buffer.find(b"\n\n") < (end if end >= 0 else len(buffer)):

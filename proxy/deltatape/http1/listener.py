@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from deltatape.errors import UsageError
 from deltatape.http1.server import ServerConnection
@@ -22,6 +22,7 @@ BACKLOG = 1024
 """How many clients may wait to be accepted: beyond that, some retry only after 1 s."""
 _PORT = re.compile(r"[0-9]{1,5}")
 _MAX_PORT = 65535
+_AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]*)?")
 _UNIX = "unix:"
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not opened
 
@@ -78,11 +79,13 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(authority: str) -> str:
-    """Return the host of `HOST[:PORT]` in a `Host` field or origin; "" if there is none."""
-    try:
-        return urlsplit(f"//{authority}").hostname or ""
-    except ValueError:
-        return ""
+    """Return the host of `HOST[:PORT]` in a `Host` field or origin; "" if it is anything else.
+
+    Strict, since this decides who may ask: with user information, a fragment or a path, programs
+    disagree about the host.
+    """
+    found = _AUTHORITY.fullmatch(authority)
+    return found["host"].strip("[]") if found else ""
 
 
 class Listener:

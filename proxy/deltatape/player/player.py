@@ -163,7 +163,7 @@ class Player:
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
         """Refuse requests from other machines."""
-        foreign = check_origin(head, local=not self.listener.address.path)
+        foreign = check_origin(head.fields, local=not self.listener.address.path)
         if foreign is None:
             return None
         query = MatchQuery(method=head.method, target=head.target, body=b"")

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from deltatape.errors import UsageError
-from deltatape.http1.listener import bracketed, host_name, is_loopback
+from deltatape.http1.access import check_origin
+from deltatape.http1.listener import bracketed, is_loopback
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -85,9 +86,9 @@ class Control:
         return web.Response(status=status, headers=_HEADERS, body=text.encode())
 
     def _look_up(self, request: "web.BaseRequest") -> tuple[int, Mapping[str, object]]:
-        host = request.headers.get("Host", "")
-        if host and not is_loopback(host_name(host)):
-            return 403, {"error": f"{host!a} is not this machine; ask for 127.0.0.1 or localhost"}
+        foreign = check_origin(request.raw_headers)
+        if foreign is not None:
+            return 403, {"error": foreign.message}
         if request.method not in ("GET", "HEAD"):
             return 405, {"error": f"{request.method}: GET and HEAD are answered"}
         if request.path not in ("/health", "/status"):

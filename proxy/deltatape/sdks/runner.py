@@ -94,7 +94,7 @@ class SdkServer:
     # What plays ask (`player.play.PlayContext`).
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
-        foreign = check_origin(head)
+        foreign = check_origin(head.fields)
         return None if foreign is None else error_answer(403, foreign.code, foreign.message)
 
     def continues(self, head: ParsedRequestHead) -> bool:  # noqa: ARG002 - part of the protocol
