@@ -13,7 +13,7 @@ from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.store.audit import audit
 from deltatape.store.reader import open_tape
 

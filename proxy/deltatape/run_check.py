@@ -39,9 +39,9 @@ from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import End, EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.request_summary import Message, RequestSummary
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.rules.repeated import first_difference
-from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.wire.json_path import parse_path
 
 _ASSISTANT = frozenset({"assistant", "model"})

@@ -12,7 +12,7 @@ import pytest
 from deltatape.cli.parallel_check import check_all, check_one
 from deltatape.clock import SystemClock
 from deltatape.diagnose.check_tape import TapeReport
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from helpers.incidents import CUT, EMPTY, FIXED
 from helpers.program import environment
 

@@ -7,7 +7,7 @@ import pytest
 from deltatape.compare.recheck import Aspect, RecheckedExchange, compare_today, is_part
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers, Source
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from helpers.chat import FINISH, choice, sse
 from helpers.exchanges import FINISH_TEXT, TEXT, asks, call
 from helpers.taped import taped

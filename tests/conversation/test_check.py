@@ -23,9 +23,9 @@ from deltatape.diagnose.check import check
 from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.diagnose.digest import digest
 from deltatape.model.finding import Finding
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.rules import SILENCE_RULES, TURN_RULES
-from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, sse
 from helpers.contexts import failing

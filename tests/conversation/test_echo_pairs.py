@@ -18,7 +18,7 @@ from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.model.finding import Blame, Finding
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.tape import encode
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_header, decode_record

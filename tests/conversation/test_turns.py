@@ -10,8 +10,8 @@ from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.turn import Turn
-from deltatape.rules.settings import DEFAULTS
 from helpers.chat import FINISH
 from helpers.corpus import every_case, needs_corpus
 from helpers.exchanges import (

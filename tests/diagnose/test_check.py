@@ -11,8 +11,8 @@ from deltatape.diagnose.digest import digest
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Framing, Source, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.rule_settings import Settings
 from deltatape.rules import EXCHANGE_RULES
-from deltatape.rules.settings import Settings
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker

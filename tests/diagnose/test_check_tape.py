@@ -7,8 +7,8 @@ from deltatape.diagnose.check_tape import check_exchanges, fingerprint, request_
 from deltatape.diagnose.digest import digest
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Severity
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.tape_summary import LogEntry, LogStream
-from deltatape.rules.settings import DEFAULTS
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, pasted, timed

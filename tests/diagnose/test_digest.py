@@ -14,7 +14,7 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.model.digest import HistoryMessage
 from deltatape.model.exchange import Exchange
 from deltatape.model.request_summary import Message, RepeatedCall
-from deltatape.rules.settings import Settings
+from deltatape.model.rule_settings import Settings
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import (

@@ -7,8 +7,8 @@ from typing import TypeVar
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.rules import EXCHANGE_RULES, Claim, Rule, RuleContext
-from deltatape.rules.settings import DEFAULTS
 
 Seen = TypeVar("Seen")
 

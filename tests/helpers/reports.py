@@ -11,8 +11,8 @@ import xmlschema
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Severity
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.render.report import Report
-from deltatape.rules.settings import DEFAULTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMAS = ROOT / "tests" / "schemas"

@@ -15,8 +15,8 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.routes import parse_upstream
 from deltatape.model.exchange import Exchange, HeaderValue, MaskedCredential, Note, Tap
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.record.recheck import RecheckOptions, ask_again, request_again, why_not
-from deltatape.rules.settings import DEFAULTS
 from deltatape.store.reader import open_tape
 from helpers.chat import sse
 from helpers.exchanges import FINISH_TEXT, TEXT

@@ -5,7 +5,7 @@ import pytest
 from deltatape.diagnose.check import check
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from helpers import gemini, messages, responses
 from helpers.chat import FINISH, choice, sse
 from helpers.exchanges import (

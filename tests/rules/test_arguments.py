@@ -7,8 +7,8 @@ from deltatape.diagnose.check import check
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.request_summary import ToolSpec
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.rules.arguments import required
-from deltatape.rules.settings import DEFAULTS
 from helpers import responses
 from helpers.chat import FINISH, calls, choice, entry, request
 from helpers.exchanges import call, found, one, pasted

@@ -6,10 +6,10 @@ import pytest
 from deltatape.diagnose.rebuild import analyse, rebuild
 from deltatape.model.exchange import EndReason, Exchange, Framing, Source
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.rules.context import RuleContext
 from deltatape.rules.endings import unended
 from deltatape.rules.finish import FinishMeaning, finish_of, meaning
-from deltatape.rules.settings import DEFAULTS
 from helpers import gemini, messages, responses
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.contexts import context_of, findings_of

@@ -4,6 +4,7 @@ import pytest
 
 from deltatape.model.reply import Fragment
 from deltatape.model.request_summary import ToolSpec
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.stream import Event
 from deltatape.rules._fragment_analysis import (
     FragmentDamage,
@@ -15,7 +16,6 @@ from deltatape.rules._fragment_analysis import (
     has_twins,
     trace_of,
 )
-from deltatape.rules.settings import DEFAULTS
 from helpers.contexts import context_of
 from helpers.exchanges import TEXT, pasted
 

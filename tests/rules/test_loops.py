@@ -6,7 +6,7 @@ import pytest
 from deltatape.conversation import check_conversation
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from helpers.chat import FINISH, choice
 from helpers.exchanges import (
     CALL_MESSAGE,

@@ -10,10 +10,10 @@ from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Unanswered
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.tape_summary import LogEntry, LogStream, TapeSummary
 from deltatape.rules import SeenSilence
 from deltatape.rules.no_answer import unanswered_tool_call
-from deltatape.rules.settings import DEFAULTS
 from deltatape.store.reader import open_tape
 from helpers import responses
 from helpers.app import done, output, text, told, ui

@@ -12,6 +12,7 @@ import pytest
 import deltatape.rules
 from deltatape.conversation import check_conversation
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.stream import Place
 from deltatape.rules import (
     EXCHANGE_RULES,
@@ -27,7 +28,6 @@ from deltatape.rules import (
 from deltatape.rules.context import label
 from deltatape.rules.documentation import find, page, rule_page
 from deltatape.rules.rule import MAX_MESSAGE, FindingPlace, RuleKind
-from deltatape.rules.settings import DEFAULTS, Settings
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.contexts import context_of
 from helpers.exchanges import (

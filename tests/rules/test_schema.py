@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 from referencing import Registry
 
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.rules._bounded_validator import (
     ACCOUNT,
     BudgetUsedUpError,
@@ -16,7 +17,6 @@ from deltatape.rules._bounded_validator import (
     weigh,
 )
 from deltatape.rules._schema import SchemaResult, draft_of, validate, validate_text
-from deltatape.rules.settings import DEFAULTS
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import pytest
 from deltatape.diagnose.check import check
 from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, RequestSent
 from deltatape.model.finding import Blame, Confidence, Severity
+from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.rules.progress import ClientLag, SilencePhase, lags, silences, watched_until
-from deltatape.rules.settings import Settings
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.contexts import context_of
 from helpers.exchanges import (

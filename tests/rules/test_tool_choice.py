@@ -3,7 +3,7 @@ import pytest
 from deltatape.conversation import check_conversation
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.rules.small_talk import small_talk
 from helpers import messages, responses
 from helpers.chat import FINISH, choice

@@ -10,7 +10,7 @@ from deltatape.cli import COMMANDS, Commands
 from deltatape.cli.options import option, seconds
 from deltatape.errors import UsageError
 from deltatape.model.app_names import CONTRACT
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.settings.defaults import current_settings, defaults, located, use_settings
 from deltatape.settings.settings import read
 from deltatape.settings.thresholds import FIELDS

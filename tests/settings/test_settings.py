@@ -7,7 +7,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.model.app_names import CONTRACT, AppNames
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.settings.document import parse
 from deltatape.settings.file import MappingNode, MappingValue
 from deltatape.settings.settings import FIELDS, SettingsFile, app_names, load

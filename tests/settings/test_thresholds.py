@@ -1,7 +1,7 @@
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.settings.document import parse
 from deltatape.settings.file import MappingNode, MappingValue
 from deltatape.settings.thresholds import FIELDS, thresholds

@@ -8,9 +8,9 @@ from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.explanation import Explanation, VerdictKind
 from deltatape.model.finding import Blame
 from deltatape.model.request_summary import RepeatedCall
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.suspect import Symptom
 from deltatape.model.tape_summary import LogEntry, LogStream
-from deltatape.rules.settings import DEFAULTS
 from deltatape.why import explain
 from deltatape.why.accusation import (
     AppHandling,

@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.rules.settings import DEFAULTS
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.why.survey import ExchangeSurvey, survey
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (

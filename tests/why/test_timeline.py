@@ -6,7 +6,7 @@ from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Note, RequestSent, Tap
 from deltatape.model.explanation import TimelineEntry
-from deltatape.rules.settings import Settings
+from deltatape.model.rule_settings import Settings
 from deltatape.why.timeline import ENDINGS, ending_of, news, timeline
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
 from deltatape.errors import DeltatapeError
+from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
-from deltatape.rules.settings import Settings
 from deltatape.store.listing import locate
 from deltatape.store.reader import Tape, open_tape
 

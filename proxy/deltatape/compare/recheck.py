@@ -20,9 +20,9 @@ from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import EndReason, Exchange, Source, header
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.reply import Reply
+from deltatape.model.rule_settings import Settings
 from deltatape.model.stream import Event, Format
 from deltatape.rules.finish import finish_of
-from deltatape.rules.settings import Settings
 from deltatape.wire.json_value import parse
 
 _ERROR = 400

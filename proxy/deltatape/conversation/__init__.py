@@ -8,6 +8,7 @@ from deltatape.conversation.turns import turns
 from deltatape.conversation.unanswered import unanswered
 from deltatape.model.digest import Digest, ReadBack, Unanswered
 from deltatape.model.finding import Finding
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.model.turn import Turn
 from deltatape.rules import (
@@ -18,7 +19,6 @@ from deltatape.rules import (
     SeenTurn,
     ask,
 )
-from deltatape.rules.settings import DEFAULTS, Settings
 
 
 def check_conversation(

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from deltatape.model.digest import Digest, ParserError, ReadBack
+from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.model.turn import Complaint, DeliveredCallRef, Turn
 from deltatape.printable import excerpt
 from deltatape.rules.complaints import is_of_nothing
 from deltatape.rules.parser_errors import in_log
 from deltatape.rules.repeated import first_difference
-from deltatape.rules.settings import Settings
 
 _NS = 1_000_000_000
 _LINE = 4000

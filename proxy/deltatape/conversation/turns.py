@@ -31,6 +31,7 @@ from deltatape.conversation.parser_errors import (
 from deltatape.conversation.read_back import goes_on_from
 from deltatape.model.digest import ASSISTANT, Digest, HistoryMessage, ReadBack
 from deltatape.model.exchange import Tap
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.model.turn import (
     Complaint,
@@ -42,7 +43,6 @@ from deltatape.model.turn import (
     Turn,
 )
 from deltatape.rules.repeated import is_distinctive
-from deltatape.rules.settings import DEFAULTS, Settings
 
 _ATTEMPTS = 100
 """Failed attempts that are kept of one request."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.rules import EXCHANGE_RULES, RULES, RuleContext, ask
 from deltatape.rules.loss import is_left, loss_of
-from deltatape.rules.settings import DEFAULTS, Settings
 
 _WHILE_OPEN = tuple(rule for rule in EXCHANGE_RULES if not rule.at_end)
 """The rules that ask for no ending."""

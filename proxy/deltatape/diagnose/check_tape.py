@@ -21,8 +21,8 @@ from deltatape.dialects import UNKNOWN
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding, Severity
+from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
-from deltatape.rules.settings import Settings
 
 _REFUSAL = "S005"
 _TOGETHER = 16

@@ -17,13 +17,13 @@ from deltatape.model.digest import MAX_CONTENT, DeliveredCall, Digest, HistoryMe
 from deltatape.model.exchange import EndReason, Exchange, Tap, header
 from deltatape.model.reply import CallStatus, Channel, Choice, Reply, TextFragment, ToolCall
 from deltatape.model.request_summary import Message, RepeatedCall, RequestSummary
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.stream import Span
 from deltatape.printable import count
 from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.loss import is_lossy
 from deltatape.rules.parser_errors import in_message
 from deltatape.rules.progress import lags
-from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.rules.small_talk import small_talk
 
 _SYSTEM = frozenset({"system", "developer"})

@@ -27,8 +27,8 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.digest import Digest
 from deltatape.model.finding import Finding, Severity
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import TapeSummary
-from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_record
 from deltatape.tape.payload import ParsedAs

@@ -16,8 +16,8 @@ from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping_guard import GuardedTaping
 from deltatape.http1.head import Fields, ParsedResponseHead
 from deltatape.model.exchange import Tap
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import TapeSummary
-from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState

@@ -8,8 +8,8 @@ from deltatape.match.request import MatchLevel, MatchQuery, NoMatch
 from deltatape.match.schedule import RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry
-from deltatape.rules.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from deltatape.run_check import RunMistake

@@ -31,9 +31,9 @@ from deltatape.http1.head import end_to_end, field, write_request
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import EndReason, Exchange, MaskedCredential, Request, Tap
 from deltatape.model.reply import Reply
+from deltatape.model.rule_settings import Settings
 from deltatape.printable import count
 from deltatape.providers import KEY_FIELDS, PROVIDERS, Provider, provider_of_host
-from deltatape.rules.settings import Settings
 from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import PRIVATE
 from deltatape.store.writer import TapeWriter

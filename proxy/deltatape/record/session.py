@@ -31,13 +31,13 @@ from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Severity
+from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import CHILD_EXIT, ROTATED
 from deltatape.printable import count
 from deltatape.record.bypass import BypassSearch, tunnel_variables
 from deltatape.record.control import Control
 from deltatape.record.on_finding import OnFinding
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, Tell, introduce, no_traffic
-from deltatape.rules.settings import Settings
 from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.credentials import basic

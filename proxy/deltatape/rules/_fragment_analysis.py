@@ -26,11 +26,11 @@ from operator import eq
 from deltatape.model.finding import Blame, Confidence, Excluded
 from deltatape.model.reply import Fragment
 from deltatape.model.request_summary import ToolSpec
+from deltatape.model.rule_settings import Settings
 from deltatape.model.stream import Event
 from deltatape.printable import count, excerpt
 from deltatape.rules._schema import validate_text
 from deltatape.rules.context import Claim, RuleContext
-from deltatape.rules.settings import Settings
 from deltatape.wire.json_scan import JsonScanner, ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse
 

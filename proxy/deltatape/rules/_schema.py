@@ -19,6 +19,7 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from deltatape.model.rule_settings import Settings
 from deltatape.rules._bounded_validator import (
     ACCOUNT,
     BudgetUsedUpError,
@@ -26,7 +27,6 @@ from deltatape.rules._bounded_validator import (
     metered,
     weigh,
 )
-from deltatape.rules.settings import Settings
 from deltatape.wire.json_value import parse
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null", "any"})

@@ -11,10 +11,10 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.reply import Choice, Observation, Reply, ToolCall
 from deltatape.model.request_summary import RequestSummary
+from deltatape.model.rule_settings import Settings
 from deltatape.model.stream import Event, Place, Stream
 from deltatape.printable import excerpt
 from deltatape.rules.event_contribution import EventContribution, brought
-from deltatape.rules.settings import Settings
 
 MOST_ALIKE = 20
 """Findings of one rule about what a dialect noticed in one exchange."""

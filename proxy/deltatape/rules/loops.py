@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
+from deltatape.model.rule_settings import Settings
 from deltatape.model.turn import RepeatedIdenticalCall, SameRequest, Turn
 from deltatape.printable import excerpt
 from deltatape.rules._call_references import against_request, tools_of
@@ -14,7 +15,6 @@ from deltatape.rules.rule import (
     measured_turn_rule,
     turn_rule,
 )
-from deltatape.rules.settings import Settings
 
 
 @measured_turn_rule("C006", "tool-loop", Severity.INFO)

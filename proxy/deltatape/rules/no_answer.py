@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from deltatape.model.digest import Unanswered
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, Choice
+from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import CHILD_EXIT, TapeSummary
 from deltatape.printable import count, excerpt
 from deltatape.rules._call_references import first_names
@@ -17,7 +18,6 @@ from deltatape.rules.rule import (
     exchange_rule,
     silence_rule,
 )
-from deltatape.rules.settings import Settings
 from deltatape.wire.json_value import parse
 
 _DRAWS = "image_generation"

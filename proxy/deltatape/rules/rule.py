@@ -12,10 +12,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from deltatape.model.digest import Digest, ReadBack, Unanswered
 from deltatape.model.finding import Confidence, Excluded, Finding, Severity, at_most
+from deltatape.model.rule_settings import Settings
 from deltatape.model.turn import Turn
 from deltatape.printable import excerpt
 from deltatape.rules.context import Claim, RuleContext, observed
-from deltatape.rules.settings import Settings
 
 MAX_MESSAGE = 600
 """Longest message of a finding, in characters."""

@@ -6,7 +6,7 @@
       upstream: [corp=https://llm.corp.example]
     upstreams:                       # NAME: URL, for every command that takes upstreams
       corp: https://llm.corp.example
-    rules:                           # thresholds; see rules/settings.py
+    rules:                           # thresholds; see model/rule_settings.py
       stall: 10s
     app-events:                      # what the application calls its events; see model/app_names.py
       tool-call: [call, invoke]

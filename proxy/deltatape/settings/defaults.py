@@ -13,7 +13,7 @@ from typing import TypeAlias
 import click
 
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.settings.file import VARIABLE, Scalar, Value, texts_of
 from deltatape.settings.settings import SettingsFile, load
 

@@ -23,7 +23,7 @@ from deltatape.settings.file import (
 )
 
 if TYPE_CHECKING:
-    from deltatape.rules.settings import Settings
+    from deltatape.model.rule_settings import Settings
 
 UPSTREAMS = "upstreams"
 RULES = "rules"

@@ -1,4 +1,4 @@
-"""The section `rules`: thresholds by the names of `deltatape.rules.settings`.
+"""The section `rules`: thresholds by the names of `deltatape.model.rule_settings`.
 
 Strategy: the fields of that dataclass are what is accepted. A field `stall_s` is `stall` here and
 takes a duration with its unit; a count takes a whole number, a share a number from 0 to 1. Phrases
@@ -9,7 +9,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.settings.file import MappingValue, Scalar, texts_of
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)", re.ASCII)
@@ -23,7 +23,7 @@ FIELDS: Mapping[str, str] = {
     for field in dataclasses.fields(Settings)
     if isinstance(getattr(DEFAULTS, field.name), int | float | tuple)
 }
-"""What can be set, by its name in the file: the field of `rules.settings.Settings`."""
+"""What can be set, by its name in the file: the field of `model.rule_settings.Settings`."""
 
 
 def thresholds(entries: Mapping[str, MappingValue]) -> Settings:

@@ -17,9 +17,9 @@ from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import ToolCall
 from deltatape.model.request_summary import RepeatedCall
+from deltatape.model.rule_settings import Settings
 from deltatape.model.suspect import Suspect, Symptom
 from deltatape.printable import excerpt
-from deltatape.rules.settings import Settings
 from deltatape.why.tape_context import are_linked
 from deltatape.why.timeline import is_printed
 from deltatape.why.verdict import LOSS, Case

@@ -20,9 +20,9 @@ from deltatape.model.explanation import (
     TimelineEntry,
 )
 from deltatape.model.finding import Finding
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.suspect import ClientTrial, Suspect
 from deltatape.rules.repeated import first_difference, same_id, same_name
-from deltatape.rules.settings import DEFAULTS, Settings
 from deltatape.suspects import DeliveredResponse, delivered, matrix, reads_rightly, suspects_of
 from deltatape.why.accusation import (
     app_handling,

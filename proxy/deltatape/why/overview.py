@@ -13,7 +13,7 @@ from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Finding
-from deltatape.rules.settings import DEFAULTS, Settings
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.why.survey import survey_of
 from deltatape.why.verdict import deciding
 

@@ -23,8 +23,8 @@ from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.explanation import Attempts
 from deltatape.model.finding import Finding, Severity
+from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
-from deltatape.rules.settings import Settings
 from deltatape.why.verdict import VerdictEvidence, decides, is_leaving
 
 _OF_REQUESTS = frozenset({"C006", "C008", "C011", "C018", "C020"})

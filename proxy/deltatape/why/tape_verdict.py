@@ -12,8 +12,8 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import EndReason, Exchange, Tap, header
 from deltatape.model.explanation import Attempts, Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding
+from deltatape.model.rule_settings import Settings
 from deltatape.printable import count
-from deltatape.rules.settings import Settings
 from deltatape.why.survey import ExchangeSurvey
 from deltatape.why.tape_context import are_linked
 from deltatape.why.verdict import Case, doubted, going_on, judge, nothing_wrong, of_endpoint
