@@ -123,7 +123,7 @@ def test_no_planted_credential_is_found_on_the_disk(planted: Planted) -> None:
     async def scenario(folder: Path) -> None:
         async with provider(script) as port, recording(folder, port) as running:
             await exchange(running, planted)
-            await eventually(lambda: len(running.seen.ended) == 1, "the end")
+            await eventually(lambda: len(running.seen.exchanges) == 1, "the end")
             running.recorder.book.log_end()
 
     with tempfile.TemporaryDirectory() as name:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.gateway import analysis, gateway
+from deltatape.gateway import gateway
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import EndReason
 from deltatape.store.reader import open_tape
@@ -236,45 +236,6 @@ def test_a_client_that_never_takes_its_bytes_does_not_hold_up_the_end(
             await eventually(lambda: not running.gateway._numbers, "the end of the connection")
             running.writer.flush()
             assert running.writer.lost_records == 0
-
-    run(scenario())
-
-
-def test_an_exchange_is_analysed_when_it_ends(tmp_path: Path) -> None:
-    body = b'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
-
-    async def script(peer: Peer) -> None:
-        await peer.request()
-        await peer.send(SSE_HEAD + chunk(body) + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
-
-    async def scenario() -> None:
-        async with provider(script) as port, recording(tmp_path, port) as running:
-            client = await running.client()
-            await client.send(post())
-            await client.until(b"0\r\n\r\n")
-            await eventually(lambda: bool(running.seen.ended), "an analysis")
-            ended = running.seen.ended[0].analysis
-            assert ended is not None
-            assert ended.reply.text == "hi"
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("limit", ["MAX_KEPT_BYTES", "MAX_WAITING_BYTES"])
-def test_what_is_too_large_is_taped_but_not_analysed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
-    monkeypatch.setattr(analysis, limit, 1000)
-
-    async def scenario() -> None:
-        async with provider(answer_all) as port, recording(tmp_path, port) as running:
-            client = await running.client()
-            await client.send(post(b"x" * 5000))
-            await client.until(b"ok")
-            await eventually(lambda: bool(running.seen.ended), "the end")
-            assert running.seen.ended[0].analysis is None
-            (exchange,) = await running.ended()
-            assert len(exchange.request.body) == 5000
 
     run(scenario())
 

@@ -13,13 +13,11 @@ from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape
 from deltatape.http1.head import ParsedResponseHead
 from deltatape.http1.listener import Address
-from deltatape.model.app_names import CONTRACT
 from deltatape.model.exchange import EndReason, Framing, Source, Tap
-from deltatape.store.audit import misreadings
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.decode import decode_record
-from deltatape.tape.payload import EndRecord, ParsedAs, RemarkRecord, RequestBodyPiece, Stop
+from deltatape.tape.payload import EndRecord, RemarkRecord, RequestBodyPiece
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.recording import Recording, recording
 from helpers.tapes import MASKER, Lines
@@ -69,9 +67,13 @@ def test_requests_name_their_tape_and_nobody_else_is_told(tmp_path: Path) -> Non
             assert (await ask(running, post(target="/up/v1", extra=field))).endswith(b"/v1")
             assert (await ask(running, post(target="/up/v1", extra=close))).endswith(b"/v1")
             assert await ask(running, post(target="/s/test_one/up/v2", extra=close))
-            await eventually(lambda: len(running.seen.ended) == 4, "four exchanges")
-            observed = sorted((ended.tape.name or "", ended.number) for ended in running.seen.ended)
-            assert observed == [("", 1), ("test_one", 1), ("test_one", 2), ("test_two", 1)]
+            await eventually(lambda: len(running.seen.exchanges) == 4, "four exchanges")
+            assert sorted(running.seen.exchanges) == [
+                ("", 1),
+                ("test_one", 1),
+                ("test_one", 2),
+                ("test_two", 1),
+            ]
         assert numbers(tmp_path / "test_one.tape") == [1, 2]
         assert numbers(tmp_path / "test_two.tape") == [1]
         assert numbers(tmp_path / "test.tape") == [1]
@@ -217,7 +219,7 @@ def test_a_connection_of_its_own_is_counted_on_each_tape(tmp_path: Path) -> None
         ):
             (await connect(running.port)).close()
             await ask(running, post(target="/s/n/up/x", extra="Connection: close\r\n"))
-            await eventually(lambda: len(running.seen.ended) == 1, "an exchange")
+            await eventually(lambda: len(running.seen.exchanges) == 1, "an exchange")
         text = (tmp_path / "n.tape").read_text()
         assert '"client",{"connection":2,"state":"opened"}' in text
         assert '"client",{"connection":2,"state":"closed"}' in text
@@ -236,22 +238,6 @@ def test_ipv6_serves_as_well(tmp_path: Path) -> None:
             writer.write(post(target="/v1/x").replace(b"127.0.0.1", b"[::1]:%d" % running.port))
             assert (await reader.readuntil(b"/v1/x")).startswith(b"HTTP/1.1 200 OK")
             writer.close()
-
-    run(scenario())
-
-
-def test_how_an_exchange_was_read_stands_on_the_tape_and_is_so_read_again(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with provider(answer) as port, recording(tmp_path, port) as running:
-            await ask(running, post(extra="Connection: close\r\n"))
-            await running.ended()
-            await running.stop()
-            tape = open_tape(running.path)
-            *_, parsed, stop = [record.payload for _, record in tape.records()]
-            assert isinstance(parsed, ParsedAs)
-            assert (parsed.tool, parsed.calls) == ("deltatape", 0)
-            assert isinstance(stop, Stop)
-            assert not list(misreadings(tape, CONTRACT))
 
     run(scenario())
 

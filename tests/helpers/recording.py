@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deltatape.clock import SystemClock
-from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
 from deltatape.gateway.gateway import Gateway, TapPolicy, stop_recording
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.recorder import Recorder, RecorderOptions
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
-from deltatape.gateway.tapes import TapeBook
+from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange, Source
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
@@ -24,18 +24,27 @@ from helpers.upstream import Peer, connect
 
 @dataclass
 class Seen:
-    """A `RecorderObserver` that keeps what it is notified of."""
+    """A `RecorderObserver` and an `Analysis` that keep what they are notified of."""
 
-    ended: list[AnalyzedExchange] = field(default_factory=list)
-    silences: list[AnalyzedExchange] = field(default_factory=list)
+    exchanges: list[tuple[str, int]] = field(default_factory=list)
+    """The name of its tape, and the number, of each exchange that has ended."""
     refusals: list[Refusal] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
 
-    def exchange(self, ended: AnalyzedExchange) -> None:
-        self.ended.append(ended)
+    def start(self) -> None:
+        pass
 
-    def silence(self, ended: AnalyzedExchange) -> None:
-        self.silences.append(ended)
+    def ended(self, tape: OpenTape, number: int) -> None:
+        self.exchanges.append((tape.name or "", number))
+
+    def close(self, tape: OpenTape, watch: TapeSummary) -> None:
+        pass
+
+    async def finish(self) -> None:
+        pass
+
+    def hurry(self) -> None:
+        pass
 
     def refused(self, refusal: Refusal) -> None:
         self.refusals.append(refusal)
@@ -117,7 +126,7 @@ async def recording(
 
     masker = Masker(b"key")
     recorder = Recorder(
-        TapeBook(create, masker), masker, clock, seen, RecorderOptions(bodies=bodies)
+        TapeBook(create, masker), masker, clock, seen, RecorderOptions(bodies=bodies), seen
     )
     dialler = Connector(outbound_from({}, ca=None, client_cert=None, client_key=None), clock)
     gateway = Gateway(recorder, Routes(parse_upstream(url) for url in urls), dialler.dial, policy)

@@ -82,7 +82,7 @@ def test_all_of_deltatape_analyses() -> None:
 
 def test_without_the_rest_only_the_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "deltatape.mitm.live_analysis")
-    monkeypatch.setitem(sys.modules, "deltatape.gateway.analysis", None)
+    monkeypatch.setitem(sys.modules, "deltatape.live.analyzer", None)
     assert find_live() is PlainObserver
     lines: list[str] = []
     live = PlainObserver(lines.append)

@@ -9,13 +9,14 @@ import pytest
 
 from deltatape.clock import SystemClock
 from deltatape.diagnose.check import check
-from deltatape.model.finding import Finding
 from deltatape.record import on_finding
-from deltatape.record.on_finding import OnFinding
+from deltatape.record.on_finding import JsonFinding, OnFinding
+from deltatape.render.json_document import finding_object
 from helpers.taped import taped
 from helpers.upstream import eventually, run
 
-FINDINGS = check(taped(reads=((5, b"data: {\n\n"),)))
+FOUND = check(taped(reads=((5, b"data: {\n\n"),)))
+FINDINGS = tuple(map(finding_object, FOUND))
 
 
 class Hook:
@@ -25,7 +26,7 @@ class Hook:
         self.told: list[str] = []
         self.hook = OnFinding(command, self.told.append, limit_s=limit_s)
 
-    def found(self, number: int = 1, findings: tuple[Finding, ...] = FINDINGS) -> None:
+    def found(self, number: int = 1, findings: tuple[JsonFinding, ...] = FINDINGS) -> None:
         self.hook.run("a b/x.tape", number, findings)
 
 
@@ -54,7 +55,7 @@ def test_the_command_gets_the_tape_and_the_findings(tmp_path: Path) -> None:
     document = json.loads(text)
     assert list(document) == ["version", "tape", "exchange", "findings"]
     assert (document["version"], document["tape"], document["exchange"]) == (1, "a b/x.tape", 1)
-    assert [each["code"] for each in document["findings"]] == [each.code for each in FINDINGS]
+    assert [each["code"] for each in document["findings"]] == [each.code for each in FOUND]
     assert {each["tape"] for each in document["findings"]} == {"a b/x.tape"}
     assert all(text.isascii() and text.isprintable() for text in (text.strip(),))
 

@@ -5,23 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.clock import SystemClock
-from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.rebuild import analyse
 from deltatape.doctor.hardcoded import places_of_host
 from deltatape.doctor.sources import Limits
 from deltatape.environment.application import plan
-from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
-from deltatape.gateway.tapes import OpenTape
 from deltatape.gateway.tunnel import TunnelledConnection
-from deltatape.model.exchange import Source
+from deltatape.live.analyzer import LiveAnalyzer
+from deltatape.live.messages import ExchangeReport
 from deltatape.model.finding import Severity
 from deltatape.record.reporter import Beginning, Reporter, introduce, no_traffic
-from deltatape.store.writer import TapeWriter
-from deltatape.tape.tap import TapeTap
+from deltatape.render.json_document import finding_object
+from deltatape.render.summary import live_lines
 from helpers.incidents import EMPTY, FIXED, exchange
-from helpers.tapes import MASKER
 
 
 class Told(Reporter):
@@ -36,38 +31,30 @@ class Told(Reporter):
         return "\n".join(self.lines)
 
 
-@pytest.fixture
-def tape(tmp_path: Path) -> OpenTape:
-    writer = TapeWriter.create(
-        tmp_path, "x", clock=SystemClock(), tool="test", source=Source.GATEWAY, alarm=print
+def report(path: Path, number: int) -> ExchangeReport:
+    result = LiveAnalyzer().analyse("named", 1, exchange(path, number))
+    return ExchangeReport(
+        key=1,
+        number=number,
+        lines=live_lines(result.analysis, result.findings, "named"),
+        findings=[finding_object(finding) for finding in result.findings],
     )
-    return OpenTape("named", writer, TapeTap(writer.put, MASKER))
 
 
-def ended(tape: OpenTape, path: Path, number: int) -> AnalyzedExchange:
-    analysis = analyse(exchange(path, number))
-    return AnalyzedExchange(tape, number, analysis, check_analysis(analysis))
-
-
-def test_exchanges_and_findings_are_told_and_counted(tape: OpenTape) -> None:
+def test_exchanges_and_findings_are_told_and_counted() -> None:
     reporter = Told()
-    handed: list[AnalyzedExchange] = []
-    reporter.on_findings = handed.append
-    reporter.exchange(ended(tape, FIXED, 1))
+    reporter.exchange("named", 1, report(FIXED, 1))
     assert reporter.worst is None
-    reporter.exchange(ended(tape, EMPTY, 1))
+    reporter.exchange("named", 1, report(EMPTY, 1))
     assert (reporter.exchanges, reporter.with_findings) == (2, 1)
     assert reporter.worst is Severity.ERROR
     assert "named#1 POST /v1/chat/completions 200" in reporter.text
     assert "    error T001 empty-arguments (" in reporter.text
-    (found,) = handed
-    assert (found.tape, found.number) == (tape, 1)
-    assert found.findings[0].code == "T001"
 
 
-def test_what_was_too_large_to_analyse_is_told_as_that(tape: OpenTape) -> None:
+def test_what_was_not_analysed_is_told_as_that() -> None:
     reporter = Told()
-    reporter.exchange(AnalyzedExchange(tape, 3, None, ()))
+    reporter.exchange("named", 3, None)
     assert reporter.lines == ["named#3 ended; not analysed yet: run `deltatape check`"]
 
 
@@ -103,11 +90,11 @@ def test_a_host_that_the_project_does_not_name_leads_to_doctor() -> None:
     assert "--via mitm" in reporter.text
 
 
-def test_remarks_alone_are_told_and_do_not_count(tape: OpenTape) -> None:
+def test_remarks_alone_are_told_and_do_not_count() -> None:
     reporter = Told()
-    told = ended(tape, EMPTY, 1)
-    remark = replace(told.findings[0], severity=Severity.INFO)
-    reporter.exchange(replace(told, findings=(remark,)))
+    told = report(EMPTY, 1)
+    remark = {**told.findings[0], "severity": "info"}
+    reporter.exchange("named", 1, replace(told, findings=[remark]))
     assert (reporter.exchanges, reporter.with_findings) == (1, 0)
     assert reporter.worst is Severity.INFO
 

@@ -1,12 +1,19 @@
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check
-from deltatape.render.json_document import FindingsDocument, document, findings_json, inert_json
+from deltatape.model.finding import Finding
+from deltatape.render.json_document import FindingsDocument, document, inert_json
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import USER, asks, assistant, call, digests, pasted, result, timed
 from helpers.reports import report_on, unreadable, valid_findings, written
+
+
+def findings_json(findings: Iterable[Finding]) -> str:
+    writer = FindingsDocument()
+    return writer.add(findings) + writer.end()
 
 
 def test_a_document_has_a_version_and_ends_its_line() -> None:

@@ -9,7 +9,6 @@ import click
 
 from deltatape.errors import UsageError
 from deltatape.model.finding import Severity
-from deltatape.rules import RULES
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
 _EXTRA = re.compile(r"unexpected extra arguments? \((\S+?)(?: .*)?\)")
@@ -159,6 +158,10 @@ def codes(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 - click's wor
 
 def _parse_codes(_: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
     """Parse `T001,D` to known codes and prefixes; a click callback."""
+    if not value:
+        return frozenset()
+    from deltatape.rules import RULES  # noqa: PLC0415 - record imports no rule
+
     known = {rule.code for rule in RULES}
     prefixes = frozenset(part.strip().upper() for part in value.split(",") if part.strip())
     for prefix in prefixes:

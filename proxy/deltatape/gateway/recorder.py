@@ -1,4 +1,4 @@
-"""The state that all listeners of a run share: tapes, numbers, analyses.
+"""The state that all listeners of a run share: tapes and numbers.
 
 A run has one `Recorder`, whatever it listens to: the gateway in front of providers and the tap in
 front of the application's own endpoint write to the same tapes.
@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from deltatape.clock import Clock
-from deltatape.gateway.analysis import AnalysisThread, AnalyzedExchange, PendingLines
 from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping_guard import GuardedTaping
 from deltatape.http1.head import Fields, ParsedResponseHead
 from deltatape.model.exchange import Tap
-from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
@@ -132,17 +130,30 @@ class ExchangeTaping(GuardedTaping):
 class RecorderObserver(Protocol):
     """Receives a run's events on the event loop's thread."""
 
-    def exchange(self, ended: AnalyzedExchange) -> None:
-        """An exchange ended and was analysed."""
-
-    def silence(self, ended: AnalyzedExchange) -> None:
-        """A tape ends with an unanswered reply; without an analysis."""
-
     def refused(self, refusal: Refusal) -> None:
         """A request was answered without an upstream."""
 
     def alarm(self, problem: str) -> None:
         """Taping has a problem; may be called from another thread."""
+
+
+class Analysis(Protocol):
+    """Reads the tapes of a run while they are recorded; see `live.client`. It delays no stream."""
+
+    def start(self) -> None:
+        """Start; needs a running loop."""
+
+    def ended(self, tape: OpenTape, number: int) -> None:
+        """An exchange has ended, and its end is on the tape or on its way there."""
+
+    def close(self, tape: OpenTape, watch: TapeSummary) -> None:
+        """A tape ends now."""
+
+    async def finish(self) -> None:
+        """Wait for what is to be read, for some seconds at most."""
+
+    def hurry(self) -> None:
+        """Stop waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,12 +163,10 @@ class RecorderOptions:
     Attributes:
         durable: sync a tape when an exchange on it has ended.
         bodies: tape those of requests, too.
-        rules: the thresholds for findings.
     """
 
     durable: bool = True
     bodies: bool = True
-    rules: Settings = DEFAULTS
 
 
 DEFAULT_OPTIONS = RecorderOptions()
@@ -180,7 +189,7 @@ class ActiveExchange(NamedTuple):
 
 
 class Recorder:
-    """Numbers, tapes and analyses of a run."""
+    """Numbers and tapes of a run; an `Analysis`, if there is one, reads them."""
 
     def __init__(
         self,
@@ -189,6 +198,7 @@ class Recorder:
         clock: Clock,
         observer: RecorderObserver,
         options: RecorderOptions = DEFAULT_OPTIONS,
+        analysis: Analysis | None = None,
     ) -> None:
         self.book = book
         self.counts = RecorderCounts()
@@ -198,14 +208,16 @@ class Recorder:
         self._clock = clock
         self._observer = observer
         self._options = options
-        self._analysis = AnalysisThread(self._analysed, options.rules)
-        self._kept = PendingLines()
+        self._analysis = analysis
         self._ticker: asyncio.TimerHandle | None = None
         self._drained = asyncio.Event()
 
     def start(self) -> None:
         """Start; needs a running loop."""
         self.book.start()
+        if self._analysis is not None:
+            self.book.on_closing = self._closing
+            self._analysis.start()
         self._tick()
 
     def _tick(self) -> None:
@@ -243,18 +255,11 @@ class Recorder:
         tape.active += 1
         self.counts.exchanges += 1
         serial = self.counts.exchanges
-        self._kept.begin(serial)
-        keep, put = self._kept.put, tape.writer.put
-
-        def keep_and_put(number: int, line: bytes) -> None:
-            keep(serial, line)
-            put(number, line)
-
         taping = ExchangeTaping(
             serial,
             ulid(self._clock),
             tape,
-            ExchangeTap(tape.exchanges, keep_and_put, self._masker),
+            ExchangeTap(tape.exchanges, tape.writer.put, self._masker),
             self._observer.alarm,
             side=side,
             bodies=self._options.bodies,
@@ -268,17 +273,13 @@ class Recorder:
         self.active.pop(taping.serial, None)
         tape.active -= 1
         tape.watched_ns = tape.writer.now_ns()
-        self._analysis.submit(tape, taping.number, taping.serial, self._kept.take(taping.serial))
+        if self._analysis is not None:
+            self._analysis.ended(tape, taping.number)
         if self._options.durable:
             tape.writer.durable()
         self.book.release(tape)
         if not self.active:
             self._drained.set()
-
-    def _analysed(self, ended: AnalyzedExchange) -> None:
-        if ended.parsed is not None:
-            self.book.parsed(ended.tape, ended.number, ended.parsed)
-        self._observer.exchange(ended)
 
     # Stopping.
 
@@ -293,27 +294,27 @@ class Recorder:
             self._cut()
 
     async def finish(self, reason: str, code: int | None) -> None:
-        """Finish the analyses and end the tapes."""
-        await self._analysis.finish()
+        """End the tapes, after they were analysed."""
         if self._ticker is not None:
             self._ticker.cancel()
-        for tape in self.book.written():
-            self.tell_silences(tape, reason, code)
+        if self._analysis is not None:
+            for tape in tuple(self.book.all()):
+                tape.writer.flush()
+                self._closing(tape, reason, code)
+            await self._analysis.finish()
         self.book.stop(reason, code)
 
-    def tell_silences(self, tape: OpenTape, reason: str, code: int | None = None) -> None:
-        """Report unanswered replies on a tape that is about to end."""
+    def _closing(self, tape: OpenTape, reason: str, code: int | None = None) -> None:
+        assert self._analysis is not None
         watch = TapeSummary(until_ns=tape.writer.now_ns(), stop=reason, exit_code=code)
-        findings = self._analysis.silences(tape, watch)
-        for number in sorted({finding.exchange for finding in findings}):
-            about = tuple(finding for finding in findings if finding.exchange == number)
-            self._observer.silence(AnalyzedExchange(tape, number, None, about))
+        self._analysis.close(tape, watch)
 
     def _cut(self) -> None:
         for exchange in tuple(self.active.values()):
             exchange.stop()
 
     def hurry(self) -> None:
-        """Stop waiting for streams and analyses."""
-        self._analysis.hurry()
+        """Stop waiting for streams and their analysis."""
+        if self._analysis is not None:
+            self._analysis.hurry()
         self._cut()

@@ -70,6 +70,8 @@ class TapeBook:
         self.current = self._open(None)
         self.on_closed: Callable[[OpenTape], None] | None = None
         """Called with each tape that is complete before the run ends."""
+        self.on_closing: Callable[[OpenTape, str], None] | None = None
+        """Called with each tape that ends before the run does, and the reason."""
 
     def _open(self, name: str | None) -> OpenTape:
         writer = self._create(name)
@@ -185,6 +187,8 @@ class TapeBook:
         # at the end of the turn.
         tape.writer.on_dirty = lambda: None
         tape.writer.flush()
+        if self.on_closing is not None:
+            self.on_closing(tape, ROTATED)
         self._closing.add(tape)
         closing = asyncio.get_running_loop().run_in_executor(self.pool, tape.writer.close)
         closing.add_done_callback(lambda _: self._closed(tape))

@@ -19,11 +19,12 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
-from deltatape.model.finding import Finding
 from deltatape.printable import count
-from deltatape.render.json_document import findings_json
+
+JsonFinding: TypeAlias = Mapping[str, object]
+"""A finding as `check --format json` has it."""
 
 AT_ONCE = 2
 WAITING = 32
@@ -76,7 +77,7 @@ class OnFinding:
         self.left_out = 0
         """For how many exchanges the command was not run, since too many waited."""
 
-    def run(self, tape: str, exchange: int, findings: Sequence[Finding]) -> None:
+    def run(self, tape: str, exchange: int, findings: Sequence[JsonFinding]) -> None:
         """Schedule the command for an exchange; return at once.
 
         Args:
@@ -236,9 +237,7 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _document(tape: str, exchange: int, findings: Sequence[Finding]) -> bytes:
-    found = json.loads(findings_json(findings))
-    for finding in found["findings"]:
-        finding["tape"] = tape
-    document = {"version": found["version"], "tape": tape, "exchange": exchange, **found}
+def _document(tape: str, exchange: int, findings: Sequence[JsonFinding]) -> bytes:
+    found = [{**finding, "tape": tape} for finding in findings]
+    document = {"version": 1, "tape": tape, "exchange": exchange, "findings": found}
     return (json.dumps(document) + "\n").encode()

@@ -20,7 +20,6 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import UNKNOWN, traits_of
 from deltatape.environment.application import without_overlap
 from deltatape.errors import UsageError
-from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
 from deltatape.gateway.gateway import Gateway, stop_recording
 from deltatape.gateway.outbound import OutboundSettings
@@ -284,12 +283,6 @@ class _Observer:
 
     tell: Callable[[str], None]
     last_refusal: str = ""
-
-    def exchange(self, ended: AnalyzedExchange) -> None:
-        """See `RecorderObserver.exchange`."""
-
-    def silence(self, ended: AnalyzedExchange) -> None:
-        """See `RecorderObserver.silence`."""
 
     def refused(self, refusal: Refusal) -> None:
         # What follows is advice for applications.

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 from deltatape import __version__
 from deltatape.doctor.hardcoded import Hardcoded
-from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.routes import Refusal, Routes
 from deltatape.gateway.tunnel import TunnelledConnection
+from deltatape.live.messages import ExchangeReport, SilenceReport
 from deltatape.model.finding import Severity
 from deltatape.printable import count
 from deltatape.providers import COMMON, PROVIDERS, UPSTREAMS
 from deltatape.record.bypass import replacement_lines, with_places
-from deltatape.render.summary import finding_lines, live_lines
 
 Tell = Callable[[str], None]
 
@@ -33,31 +32,24 @@ class Reporter:
         self.with_findings = 0
         self.worst: Severity | None = None
         self.trouble = ""
-        self.on_findings: Callable[[AnalyzedExchange], None] | None = None
 
-    def exchange(self, ended: AnalyzedExchange) -> None:
+    def exchange(self, name: str, number: int, report: ExchangeReport | None) -> None:
+        """Print an exchange that has ended, on the tape called `name`; None: not analysed."""
         self.exchanges += 1
-        name = ended.tape.name or ""
-        if ended.analysis is None:
-            self._tell(f"{name}#{ended.number} ended; not analysed yet: run `deltatape check`")
+        if report is None:
+            self._tell(f"{name}#{number} ended; not analysed yet: run `deltatape check`")
             return
-        for line in live_lines(ended.analysis, ended.findings, name):
-            self._tell(line)
-        if ended.findings:
-            self.with_findings += ended.troubled
-            self._remember(ended)
+        self.with_findings += bool(report.severities - {Severity.INFO})
+        self._print(report)
 
-    def silence(self, ended: AnalyzedExchange) -> None:
-        self._tell(f"{ended.tape.name or ''}#{ended.number} was never answered")
-        for line in finding_lines(ended.findings):
-            self._tell(line)
-        self._remember(ended)
+    def silence(self, report: SilenceReport) -> None:
+        self._print(report)
 
-    def _remember(self, ended: AnalyzedExchange) -> None:
-        severities = {finding.severity for finding in ended.findings} | {self.worst}
+    def _print(self, report: ExchangeReport) -> None:
+        for line in report.lines:
+            self._tell(line)
+        severities = report.severities | {self.worst}
         self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
-        if self.on_findings is not None:
-            self.on_findings(ended)
 
     def refused(self, refusal: Refusal) -> None:
         self._tell(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")

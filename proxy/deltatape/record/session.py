@@ -20,7 +20,6 @@ from deltatape.environment.application import EnvironmentPlan, plan
 from deltatape.environment.dotenv import DotenvFile, read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
-from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
 from deltatape.gateway.gateway import Gateway, TapPolicy, stop_recording
 from deltatape.gateway.outbound import OutboundSettings
@@ -29,10 +28,12 @@ from deltatape.gateway.routes import Routes, Upstream, parse_upstream
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from deltatape.http1.listener import Address
+from deltatape.live.client import LiveAnalysis
+from deltatape.live.messages import ExchangeReport, SilenceReport
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Severity
 from deltatape.model.rule_settings import Settings
-from deltatape.model.tape_summary import CHILD_EXIT, ROTATED
+from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.printable import count
 from deltatape.record.bypass import BypassSearch, tunnel_variables
 from deltatape.record.control import Control
@@ -42,6 +43,7 @@ from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.credentials import basic
 from deltatape.tape.mask import Masker
+from deltatape.tape.payload import ParsedAs
 
 # What `deltatape record` was asked to do, as values.
 
@@ -120,10 +122,15 @@ class Session:
             else None
         )
         self._book = TapeBook(self._create, self._masker)
-        manner = RecorderOptions(
-            durable=options.durable, bodies=options.bodies, rules=options.rules
+        self._analysis = LiveAnalysis(options.rules, self)
+        self._recorder = Recorder(
+            self._book,
+            self._masker,
+            around.clock,
+            reporter,
+            RecorderOptions(durable=options.durable, bodies=options.bodies),
+            self._analysis,
         )
-        self._recorder = Recorder(self._book, self._masker, around.clock, reporter, manner)
         self._dialler = Connector(options.outbound, around.clock)
         self._taps: list[Gateway] = []
         self._base = ""
@@ -176,6 +183,7 @@ class Session:
 
     async def _run(self, services: contextlib.AsyncExitStack) -> int | None:
         self._recorder.start()
+        services.push_async_callback(self._analysis.stop)
         routes = self._routes()
         await self._listen(routes)
         await self._serve(services)
@@ -251,11 +259,7 @@ class Session:
     async def _serve(self, services: contextlib.AsyncExitStack) -> None:
         options = self._options
         if self._ring is not None:
-            self._flight = RingRecording(
-                self._ring,
-                self._book,
-                rotated=lambda tape: self._recorder.tell_silences(tape, ROTATED),
-            )
+            self._flight = RingRecording(self._ring, self._book)
             self._flight.start()
         if options.on_finding is not None:
             environment = self._around.environment
@@ -263,7 +267,6 @@ class Session:
             services.push_async_callback(self._hook.stop)
         if self._flight is not None:
             services.push_async_callback(self._flight.stop)  # before the hook, which it feeds
-        self._reporter.on_findings = self._found
         if options.control is not None:
             server = Control(self._status)
             services.push_async_callback(server.stop)
@@ -274,24 +277,36 @@ class Session:
             services.callback(ready.remove)
             ready.write(document)
 
-    def _found(self, ended: AnalyzedExchange) -> None:
-        """Handle an exchange with findings: keep the recording around it, and run the command."""
+    # What the analysis reports (`live.client.LiveObserver`).
+
+    def analysed(self, tape: OpenTape, number: int, report: ExchangeReport | None) -> None:
+        if report is not None and report.parsed is not None:
+            self._book.parsed(tape, number, ParsedAs.from_json(report.parsed))
+        self._reporter.exchange(tape.name or "", number, report)
+        if report is not None:
+            self._found(tape, report)
+
+    def silent(self, tape: OpenTape, report: SilenceReport) -> None:
+        self._reporter.silence(report)
+        self._found(tape, report)
+
+    def analysis_failed(self, problem: str) -> None:
+        self._tell(f"note: {problem}")
+
+    def _found(self, tape: OpenTape, report: ExchangeReport) -> None:
+        """Handle findings: keep the recording around them, and run the command."""
         hook, flight = self._hook, self._flight
 
         def run_hook() -> None:
             if hook is not None:
-                hook.run(ended.tape.path, ended.number, ended.findings)
+                hook.run(tape.path, report.number, report.findings)
 
-        if flight is not None and any(f.severity is not Severity.INFO for f in ended.findings):
-            flight.finding(self._end_of(ended), run_hook)  # which may give the tape another name
+        if flight is not None and report.severities - {Severity.INFO}:
+            # By the wall clock, since the report is later; this may give the tape another name.
+            ago_ns = tape.writer.now_ns() - report.end_ns if report.end_ns is not None else 0
+            flight.finding(self._around.clock.wall_ns() - ago_ns, run_hook)
         else:
             run_hook()
-
-    def _end_of(self, ended: AnalyzedExchange) -> int:
-        """Return when an exchange ended by the wall clock; its analysis is later."""
-        end = ended.analysis.exchange.end if ended.analysis is not None else None
-        ago_ns = ended.tape.writer.now_ns() - end.t_ns if end is not None else 0
-        return self._around.clock.wall_ns() - ago_ns
 
     def _status(self) -> Mapping[str, object]:
         records, size = self._book.losses()
@@ -377,11 +392,7 @@ PATIENCE_S = 60.0
 class RingRecording:
     """Keeps `book` within the budget of `ring`."""
 
-    def __init__(
-        self, ring: SegmentRing, book: TapeBook, rotated: Callable[[OpenTape], None] | None = None
-    ) -> None:
-        """Args: rotated: is called with each tape that takes no further exchanges."""
-        self._rotated = rotated
+    def __init__(self, ring: SegmentRing, book: TapeBook) -> None:
         self._ring = ring
         self._book = book
         self._timer: asyncio.TimerHandle | None = None
@@ -427,8 +438,6 @@ class RingRecording:
         for tape in due:
             if not self._book.rotate(tape):
                 wait_s = PATIENCE_S
-            elif self._rotated is not None:
-                self._rotated(tape)
         self._timer = asyncio.get_running_loop().call_later(wait_s, self._look)
 
     def _closed(self, tape: OpenTape) -> None:  # noqa: ARG002 - which one does not matter

@@ -44,12 +44,6 @@ def _inert(text: str) -> str:
     return inert_text(text.replace("\x7f", "\\u007f"), r"#\u0023")
 
 
-def findings_json(findings: Iterable["Finding"]) -> str:
-    """Return findings as `check --format json` prints them."""
-    writer = FindingsDocument()
-    return writer.add(findings) + writer.end()
-
-
 class FindingsDocument:
     """`check --format json`, written tape by tape; see `Report`.
 

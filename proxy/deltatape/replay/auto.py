@@ -24,7 +24,6 @@ from deltatape.environment.application import plan
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
-from deltatape.gateway.analysis import AnalyzedExchange
 from deltatape.gateway.dial import Connector
 from deltatape.gateway.gateway import ExchangeForwarder, Gateway, stop_recording
 from deltatape.gateway.outbound import OutboundSettings
@@ -269,12 +268,6 @@ class AutoPlayer:
         self._tell(missed)
 
     # What the recorder tells (`gateway.recorder.RecorderObserver`).
-
-    def exchange(self, ended: AnalyzedExchange) -> None:
-        """Count a recorded exchange; it is reported at the end, by its number on the tape."""
-
-    def silence(self, ended: AnalyzedExchange) -> None:
-        """Ignore silence at the end: the tape continues with the next run."""
 
     def refused(self, refusal: Refusal) -> None:
         assert self._forwarding is not None

@@ -145,7 +145,7 @@ class Tape:
     @functools.cached_property
     def recording(self) -> bool:
         """Whether a recorder was still writing this tape at the first call."""
-        with _open(self.path) as file:
+        with open_regular_file(self.path) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -189,7 +189,7 @@ class Tape:
     @functools.cached_property
     def _ending(self) -> tuple[Record | None, int]:
         """Return the last complete record, and the size of an incomplete one after it."""
-        with _open(self.path) as file:
+        with open_regular_file(self.path) as file:
             last, rest = _last_lines(file)
         torn = len(rest)
         if rest and _try_record(rest) is not None:
@@ -245,7 +245,7 @@ def open_tape(path: str | Path) -> Tape:
         TapeFormatError: it is no tape, or of a version that this deltatape does not read.
     """
     name = os.fspath(path)
-    with _open(name) as file:
+    with open_regular_file(name) as file:
         line = file.readline(_BLOCK)
     if not line:
         raise TapeFormatError(name, 0, "empty; a tape starts with a header line")
@@ -257,7 +257,12 @@ def open_tape(path: str | Path) -> Tape:
     return Tape(name, header)
 
 
-def _open(name: str) -> BinaryIO:
+def open_regular_file(name: str) -> BinaryIO:
+    """Open a tape for reading.
+
+    Raises:
+        UsageError: there is no such file, it is a folder or a special file, or cannot be opened.
+    """
     path = Path(name)
     try:
         # Opening a named pipe would wait for a writer.
@@ -289,7 +294,7 @@ def _lines(name: str) -> Iterator[tuple[int, bytes]]:
 
 def _batches(name: str) -> Iterator[_Batch]:
     """Yield the lines after the header in batches of a file block."""
-    with _open(name) as file:
+    with open_regular_file(name) as file:
         file.readline(MAX_LINE)
         first, rest = 2, b""
         # A line that is longer than a block is read in steps that double, so that joins stay cheap.

@@ -206,6 +206,64 @@ def _head(
     )
 
 
+class Assembler:
+    """Assembles the exchanges of one tape, whose records may come in several parts.
+
+    Args:
+        tape: the tape's name as the user gave it.
+        header: of the tape.
+        stopped_ns: when the recorder stopped, if known in advance; else taken from a `stop` record,
+            for exchanges after it.
+        watch: how long the tape was watched, if known; exchanges without an end are open during
+            that time.
+
+    Attributes:
+        own: the payload types of records about the tape itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        tape: str,
+        header: Header,
+        stopped_ns: int | None = None,
+        watch: TapeSummary | None = None,
+    ) -> None:
+        self.own: set[type] = set()
+        self._tape = tape
+        self._header = header
+        self._stopped_ns = stopped_ns
+        self._watch = watch
+        self._building: dict[int, _Parts] = {}
+        self._ended: set[int] = set()
+
+    def feed(self, records: Iterable[tuple[int, Record | ReadRecord]]) -> Iterator[Exchange]:
+        """Yield the exchanges that end in `records`, which go on where the last ones stopped."""
+        building = self._building
+        for line, (t_ns, number, content) in records:
+            if number == 0:
+                self._stopped_ns = t_ns if isinstance(content, Stop) else self._stopped_ns
+                self.own.add(type(content))
+                continue
+            parts = building.get(number)
+            if parts is None:
+                if number in self._ended or isinstance(content, Unknown | ParsedAs):
+                    continue
+                parts = building[number] = _Parts(number=number, head_ns=t_ns)
+            if isinstance(content, bytes):
+                parts.add_read(content, t_ns, line)
+            elif parts.add(content, t_ns, line):
+                self._ended.add(number)
+                yield self._exchange(building.pop(number))
+
+    def unfinished(self) -> Iterator[Exchange]:
+        """Yield the exchanges without an end, as they began."""
+        yield from map(self._exchange, self._building.values())
+
+    def _exchange(self, parts: _Parts) -> Exchange:
+        return parts.exchange(self._tape, self._header, self._stopped_ns, self._watch)
+
+
 def assemble(
     records: Iterable[tuple[int, Record | ReadRecord]],
     *,
@@ -217,33 +275,10 @@ def assemble(
 ) -> Iterator[Exchange]:
     """Yield each exchange of `records` as it ends, then those without an end as they began.
 
-    Args:
-        records: with their line numbers, in the order of the tape.
-        tape: the tape's name as the user gave it.
-        header: of the tape.
-        stopped_ns: when the recorder stopped, if known in advance; else taken from a `stop` record,
-            for exchanges after it.
-        watch: how long the tape was watched, if known; exchanges without an end are open during
-            that time.
-        own: collects the payload types of records about the tape itself.
+    Args: see `Assembler`; `records` with their line numbers, in the order of the tape.
     """
-    own = own if own is not None else set()
-    building: dict[int, _Parts] = {}
-    ended: set[int] = set()
-    for line, (t_ns, number, content) in records:
-        if number == 0:
-            stopped_ns = t_ns if isinstance(content, Stop) else stopped_ns
-            own.add(type(content))
-            continue
-        parts = building.get(number)
-        if parts is None:
-            if number in ended or isinstance(content, Unknown | ParsedAs):
-                continue
-            parts = building[number] = _Parts(number=number, head_ns=t_ns)
-        if isinstance(content, bytes):
-            parts.add_read(content, t_ns, line)
-        elif parts.add(content, t_ns, line):
-            ended.add(number)
-            yield building.pop(number).exchange(tape, header, stopped_ns, watch)
-    for parts in building.values():
-        yield parts.exchange(tape, header, stopped_ns, watch)
+    assembler = Assembler(tape=tape, header=header, stopped_ns=stopped_ns, watch=watch)
+    if own is not None:
+        assembler.own = own
+    yield from assembler.feed(records)
+    yield from assembler.unfinished()

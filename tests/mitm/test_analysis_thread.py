@@ -1,7 +1,6 @@
 """Ended exchanges, read back from their lines off the loop."""
 
 import asyncio
-import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -9,15 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from deltatape.clock import SystemClock
-from deltatape.gateway import analysis
-from deltatape.gateway.analysis import SWITCH_S, AnalysisThread, AnalyzedExchange, PendingLines
 from deltatape.gateway.tapes import OpenTape
+from deltatape.mitm import live_analysis
+from deltatape.mitm.live_analysis import SWITCH_S, AnalysisThread, EndedExchange, PendingLines
 from deltatape.model.exchange import EndReason
 from deltatape.store.tape_file import LossCounter
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.chat import FINISH, calls, entry, sse
-from helpers.exchanges import USER, assistant, result
 from helpers.tapes import HEADER, MASKER, start
 from helpers.upstream import run
 
@@ -50,16 +48,14 @@ def open_tape(name: str | None = None) -> OpenTape:
 TAPE = open_tape()
 
 
-def analysed(
-    *work: tuple[int, list[bytes] | None], tape: OpenTape = TAPE
-) -> list[AnalyzedExchange]:
+def analysed(*work: tuple[int, list[bytes] | None], tape: OpenTape = TAPE) -> list[EndedExchange]:
     """What an analyst tells of these exchanges."""
-    results: list[AnalyzedExchange] = []
+    results: list[EndedExchange] = []
 
     async def scenario() -> None:
         thread = AnalysisThread(results.append)
         for number, kept in work:
-            thread.submit(tape, number, number, kept)
+            thread.submit(tape, number, kept)
         await thread.finish()
         await asyncio.sleep(0)  # the callbacks of the last result
 
@@ -69,56 +65,16 @@ def analysed(
 
 def test_an_exchange_is_what_its_lines_say() -> None:
     (ended,) = analysed((1, lines(1, HI, DONE)))
-    assert ended.analysis is not None
-    assert ended.analysis.reply.text == "hi"
+    assert ended.result is not None
+    assert ended.result.analysis.reply.text == "hi"
     assert ended.tape is TAPE
-    assert ended.findings == ()
+    assert ended.result.findings == ()
 
 
 def test_its_findings_are_those_of_the_tape() -> None:
     (ended,) = analysed((1, lines(1, HI.replace(b'"stop"', b"null"))))
-    assert [finding.code for finding in ended.findings] == ["S001"]
-
-
-def test_what_a_request_made_of_an_earlier_reply_is_told_with_it() -> None:
-    repeated = [USER, assistant(("c1", "get", "")), result("c1")]
-    body = json.dumps({"model": "m", "messages": repeated}).encode()
-    asked = json.dumps({"model": "m", "messages": [USER]}).encode()
-    first, second = analysed((1, lines(1, CALL, body=asked)), (2, lines(2, HI, DONE, body=body)))
-    assert first.findings == ()
-    assert [finding.code for finding in second.findings] == ["C002"]
-
-
-def test_what_a_request_s_own_history_shows_is_told_once() -> None:
-    asked = json.dumps({"model": "m", "messages": [USER]}).encode()
-    orphan = json.dumps({"model": "m", "messages": [USER, result("c1")]}).encode()
-    results = analysed(
-        (1, lines(1, CALL, body=asked)),
-        (2, lines(2, HI, DONE, body=orphan)),
-        (3, lines(3, HI, DONE, body=orphan)),
-    )
-    codes = [[finding.code for finding in each.findings] for each in results]
-    assert codes == [[], ["C004"], ["C018"]]  # the last one is the same request again
-
-
-def test_a_story_goes_on_when_the_tape_is_rotated_but_not_on_a_tape_of_another_name() -> None:
-    repeated = [USER, assistant(("c1", "get", "")), result("c1")]
-    body = json.dumps({"model": "m", "messages": repeated}).encode()
-    asked = json.dumps({"model": "m", "messages": [USER]}).encode()
-    results: list[AnalyzedExchange] = []
-
-    async def scenario(second: OpenTape) -> None:
-        thread = AnalysisThread(results.append)
-        thread.submit(TAPE, 1, 1, lines(1, CALL, body=asked))
-        thread.submit(second, 1, 2, lines(1, HI, DONE, body=body, at=2))
-        await thread.finish()
-        await asyncio.sleep(0)
-
-    run(scenario(open_tape()))
-    run(scenario(open_tape("other")))
-    codes = [[finding.code for finding in ended.findings] for ended in results]
-    assert codes[:2] == [[], ["C002"]]
-    assert "C002" not in codes[3]
+    assert ended.result is not None
+    assert [finding.code for finding in ended.result.findings] == ["S001"]
 
 
 def test_results_come_in_the_order_of_endings() -> None:
@@ -128,7 +84,7 @@ def test_results_come_in_the_order_of_endings() -> None:
 
 @pytest.mark.parametrize("kept", [None, []])
 def test_an_exchange_without_lines_is_told_without_an_analysis(kept: list[bytes] | None) -> None:
-    assert analysed((7, kept)) == [AnalyzedExchange(TAPE, 7, None, ())]
+    assert analysed((7, kept)) == [EndedExchange(TAPE, 7, None)]
 
 
 def test_finishing_without_work_returns_at_once() -> None:
@@ -136,13 +92,13 @@ def test_finishing_without_work_returns_at_once() -> None:
 
 
 def test_work_that_is_cancelled_is_not_told() -> None:
-    results: list[AnalyzedExchange] = []
+    results: list[EndedExchange] = []
     gate = threading.Event()
 
     async def scenario() -> None:
         thread = AnalysisThread(results.append)
         thread._pool.submit(gate.wait, 10)
-        thread.submit(TAPE, 1, 1, [])
+        thread.submit(TAPE, 1, [])
         for future in tuple(thread._open):
             future.cancel()
         gate.set()
@@ -167,7 +123,7 @@ def test_lines_are_kept_for_each_exchange_alone_and_only_once() -> None:
 
 
 def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis, "MAX_KEPT_BYTES", 10)
+    monkeypatch.setattr(live_analysis, "MAX_KEPT_BYTES", 10)
     kept = PendingLines()
     kept.begin(1)
     kept.put(1, b"12345")
@@ -181,50 +137,7 @@ def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_analysis_that_fails_is_told_as_an_exchange_without_one() -> None:
-    assert analysed((3, [b"not a record\n"])) == [AnalyzedExchange(TAPE, 3, None, ())]
-
-
-# Findings about an earlier reply are reported with the request that shows them, once.
-
-
-LOST = [USER, assistant(("c1", "get", "")), result("c1")]
-
-
-def asking_lines(number: int, messages: list[dict[str, object]], answer: bytes) -> list[bytes]:
-    kept = PendingLines()
-    kept.begin(number)
-    tap = ExchangeTap(number, kept.put, MASKER)
-    body = json.dumps({"model": "m", "messages": messages}).encode()
-    start(tap, body=body, t_ns=1_000 * number)
-    tap.read(1_000 * number + 60, answer, (len(answer),))
-    tap.end(1_000 * number + 100, EndReason.COMPLETE, detail="", recorder={})
-    return kept.take(number) or []
-
-
-def test_a_call_that_was_changed_is_told_once() -> None:
-    writer = TapeWriter(None, HEADER, SystemClock(), 0, LossCounter(print))
-    tape = OpenTape(None, writer, TapeTap(writer.put, MASKER))
-    asked: tuple[list[dict[str, object]], ...] = (
-        [USER],
-        LOST,
-        [*LOST, {"role": "assistant", "content": "hi"}, USER],
-    )
-    results: list[AnalyzedExchange] = []
-
-    async def scenario() -> None:
-        thread = AnalysisThread(results.append)
-        for number, messages in enumerate(asked, 1):
-            thread.submit(
-                tape,
-                number,
-                number,
-                asking_lines(number, messages, CALL if number == 1 else HI + DONE),
-            )
-        await thread.finish()
-        await asyncio.sleep(0)
-
-    run(scenario())
-    assert [[finding.code for finding in each.findings] for each in results] == [[], ["C002"], []]
+    assert analysed((3, [b"not a record\n"])) == [EndedExchange(TAPE, 3, None)]
 
 
 # While an exchange is analysed, the loop does not wait for long.
@@ -237,13 +150,13 @@ def _interval() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def analyse_nothing() -> list[AnalyzedExchange]:
-    results: list[AnalyzedExchange] = []
+def analyse_nothing() -> list[EndedExchange]:
+    results: list[EndedExchange] = []
     writer = TapeWriter(None, HEADER, SystemClock(), 0, LossCounter(print))
 
     async def scenario() -> None:
         thread = AnalysisThread(results.append)
-        thread.submit(OpenTape(None, writer, TapeTap(writer.put, MASKER)), 1, 1, None)
+        thread.submit(OpenTape(None, writer, TapeTap(writer.put, MASKER)), 1, None)
         await thread.finish()
         await asyncio.sleep(0)
 

@@ -1,0 +1,198 @@
+"""The analysing process: follows tapes, and reports each exchange after its end.
+
+It reads a tape when the recorder says that an exchange has ended, and a little later if the end is
+not on the disk yet. Memory holds the exchanges that are open, and digests of the last ones.
+"""
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from deltatape.diagnose.parsed_record import parsed_as
+from deltatape.errors import DeltatapeError
+from deltatape.live.analyzer import LiveAnalyzer
+from deltatape.live.messages import (
+    Begin,
+    Close,
+    Closed,
+    ExchangeReport,
+    Follow,
+    Look,
+    Message,
+    SilenceReport,
+    Unreadable,
+    decode,
+    encode,
+)
+from deltatape.model.rule_settings import DEFAULTS, Settings
+from deltatape.model.tape_summary import TapeSummary
+from deltatape.render.json_document import finding_object
+from deltatape.render.summary import finding_lines, live_lines
+from deltatape.store.tail import TapeTail
+from deltatape.tape.assemble import Assembler
+from deltatape.tape.record import ReadRecord, Record
+
+LATE_S = 0.05
+"""How often to look for ends that are announced and not on the disk yet."""
+MAX_LATE_S = 2.0
+"""How long a closed tape may lack them: a full disk loses lines."""
+_BLOCK = 1 << 16
+AnyRecord: TypeAlias = tuple[int, Record | ReadRecord]
+"""A record with its line number."""
+
+
+@dataclass(slots=True, eq=False)
+class _FollowedTape:
+    key: int
+    name: str | None
+    tail: TapeTail
+    assembler: Assembler | None = None
+    announced: int = 0
+    """Exchanges that have ended, as the recorder says, and were not reported yet."""
+    close: Close | None = None
+    looks_left: int = field(default=round(MAX_LATE_S / LATE_S))
+
+
+class Analyst:
+    """Follows tapes, and reports what is on them.
+
+    Args:
+        report: takes a message for the recorder.
+        rules: the thresholds.
+    """
+
+    def __init__(self, report: Callable[[Message], None], rules: Settings = DEFAULTS) -> None:
+        self._report = report
+        self._analyzer = LiveAnalyzer(rules)
+        self._tapes: dict[int, _FollowedTape] = {}
+
+    def handle(self, message: Message) -> None:
+        """Handle a message of the recorder."""
+        match message:
+            case Begin():
+                self._analyzer = LiveAnalyzer(message.rules())
+            case Follow(key=key, path=path, name=name):
+                try:
+                    self._tapes[key] = _FollowedTape(key, name, TapeTail(path))
+                except DeltatapeError as error:
+                    self._report(Unreadable(key=key, problem=str(error)))
+            case Look(key=key) if key in self._tapes:
+                self._tapes[key].announced += 1
+                self._look(self._tapes[key])
+            case Close(key=key) if key in self._tapes:
+                self._tapes[key].close = message
+                self._look(self._tapes[key])
+            case Close(key=key):
+                self._report(Closed(key=key))
+            case _:
+                pass
+
+    @property
+    def late(self) -> bool:
+        """Whether an announced end is not on its tape yet."""
+        return any(tape.announced > 0 or tape.close is not None for tape in self._tapes.values())
+
+    def look_again(self) -> None:
+        """Look for ends that are announced and were not on the disk."""
+        for tape in tuple(self._tapes.values()):
+            if tape.announced > 0 or tape.close is not None:
+                tape.looks_left -= tape.close is not None
+                self._look(tape)
+
+    def _look(self, tape: _FollowedTape) -> None:
+        try:
+            for report in self._reports(tape):
+                tape.announced -= 1
+                self._report(report)
+        except DeltatapeError as error:
+            self._drop(tape)
+            self._report(Unreadable(key=tape.key, problem=str(error)))
+            return
+        if tape.close is not None and (tape.announced <= 0 or tape.looks_left <= 0):
+            self._close(tape, tape.close)
+
+    def _reports(self, tape: _FollowedTape) -> Iterator[ExchangeReport]:
+        """Yield a report on each exchange whose end has come onto the tape."""
+        records = tape.tail.read()
+        if tape.assembler is None:
+            first = next(records, None)
+            if tape.tail.header is None or first is None:
+                return
+            tape.assembler = Assembler(tape=tape.tail.path, header=tape.tail.header)
+            yield from self._analysed(tape, tape.assembler, iter((first,)))
+        yield from self._analysed(tape, tape.assembler, records)
+
+    def _analysed(
+        self, tape: _FollowedTape, assembler: Assembler, records: Iterator[AnyRecord]
+    ) -> Iterator[ExchangeReport]:
+        assert tape.tail.header is not None
+        for exchange in assembler.feed(records):
+            result = self._analyzer.analyse(tape.name, tape.key, exchange)
+            parsed = parsed_as(result.analysis, tape.tail.header.tool).to_json()
+            yield ExchangeReport(
+                key=tape.key,
+                number=exchange.number,
+                lines=live_lines(result.analysis, result.findings, tape.name or ""),
+                findings=[finding_object(each) for each in result.findings],
+                parsed=parsed if isinstance(parsed, dict) else None,
+                end_ns=exchange.end.t_ns if exchange.end is not None else None,
+            )
+
+    def _close(self, tape: _FollowedTape, close: Close) -> None:
+        watch = TapeSummary(until_ns=close.until_ns, stop=close.reason, exit_code=close.exit_code)
+        findings = self._analyzer.silences(tape.name, tape.key, watch)
+        for number in sorted({finding.exchange for finding in findings}):
+            about = [finding for finding in findings if finding.exchange == number]
+            first = f"{tape.name or ''}#{number} was never answered"
+            self._report(
+                SilenceReport(
+                    key=tape.key,
+                    number=number,
+                    lines=[first, *finding_lines(about)],
+                    findings=[finding_object(each) for each in about],
+                )
+            )
+        self._drop(tape)
+        self._report(Closed(key=tape.key))
+
+    def stop(self) -> None:
+        """Close all tapes, without a report."""
+        for tape in tuple(self._tapes.values()):
+            self._drop(tape)
+
+    def _drop(self, tape: _FollowedTape) -> None:
+        tape.tail.close()
+        del self._tapes[tape.key]
+
+
+def main() -> None:
+    """Serve the recorder on standard input and output until its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the recorder decides when it is over
+    out = os.dup(1)
+    os.dup2(2, 1)  # nothing else may print among the messages
+
+    def report(message: Message) -> None:
+        data = memoryview(encode(message))
+        while data:
+            data = data[os.write(out, data) :]
+
+    serve(Analyst(report), 0)
+
+
+def serve(analyst: Analyst, source: int) -> None:
+    """Handle the messages from a descriptor until its end."""
+    rest = b""
+    while True:
+        if not select.select([source], [], [], LATE_S if analyst.late else None)[0]:
+            analyst.look_again()
+            continue
+        data = os.read(source, _BLOCK)
+        if not data:
+            analyst.stop()
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            analyst.handle(decode(line))

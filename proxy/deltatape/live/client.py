@@ -1,0 +1,260 @@
+"""The recorder's side of a live analysis: starts the process, restarts it, and takes its reports.
+
+Recording never waits for it. What the process had not reported when it died is analysed by the
+next one, from the tapes; after `MAX_STARTS` it is left to `deltatape check`.
+"""
+
+import asyncio
+import contextlib
+import sys
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from deltatape.live.messages import (
+    Begin,
+    Close,
+    Closed,
+    ExchangeReport,
+    Follow,
+    Look,
+    Message,
+    SilenceReport,
+    Unreadable,
+    decode,
+    encode,
+)
+from deltatape.model.rule_settings import Settings
+from deltatape.model.tape_summary import TapeSummary
+
+MAX_STARTS = 3
+FINISH_S = 10.0
+"""How long the end of a recording may wait for its analysis."""
+MAX_MESSAGE = 64 << 20
+
+
+class LiveTape(Protocol):
+    """A tape that is being recorded."""
+
+    @property
+    def path(self) -> str:
+        """Its present path; "" if it could not be created."""
+
+    name: str | None
+    """What requests call it; None for the main tape."""
+
+
+Tape = TypeVar("Tape", bound=LiveTape)
+SeenTape_contra = TypeVar("SeenTape_contra", bound=LiveTape, contravariant=True)
+
+
+class LiveObserver(Protocol[SeenTape_contra]):
+    """Receives the reports, on the event loop."""
+
+    def analysed(self, tape: SeenTape_contra, number: int, report: ExchangeReport | None) -> None:
+        """An exchange was analysed; None: it will not be."""
+
+    def silent(self, tape: SeenTape_contra, report: SilenceReport) -> None:
+        """A closed tape has a reply that was never answered."""
+
+    def analysis_failed(self, problem: str) -> None:
+        """The process had a problem; recording goes on."""
+
+
+@dataclass(slots=True, eq=False)
+class _Followed(Generic[Tape]):
+    key: int
+    tape: Tape
+    waiting: set[int] = field(default_factory=set)
+    """The exchanges that have ended and were not reported."""
+    close: Close | None = None
+    path: str = ""
+    """Under which the process was to open it."""
+
+
+class LiveAnalysis(Generic[Tape]):
+    """The analysing process of one recording; `start` it in the event loop.
+
+    Args:
+        rules: the thresholds.
+        observer: gets the reports.
+    """
+
+    def __init__(self, rules: Settings, observer: LiveObserver[Tape]) -> None:
+        self._rules = rules
+        self._observer = observer
+        self._tapes: dict[int, _Followed[Tape]] = {}
+        self._keys: dict[Tape, int] = {}
+        self._next_key = 1
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._finishing = False
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def ended(self, tape: Tape, number: int) -> None:
+        """Have an exchange analysed whose end is on the tape."""
+        followed = self._follow(tape)
+        followed.waiting.add(number)
+        self._idle.clear()
+        if self._task is None or self._task.done():
+            self._give_up()
+        else:
+            self._send(Look(key=followed.key))
+
+    def close(self, tape: Tape, watch: TapeSummary) -> None:
+        """Have the replies reported that were never answered on a tape that ends now."""
+        key = self._keys.get(tape)
+        if key is None:
+            return
+        followed = self._tapes[key]
+        followed.close = Close(
+            key=key,
+            until_ns=watch.until_ns,
+            reason=watch.stop or "",
+            exit_code=watch.exit_code,
+        )
+        self._idle.clear()
+        self._send(followed.close)
+
+    async def finish(self) -> None:
+        """Wait for the reports, at most `FINISH_S`, and not after `hurry`; then `stop`."""
+        if self._task is None:
+            return
+        hurry = asyncio.ensure_future(self._hurry.wait())
+        idle = asyncio.ensure_future(self._idle.wait())
+        await asyncio.wait(
+            (hurry, idle, self._task), timeout=FINISH_S, return_when=asyncio.FIRST_COMPLETED
+        )
+        hurry.cancel()
+        idle.cancel()
+        await self.stop()
+        self._give_up()
+
+    async def stop(self) -> None:
+        """End the process; harmless without a start, and twice."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self._finishing = True
+        if self._process is None:
+            task.cancel()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        await asyncio.wait((task,))
+
+    def hurry(self) -> None:
+        """Stop waiting for reports."""
+        self._hurry.set()
+
+    # The process.
+
+    async def _run(self) -> None:
+        for start in range(MAX_STARTS):
+            problem = await self._serve()
+            if self._finishing:
+                return
+            again = "starting it again" if start + 1 < MAX_STARTS else "deltatape check does it"
+            self._observer.analysis_failed(
+                f"the analysis of exchanges {problem}; recording goes on, {again}"
+            )
+        self._give_up()
+
+    async def _serve(self) -> str:
+        """Start the process and read from it to its end; return how it ended."""
+        try:
+            # -P: no file of the working directory is imported. Its own session: Ctrl-C is ours.
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "deltatape.live"),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                limit=MAX_MESSAGE,
+            )
+        except OSError as error:
+            return f"could not start ({error.strerror or error})"
+        self._process = process
+        self._send(Begin.of(self._rules))
+        for followed in tuple(self._tapes.values()):
+            self._introduce(followed)
+        assert process.stdout is not None
+        try:
+            while line := await process.stdout.readline():
+                self._take(decode(line))
+        except (ValueError, ConnectionError) as error:  # longer than any message
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            return f"failed ({error})"
+        finally:
+            self._process = None
+        return f"ended with exit code {await process.wait()}"
+
+    def _introduce(self, followed: _Followed[Tape]) -> None:
+        """Name a tape to the process, with what is to be reported of it."""
+        followed.path = followed.tape.path
+        self._send(Follow(key=followed.key, path=followed.path, name=followed.tape.name))
+        for _ in followed.waiting:
+            self._send(Look(key=followed.key))
+        if followed.close is not None:
+            self._send(followed.close)
+
+    def _send(self, message: Message) -> None:
+        process = self._process
+        if process is not None and process.stdin is not None and not process.stdin.is_closing():
+            process.stdin.write(encode(message))
+
+    # Reports.
+
+    def _follow(self, tape: Tape) -> _Followed[Tape]:
+        key = self._keys.get(tape)
+        if key is None:
+            key = self._keys[tape] = self._next_key
+            self._next_key += 1
+            self._tapes[key] = _Followed(key, tape)
+            self._introduce(self._tapes[key])
+        return self._tapes[key]
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case SilenceReport(key=key) if key in self._tapes:
+                self._observer.silent(self._tapes[key].tape, message)
+            case ExchangeReport(key=key, number=number) if key in self._tapes:
+                followed = self._tapes[key]
+                if number in followed.waiting:  # else the process before has reported it
+                    followed.waiting.discard(number)
+                    self._observer.analysed(followed.tape, number, message)
+            case Closed(key=key) if key in self._tapes:
+                self._forget(self._tapes[key])
+            case Unreadable(key=key) if self._was_renamed(key):
+                self._introduce(self._tapes[key])
+            case Unreadable(key=key, problem=problem) if key in self._tapes:
+                self._observer.analysis_failed(f"not analysed: {problem}")
+                self._forget(self._tapes[key])
+            case _:
+                pass
+        if not any(each.waiting or each.close for each in self._tapes.values()):
+            self._idle.set()
+
+    def _was_renamed(self, key: int) -> bool:
+        """Check whether a tape has another name than the process was told."""
+        followed = self._tapes.get(key)
+        return followed is not None and followed.path != followed.tape.path
+
+    def _forget(self, followed: _Followed[Tape]) -> None:
+        """Drop a tape, with exchanges that were lost on it."""
+        del self._tapes[followed.key]
+        del self._keys[followed.tape]
+        for number in sorted(followed.waiting):
+            self._observer.analysed(followed.tape, number, None)
+
+    def _give_up(self) -> None:
+        """Report what is waiting as not analysed."""
+        for followed in tuple(self._tapes.values()):
+            waiting, followed.waiting = sorted(followed.waiting), set()
+            for number in waiting:
+                self._observer.analysed(followed.tape, number, None)
+        self._idle.set()

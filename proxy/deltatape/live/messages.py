@@ -1,0 +1,136 @@
+"""What a recorder and its analysing process send each other: one JSON object per line.
+
+A tape has a number, its `key`, that the recorder chooses: a tape may be renamed while it is
+recorded. Everything here is between two processes of one version.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from deltatape.model.app_names import AppNames
+from deltatape.model.finding import Severity
+from deltatape.model.rule_settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """To the process, first: the thresholds of the rules."""
+
+    kind: ClassVar = "begin"
+    settings: Mapping[str, object]
+
+    @staticmethod
+    def of(settings: Settings) -> "Begin":
+        return Begin(settings=dataclasses.asdict(settings))
+
+    def rules(self) -> Settings:
+        """Return the thresholds; JSON has no tuples."""
+        fields = {name: _tuples(value) for name, value in self.settings.items() if name != "app"}
+        names = self.settings["app"]
+        assert isinstance(names, Mapping)
+        app = AppNames(**{name: _tuples(value) for name, value in names.items()})  # type: ignore[arg-type]
+        return Settings(**fields, app=app)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follow:
+    """To the process: a tape. `name`: what requests call it; None for the main tape."""
+
+    kind: ClassVar = "follow"
+    key: int
+    path: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """To the process: an exchange on this tape has ended."""
+
+    kind: ClassVar = "look"
+    key: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """To the process: nothing follows on this tape; see `TapeSummary` for the rest."""
+
+    kind: ClassVar = "close"
+    key: int
+    until_ns: int
+    reason: str
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeReport:
+    """From the process: an exchange that has ended.
+
+    Attributes:
+        lines: for the user, the first about the exchange, one for each finding after it.
+        findings: as `check --format json` has them.
+        parsed: the payload of its `parsed` record.
+        end_ns: when it ended, on the clock of the tape; None if unknown.
+    """
+
+    kind: ClassVar = "exchange"
+    key: int
+    number: int
+    lines: Sequence[str]
+    findings: Sequence[Mapping[str, object]]
+    parsed: Mapping[str, object] | None = None
+    end_ns: int | None = None
+
+    @property
+    def severities(self) -> set[Severity]:
+        return {Severity(str(finding["severity"])) for finding in self.findings}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilenceReport(ExchangeReport):
+    """From the process: a reply whose calls were never answered on a tape that was closed."""
+
+    kind: ClassVar = "silence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """From the process: everything about this tape has been reported."""
+
+    kind: ClassVar = "closed"
+    key: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """From the process: the tape cannot be followed; its exchanges are not analysed."""
+
+    kind: ClassVar = "unreadable"
+    key: int
+    problem: str
+
+
+Message: TypeAlias = (
+    Begin | Follow | Look | Close | ExchangeReport | SilenceReport | Closed | Unreadable
+)
+_KINDS: Mapping[str, type[Message]] = {
+    one.kind: one
+    for one in (Begin, Follow, Look, Close, ExchangeReport, SilenceReport, Closed, Unreadable)
+}
+
+
+def encode(message: Message) -> bytes:
+    """Return the message as a line."""
+    return json.dumps({"kind": message.kind, **dataclasses.asdict(message)}).encode() + b"\n"
+
+
+def decode(line: bytes) -> Message:
+    """Return the message of a line."""
+    fields = json.loads(line)
+    return _KINDS[fields.pop("kind")](**fields)
+
+
+def _tuples(value: object) -> object:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,85 @@
+"""Follows a tape while it is being written.
+
+The file stays open, so that a recorder may rename or delete the tape. Lines count once they are
+complete; a damaged line is a `TapeFormatError`, as in `reader`.
+"""
+
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from deltatape.errors import TapeFormatError
+from deltatape.store.reader import MAX_LINE, open_regular_file
+from deltatape.tape.decode import decode_header, decode_lines, decode_record
+from deltatape.tape.fields import MalformedError
+from deltatape.tape.record import Header, ReadRecord, Record
+
+BLOCK = 1 << 18
+
+
+class TapeTail:
+    """The records that are appended to a tape, from its beginning on.
+
+    Attributes:
+        path: the tape, as it was called when it was opened.
+        header: its first line; None until that is complete.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        self.header: Header | None = None
+        self._file = open_regular_file(self.path)
+        self._rest = b""
+        self._line = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def read(self) -> Iterator[tuple[int, Record | ReadRecord]]:
+        """Yield the records that are complete by now and were not yielded before.
+
+        With their line numbers; memory holds one block, or one line if that is longer.
+
+        Raises:
+            TapeFormatError: a line is damaged, or longer than any record; reading ends there.
+        """
+        while block := self._file.read(max(BLOCK, len(self._rest))):
+            lines = BytesIO(self._rest + block).readlines()
+            self._rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
+            if len(self._rest) > MAX_LINE:
+                problem = f"longer than {MAX_LINE} bytes, the most that a line may have"
+                raise TapeFormatError(self.path, self._line + len(lines) + 1, problem)
+            if lines and self.header is None:
+                self.header = self._first(lines.pop(0))
+            numbered = enumerate(lines, start=self._line + 1)
+            self._line += len(lines)
+            yield from decode_lines(numbered, self._unusual)
+
+    def _first(self, line: bytes) -> Header:
+        self._line = 1
+        try:
+            return decode_header(line)
+        except MalformedError as error:
+            raise TapeFormatError(self.path, 1, f"no tape: {error}") from error
+
+    def _unusual(self, number: int, line: bytes) -> Iterator[Record]:
+        try:
+            yield decode_record(line)
+        except MalformedError as error:
+            raise TapeFormatError(self.path, number, str(error)) from error

@@ -1,0 +1,208 @@
+"""The analysing process, in this process: what it reports of tapes that grow."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deltatape.live import analyst, messages
+from deltatape.live.analyst import Analyst
+from deltatape.live.messages import (
+    Begin,
+    Close,
+    Closed,
+    ExchangeReport,
+    Follow,
+    Look,
+    Message,
+    SilenceReport,
+    Unreadable,
+)
+from deltatape.model.app_names import AppNames
+from deltatape.model.exchange import Exchange
+from deltatape.model.rule_settings import DEFAULTS, Settings
+from deltatape.tape.payload import ParsedAs, Stop
+from deltatape.tape.serialize import tape_lines
+from helpers.exchanges import CALL_REPLY, TEXT_REPLY, USER, asks, assistant, conversation, result
+from helpers.tapes import HEADER
+
+CHANGED = asks(USER, assistant(("c1", "get", "")), result("c1"))
+EXCHANGES = conversation((asks(USER), CALL_REPLY), (CHANGED, TEXT_REPLY))
+CLOSE = Close(key=1, until_ns=10**12, reason="sigint", exit_code=None)
+
+
+RUNNING: list["Run"] = []
+
+
+def written(*exchanges: Exchange) -> list[bytes]:
+    """The lines of a tape that has not ended."""
+    return list(tape_lines(HEADER, exchanges, stop=Stop(reason="sigint", exit_code=None)))[:-1]
+
+
+@pytest.fixture(autouse=True)
+def _stopped() -> Iterator[None]:
+    yield
+    for running in RUNNING:
+        running.analyst.stop()
+    RUNNING.clear()
+
+
+class Run:
+    """An analyst that follows one tape, and its reports."""
+
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        RUNNING.append(self)
+        self.reports: list[Message] = []
+        self.analyst = Analyst(self.reports.append)
+        self.analyst.handle(Follow(key=1, path=str(path), name=name))
+
+    def look(self) -> list[Message]:
+        """What is reported when an exchange has ended."""
+        self.reports.clear()
+        self.analyst.handle(Look(key=1))
+        return list(self.reports)
+
+
+def test_each_exchange_is_reported_once_after_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    lines = written(*EXCHANGES)
+    half = next(at for at, line in enumerate(lines) if b',2,"request"' in line)
+    path.write_bytes(b"".join(lines[:half]))
+    running = Run(path, "named")
+    (first,) = running.look()
+    assert isinstance(first, ExchangeReport)
+    assert (first.number, first.findings) == (1, [])
+    assert first.lines[0].startswith("named#1 POST ")
+    assert ParsedAs.from_json(first.parsed).calls == 1
+    with path.open("ab") as file:
+        file.write(b"".join(lines[half:]))
+    (second,) = running.look()
+    assert isinstance(second, ExchangeReport)
+    assert "C002" in [finding["code"] for finding in second.findings]
+    assert any("C002" in line for line in second.lines[1:])
+    assert not running.analyst.late
+
+
+def test_an_end_that_is_announced_and_not_on_the_disk_is_looked_for_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    lines = written(EXCHANGES[0])
+    path.write_bytes(b"".join(lines[:-1]) + lines[-1][:5])
+    running = Run(path)
+    assert running.look() == []
+    assert running.analyst.late
+    running.analyst.look_again()
+    assert running.reports == []
+    with path.open("ab") as file:
+        file.write(lines[-1][5:])
+    running.analyst.look_again()
+    assert [type(report) for report in running.reports] == [ExchangeReport]
+    assert not running.analyst.late
+
+
+def test_a_closed_tape_is_reported_to_its_end_with_its_silences(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(b"".join(written(EXCHANGES[0])))
+    running = Run(path)
+    running.look()
+    running.reports.clear()
+    running.analyst.handle(CLOSE)
+    silence, closed = running.reports
+    assert isinstance(silence, SilenceReport)
+    assert silence.lines[0] == "#1 was never answered"
+    assert [finding["code"] for finding in silence.findings] == ["D003"]
+    assert closed == Closed(key=1)
+    running.analyst.handle(CLOSE)  # it is not known any more
+    assert running.reports[2:] == [Closed(key=1)]
+
+
+def test_a_closed_tape_without_an_announced_end_is_waited_for_and_then_closed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(b"".join(written(EXCHANGES[0])[:-1]))
+    running = Run(path)
+    running.look()
+    running.analyst.handle(CLOSE)
+    assert running.reports == []
+    for _ in range(round(analyst.MAX_LATE_S / analyst.LATE_S)):
+        assert running.analyst.late
+        running.analyst.look_again()
+    assert running.reports == [Closed(key=1)]
+    assert not running.analyst.late
+
+
+def test_a_damaged_or_missing_tape_is_reported_and_not_followed(tmp_path: Path) -> None:
+    (missing,) = Run(tmp_path / "missing.tape").reports
+    assert isinstance(missing, Unreadable)
+    path = tmp_path / "x.tape"
+    path.write_bytes(b"".join(written(EXCHANGES[0])[:2]) + b"oops\n")
+    running = Run(path)
+    (damaged,) = running.look()
+    assert isinstance(damaged, Unreadable)
+    assert "x.tape:3" in damaged.problem
+    assert running.look() == []
+
+
+def test_every_message_survives_its_way() -> None:
+    settings = replace(DEFAULTS, stall_s=3.0, app=AppNames(text=("say", "speak")))
+    report = ExchangeReport(key=1, number=2, lines=["a"], findings=[{"severity": "error"}])
+    for message in (
+        Begin.of(settings),
+        Follow(key=1, path="x", name=None),
+        Look(key=1),
+        CLOSE,
+        report,
+        SilenceReport(key=1, number=2, lines=[], findings=[]),
+        Closed(key=1),
+        Unreadable(key=1, problem="why"),
+    ):
+        again = messages.decode(messages.encode(message))
+        assert type(again) is type(message)
+        if not isinstance(message, Begin):
+            assert again == message
+    begin = messages.decode(messages.encode(Begin.of(settings)))
+    assert isinstance(begin, Begin)
+    assert begin.rules() == settings
+
+
+def test_the_thresholds_of_the_recorder_count(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(b"".join(written(EXCHANGES[0])))
+    running = Run(path)
+    running.look()
+    running.reports.clear()
+    patient = Settings(unanswered_s=10**6)
+    running = Run(path)
+    running.analyst.handle(Begin.of(patient))
+    running.analyst.handle(Look(key=1))
+    running.reports.clear()
+    running.analyst.handle(CLOSE)
+    assert running.reports == [Closed(key=1)]
+
+
+def test_it_serves_a_pipe_to_its_end_however_messages_are_cut(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(b"".join(written(EXCHANGES[0])))
+    reports: list[Message] = []
+    source, sink = os.pipe()
+    data = b"".join(
+        messages.encode(message)
+        for message in (Begin.of(DEFAULTS), Follow(key=1, path=str(path), name=None), Look(key=1))
+    )
+    os.write(sink, data[:7])
+    os.write(sink, data[7:])
+    os.close(sink)
+    analyst.serve(Analyst(reports.append), source)
+    os.close(source)
+    assert [type(report) for report in reports] == [ExchangeReport]
+    assert json.dumps(reports[0].lines)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("message", [Look(key=7), Closed(key=7)])
+def test_what_is_about_an_unknown_tape_is_ignored(message: Message) -> None:
+    reports: list[Message] = []
+    Analyst(reports.append).handle(message)
+    assert reports == []

@@ -1,0 +1,243 @@
+"""The analysing process of a recording: real processes, real tapes."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from deltatape.live import client
+from deltatape.live.client import LiveAnalysis
+from deltatape.live.messages import ExchangeReport, SilenceReport
+from deltatape.model.exchange import Exchange
+from deltatape.model.rule_settings import DEFAULTS
+from deltatape.model.tape_summary import TapeSummary
+from deltatape.tape.encode import header_line
+from deltatape.tape.payload import Stop
+from deltatape.tape.serialize import tape_lines
+from helpers.exchanges import CALL_REPLY, TEXT_REPLY, USER, asks, assistant, conversation, result
+from helpers.tapes import HEADER
+from helpers.upstream import eventually, run
+
+CHANGED = asks(USER, assistant(("c1", "get", "")), result("c1"))
+FIRST, SECOND = conversation((asks(USER), CALL_REPLY), (CHANGED, TEXT_REPLY))
+WATCH = TapeSummary(until_ns=10**12, stop="sigint")
+
+
+@dataclass(eq=False)
+class GrowingTape:
+    """A `LiveTape` that is written by hand."""
+
+    path: str
+    name: str | None = None
+
+    def begin(self) -> None:
+        Path(self.path).write_bytes(header_line(HEADER))
+
+    def move(self, path: Path) -> None:
+        self.path = str(Path(self.path).rename(path))
+
+    def add(self, exchange: Exchange) -> None:
+        lines = list(tape_lines(HEADER, [exchange], stop=Stop(reason="x", exit_code=None)))[1:-1]
+        number = f",{exchange.number},".encode()
+        with Path(self.path).open("ab") as file:
+            file.writelines(line.replace(b",1,", number, 1) for line in lines)
+
+
+@dataclass
+class Seen:
+    """A `LiveObserver` that keeps what it gets."""
+
+    reports: list[tuple[str | None, int, list[object] | None]] = field(default_factory=list)
+    """The name of the tape, the number, and the codes; None: not analysed."""
+    silences: list[SilenceReport] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def analysed(self, tape: GrowingTape, number: int, report: ExchangeReport | None) -> None:
+        codes = None if report is None else [finding["code"] for finding in report.findings]
+        self.reports.append((tape.name, number, codes))
+
+    def silent(self, tape: GrowingTape, report: SilenceReport) -> None:
+        del tape
+        self.silences.append(report)
+
+    def analysis_failed(self, problem: str) -> None:
+        self.problems.append(problem)
+
+
+@asynccontextmanager
+async def analysing() -> AsyncIterator[tuple[LiveAnalysis[GrowingTape], Seen]]:
+    seen = Seen()
+    analysis: LiveAnalysis[GrowingTape] = LiveAnalysis(DEFAULTS, seen)
+    analysis.start()
+    try:
+        yield analysis, seen
+    finally:
+        await analysis.stop()
+
+
+def codes(seen: Seen) -> list[list[object] | None]:
+    return [found for _, _, found in seen.reports]
+
+
+def test_exchanges_are_reported_as_they_end_and_the_silence_of_a_tape_that_ends(
+    tmp_path: Path,
+) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"), "named")
+    tape.begin()
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            tape.add(FIRST)
+            analysis.ended(tape, 1)
+            await eventually(lambda: len(seen.reports) == 1, "the first report")
+            tape.add(SECOND)
+            analysis.ended(tape, 2)
+            await analysis.finish()
+            assert [(name, number) for name, number, _ in seen.reports] == [
+                ("named", 1),
+                ("named", 2),
+            ]
+            assert "C002" in (codes(seen)[1] or [])
+            assert seen.problems == []
+
+    run(scenario())
+
+
+def test_the_end_of_a_tape_reports_what_was_never_answered(tmp_path: Path) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    tape.begin()
+    tape.add(FIRST)
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            analysis.close(tape, WATCH)  # nothing has ended on it: it is not even known
+            analysis.ended(tape, 1)
+            analysis.close(tape, WATCH)
+            await analysis.finish()
+            assert [report.number for report in seen.silences] == [1]
+            assert seen.reports == [(None, 1, [])]
+
+    run(scenario())
+
+
+def _running(analysis: LiveAnalysis[GrowingTape]) -> Callable[[], bool]:
+    return lambda: analysis._process is not None
+
+
+def test_a_process_that_dies_is_replaced_and_nothing_is_lost_or_told_twice(tmp_path: Path) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    tape.begin()
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            tape.add(FIRST)
+            analysis.ended(tape, 1)
+            await eventually(lambda: len(seen.reports) == 1, "the first report")
+            process = analysis._process
+            assert process is not None
+            os.kill(process.pid, signal.SIGKILL)
+            await eventually(lambda: len(seen.problems) == 1, "the death")
+            tape.move(tmp_path / "y.tape")  # as a ring does with a pin
+            tape.add(SECOND)
+            analysis.ended(tape, 2)
+            await analysis.finish()
+            assert [number for _, number, _ in seen.reports] == [1, 2]
+            assert "C002" in (codes(seen)[1] or [])  # it knows the conversation again
+            assert "exit code -9; recording goes on, starting it again" in seen.problems[0]
+
+    run(scenario())
+
+
+def test_a_process_that_dies_again_and_again_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    tape.begin()
+    tape.add(FIRST)
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            analysis.ended(tape, 1)
+            await eventually(lambda: len(seen.reports) == 1, "giving up")
+            assert seen.reports == [(None, 1, None)]
+            assert len(seen.problems) == client.MAX_STARTS
+            assert seen.problems[-1].endswith("deltatape check does it")
+            analysis.ended(tape, 2)
+            assert seen.reports[1:] == [(None, 2, None)]
+            await analysis.finish()
+
+    run(scenario())
+
+
+def test_a_program_that_cannot_be_started_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+
+    async def scenario() -> None:
+        async with analysing() as (_, seen):
+            await eventually(lambda: len(seen.problems) == client.MAX_STARTS, "the problems")
+            assert "could not start (No such file or directory)" in seen.problems[0]
+
+    run(scenario())
+
+
+def test_a_tape_that_is_gone_is_told_and_its_exchanges_are_not_analysed(tmp_path: Path) -> None:
+    tape = GrowingTape(str(tmp_path / "gone.tape"))
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            analysis.ended(tape, 1)
+            await analysis.finish()
+            assert seen.reports == [(None, 1, None)]
+            assert "gone.tape" in seen.problems[0]
+
+    run(scenario())
+
+
+def test_a_hurry_ends_the_wait_for_reports(tmp_path: Path) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    tape.begin()
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            analysis.ended(tape, 1)  # its end never comes
+            await eventually(_running(analysis), "the process")
+            analysis.hurry()
+            await analysis.finish()
+            assert seen.reports == [(None, 1, None)]
+            await analysis.finish()
+
+    run(scenario())
+
+
+def test_it_ends_with_the_recorder(tmp_path: Path) -> None:
+    del tmp_path
+
+    async def scenario() -> int:
+        async with analysing() as (analysis, _):
+            await eventually(_running(analysis), "the process")
+            process = analysis._process
+            assert process is not None
+            assert process.stdin is not None
+            process.stdin.close()  # as the kernel does when a recorder is killed
+            return await asyncio.wait_for(process.wait(), 60)
+
+    assert run(scenario()) == 0
+
+
+def test_the_recorder_imports_nothing_that_reads_streams() -> None:
+    script = "import sys, deltatape.cli.record_command\nprint(*sys.modules)"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    packages = {name.split(".")[1] for name in done.stdout.split() if "deltatape." in name}
+    assert "record" in packages
+    assert not packages & {"conversation", "diagnose", "dialects", "rules", "suspects", "why"}

@@ -1,0 +1,86 @@
+"""A tape is followed while it grows."""
+
+from pathlib import Path
+
+import pytest
+
+from deltatape.errors import TapeFormatError, UsageError
+from deltatape.store import reader, tail
+from deltatape.store.reader import open_tape
+from deltatape.store.tail import TapeTail
+from deltatape.tape.encode import header_line
+from helpers.tapes import HEADER
+
+LINES = (
+    header_line(HEADER),
+    b'[1,0,"idle",{}]\n',
+    b'[2,1,"read","data: 1\\n\\n"]\n',
+    b'[3,1,"read","\xc3\xa9"]\n',
+    b'[4,1,"read",{"b64":"/w=="}]\n',
+    b'[5,0,"stop",{"reason":"sigint"}]\n',
+)
+WHOLE = b"".join(LINES)
+
+
+def drained(tape: TapeTail) -> list[tuple[int, object]]:
+    return [(number, tuple(record)[:2]) for number, record in tape.read()]
+
+
+def test_records_come_once_and_are_those_of_a_reader_at_every_cut(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(WHOLE)
+    expected = [(number, tuple(record)[:2]) for number, record in open_tape(path).records()]
+    assert len(expected) == len(LINES) - 1
+    for cut in range(len(WHOLE) + 1):
+        path.write_bytes(WHOLE[:cut])
+        with TapeTail(path) as tape:
+            before = drained(tape)
+            assert len(before) == max(WHOLE[:cut].count(b"\n") - 1, 0)
+            assert (tape.header is None) is (cut < len(LINES[0]))
+            with path.open("ab") as file:
+                file.write(WHOLE[cut:])
+            assert before + drained(tape) == expected
+            assert drained(tape) == []
+            assert tape.header == HEADER
+
+
+def test_a_tape_that_is_renamed_or_deleted_is_followed_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.ring.tape"
+    path.write_bytes(WHOLE[:-10])
+    with TapeTail(path) as tape, path.open("ab") as file:
+        assert len(drained(tape)) == len(LINES) - 2
+        path.rename(tmp_path / "x.tape").unlink()
+        file.write(WHOLE[-10:])
+        file.flush()
+        assert [number for number, _ in tape.read()] == [len(LINES)]
+
+
+def test_lines_longer_than_a_block_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "BLOCK", 7)
+    path = tmp_path / "x.tape"
+    path.write_bytes(WHOLE)
+    with TapeTail(path) as tape:
+        assert len(drained(tape)) == len(LINES) - 1
+
+
+def test_damage_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(LINES[0] + LINES[1] + b"[oops\n")
+    with TapeTail(path) as tape, pytest.raises(TapeFormatError, match=r"x\.tape:3: "):
+        drained(tape)
+    path.write_bytes(b"{}\n")
+    with TapeTail(path) as tape, pytest.raises(TapeFormatError, match="no tape"):
+        drained(tape)
+    monkeypatch.setattr(tail, "MAX_LINE", 100)
+    path.write_bytes(LINES[0] + b'[1,1,"read","' + b"x" * 200)
+    with TapeTail(path) as tape, pytest.raises(TapeFormatError, match="longer than 100 bytes"):
+        drained(tape)
+    assert reader.MAX_LINE > 100
+
+
+@pytest.mark.parametrize("name", ["missing.tape", "."])
+def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError):
+        TapeTail(tmp_path / name)
