@@ -15,7 +15,6 @@ from deltatape.model.explanation import ALONE, TapeContext
 from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
-from deltatape.store.rewrite import PRIVATE, write_new
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 NO_REQUEST = "it has no request; deltatape ls lists the other tapes"
@@ -198,6 +197,8 @@ def write_tape(path: Path, lines: Iterable[bytes]) -> None:
     Raises:
         UsageError: there is a file already, or it cannot be written.
     """
+    from deltatape.store.rewrite import PRIVATE, write_new  # noqa: PLC0415 - and with it redaction
+
     try:
         write_new(path, PRIVATE, lines)
     except FileExistsError:

@@ -10,7 +10,6 @@ from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.request_summary import ToolSpec
 from deltatape.printable import excerpt
 from deltatape.rules._fragment_analysis import HINT, fits, gap_of_member, trace_of
-from deltatape.rules._schema import validate_text
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.rule import exchange_rule
 from deltatape.wire.json_value import parse
@@ -109,6 +108,8 @@ def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
         tool = context.request.tool(call.name)
         if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
             continue
+        from deltatape.rules._schema import validate_text  # noqa: PLC0415 - takes long, and few tapes need it
+
         outcome = validate_text(tool.parameters, call.arguments, context.settings)
         if not outcome.violations and (not outcome.unchecked or tool.name in partly_checked):
             continue
