@@ -1,5 +1,8 @@
 """Exchanges that are analysed one by one, each with those before it."""
 
+import pytest
+
+from deltatape.live import analyzer
 from deltatape.live.analyzer import LiveAnalyzer
 from deltatape.model.exchange import Exchange
 from deltatape.model.tape_summary import TapeSummary
@@ -13,8 +16,8 @@ ORPHAN = (asks(USER, result("c1")), TEXT_REPLY)
 
 def codes(*work: tuple[str | None, int, Exchange]) -> list[list[str]]:
     """The codes that each exchange is reported with; by name and key of its tape."""
-    analyzer = LiveAnalyzer()
-    results = [analyzer.analyse(name, key, exchange) for name, key, exchange in work]
+    live = LiveAnalyzer()
+    results = [live.analyse(name, key, exchange) for name, key, exchange in work]
     return [[finding.code for finding in each.findings] for each in results]
 
 
@@ -39,15 +42,24 @@ def test_a_conversation_goes_on_after_a_rotation_but_not_on_a_tape_of_another_na
     assert "C002" not in codes((None, 1, first), ("other", 2, second))[1]
 
 
+def test_only_the_latest_names_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analyzer, "MAX_NAMES", 2)
+    first, second = conversation(FIRST, CHANGED)
+    kept = codes(("a", 1, first), ("b", 2, first), ("a", 1, second))
+    assert "C002" in kept[-1]
+    dropped = codes(("a", 1, first), ("b", 2, first), ("c", 3, first), ("a", 1, second))
+    assert "C002" not in dropped[-1]
+
+
 def test_requests_are_in_the_order_of_their_numbers_however_they_end() -> None:
     first, second = conversation(FIRST, CHANGED)
     assert all("C002" not in each for each in codes((None, 1, second), (None, 1, first)))
 
 
 def test_a_reply_that_was_never_answered_is_reported_when_its_tape_ends() -> None:
-    analyzer = LiveAnalyzer()
-    analyzer.analyse(None, 1, *conversation(FIRST))
+    live = LiveAnalyzer()
+    live.analyse(None, 1, *conversation(FIRST))
     watch = TapeSummary(until_ns=10**12, stop="sigint")
-    assert [finding.code for finding in analyzer.silences(None, 1, watch)] == ["D003"]
-    assert analyzer.silences(None, 2, watch) == ()
-    assert analyzer.silences("other", 1, watch) == ()
+    assert [finding.code for finding in live.silences(None, 1, watch)] == ["D003"]
+    assert live.silences(None, 2, watch) == ()
+    assert live.silences("other", 1, watch) == ()

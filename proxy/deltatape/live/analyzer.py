@@ -23,6 +23,9 @@ from deltatape.model.tape_summary import TapeSummary
 
 MAX_REMEMBERED = 64
 """How many exchanges back a request may repeat and still be compared while recording."""
+MAX_NAMES = 512
+"""For how many names of tapes exchanges are remembered; then the longest idle one is dropped, since
+each request may choose a new name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,12 @@ class LiveAnalyzer:
 
     def _in_conversation(self, name: str | None, latest: _PastExchange) -> Iterator[Finding]:
         """Yield what the latest request shows about the app's handling of replies and history."""
-        past = self._past.setdefault(name, deque(maxlen=MAX_REMEMBERED))
+        past = self._past.pop(name, None)
+        if past is None:
+            past = deque(maxlen=MAX_REMEMBERED)
+            if len(self._past) >= MAX_NAMES:
+                del self._past[next(iter(self._past))]
+        self._past[name] = past  # the latest stands last
         past.append(latest)
         in_order = [each.digest for each in sorted(past, key=attrgetter("order"))]
         # Silences and what was printed are left out: they are reported of a tape that ends.
