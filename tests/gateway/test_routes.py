@@ -105,3 +105,10 @@ def test_a_url_that_is_refused_is_told_without_its_credentials(text: str) -> Non
     with pytest.raises(UsageError) as refused:
         parse_upstream(text)
     assert "fake" not in str(refused.value)
+
+
+def test_a_refused_target_is_named_without_its_credentials() -> None:
+    refused = Routes(()).resolve(b"http://evil.example/?key=fake0123456789abcdef&a=b")
+    assert isinstance(refused, Refusal)
+    assert "fake0123456789abcdef" not in refused.message
+    assert "'http://evil.example/?key=***&a=b'" in refused.message

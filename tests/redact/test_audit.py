@@ -148,6 +148,9 @@ def test_a_checksum_that_masking_broke_is_a_problem_and_one_that_came_so_a_fact(
     span = record(60, 1, "masked", {"spans": spans})
     (problem,) = audited(tape(*lines[:4], span, *lines[4:])).problems
     assert problem.message.startswith("2 checksums in the response body from before")
+    report = audited(tape(*exchange(reads=[wrong])))
+    assert report.problems == ()
+    assert report.facts[0].startswith("#1, line 6: 1 message in the response body arrived with")
 
 
 @pytest.mark.parametrize("body", [event("chunk", {"t": KEY}), CARRIED])

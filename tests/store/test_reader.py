@@ -126,9 +126,9 @@ def test_codes_from_the_future_are_no_exchanges(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         (b"", "x.tape: empty; a tape starts with a header line"),
-        (b"\n", "x.tape:1: no tape: no JSON"),
-        (b"data: {}\n\n", "x.tape:1: no tape: no JSON"),
-        (b'{"a":1}\n', 'x.tape:1: no tape: {"a": 1} where a tape starts with'),
+        (b"\n", "x.tape:1: no tape: a tape starts with"),
+        (b"data: {}\n\n", "x.tape:1: no tape: a tape starts with"),
+        (b'{"a":1}\n', "x.tape:1: no tape: a tape starts with"),
         (b'{"deltatape":9}\n', "x.tape:1: no tape: format version 9; this deltatape reads 1"),
         (b"\x00" * 100_000, "x.tape:1: no tape"),
         (b"[" * 100_000, "x.tape:1: no tape"),

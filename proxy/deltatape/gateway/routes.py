@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from deltatape.errors import UsageError
+from deltatape.match.endpoint import shown
 from deltatape.providers import PROVIDERS, UPSTREAMS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -136,7 +137,7 @@ class Routes:
             return Refusal(
                 400,
                 "not_a_proxy",
-                f"the request target {target[:80].decode('ascii', 'replace')!r} is not a path:"
+                f"the request target {shown(target, 80)!r} is not a path:"
                 " this is a gateway for base URLs, not a forward proxy",
             )
         if self.single is not None:

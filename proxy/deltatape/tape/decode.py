@@ -27,7 +27,7 @@ from deltatape.tape.payload import (
     Stop,
     Trailers,
 )
-from deltatape.tape.record import Header, Payload, ReadRecord, Record, Unknown
+from deltatape.tape.record import NO_HEADER, Header, Payload, ReadRecord, Record, Unknown
 
 _PARTS = 4
 _EXPECTED = "a line holds one JSON value"
@@ -68,9 +68,14 @@ def decode_header(line: bytes) -> Header:
     """Parse the header `line`, with or without its line feed.
 
     Raises:
-        MalformedError: it is no header, or has another version.
+        MalformedError: it is no header, or has another version. The text quotes nothing of a line
+            that is no header: the file may be any, such as the target of a link.
     """
-    return Header.from_json(_parse(line))
+    try:
+        value = _parse(line)
+    except MalformedError:
+        raise MalformedError(NO_HEADER) from None
+    return Header.from_json(value)
 
 
 def decode_lines(

@@ -8,6 +8,7 @@ from deltatape.tape.fields import Fields, MalformedError, seen
 
 VERSION = 1
 """The format's version: the value of the header's `deltatape`."""
+NO_HEADER = f'a tape starts with {{"deltatape":{VERSION},...}}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +37,7 @@ class Header:
     def from_json(cls, value: object) -> "Header":
         """The inverse of `to_json`; keys that are not known are ignored."""
         if not isinstance(value, dict) or "deltatape" not in value:
-            raise MalformedError(
-                f'{seen(value)} where a tape starts with {{"deltatape":{VERSION},...}}'
-            )
+            raise MalformedError(NO_HEADER)
         version = value["deltatape"]
         if type(version) is not int or version != VERSION:
             raise MalformedError(f"format version {seen(version)}; this deltatape reads {VERSION}")
