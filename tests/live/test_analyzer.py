@@ -1,13 +1,17 @@
 """Exchanges that are analysed one by one, each with those before it."""
 
+from pathlib import Path
+
 import pytest
 
 from deltatape.live import analyzer
 from deltatape.live.analyzer import LiveAnalyzer
 from deltatape.model.exchange import Exchange
 from deltatape.model.tape_summary import TapeSummary
+from deltatape.store.reader import open_tape
 from helpers.exchanges import CALL_REPLY, TEXT_REPLY, USER, asks, assistant, conversation, result
 
+RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
 FIRST = (asks(USER), CALL_REPLY)
 REPEATED = (USER, assistant(("c1", "get", "")), result("c1"))
 CHANGED = (asks(*REPEATED), TEXT_REPLY)
@@ -49,6 +53,18 @@ def test_only_the_latest_names_are_remembered(monkeypatch: pytest.MonkeyPatch) -
     assert "C002" in kept[-1]
     dropped = codes(("a", 1, first), ("b", 2, first), ("c", 3, first), ("a", 1, second))
     assert "C002" not in dropped[-1]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(RECORDINGS.rglob("*.tape")), ids=lambda path: str(path.relative_to(RECORDINGS))
+)
+def test_what_is_left_out_of_a_first_question_makes_no_difference(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = [(None, 1, exchange) for exchange in open_tape(path)]
+    found = codes(*work)
+    monkeypatch.setattr(analyzer, "related", lambda digests, _: digests)
+    assert codes(*work) == found
 
 
 def test_requests_are_in_the_order_of_their_numbers_however_they_end() -> None:

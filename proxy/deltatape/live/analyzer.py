@@ -1,7 +1,7 @@
 """Analyses exchanges one by one, each with those before it in its conversations."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -45,6 +45,20 @@ class _PastExchange:
     digest: Digest
 
 
+def related(digests: Sequence[Digest], latest: Digest) -> Sequence[Digest]:
+    """Return those of `digests` about which the request of `latest`, one of them, can say anything.
+
+    A history of user messages alone repeats no reply and has no result, so it concerns only
+    requests that begin with the same message: most requests are the first of a conversation.
+    """
+    first = latest.previous is None and all(
+        message.role == "user" and message.call_id is None for message in latest.history
+    )
+    if not first:
+        return digests
+    return [each for each in digests if each.prefixes[:2] == latest.prefixes[:2]]
+
+
 class LiveAnalyzer:
     """Finds defects in exchanges as they end."""
 
@@ -75,7 +89,9 @@ class LiveAnalyzer:
                 del self._past[next(iter(self._past))]
         self._past[name] = past  # the latest stands last
         past.append(latest)
-        in_order = [each.digest for each in sorted(past, key=attrgetter("order"))]
+        in_order = related(
+            [each.digest for each in sorted(past, key=attrgetter("order"))], latest.digest
+        )
         # Silences and what was printed are left out: they are reported of a tape that ends.
         for turn in turns(in_order, read_backs(in_order), settings=self._rules):
             if turn.digest is latest.digest:
