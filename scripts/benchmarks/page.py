@@ -37,12 +37,12 @@ How to read it:
   delta repeats best, p99 worst.
 - CPU time is that of all threads and processes of a proxy, in user and kernel mode, until it is
   quiet again after the last byte; so what deltatape does after an exchange has ended, checking it,
-  is in it. *Beside the loop* is the part of other threads than the one that forwards: checking and
-  syncing. They share Python's global lock with the loop, which shows in p99.
+  is in it. *Beside the loop* is the part of all other threads and processes: syncing, and the
+  process that analyses exchanges.
 - Latency is the time from the provider's write of a delta to the client's read of it. It includes
   the waking of provider and client, which `direct` shows alone.
-- The streams of a scenario begin and end at nearly the same time: the checks of the first to end
-  meet the last deltas of the others. That is the worst case for p99, and not usual.
+- The streams of a scenario begin and end at nearly the same time: the first to end are analysed
+  while the others send their last deltas. That is the worst case for p99, and not usual.
 - Flat out, a slow proxy reads several deltas at once, and so does less per delta: there the rate
   is what compares, and paced streams tell the cost of a delta.
 - deltatape tapes every byte, nginx and mitmdump write nothing. Memory is what 1000 open streams
@@ -76,8 +76,8 @@ def _about(outcome: Outcome, proxies: Sequence[Proxy], arguments: Sequence[str])
     yield f"- machine: {_machine(outcome.load)}\n"
     yield f"- versions: {', '.join(filter(None, (_python(), *versions)))}\n"
     yield (
-        f"- {outcome.answers} answers were had, all whole; the tapes of the run held"
-        f" {outcome.taped} exchanges with {outcome.taped_bytes} bytes, what the clients got\n"
+        f"- {outcome.answers} complete answers arrived; the tapes of the run contain"
+        f" {outcome.taped} exchanges with {outcome.taped_bytes} bytes: what the clients received\n"
     )
     for proxy in proxies:
         if proxy.name in outcome.absent:

@@ -2,7 +2,8 @@
 
 CPU time is that of all threads of a process and its children, in nanoseconds
 (`/proc/PID/task/TID/schedstat`); a thread that has ended takes its time with it, but no proxy here
-ends threads while it works. The first thread of each process is its loop.
+ends threads while it works. The first thread of each process is its loop, but for the process that
+analyses what deltatape records.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cpu:
-    """Time on a CPU, in nanoseconds: of the loops, and of all other threads."""
+    """Time on a CPU, in nanoseconds: of the loops that forward, and of all other threads."""
 
     loop_ns: int
     beside_ns: int
@@ -41,9 +42,10 @@ def cpu(pid: int) -> Cpu:
     """Of a process and its descendants, so far."""
     loop = beside = 0
     for each in _family(pid):
+        forwards = "deltatape.live" not in _read(_PROC / str(each) / "cmdline")
         for task in _tasks(each):
             used = int(_read(task / "schedstat").partition(" ")[0] or 0)
-            if task.name == str(each):
+            if forwards and task.name == str(each):
                 loop += used
             else:
                 beside += used
