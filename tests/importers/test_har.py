@@ -151,3 +151,15 @@ def test_a_byte_order_mark_hides_no_archive() -> None:
     marked = ImportSource(name="x.har", files={"x.har": data})
     assert HarImporter().claims(marked)
     assert HarImporter().read(marked).body == STREAM
+
+
+def test_values_that_a_browser_joined_by_line_feeds_are_fields_of_their_own() -> None:
+    hints = {"name": "x-hint", "value": "a\nb\r\nc"}
+    exchange = read(entry(text(STREAM), headers=[hints], statusText="OK\nX: y"))
+    assert exchange.response is not None
+    assert [value for name, value in exchange.response.headers if name == b"x-hint"] == [
+        b"a",
+        b"b",
+        b"c",
+    ]
+    assert exchange.response.reason == b""

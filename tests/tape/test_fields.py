@@ -7,14 +7,15 @@ from deltatape.tape import fields
 from deltatape.tape.fields import Fields, MalformedError
 
 MASKED = MaskedCredential(length=51, hash="ab12cd34")
-VALUES = st.binary(max_size=8) | st.builds(
+LINES = st.binary(max_size=8).filter(lambda data: not {*b"\r\n\0"} & {*data})
+VALUES = LINES | st.builds(
     MaskedCredential,
     length=st.integers(0, 2**63 - 1),
     hash=st.from_regex("[0-9a-f]{8}", fullmatch=True),
 )
 
 
-@given(st.lists(st.tuples(st.binary(max_size=8), VALUES), max_size=4).map(tuple))
+@given(st.lists(st.tuples(LINES, VALUES), max_size=4).map(tuple))
 @settings(max_examples=60)
 def test_any_header_fields_come_back(headers: Headers) -> None:
     assert fields.headers_from_json(fields.headers_to_json(headers)) == headers
@@ -24,6 +25,18 @@ def test_any_header_fields_come_back(headers: Headers) -> None:
 @settings(max_examples=60)
 def test_any_target_comes_back(target: tuple[HeaderValue, ...]) -> None:
     assert fields.target_from_json(fields.target_to_json(target)) == target
+
+
+@pytest.mark.parametrize("text", ["a\r\nX: y", "a\n", "\r", "a\0b", {"b64": "DQo="}])
+def test_what_would_be_another_line_of_http_is_refused(text: object) -> None:
+    for value in ([[text, "v"]], [["x", text]]):
+        with pytest.raises(MalformedError, match="no CR, LF or NUL"):
+            fields.headers_from_json(value)
+    for target in (text, ["/?a=", text]):
+        with pytest.raises(MalformedError, match="no CR, LF or NUL"):
+            fields.target_from_json(target)
+    with pytest.raises(MalformedError, match="no CR, LF or NUL"):
+        fields.line_from_json(text)
 
 
 def test_a_target_is_text_only_when_it_is_ascii() -> None:

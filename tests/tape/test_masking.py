@@ -109,8 +109,8 @@ def play(plan: Plan) -> None:
         else:
             taps[int(name[0])].read(t_ns, data, (len(data) - 1,) if t_ns % 2 else None)
     for tap in taps.values():
-        fields = ((b"X-Debug", plan.text.encode()),)
-        reason = plan.text.encode()
+        reason = plan.text.replace("\n", " ").encode()
+        fields = ((b"X-Debug", reason),)
         tap.request_end(REPORTED)
         tap.response(
             REPORTED, status=500, reason=reason, http="1.1", framing=Framing.CHUNKED, headers=fields

@@ -21,6 +21,7 @@ from deltatape.importers.parts import (
     ImportSource,
     PlainHeaders,
     build,
+    field_lines,
     read_request,
     read_response,
 )
@@ -127,9 +128,10 @@ def _headers(message: Json) -> Iterator[tuple[bytes, bytes]]:
     """Yield the fields, without the pseudo-headers of HTTP/2."""
     found = message.get("headers")
     for field in map(_object, found if isinstance(found, list) else ()):
-        name, value = _text(field.get("name")), _text(field.get("value"))
+        name, value = _text(field.get("name")), field.get("value")
         if name and not name.startswith(":"):
-            yield name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
+            for line in field_lines(value if isinstance(value, str) else ""):
+                yield name.encode("utf-8", "replace"), _text(line).encode("utf-8", "replace")
 
 
 def _body(response: Json, notes: list[str]) -> bytes:

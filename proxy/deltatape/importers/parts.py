@@ -263,11 +263,17 @@ def _headers(name: str, value: object) -> PlainHeaders:
     return tuple(field for pair in pairs for field in _fields(name, pair))
 
 
+def field_lines(value: str) -> list[str]:
+    """Return the values of a field, at least one: browsers join those of repeated fields by LF."""
+    return re.split("[\r\n]+", value.replace("\0", ""))
+
+
 def _fields(name: str, pair: object) -> Iterator[tuple[bytes, bytes]]:
     """Yield the fields of one name: some tools list repeated values."""
     match pair:
         case (str() as key, str() | list() as value) | [str() as key, str() | list() as value]:
             for text in value if isinstance(value, list) else [value]:
-                yield key.encode("utf-8", "replace"), _text(name, key, text).encode()
+                for line in field_lines(_text(name, key, text)):
+                    yield field_lines(key)[0].encode("utf-8", "replace"), line.encode()
         case _:
             raise UsageError(f"{name}: header {ascii(pair)[:60]}; use a name and a text")

@@ -20,6 +20,7 @@ _HASH = re.compile("[0-9a-f]{8}")
 MAX_INT = 2**63 - 1
 """The largest number on a tape, also the last time that a record can have."""
 _SHOWN = 60
+_BREAK = re.compile(rb"[\r\n\0]")
 _PAIR = 2
 
 E = TypeVar("E", bound=StrEnum)
@@ -79,6 +80,19 @@ def value_from_json(value: object) -> HeaderValue:
             return bytes_from_json(value)
 
 
+def line_from_json(value: object) -> bytes:
+    """Read bytes that are a part of a line of HTTP: a player must not send two lines for one."""
+    data = bytes_from_json(value)
+    _one_line(data)
+    return data
+
+
+def _one_line(value: HeaderValue) -> HeaderValue:
+    if isinstance(value, bytes) and _BREAK.search(value):
+        raise MalformedError(f"{seen(value.decode('latin-1'))} where no CR, LF or NUL is expected")
+    return value
+
+
 def headers_to_json(headers: Headers) -> object:
     """Return `[[name, value], ...]` in wire order."""
     return [[bytes_to_json(name), value_to_json(value)] for name, value in headers]
@@ -91,13 +105,16 @@ def headers_from_json(value: object) -> Headers:
     if set(map(type, value)) == {list}:
         try:
             # Nearly all are text, and every exchange has dozens: they take no call of ours.
-            return tuple([(name.encode(), field.encode()) for name, field in value])
+            found = tuple([(name.encode(), field.encode()) for name, field in value])
         except (AttributeError, ValueError):
             pass
+        else:
+            if not _BREAK.search(b"".join([part for pair in found for part in pair])):
+                return found
     for pair in value:
         if not isinstance(pair, list) or len(pair) != _PAIR:
             raise MalformedError(f"{seen(pair)} where [name, value] is expected")
-    return tuple((bytes_from_json(name), value_from_json(field)) for name, field in value)
+    return tuple((line_from_json(name), _one_line(value_from_json(field))) for name, field in value)
 
 
 def spans_from_json(value: object) -> tuple[MaskedSpan, ...]:
@@ -134,8 +151,8 @@ def _part_to_json(part: HeaderValue) -> object:
 def target_from_json(value: object) -> tuple[HeaderValue, ...]:
     """Read a request target, in parts if some are masked."""
     if isinstance(value, list):
-        return tuple(value_from_json(part) for part in value)
-    return (bytes_from_json(value),)
+        return tuple(_one_line(value_from_json(part)) for part in value)
+    return (line_from_json(value),)
 
 
 class Fields(NamedTuple):

@@ -101,7 +101,7 @@ class Informational:
         read = Fields.read(value)
         return cls(
             status=read.number("status"),
-            reason=fields.bytes_from_json(read.of.get("reason")),
+            reason=fields.line_from_json(read.of.get("reason")),
             http=read.text("http"),
             headers=fields.headers_from_json(read.of.get("headers")),
         )
@@ -132,7 +132,7 @@ class ResponseStart:
         read = Fields.read(value)
         return cls(
             status=read.number("status"),
-            reason=fields.bytes_from_json(read.of.get("reason")),
+            reason=fields.line_from_json(read.of.get("reason")),
             http=read.text("http"),
             framing=read.choice("framing", Framing),
             headers=fields.headers_from_json(read.of.get("headers")),
