@@ -1,12 +1,12 @@
 import itertools
 
+import httptools
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deltatape.http1.body import (
     MAX_LINE_BYTES,
-    NEVER_TRAILERS,
     ChunkedBody,
     CloseBody,
     LengthBody,
@@ -55,10 +55,51 @@ def test_trailers_are_kept() -> None:
     ],
 )
 def test_trailers_that_could_change_the_request_are_refused(trailer: bytes) -> None:
-    body = ChunkedBody(NEVER_TRAILERS)
+    body = ChunkedBody(strict=True)
     body.feed(b"0\r\n" + trailer + b"\r\n\r\n")
     assert "trailer" in body.problem
     assert not body.done
+
+
+REQUEST_HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+FRAMING = st.text(
+    st.sampled_from(
+        ["0", "1", "f", "a", ";", "=", '"', "\\", " ", "\t", "\0", "\r", ":", "\x7f", "é"]
+    ),
+    max_size=8,
+).map(str.encode)
+
+
+def llhttp_accepts(body: bytes) -> bool:
+    try:
+        httptools.HttpRequestParser(object()).feed_data(REQUEST_HEAD + body)
+    except httptools.HttpParserError:
+        return False
+    return True
+
+
+@settings(max_examples=400)
+@given(FRAMING, FRAMING)
+@example(b"1 ", b"a:")
+@example(b'1;a=b;c="\\""', b"a:\xff")
+def test_a_request_with_framing_that_llhttp_refuses_is_refused(size: bytes, value: bytes) -> None:
+    for raw in (b"1" + size + b"\r\n", b"0\r\na: " + value + b"\r\n\r\n"):
+        body = ChunkedBody(strict=True)
+        body.feed(raw)
+        assert body.problem or llhttp_accepts(raw)
+
+
+@pytest.mark.parametrize("size", [b"A", b"00a", b"a;x", b"a;x=y;z", b'a;x="y \\" ;";z=1'])
+def test_a_chunk_size_of_a_request_may_have_extensions(size: bytes) -> None:
+    body = ChunkedBody(strict=True)
+    assert body.feed(size + b"\r\n0123456789\r\n").data == b"0123456789"
+    assert not body.problem
+    assert llhttp_accepts(size + b"\r\n0123456789\r\n")
+
+
+@pytest.mark.parametrize("size", [b"5 ", b"5\t", b"5 ;a", b"5;a=\xff", b"5;"])
+def test_a_response_may_have_a_chunk_size_that_clients_accept(size: bytes) -> None:
+    assert scan_all([size + b"\r\nhello\r\n0\r\n\r\n"]) == (b"hello", [5], True)
 
 
 def test_a_response_may_have_any_valid_trailer() -> None:

@@ -7,7 +7,6 @@ proxy that splices bytes needs the offset of the message's end, and httptools ha
 
 import enum
 import re
-from collections.abc import Container
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,8 +18,14 @@ MAX_TRAILER_BYTES = 64 * 1024
 _MAX_SIZE_DIGITS = 16
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NOT_IN_VALUE = re.compile(rb"[\x00\r\n]")
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_STRICT_SIZE = re.compile(
+    rb"[0-9A-Fa-f]+(?:;%b(?:=(?:%b|\"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*\"))?)*"
+    % (_TOKEN.pattern, _TOKEN.pattern)
+)
+"""A chunk size with its extensions, without the white space of RFC 9112's BWS."""
 
-NEVER_TRAILERS = frozenset(
+_NEVER_TRAILERS = frozenset(
     (
         *(b"transfer-encoding", b"content-length", b"host", b"connection", b"trailer", b"te"),
         *(b"upgrade", b"keep-alive", b"expect", b"max-forwards", b"cache-control", b"range"),
@@ -106,11 +111,13 @@ class ChunkedBody:
     """A chunked body. A line split by reads is kept until complete.
 
     Args:
-        refused: names of fields, in lower case, that its trailers must not have.
+        strict: whether it is a request's, whose framing upstream must not read differently: chunk
+            sizes, extensions and trailers that llhttp refuses are invalid, and so are trailers for
+            framing, routing or authentication. Clients accept more of a response.
     """
 
-    def __init__(self, refused: Container[bytes] = ()) -> None:
-        self._refused = refused
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
         self._state = _State.SIZE
         self._left = 0
         self._line = b""
@@ -165,7 +172,7 @@ class ChunkedBody:
             raise BadMessageError(f"a framing line ends without CRLF: {line[:40]!r}")
         line = line[:-2]
         if self._state is _State.SIZE:
-            self._left = _chunk_size(line)
+            self._left = _chunk_size(line, strict=self._strict)
             self._state = _State.DATA if self._left else _State.TRAILERS
         elif self._state is _State.DATA_END:
             if line:
@@ -179,17 +186,19 @@ class ChunkedBody:
     def _parse_trailer(self, line: bytes) -> None:
         self._trailer_bytes += len(line)
         name, colon, value = line.partition(b":")
-        valid = colon and _TOKEN.fullmatch(name) and not _NOT_IN_VALUE.search(value)
+        unfit = _CONTROL if self._strict else _NOT_IN_VALUE
+        valid = colon and _TOKEN.fullmatch(name) and not unfit.search(value)
         if not valid or self._trailer_bytes > MAX_TRAILER_BYTES:
             raise BadMessageError(f"not a trailer field: {line[:40]!r}")
-        if name.lower() in self._refused:
+        if self._strict and name.lower() in _NEVER_TRAILERS:
             raise BadMessageError(f"a field that may not be a trailer: {line[:40]!r}")
         self.trailers += ((name, value.strip(b" \t")),)
 
 
-def _chunk_size(line: bytes) -> int:
+def _chunk_size(line: bytes, *, strict: bool) -> int:
     digits = line.partition(b";")[0].rstrip(b" \t")
-    if not 0 < len(digits) <= _MAX_SIZE_DIGITS or digits.strip(b"0123456789abcdefABCDEF"):
+    valid = 0 < len(digits) <= _MAX_SIZE_DIGITS and not digits.strip(b"0123456789abcdefABCDEF")
+    if not valid or (strict and not _STRICT_SIZE.fullmatch(line)):
         raise BadMessageError(f"not a chunk size: {line[:40]!r}")
     return int(digits, 16)
 

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Protocol
 
-from deltatape.http1.body import NEVER_TRAILERS, ChunkedBody, LengthBody, MessageBody
+from deltatape.http1.body import ChunkedBody, LengthBody, MessageBody
 from deltatape.http1.head import (
     BadMessageError,
     Fields,
@@ -230,7 +230,7 @@ class ServerConnection(asyncio.Protocol):
             return
         del self._buffer[:end]
         head = self._head
-        self._body = ChunkedBody(NEVER_TRAILERS) if head.length is None else LengthBody(head.length)
+        self._body = ChunkedBody(strict=True) if head.length is None else LengthBody(head.length)
         self._request_complete = False
         self._answering = False
         self._handler = self._owner.handler(self)
