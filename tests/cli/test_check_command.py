@@ -274,11 +274,14 @@ def test_every_format_is_valid_on_tapes_of_all_kinds(tmp_path: Path) -> None:
 def test_no_tape_speaks_to_a_terminal_or_to_the_runner_of_a_job(tmp_path: Path, form: str) -> None:
     hostile_tape(tmp_path)
     result = on_terminal("check", FILE_NAME, "--format", form, folder=tmp_path)
-    assert_harmless(result.stdout)
-    for line in result.stdout.decode().splitlines():
-        assert "##[" not in line
-        if form != "github":
-            assert not line.lstrip().startswith("::")
+    (tmp_path / FILE_NAME).write_bytes(b"{}\n")
+    unreadable = called("check", FILE_NAME, "--format", form, folder=tmp_path)
+    for output in (result.stdout, unreadable.stdout, unreadable.stderr):
+        assert_harmless(output)
+        for line in output.decode().splitlines():
+            assert "##[" not in line
+            if form != "github":
+                assert not line.lstrip().startswith("::")
 
 
 def test_what_a_baseline_accepts_is_not_reported_and_what_is_gone_is_told(tmp_path: Path) -> None:

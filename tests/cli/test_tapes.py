@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -129,13 +130,27 @@ def test_what_is_too_large_or_unreadable_is_told(
     path = tmp_path / "body.sse"
     path.write_bytes(b"x" * 100)
     monkeypatch.setattr(tapes, "MAX_FILE_BYTES", 99)
-    with pytest.raises(UsageError, match="100 bytes; at most 99"):
+    with pytest.raises(UsageError, match="more than 99 bytes"):
         material(path)
     with pytest.raises(UsageError, match="No such file"):
         material(tmp_path / "missing")
     result = called("why", "-", folder=tmp_path, stdin=b"x" * 100)
     assert result.returncode == 2
     assert b"standard input: more than 99 bytes" in result.stderr
+    result = called("import", "/dev/zero", "-o", "x.tape", folder=tmp_path)
+    assert (result.returncode, result.stderr) == (
+        2,
+        b"deltatape: /dev/zero: is a device; name a file\n",
+    )
+
+
+def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"data: 1\n\n",))
+    writer.start()
+    assert material(pipe).files == {"pipe": b"data: 1\n\n"}
+    writer.join()
 
 
 def test_standard_input_is_a_body(tmp_path: Path) -> None:

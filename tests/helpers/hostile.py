@@ -87,24 +87,26 @@ def hostile_tape(folder: Path, name: str = FILE_NAME) -> Path:
 def _feed(tap: ExchangeTap, number: int, request: bytes, stream: bytes) -> None:
     at = number * 1_000_000_000
     hostile = bad("x").encode()
+    # A tape with line breaks or NUL in its heads is refused.
+    head = bytes(byte for byte in hostile if byte not in b"\r\n\0")
     tap.request(
         at,
         id=f"{number:026}",
         method="POST",
-        target=b"/v1/chat/completions?" + hostile,
+        target=b"/v1/chat/completions?" + head,
         upstream="https://api.example.com",
         http="1.1",
-        headers=((b"Host", hostile), (hostile, hostile)),
+        headers=((b"Host", head), (head, head)),
     )
     tap.request_body(at + 1, request)
     tap.request_end(at + 2)
     tap.response(
         at + 3,
         status=200,
-        reason=hostile,
+        reason=head,
         http="1.1",
         framing=Framing.CHUNKED,
-        headers=((b"Content-Type", b"text/event-stream"), (hostile, hostile)),
+        headers=((b"Content-Type", b"text/event-stream"), (head, head)),
     )
     tap.read(at + 4, stream + b": " + hostile, (len(stream),))
     tap.note(at + 5, bad("a note"))

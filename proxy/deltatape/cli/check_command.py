@@ -8,7 +8,7 @@ import click
 
 from deltatape.cli.options import FILE, codes, fail_on, failing_severities, option
 from deltatape.cli.parallel_check import check_all
-from deltatape.cli.tapes import all_of, latest
+from deltatape.cli.tapes import all_of, latest, read_file
 from deltatape.cli.terminal import Bar, say, show, width, write
 from deltatape.diagnose.baseline import Accepted, accepted, baseline_text, read_baseline
 from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
@@ -34,11 +34,14 @@ class Baseline:
             UsageError: it cannot be read, or is no baseline.
         """
         try:
-            text = path.read_text("utf-8")
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
+            text = read_file(path).decode()
+        except UsageError as error:
             raise UsageError(
-                f"--baseline {path}: {reason}; deltatape check --write-baseline makes one"
+                f"--baseline {error}; deltatape check --write-baseline makes one"
+            ) from None
+        except ValueError as error:
+            raise UsageError(
+                f"--baseline {path}: {error}; deltatape check --write-baseline makes one"
             ) from None
         self._path = path
         self._accepted = {one.fingerprint: one for one in read_baseline(str(path), text)}

@@ -181,9 +181,9 @@ def material(path: Path, request: Path | None = None, response: Path | None = No
         paths = [path / name for name in FILES if (path / name).is_file()]
     made = ImportSource(
         name=str(path),
-        files={each.name: _read(each) for each in paths},
-        request=_read(request) if request else None,
-        response=_read(response) if response else None,
+        files={each.name: read_file(each) for each in paths},
+        request=read_file(request) if request else None,
+        response=read_file(response) if response else None,
     )
     # A captured case, or what a user describes, may well have no body.
     if request is None and response is None and not path.is_dir():
@@ -207,14 +207,22 @@ def write_tape(path: Path, lines: Iterable[bytes]) -> None:
         raise UsageError(f"-o {path}: {error.strerror or error}") from error
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """Read a file or a pipe, as of `<(...)`, up to a limit: a device may have no end.
+
+    Raises:
+        UsageError: it cannot be read, is a device, or is longer than `MAX_FILE_BYTES`.
+    """
     try:
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise UsageError(f"{path}: {size} bytes; at most {MAX_FILE_BYTES} can be imported")
-        return path.read_bytes()
+        if path.is_char_device() or path.is_block_device():
+            raise UsageError(f"{path}: is a device; name a file")
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(f"{path}: more than {MAX_FILE_BYTES} bytes")
+    return data
 
 
 def _stdin() -> ImportSource:

@@ -150,7 +150,7 @@ class Annotations:
 
     def tape(self, report: TapeReport) -> str:
         if report.problem:
-            return _command("error", report.name, 1, "tape not readable", report.problem)
+            return _command("error", report.name, 1, "tape not readable", escape(report.problem))
         self._readable = True
         self._found.update(each.finding.severity for each in report.reported)
         return "".join(_annotation(each, report.name) for each in report.reported)
