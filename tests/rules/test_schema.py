@@ -1,10 +1,14 @@
+import re
 import time  # noqa: TID251 - what is computed is the point
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from referencing import Registry
 
 from deltatape.model.rule_settings import DEFAULTS
@@ -299,6 +303,9 @@ def test_the_same_schema_of_another_draft_is_judged_by_that_draft() -> None:
         "a{,}b{,}",
         "a{2000}",
         "a{0,100}",
+        "(?a)(?u)x",
+        "[[:alpha:]]",
+        "[a-z&&x]",
     ],
 )
 def test_patterns_that_may_backtrack_or_are_unknown_are_risky(pattern: str) -> None:
@@ -318,10 +325,19 @@ def test_patterns_that_may_backtrack_or_are_unknown_are_risky(pattern: str) -> N
         "^[a-z]{2}(-[A-Z]{2})?$",
         "^#[0-9a-fA-F]{6}$",
         r"\(\)+",
+        r"^[\[(]a[&|~-]$",
     ],
 )
 def test_ordinary_patterns_are_not(pattern: str) -> None:
     assert not is_risky(pattern)
+
+
+@given(st.text(st.sampled_from("a[]^-&|~\\(?:aLuims)"), max_size=12))
+@settings(max_examples=300)
+def test_no_pattern_fails_or_warns(pattern: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert is_risky(pattern) or re.compile(pattern)
 
 
 DRAFTS = (

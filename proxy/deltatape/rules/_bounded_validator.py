@@ -27,6 +27,8 @@ _MAX_WAYS = 64
 _MAX_GROUPS = 2
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
+_SET_OPERATION = re.compile(r"\[\^?\[|\[[^\]]*(?:--|&&|~~|\|\|)")
+"""What means a set of sets in other languages; Python warns about it."""
 _LOOPS = re.compile(r"[*+]|\{\d*,\}")
 _COUNTED = re.compile(r"\{(\d*),(\d+)\}")
 _OPTIONAL = re.compile(r"(?<!\()\?")
@@ -43,13 +45,14 @@ def is_risky(pattern: str) -> bool:
     limit, and by the number of ways in which the rest can match. It errs on the side of refusing;
     ordinary patterns of schemas pass.
     """
-    if len(pattern) > _LONGEST:
+    escaped = _ESCAPED.sub("x", pattern)
+    if len(pattern) > _LONGEST or _SET_OPERATION.search(escaped):
         return True
     try:
         re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):
+    except (re.error, ValueError, OverflowError, RecursionError):  # ValueError: flags of two kinds
         return True
-    bare = _CLASS.sub("x", _ESCAPED.sub("x", pattern))
+    bare = _CLASS.sub("x", escaped)
     loops = len(_LOOPS.findall(bare))
     return (
         _RISKY.search(bare) is not None
