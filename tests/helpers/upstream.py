@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -146,11 +147,12 @@ def post(body: bytes = b"{}", target: str = "/v1/chat/completions", extra: str =
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+    """A port that nobody uses, below those that the system gives out: so nobody gets it later."""
+    while True:
+        port = 15_000 + secrets.randbelow(15_000)
+        with socket.socket() as sock, contextlib.suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            return port
 
 
 async def eventually(condition: Callable[[], bool], what: str) -> None:
