@@ -27,7 +27,7 @@ _MAX_WAYS = 64
 _MAX_GROUPS = 2
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
-_SET_OPERATION = re.compile(r"\[\^?\[|\[[^\]]*(?:--|&&|~~|\|\|)")
+_SET_OPERATION = re.compile(r"\[\^?\[|\[\^?\]?[^\]]*(?:--|&&|~~|\|\|)")
 """What means a set of sets in other languages; Python warns about it."""
 _LOOPS = re.compile(r"[*+]|\{\d*,\}")
 _COUNTED = re.compile(r"\{(\d*),(\d+)\}")
