@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import math
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.child.child import run_child
+from deltatape.child.output import BURST_BYTES, BYTES_PER_S, LAST_BYTES, PAUSE_S, LogBudget
 from deltatape.model.tape_summary import LogStream
 from helpers.supervisor import (
     LIMIT_S,
@@ -56,10 +58,88 @@ def test_lines_of_both_streams_keep_their_order_on_one_output(tmp_path: Path) ->
 
 
 def test_much_output_is_passed_on_whole(tmp_path: Path) -> None:
-    script = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 40960)"
+    script = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 12288)"
     result, report = run(tmp_path, PYTHON, "-c", script)
-    assert result.stdout == bytes(range(256)) * 40960
+    assert result.stdout == bytes(range(256)) * 12288
     assert report.teed("stdout") == result.stdout
+
+
+def test_of_a_flood_the_tee_gets_the_beginning_and_the_end(tmp_path: Path) -> None:
+    script = "import sys; sys.stdout.write('a line\\n' * 2_000_000 + 'the last words')"
+    result, report = run(tmp_path, PYTHON, "-c", script)
+    assert result.stdout == b"a line\n" * 2_000_000 + b"the last words"
+    teed = report.teed("stdout")
+    assert teed.startswith(b"a line\n" * (BURST_BYTES // 8))
+    assert teed.endswith(b"\na line\nthe last words")
+    assert len(teed) + report.left_out == len(result.stdout)
+    assert report.told == [
+        (
+            f"{report.left_out} bytes of the command's output are not on the tape: it prints more"
+            " than is taped"
+        )
+    ]
+
+
+ROOM = BURST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("pieces", "taken"),
+    [
+        pytest.param([(0.0, b"a\n", ROOM)], [(b"a\n", 0)], id="within the budget"),
+        pytest.param([(0.0, b"a\nbcd", 3)], [], id="no room for it"),
+        pytest.param(
+            [(0.0, b"a\nb", 2), (0.1, b"c\n", ROOM)],
+            [(b"a\nbc\n", 0)],
+            id="what had no room comes with what has",
+        ),
+        pytest.param(
+            [(0.0, b"x" * BURST_BYTES, ROOM), (0.5, b"y" * (BYTES_PER_S // 2), ROOM)],
+            [(b"x" * BURST_BYTES, 0), (b"y" * (BYTES_PER_S // 2), 0)],
+            id="time brings more",
+        ),
+        pytest.param(
+            [
+                (0.0, b"x" * BURST_BYTES, ROOM),
+                (0.1, b"y" * LAST_BYTES + b"z\nlast\n" + b"." * (LAST_BYTES - 10), ROOM),
+                (9.0, b"\n", ROOM),
+            ],
+            [
+                (b"x" * BURST_BYTES, 0),
+                (b"last\n" + b"." * (LAST_BYTES - 10) + b"\n", LAST_BYTES + 2),
+            ],
+            id="the last of a flood, from the beginning of a line",
+        ),
+        pytest.param(
+            [
+                (0.0, b"x" * BURST_BYTES, ROOM),
+                (0.1, b"y" * 2 * LAST_BYTES, ROOM),
+                (9.0, b"z", ROOM),
+            ],
+            [(b"x" * BURST_BYTES, 0), (b"", 2 * LAST_BYTES + 1)],
+            id="nothing of a line whose beginning was left out",
+        ),
+    ],
+)
+def test_a_budget(pieces: list[tuple[float, bytes, int]], taken: list[tuple[bytes, int]]) -> None:
+    budget = LogBudget(0.0)
+    assert [budget.take() for at, data, room in pieces if budget.add(data, at, room)] == taken
+
+
+def test_a_pause_ends_a_flood() -> None:
+    budget = LogBudget(0.0)
+    assert budget.pause_s(1.0) == math.inf
+    budget.add(b"x", 1.0, 0)
+    assert budget.pause_s(1.0) == pytest.approx(PAUSE_S)
+    assert budget.pause_s(1.0 + PAUSE_S) == 0
+
+
+def test_what_waits_at_a_pause_is_teed_while_the_command_goes_on(tmp_path: Path) -> None:
+    script = "print('a line\\n' * 1_000_000, end='question?', flush=True); input()"
+    with started(tmp_path, PYTHON, "-c", script) as running:
+        assert running.process.stdout is not None
+        assert len(running.process.stdout.read(7_000_009)) == 7_000_009
+        running.wait_for("stdout", b"question?")
 
 
 def test_a_reader_that_leaves_ends_the_command_as_it_would_without_us(tmp_path: Path) -> None:
@@ -101,7 +181,7 @@ def test_a_process_that_holds_the_output_open_does_not_hold_us(tmp_path: Path) -
 def test_a_process_that_goes_on_writing_does_not_hold_us(tmp_path: Path) -> None:
     result, report = run(tmp_path, "sh", "-c", "(sleep 0.8; exec yes >&2) & exit 6")
     assert result.returncode == 6
-    assert len(report.told) == 1
+    assert "holds its stderr open" in report.told[-1]
     assert report.teed("stderr").startswith(b"y\ny\n")
 
 
@@ -171,7 +251,8 @@ def test_a_flood_of_short_lines_leaves_the_loop_its_turns() -> None:
     async def scenario() -> tuple[int, int]:
         taken = turns = 0
 
-        def tee(_: LogStream, data: bytes) -> None:
+        def tee(_: LogStream, data: bytes, left_out: int) -> None:
+            assert not left_out
             nonlocal taken
             taken += len(data)
             busy_until = time.perf_counter() + len(data) * 2e-6

@@ -46,6 +46,11 @@ class Report:
         return b"".join(v.encode("latin-1") for name, v in self.lines() if name == stream)
 
     @property
+    def left_out(self) -> int:
+        """How many bytes did not come."""
+        return sum(int(value) for name, value in self.lines() if name == "left out")
+
+    @property
     def told(self) -> list[str]:
         """The lines for the user."""
         return [value for name, value in self.lines() if name == "told"]
@@ -227,7 +232,9 @@ def _main(report: str, mode: str, *command: str) -> int:
             file.write(json.dumps([name, value]) + "\n")
             file.flush()
 
-        def tee(name: LogStream, data: bytes) -> None:
+        def tee(name: LogStream, data: bytes, left_out: int) -> None:
+            if left_out:
+                note("left out", f"{left_out}")
             note(name, data.decode("latin-1"))
 
         def tell(line: str) -> None:

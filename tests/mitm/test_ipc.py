@@ -78,7 +78,7 @@ def test_the_end_of_one_side_is_told_to_the_other() -> None:
 
 
 def test_any_bytes_of_a_child_s_output_come_through() -> None:
-    assert parse_log(log_fields("stderr", b"\xff\n")) == (LogStream.STDERR, b"\xff\n")
+    assert parse_log(log_fields("stderr", b"\xff\n", 7)) == (LogStream.STDERR, b"\xff\n", 7)
 
 
 @dataclass

@@ -146,7 +146,7 @@ def test_mitmproxy_ends_when_deltatape_is_gone(tmp_path: Path, version: str) -> 
 def test_what_a_child_prints_is_on_the_tape(tmp_path: Path) -> None:
     async def scenario() -> str:
         async with mitmproxy(tmp_path, "11") as running:
-            running.mitmdump.log("stderr", b"SyntaxError: Unexpected end of JSON input\n")
+            running.mitmdump.log("stderr", b"SyntaxError: Unexpected end of JSON input\n", 0)
             await running.stop("child-exit", 1)
             return running.text()
 

@@ -455,6 +455,21 @@ def test_a_line_of_output_has_the_time_at_which_it_ended() -> None:
     )
 
 
+def test_a_gap_in_output_ends_a_line_and_is_noted() -> None:
+    lines = Lines()
+    tap = TapeTap(lines.put)
+    tap.log(1, LogStream.STDOUT, b"one\ntw")
+    tap.log(2, LogStream.STDOUT, b"last\n", 70)
+    tap.log(3, LogStream.STDERR, b"", 5)
+    assert lines.text == (
+        '[1,0,"log",{"stream":"stdout","line":"one"}]\n'
+        '[2,0,"log",{"stream":"stdout","line":"tw"}]\n'
+        '[2,0,"note",{"text":"70 bytes of stdout were left out here"}]\n'
+        '[2,0,"log",{"stream":"stdout","line":"last"}]\n'
+        '[3,0,"note",{"text":"5 bytes of stderr were left out here"}]\n'
+    )
+
+
 def test_credentials_are_masked_in_output_and_remarks() -> None:
     lines, masker = Lines(), Masker(b"k")
     masker.learn(b"sk-fake-000000")

@@ -17,6 +17,7 @@ from pathlib import PurePath
 
 from deltatape.child.output import Output, OutputPump, Tee, follow_size, opened_outputs
 from deltatape.child.signals import InterruptEscalation, SignalRelay, send
+from deltatape.printable import count
 
 NOT_FOUND = 127
 CANNOT_RUN = 126
@@ -48,7 +49,7 @@ async def run_child(
     Args:
         argv: >= 1 item; the program is looked for in the PATH of `environment`.
         environment: the child's whole environment.
-        tee: gets the stream and the bytes, in the event loop; None: the child has our own outputs.
+        tee: gets the output, in the event loop; None: the child has our own outputs.
         tell: gets lines for the user, in the event loop.
         ending: called when a signal asks for the end, in the event loop.
 
@@ -124,6 +125,11 @@ class _Run:
         pump.finish()
         await pump.done
         self._leave_line()
+        if pump.left_out:
+            self._tell(
+                f"{count(pump.left_out, 'byte')} of the command's output are not on the tape: it"
+                " prints more than is taped"
+            )
         if pump.held:
             self._tell(
                 "the command has ended, but a process that it started holds its"

@@ -1,15 +1,16 @@
 """Copies the child's output to ours at once, and hands a copy to the event loop.
 
 It runs in its own thread, because writing to a stopped terminal blocks, and no gateway stream may
-wait for that. It writes only where `poll` reports room, so that one unread stream does not delay
-the other.
+wait for that. It writes only where there is room, so that one unread stream does not delay the
+other. Of a child that prints more than a `LogBudget` allows, the loop gets a part.
 
 One thread reads both streams in turns. If our stdout and stderr are the same file, the child gets
 one stream and the order is exact. If they differ, output that the child writes to both before this
 thread wakes up loses its order: stdout comes first.
 
-Invariants: bytes are neither changed nor dropped. At most one piece of each stream waits for our
-output, then the child waits as it would without us. At most `MAX_WAITING_BYTES` wait for the loop.
+Invariants: our output gets every byte, unchanged. At most one piece of each stream waits for it,
+then the child waits as it would without us. It never waits for the loop, for which at most
+`MAX_WAITING_BYTES` wait.
 """
 
 import asyncio
@@ -30,13 +31,13 @@ from collections.abc import Callable, Iterator, Sequence
 from deltatape.errors import UsageError
 from deltatape.model.tape_summary import LogStream
 
-Tee = Callable[[LogStream, bytes], None]
-"""Takes bytes that the child wrote, and where."""
-MAX_WAITING_BYTES = 4 * 1024 * 1024
+Tee = Callable[[LogStream, bytes, int], None]
+"""Takes bytes that the child wrote, where, and how many before them were left out."""
+MAX_WAITING_BYTES = 8 * 1024 * 1024
 MAX_LATE_BYTES = 1024 * 1024
 """What is still read at the end: as much as the largest pipe holds, so all that the child wrote."""
 _PIECE = 64 * 1024
-_SLICE = 2 * 1024
+_SLICE = 8 * 1024
 _TURN_S = 0.003
 _ATOMIC = 4096
 """`poll` promises room for this many bytes in a pipe (PIPE_BUF)."""
@@ -197,17 +198,73 @@ def follow_size(outputs: Sequence[Output]) -> None:
         os.killpg(os.getpgrp(), signal.SIGWINCH)
 
 
+# How much of a child's output is kept for the tape.
+#
+# Every line of a program that prints at a pace at which somebody could read it later, stack traces
+# and dumps of bodies included. Of a flood, its beginning, a sample of its middle, and what came
+# last before it paused or ended: the words of a program that crashes.
+
+BURST_BYTES = 4 * 1024 * 1024
+"""What a stream may have at once."""
+BYTES_PER_S = 256 * 1024
+"""What it may have in the long run."""
+LAST_BYTES = 64 * 1024
+"""What is kept of the end of a flood."""
+PAUSE_S = 0.2
+"""After so long without output a flood has ended."""
+
+
+class LogBudget:
+    """What is kept of one stream; times are in seconds."""
+
+    def __init__(self, now_s: float) -> None:
+        self._allowed = float(BURST_BYTES)
+        self._at_s = now_s
+        self._held = bytearray()
+        self._left_out = 0
+
+    def add(self, data: bytes, now_s: float, room: int) -> bool:
+        """Hold `data`; return whether to `take` it now: the budget and `room` allow it."""
+        earned = (now_s - self._at_s) * BYTES_PER_S
+        self._allowed = min(self._allowed + earned, BURST_BYTES)
+        self._at_s = now_s
+        self._held += data
+        if len(self._held) <= min(self._allowed, room):
+            return True
+        excess = max(len(self._held) - LAST_BYTES, 0)
+        self._left_out += excess
+        del self._held[:excess]
+        return False
+
+    def pause_s(self, now_s: float) -> float:
+        """Return how much longer the stream must pause for the end of a flood to be taken."""
+        return max(self._at_s + PAUSE_S - now_s, 0.0) if self._held else math.inf
+
+    def take(self) -> tuple[bytes, int]:
+        """Return what is held, and how many bytes before it were left out.
+
+        After a gap it begins with a line: the rest of one could be that of a credential.
+        """
+        data, left_out = bytes(self._held), self._left_out
+        self._held.clear()
+        self._left_out = 0
+        self._allowed -= len(data)
+        if left_out:
+            cut = data.find(b"\n") + 1 or len(data)
+            data, left_out = data[cut:], left_out + cut
+        return data, left_out
+
+
 class _Flow:
     """One stream inside the thread."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, now_s: float) -> None:
         self.output = output
+        self.budget = LogBudget(now_s)
         self.unwritten = memoryview(b"")
         self.late = MAX_LATE_BYTES
         self.is_mid_line = False
-        # A file always has room.
-        is_file = stat.S_ISREG(os.fstat(output.sink).st_mode)
-        self.step = _PIECE if is_file else _ATOMIC
+        self.sink, self.step = _unblocked(output.sink)
 
     @property
     def is_open(self) -> bool:
@@ -225,27 +282,42 @@ class _Flow:
     def has_room(self) -> bool:
         """Return whether a piece can be written without waiting."""
         poll = select.poll()
-        poll.register(self.output.sink, select.POLLOUT)
+        poll.register(self.sink, select.POLLOUT)
         return bool(poll.poll(0))
 
     def write(self) -> OSError | None:
-        """Write a piece; return the error if our output is closed."""
+        """Write a piece; return the error if our output does not take it."""
         try:
-            written = os.write(self.output.sink, self.unwritten[: self.step])
+            written = os.write(self.sink, self.unwritten[: self.step])
             self._look(bytes(self.unwritten[:written][-_LONGEST_SETTINGS:]))
-        except BlockingIOError:  # somebody who shares it has made it non-blocking
+        except BlockingIOError:
             return None
         except OSError as error:
             self.unwritten = memoryview(b"")
-            self.output.close_source()
             return error
         self.unwritten = self.unwritten[written:]
         return None
+
+    def close_sink(self) -> None:
+        """Close our second descriptor of it, if there is one."""
+        if self.sink != self.output.sink:
+            os.close(self.sink)
 
     def _look(self, end: bytes) -> None:
         shown = _SETTINGS.sub(b"", end) if self.output.is_terminal else end
         if shown:
             self.is_mid_line = not shown.endswith(b"\n")
+
+
+def _unblocked(sink: int) -> tuple[int, int]:
+    """Return a descriptor of `sink`, and how much may be written to it at once."""
+    mode = os.fstat(sink).st_mode
+    if stat.S_ISFIFO(mode):
+        # Opened again it can be non-blocking for us alone, and takes as much as there is room for.
+        with contextlib.suppress(OSError):  # no /proc, or somebody else's pipe
+            again = os.open(f"/proc/self/fd/{sink}", os.O_WRONLY | os.O_NONBLOCK)
+            return again, _PIECE
+    return sink, _PIECE if stat.S_ISREG(mode) else _ATOMIC  # a file always has room
 
 
 class OutputPump:
@@ -255,14 +327,15 @@ class OutputPump:
         self._loop = asyncio.get_running_loop()
         self._tee = tee
         self._tell = tell
-        self._flows = [_Flow(output) for output in outputs]
+        self._flows = [_Flow(output, self._loop.time()) for output in outputs]
         self._held: list[str] = []
         self._taken_s = -math.inf
-        self._waiting: deque[tuple[LogStream, bytes]] = deque()
+        self._left_out = 0
+        self._waiting: deque[tuple[LogStream, bytes, int]] = deque()
         self._waiting_bytes = 0
         self._delivering = False
         self._read_all = False
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
         self._finishing = False
         self._abandoned = False
         self._wake_read, self._wake_write = os.pipe()
@@ -279,6 +352,11 @@ class OutputPump:
     def taken_s(self) -> float:
         """When the child's output was last read, in the loop's time."""
         return self._taken_s
+
+    @property
+    def left_out(self) -> int:
+        """How many bytes the tee did not get."""
+        return self._left_out
 
     def leave_line(self) -> bool:
         """Return whether the last output on our stderr's terminal is an unfinished line.
@@ -307,7 +385,6 @@ class OutputPump:
         """Stop waiting, even for our own output."""
         with self._lock:
             self._abandoned = True
-            self._lock.notify_all()
         self.finish()
         self._ended()
 
@@ -318,6 +395,8 @@ class OutputPump:
                 for flow in self._flows:
                     self._step(flow, ready)
         finally:
+            for flow in self._flows:
+                flow.close_sink()
             with self._lock:
                 os.close(self._wake_read)
                 os.close(self._wake_write)
@@ -326,15 +405,17 @@ class OutputPump:
 
     def _poll(self) -> frozenset[int]:
         """Wait for descriptors, and return those that are ready."""
-        timeout_ms = None
+        pause_s = math.inf
+        now_s = self._loop.time()
         poll = select.poll()
         poll.register(self._wake_read, select.POLLIN)
         for flow in self._flows:
             if flow.unwritten:
-                poll.register(flow.output.sink, select.POLLOUT)
+                poll.register(flow.sink, select.POLLOUT)
             elif flow.is_open:
                 poll.register(flow.output.source, select.POLLIN)
-                timeout_ms = 0 if self._finishing else None
+                pause_s = 0.0 if self._finishing else min(pause_s, flow.budget.pause_s(now_s))
+        timeout_ms = None if pause_s == math.inf else math.ceil(pause_s * 1000)
         ready = frozenset(fd for fd, _ in poll.poll(timeout_ms))
         if self._wake_read in ready:
             os.read(self._wake_read, 1)
@@ -342,24 +423,29 @@ class OutputPump:
 
     def _step(self, flow: _Flow, ready: frozenset[int]) -> None:
         if flow.unwritten:
-            if flow.output.sink in ready:
+            if flow.sink in ready:
                 self._write(flow)
         elif flow.is_open:
             if flow.output.source in ready:
                 self._read(flow)
             elif self._finishing:
                 self._hold(flow)
+            elif flow.budget.pause_s(self._loop.time()) == 0:
+                self._pass_on(flow)
 
     def _read(self, flow: _Flow) -> None:
         data = flow.read()
         self._taken_s = self._loop.time()
         flow.output.follow()  # first, so that who sees a prompt can answer it
-        if data and flow.has_room():
-            self._write(flow)
         if not data:
-            flow.output.close_source()
+            self._close(flow)
             return
-        self._pass_on(flow.output.name, data)
+        room = MAX_WAITING_BYTES - self._waiting_bytes
+        is_allowed = flow.budget.add(data, self._taken_s, room)
+        if flow.has_room():
+            self._write(flow)
+        if is_allowed:
+            self._pass_on(flow)
         if self._finishing:
             flow.late -= len(data)
             if flow.late <= 0:
@@ -368,19 +454,29 @@ class OutputPump:
     def _hold(self, flow: _Flow) -> None:
         """Leave a stream that another process keeps open."""
         self._held.append(flow.output.shown)
+        self._close(flow)
+
+    def _close(self, flow: _Flow) -> None:
+        self._pass_on(flow)
         flow.output.close_source()
 
     def _write(self, flow: _Flow) -> None:
         error = flow.write()
+        if error is None:
+            return
+        self._close(flow)
         # As without us, a reader that left is a matter between it and the child.
-        if error is not None and error.errno not in {errno.EPIPE, errno.EIO}:
+        if error.errno not in {errno.EPIPE, errno.EIO}:
             problem = f"{flow.output.shown}: {error.strerror}: closed to the command"
             self._soon(self._tell, problem)
 
-    def _pass_on(self, name: LogStream, data: bytes) -> None:
+    def _pass_on(self, flow: _Flow) -> None:
+        data, left_out = flow.budget.take()
+        if not data and not left_out:
+            return
+        self._left_out += left_out
         with self._lock:
-            self._lock.wait_for(lambda: self._abandoned or self._waiting_bytes < MAX_WAITING_BYTES)
-            self._waiting.append((name, data))
+            self._waiting.append((flow.output.name, data, left_out))
             self._waiting_bytes += len(data)
             is_first, self._delivering = not self._delivering, True
         if is_first:
@@ -401,18 +497,17 @@ class OutputPump:
         if self._read_all:
             self._ended()
 
-    def _take(self) -> tuple[LogStream, bytes] | None:
+    def _take(self) -> tuple[LogStream, bytes, int] | None:
         """Return the next few bytes to tape: many short lines are many records."""
         with self._lock:
             if self._abandoned or not self._waiting:
                 self._delivering = False
                 return None
-            name, data = self._waiting.popleft()
+            name, data, left_out = self._waiting.popleft()
             if len(data) > _SLICE:
-                self._waiting.appendleft((name, data[_SLICE:]))
+                self._waiting.appendleft((name, data[_SLICE:], 0))
             self._waiting_bytes -= min(len(data), _SLICE)
-            self._lock.notify_all()
-            return name, data[:_SLICE]
+            return name, data[:_SLICE], left_out
 
     def _ended(self) -> None:
         """Finish after everything was delivered."""

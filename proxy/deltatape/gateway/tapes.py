@@ -156,9 +156,9 @@ class TapeBook:
                 tape.tap.idle(now)
                 tape.watched_ns = now
 
-    def log(self, stream: LogStream, data: bytes) -> None:
-        """Record output of the application."""
-        self.current.tap.log(self.current.writer.now_ns(), stream, data)
+    def log(self, stream: LogStream, data: bytes, left_out: int = 0) -> None:
+        """Record output of the application; `left_out` bytes before it are not recorded."""
+        self.current.tap.log(self.current.writer.now_ns(), stream, data, left_out)
 
     def log_end(self) -> None:
         """Record that the application closed its output."""

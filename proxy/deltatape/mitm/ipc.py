@@ -45,17 +45,19 @@ class AddonCommand(enum.StrEnum):
     STOP = "stop"
     """`reason`, `code`, `grace_s`."""
     LOG = "log"
-    """`stream`, `data`: base64."""
+    """`stream`, `data`: base64, `left_out`: see `child.output.Tee`."""
 
 
-def log_fields(stream: str, data: bytes) -> dict[str, object]:
+def log_fields(stream: str, data: bytes, left_out: int) -> dict[str, object]:
     """Return the fields of `AddonCommand.LOG`."""
-    return {"stream": stream, "data": base64.b64encode(data).decode()}
+    return {"stream": stream, "data": base64.b64encode(data).decode(), "left_out": left_out}
 
 
-def parse_log(fields: Fields) -> tuple[LogStream, bytes]:
+def parse_log(fields: Fields) -> tuple[LogStream, bytes, int]:
     """Read the fields of `AddonCommand.LOG`."""
-    return LogStream(str(fields["stream"])), base64.b64decode(str(fields["data"]))
+    left_out = fields["left_out"]
+    assert isinstance(left_out, int)
+    return LogStream(str(fields["stream"])), base64.b64decode(str(fields["data"])), left_out
 
 
 class AddonSocket(asyncio.Protocol):

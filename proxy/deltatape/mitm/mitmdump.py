@@ -255,9 +255,9 @@ class Mitmdump:
             case _:
                 pass  # from the addon of another version
 
-    def log(self, stream: str, data: bytes) -> None:
+    def log(self, stream: str, data: bytes, left_out: int) -> None:
         """Put a child's output on the tape; `stream` is a `LogStream`."""
-        self._socket.send(AddonCommand.LOG, **log_fields(stream, data))
+        self._socket.send(AddonCommand.LOG, **log_fields(stream, data, left_out))
 
     def stop(self, reason: str, code: int | None, grace_s: float) -> None:
         """Stop mitmproxy; streams may continue for `grace_s`. A second call stops it at once."""

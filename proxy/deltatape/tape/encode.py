@@ -62,6 +62,11 @@ def data_record(t_ns: int, middle: str, data: bytes) -> bytes:
     return f"[{t_ns}{middle}{json_bytes(data)}]\n".encode()
 
 
+def log_record(t_ns: int, stream: str, line: bytes) -> bytes:
+    """Return the line of a `LogLine`: one per line that a program prints."""
+    return f'[{t_ns},0,"log",{{"stream":"{stream}","line":{json_bytes(line)}}}]\n'.encode()
+
+
 def header_line(header: Header) -> bytes:
     """Return the first line of a tape."""
     return f"{json_text(header.to_json())}\n".encode()

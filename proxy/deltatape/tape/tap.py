@@ -30,7 +30,6 @@ from deltatape.tape.payload import (
     EndRecord,
     Idle,
     Informational,
-    LogLine,
     MaskedSpans,
     RemarkRecord,
     RequestEnd,
@@ -513,22 +512,24 @@ class LogLines:
         """Yield the lines that are now complete."""
         *ended, rest = data.split(b"\n")
         for part in ended:
-            self._rest += part
-            yield from self._long()
-            yield from self._line()
+            if self._rest or len(part) > LONGEST_LINE:
+                self._rest += part
+                yield from self._long()
+                part = bytes(self._rest)  # noqa: PLW2901 - what is left of the line
+                self._rest.clear()
+            yield self._line(part)
         self._rest += rest
         yield from self._long()
 
     def end(self) -> Iterator[Line]:
         """Yield the unfinished last line, if any."""
         if self._rest:
-            yield from self._line()
+            yield self._line(bytes(self._rest))
+            self._rest.clear()
 
-    def _line(self) -> Iterator[Line]:
-        line = bytes(self._rest)
-        self._rest.clear()
+    def _line(self, line: bytes) -> Line:
         spans = self._seen.spans(line) if line else ()
-        yield blanked(line, spans) if spans else line, spans
+        return blanked(line, spans) if spans else line, spans
 
     def _long(self) -> Iterator[Line]:
         """Yield the parts of a line that is too long."""
@@ -572,8 +573,15 @@ class TapeTap:
         """Write a note about the whole tape."""
         self._write(t_ns, RemarkRecord(text=self._masker.text(text)))
 
-    def log(self, t_ns: int, stream: LogStream, data: bytes) -> None:
-        """Write output of the recorded program, a record per line."""
+    def log(self, t_ns: int, stream: LogStream, data: bytes, left_out: int = 0) -> None:
+        """Write output of the recorded program, a record per line.
+
+        `left_out` bytes before it are not taped: the line in which they begin ends there.
+        """
+        if left_out:
+            for line in self._logs[stream].end():
+                self._write_line(t_ns, stream, line)
+            self.note(t_ns, f"{left_out} bytes of {stream.value} were left out here")
         for line in self._logs[stream].add(data):
             self._write_line(t_ns, stream, line)
 
@@ -587,7 +595,7 @@ class TapeTap:
         data, spans = line
         if spans:
             self._write(t_ns, MaskedSpans(spans=spans))
-        self._write(t_ns, LogLine(stream=stream, line=data))
+        self._put(0, encode.log_record(t_ns, stream.value, data))
 
     def stop(self, t_ns: int, reason: str, code: int | None) -> None:
         """Write the last record: recording ended in good order; `code` is the child's exit code.
