@@ -194,6 +194,18 @@ def test_the_whole_value_of_a_credential_header_is_masked() -> None:
     )
 
 
+@pytest.mark.parametrize("size", [20, 2000])
+def test_a_field_of_any_length_is_masked_each_time(size: int) -> None:
+    masker = Masker(b"k")
+    headers = ((b"authorization", b"Bearer " + b"k" * size),)
+    for _ in range(2):
+        masker.see(headers)
+        (value,) = (value for _, value in masker.headers(headers))
+        assert isinstance(value, MaskedCredential)
+        assert value.length == len("Bearer ") + size
+    assert masker.data(b"<" + b"k" * size + b">") == b"<" + b"*" * size + b">"
+
+
 def test_what_is_masked_already_stays_as_it_is() -> None:
     headers = ((b"authorization", MaskedCredential(length=3, hash="00000000")),)
     assert MASKER.headers(headers) == headers

@@ -7,8 +7,8 @@ proxy that splices bytes needs the offset of the message's end, and httptools ha
 
 import enum
 import re
-from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 from deltatape.http1.head import BadMessageError, Fields, ParsedRequestHead
 from deltatape.model.exchange import Framing
@@ -16,6 +16,8 @@ from deltatape.model.exchange import Framing
 MAX_LINE_BYTES = 16 * 1024
 MAX_TRAILER_BYTES = 64 * 1024
 _MAX_SIZE_DIGITS = 16
+_SHORT_LINE = 10
+_HEX = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NOT_IN_VALUE = re.compile(rb"[\x00\r\n]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -37,8 +39,7 @@ _NEVER_TRAILERS = frozenset(
 they could change how the upstream reads it."""
 
 
-@dataclass(frozen=True, slots=True)
-class BodyScan:
+class BodyScan(NamedTuple):
     """The body content of one socket read.
 
     `data` is the body without framing, `ends` the offsets in it at which HTTP chunks end (None
@@ -127,6 +128,12 @@ class ChunkedBody:
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> BodyScan:
+        if self._state is _State.SIZE and not self._line and not self.done:
+            # By far the commonest read is one whole chunk.
+            start = raw.find(b"\r\n", 0, _SHORT_LINE) + 2
+            size = _short_size(raw[: start - 2]) if start > 1 else 0
+            if size and len(raw) == start + size + 2 and raw.endswith(b"\r\n"):
+                return BodyScan(raw[start:-2], (size,), len(raw))
         pieces: list[bytes] = []
         ends: list[int] = []
         at, got, size = 0, 0, len(raw)
@@ -201,6 +208,12 @@ def _chunk_size(line: bytes, *, strict: bool) -> int:
     if not valid or (strict and not _STRICT_SIZE.fullmatch(line)):
         raise BadMessageError(f"not a chunk size: {line[:40]!r}")
     return int(digits, 16)
+
+
+@lru_cache(maxsize=1024)
+def _short_size(digits: bytes) -> int:
+    """Return the size of a chunk without extensions; 0 if it is anything else, or the last one."""
+    return int(digits, 16) if _HEX.fullmatch(digits) else 0
 
 
 def write_chunk(data: bytes) -> bytes:

@@ -217,7 +217,10 @@ def _version(parser: _Parser) -> str:
 
 def field(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     """Return the value of the first field `name` (lower case)."""
-    return next((value for key, value in fields if key.lower() == name), None)
+    for key, value in fields:
+        if key.lower() == name:
+            return value
+    return None
 
 
 def expects_continue(head: ParsedRequestHead) -> bool:

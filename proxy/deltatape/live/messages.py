@@ -123,7 +123,8 @@ _KINDS: Mapping[str, type[Message]] = {
 
 def encode(message: Message) -> bytes:
     """Return the message as a line."""
-    return json.dumps({"kind": message.kind, **dataclasses.asdict(message)}).encode() + b"\n"
+    fields = {each.name: getattr(message, each.name) for each in dataclasses.fields(message)}
+    return json.dumps({"kind": message.kind, **fields}).encode() + b"\n"
 
 
 def decode(line: bytes) -> Message:

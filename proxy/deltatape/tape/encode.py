@@ -11,6 +11,7 @@ Format: recordings/README.md, "Records".
 """
 
 import base64
+import functools
 import json
 import re
 from json.encoder import encode_basestring
@@ -23,6 +24,11 @@ _UNREADABLE = re.compile(
 """What the quoting of JSON leaves as it is although a line must not contain it."""
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+@functools.lru_cache(maxsize=64)
+def _code(code: str) -> str:
+    return json_text(code)
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -50,8 +56,7 @@ def json_bytes(data: bytes) -> str:
 
 def payload_record(t_ns: int, exchange: int, payload: Payload) -> bytes:
     """Return the line of any record."""
-    code, value = json_text(payload.code), json_text(payload.to_json())
-    return f"[{t_ns},{exchange},{code},{value}]\n".encode()
+    return f"[{t_ns},{exchange},{_code(payload.code)},{json_text(payload.to_json())}]\n".encode()
 
 
 def data_record(t_ns: int, middle: str, data: bytes) -> bytes:

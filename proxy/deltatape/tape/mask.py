@@ -13,7 +13,7 @@ import functools
 import hashlib
 import hmac
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote_to_bytes
 
 from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential
@@ -116,6 +116,8 @@ URL_HEADERS = frozenset(
 """Header fields that repeat URLs, and with them what is secret in those."""
 
 _HASH_DIGITS = 8
+_SHORT_BYTES = 1024
+"""Up to how many bytes of a value it is remembered what is secret in it."""
 
 _USERINFO = re.compile(rb"://([^/?#&\s<>]*)@")
 _QUERY = re.compile(rb"[?#]")
@@ -179,9 +181,11 @@ class Masker:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
+        # Requests repeat the key of their application.
+        self._digest = functools.lru_cache(maxsize=256)(self._fresh_digest)
         self.seen = SeenCredentials(self._digest)
 
-    def _digest(self, value: bytes) -> str:
+    def _fresh_digest(self, value: bytes) -> str:
         return hmac.digest(self._key, value, hashlib.sha256).hex()[:_HASH_DIGITS]
 
     def learn(self, credential: bytes) -> None:
@@ -195,15 +199,13 @@ class Masker:
             headers: the head's fields.
             urls: the request target, and what else there is.
         """
-        found = [
-            credential
-            for name, value in headers
-            if isinstance(value, bytes)
-            for credential in _in_header(name, value)
-        ]
+        found: list[bytes] = []
+        for name, value in headers:
+            if isinstance(value, bytes):
+                found += _judged(name, value)[1]
         for url in urls:
-            found += _in_url(url)
-        self.seen.see(credential for credential in found if not credentials.is_word(credential))
+            found += _no_words(_in_url(url))
+        self.seen.see(found)
 
     def value(self, value: bytes) -> MaskedCredential:
         """Return `value` masked."""
@@ -219,7 +221,7 @@ class Masker:
         return tuple((self.data(name), self._by_content(value)) for name, value in named)
 
     def _by_name(self, name: bytes, value: HeaderValue) -> HeaderValue:
-        if isinstance(value, bytes) and _must_be_masked(name, value):
+        if isinstance(value, bytes) and _judged(name, value)[0]:
             return self.value(value)
         return value
 
@@ -251,6 +253,25 @@ class Masker:
         if at < len(target) or not parts:
             parts.append(target[at:])
         return tuple(parts)
+
+
+def _judged(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
+    """Return whether a header field must be masked, and the credentials in it but for words.
+
+    Nearly all fields come with every request of an application.
+    """
+    return (_judge_again if len(value) <= _SHORT_BYTES else _judge)(name, value)
+
+
+def _judge(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
+    return _must_be_masked(name, value), _no_words(_in_header(name, value))
+
+
+_judge_again = functools.lru_cache(maxsize=2048)(_judge)
+
+
+def _no_words(found: Iterable[bytes]) -> tuple[bytes, ...]:
+    return tuple(credential for credential in found if not credentials.is_word(credential))
 
 
 def _in_header(name: bytes, value: bytes) -> Iterator[bytes]:
