@@ -7,7 +7,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import TextCall
 from deltatape.model.request_summary import RequestSummary
-from deltatape.rules.text_calls import is_asked_for, is_structured, where
+from deltatape.rules.text_calls import is_asked_for, name_and_arguments, where
 from helpers.chat import FINISH, choice, request
 from helpers.exchanges import call, found, one, pasted, system, timed, user
 
@@ -52,7 +52,8 @@ def test_a_call_is_structured_too_if_name_and_arguments_are_the_same() -> None:
     def both(arguments: str) -> bool:
         chunks = [choice({"content": HERMES}), *call(arguments=arguments), FINISH]
         (answer,) = rebuild(pasted(*chunks)).choices
-        return is_structured(answer, answer.text_calls[0])
+        (text,), (sent,) = answer.text_calls, answer.tool_calls
+        return name_and_arguments(text.call) == name_and_arguments(sent)
 
     assert both('{ "a":1 }')
     assert not both('{"a":2}')

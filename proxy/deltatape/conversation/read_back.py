@@ -164,12 +164,17 @@ class _Index:
         """Remember a result whose call is missing from its own history."""
         if digest.tape in self.orphaned_results or digest.previous is not None:
             return
+        called: set[str | None] = set()
+        earlier = (call.id for message in reversed(digest.history) for call in message.calls)
         for call_id in digest.results:
             owners = self.by_id.get(call_id, ())
-            if not any(goes_on_from(digest, owner) for owner in owners):
+            if call_id in called or not any(goes_on_from(digest, owner) for owner in owners):
                 continue
-            calls = (call for message in reversed(digest.history) for call in message.calls)
-            if not any(call.id == call_id for call in calls):
+            for each in earlier:  # from where the search for the last one ended
+                called.add(each)
+                if each == call_id:
+                    break
+            else:
                 self.orphaned_results[digest.tape] = (
                     f"#{digest.exchange} has the result of a call that its history does not have"
                 )

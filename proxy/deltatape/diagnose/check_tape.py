@@ -115,10 +115,13 @@ def check_exchanges(
         }
     numbers = tuple(sorted(found))
     reported = [each for number in numbers for each in found[number]]
+    asked: dict[int, str] = {}
     for finding in check_conversation(in_order, settings, logs):
         if only in (None, finding.exchange):
             digest = digests[finding.exchange]
-            identity = fingerprint(finding, request_identity(digest))
+            if finding.exchange not in asked:
+                asked[finding.exchange] = request_identity(digest)
+            identity = fingerprint(finding, asked[finding.exchange])
             reported.append(ReportedFinding(finding, identity, digest.path, None))
     notes: tuple[str, ...] = ()
     if not in_order:

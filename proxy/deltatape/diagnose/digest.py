@@ -470,12 +470,21 @@ def argument_spans(
         body: of the request.
         calls: what it was read as.
     """
-    spans = ((call, _by_id(body, call) if call.id else _by_text(body, call)) for call in calls)
-    return tuple([(call, span) for call, span in spans if span is not None])
+    found = []
+    at = 0
+    for call in calls:
+        span = _by_id(body, call, at) if call.id else _by_text(body, call)
+        if span is not None:
+            found.append((call, span))
+            at = span.start if call.id else at
+    return tuple(found)
 
 
-def _by_id(body: bytes, call: RepeatedCall) -> Span | None:
-    at = body.find(json.dumps(call.id).encode())
+def _by_id(body: bytes, call: RepeatedCall, start: int) -> Span | None:
+    """Return where the arguments stand; calls come in the order of the body, so from `start` on."""
+    quoted = json.dumps(call.id).encode()
+    at = body.find(quoted, start)
+    at = body.find(quoted) if at < 0 else at
     member = _MEMBER.search(body, at, at + _NEAR) if at >= 0 else None
     if member is None:
         return None

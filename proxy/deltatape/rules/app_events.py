@@ -238,7 +238,8 @@ def call_without_result(context: RuleContext) -> Iterator[Claim]:
     silent = reply.terminated and not reply.results
     stray = f"; a result came for {strays[0]!r}, which matches no call" if strays else ""
     dies = dies_in_call(context)
-    names = {call.name for call in calls if call not in left}
+    unpaired = {*map(id, left)}
+    names = {call.name for call in calls if id(call) not in unpaired}
     flaws = [
         EventFlaw(
             message=f"{label(call)} never got a result{stray}",
@@ -267,15 +268,26 @@ def _paired(
     calls: Sequence[ToolCall], results: Sequence[ToolResult]
 ) -> tuple[Sequence[ToolCall], Sequence[str]]:
     """Return the calls without a result, and the id or name of each result without a call."""
-    left = list(calls)
+    left = dict(enumerate(calls))
+    by_id: dict[str, dict[int, ToolCall]] = {"": {}}
+    for place, call in left.items():
+        for call_id in call.ids or ("",):
+            by_id.setdefault(call_id, {})[place] = call
     strays = []
     for result in results:
-        mine = next((call for call in left if _fits(call, result)), None)
+        # A result with an id fits no call that has others.
+        groups = [by_id.get(result.call_id, {}), by_id[""]] if result.call_id else [left]
+        first = (
+            next((place for place, call in group.items() if _fits(call, result)), None)
+            for group in groups
+        )
+        mine = min((place for place in first if place is not None), default=None)
         if mine is not None:
-            left.remove(mine)
+            for call_id in left.pop(mine).ids or ("",):
+                del by_id[call_id][mine]
         elif result.call_id or result.name:
             strays.append(result.call_id or result.name or "")
-    return left, strays
+    return [*left.values()], strays
 
 
 def _fits(call: ToolCall, result: ToolResult) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from deltatape.model.finding import Blame, Confidence, Severity
-from deltatape.model.reply import Channel, Choice, TextCall
+from deltatape.model.reply import Channel, Choice, TextCall, ToolCall
 from deltatape.model.request_summary import Message, RequestSummary
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.finish import FinishMeaning, finish_of
@@ -44,18 +44,19 @@ def _is_mentioned(messages: Sequence[Message], written: TextCall) -> bool:
     return len(opening) >= _SHORTEST_TAG and any(opening in message.text for message in messages)
 
 
-def is_followed(choice: Choice, written: TextCall) -> bool:
-    """Return whether the text continues after a call with anything but calls and special tokens.
+def last_followed(choice: Choice) -> int:
+    """Return the end of the last call after which the text goes on; -1 if it goes on after none.
 
-    A model that calls ends its turn with its calls.
+    Only words count, not other calls and special tokens: a model that calls ends its turn with its
+    calls.
     """
-    at = written.end
-    for other in choice.text_calls:
-        if other.channel is written.channel and other.start >= at:
-            if _has_words(choice.text[at : other.start]):
-                return True
-            at = other.end
-    return _has_words(choice.text[at:])
+    after = len(choice.text)
+    for written in reversed(choice.text_calls):
+        if written.channel is Channel.TEXT:
+            if _has_words(choice.text[written.end : after]):
+                return written.end
+            after = written.start
+    return -1
 
 
 def _has_words(text: str) -> bool:
@@ -70,18 +71,12 @@ def in_answer(context: RuleContext) -> Iterator[TextCall]:
                 yield written
 
 
-def is_structured(choice: Choice, written: TextCall) -> bool:
-    """Return whether the reply also has this call as a tool call: the same name and arguments."""
-    call = written.call
-    wanted = _value(call.arguments)
-    return any(
-        other.name == call.name and _value(other.arguments) == wanted for other in choice.tool_calls
-    )
+def name_and_arguments(call: ToolCall) -> tuple[str | None, str]:
+    """Return what a call in text has in common with a tool call that repeats it.
 
-
-def _value(arguments: str) -> str:
-    """Normalise arguments for comparison; missing ones count as an empty object."""
-    return canonical(arguments or "{}") or arguments
+    Arguments are normalised; missing ones count as an empty object.
+    """
+    return call.name, canonical(call.arguments or "{}") or call.arguments
 
 
 def where(written: TextCall) -> str:
@@ -94,13 +89,26 @@ def where(written: TextCall) -> str:
 def tool_call_in_text(context: RuleContext) -> Iterator[Claim]:
     """Report a tool call in the text, where no client runs it."""
     for choice in context.reply.choices:
+        if not choice.text_calls:
+            continue
+        structured = {name_and_arguments(call) for call in choice.tool_calls}
+        followed = last_followed(choice)
         for written in choice.text_calls:
             if written.closed and not is_asked_for(context.request, written):
-                claim = _closed(context, choice, written)
+                sent = name_and_arguments(written.call) in structured
+                claim = _closed(context, written, sent=sent, followed=written.end <= followed)
                 yield about_call(context, written.call, claim)
 
 
-def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
+def _closed(context: RuleContext, written: TextCall, *, sent: bool, followed: bool) -> Claim:
+    """Judge a closed call.
+
+    Args:
+        context: the exchange.
+        written: the call.
+        sent: whether the reply has it as a tool call, too.
+        followed: whether the text goes on after it.
+    """
     if written.channel is Channel.REASONING:
         return Claim(
             message=f"{where(written)}: the model is only thinking about a call",
@@ -109,7 +117,7 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
             confidence=Confidence.POSSIBLE,
             severity=Severity.INFO,
         )
-    if is_structured(choice, written):
+    if sent:
         return Claim(
             message=f"{where(written)} was also sent as a tool call",
             hint="run the call once; do not show the markup",
@@ -127,7 +135,7 @@ def _closed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
             confidence=Confidence.POSSIBLE,
             severity=Severity.WARNING,
         )
-    if is_followed(choice, written) or is_in_prompt(context.request, written):
+    if followed or is_in_prompt(context.request, written):
         return Claim(
             message=(
                 f"{where(written)} names an offered tool, but may only be an example:"
