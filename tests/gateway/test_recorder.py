@@ -17,7 +17,7 @@ from deltatape.model.exchange import EndReason, Framing, Source, Tap
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.decode import decode_record
-from deltatape.tape.payload import EndRecord, RemarkRecord, RequestBodyPiece
+from deltatape.tape.payload import RemarkRecord, RequestBodyPiece
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.recording import Recording, recording
 from helpers.tapes import MASKER, Lines
@@ -301,7 +301,6 @@ def tape(tmp_path: Path) -> Iterator[OpenTape]:
     writer = TapeWriter.create(
         tmp_path, "x", clock=Ticking(), tool="test", source=Source.GATEWAY, alarm=print
     )
-    writer.on_dirty = lambda: None  # a look at the clock is a tick
     yield OpenTape(None, writer, TapeTap(writer.put, MASKER), exchanges=1)
     writer.close()
 
@@ -322,24 +321,6 @@ def test_each_step_is_one_record_with_the_time_of_the_recorder(tape: OpenTape) -
     times = [record.t_ns for record in records]
     assert times == sorted(set(times))
     assert alarms == []
-
-
-def test_the_end_tells_what_was_lost(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    nowhere = TapeWriter.create(
-        tmp_path / "file", "x", clock=Ticking(), tool="test", source=Source.GATEWAY, alarm=print
-    )
-    nowhere.put(1, b"[0,1,lost]\n")
-    lines = Lines()
-    lost = OpenTape(None, nowhere, TapeTap(nowhere.put, MASKER), exchanges=1)
-    exchange = taping(lost, lines.put, [])
-    STEPS["request"](exchange)
-    STEPS["end"](exchange)
-    record = decode_record(lines.all[-1])
-    assert record is not None
-    assert isinstance(record.payload, EndRecord)
-    assert record.payload.recorder["lost_records"] == 1
-    assert record.payload.detail == "detail"
 
 
 def test_watching_is_no_sign_of_life(tape: OpenTape) -> None:

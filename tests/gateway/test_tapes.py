@@ -9,6 +9,7 @@ from deltatape.gateway import tapes
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.model.exchange import Source
 from deltatape.store.reader import open_tape
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState, ParsedAs
@@ -18,7 +19,7 @@ OPENED, CLOSED = ClientState.OPENED, ClientState.CLOSED
 
 
 def book(folder: Path) -> TapeBook:
-    def create(name: str | None) -> TapeWriter:
+    def create(name: str | None, thread: WriterThread) -> TapeWriter:
         return TapeWriter.create(
             folder,
             name or "run",
@@ -26,6 +27,7 @@ def book(folder: Path) -> TapeBook:
             tool="test",
             source=Source.GATEWAY,
             alarm=print,
+            thread=thread,
         )
 
     return TapeBook(create, Masker(b"key"))
@@ -44,12 +46,11 @@ def records_of(path: str | Path) -> list[str]:
 def test_a_name_is_a_tape_and_no_name_is_the_runs_own(tmp_path: Path) -> None:
     async def scenario() -> None:
         run_tapes = book(tmp_path)
-        run_tapes.start()
         assert run_tapes.named(None) is run_tapes.current
         one = run_tapes.named("test_one")
         assert run_tapes.named("test_one") is one
-        assert one.path == str(tmp_path / "test_one.tape")
         run_tapes.stop("test", None)
+        assert one.path == str(tmp_path / "test_one.tape")
         assert records_of(one.path) == ["stop test"]
 
     run(scenario())
@@ -58,7 +59,6 @@ def test_a_name_is_a_tape_and_no_name_is_the_runs_own(tmp_path: Path) -> None:
 def test_each_tape_is_told_of_the_connections_that_it_saw(tmp_path: Path) -> None:
     async def scenario() -> None:
         run_tapes = book(tmp_path)
-        run_tapes.start()
         run_tapes.client(1, OPENED)
         run_tapes.client(2, OPENED)
         named = run_tapes.named("n")
@@ -80,13 +80,12 @@ def test_each_tape_is_told_of_the_connections_that_it_saw(tmp_path: Path) -> Non
 def test_rotation_waits_for_what_goes_on_and_names_who_is_connected(tmp_path: Path) -> None:
     async def scenario() -> None:
         run_tapes = book(tmp_path)
-        run_tapes.start()
         closed: list[OpenTape] = []
         run_tapes.on_closed = closed.append
         run_tapes.client(7, OPENED)
         old = run_tapes.current
         old.active = 1
-        run_tapes.rotate(run_tapes.current)
+        assert await run_tapes.rotate(run_tapes.current)
         assert run_tapes.current.path == str(tmp_path / "run-2.tape")
         run_tapes.release(old)
         assert not closed
@@ -103,11 +102,10 @@ def test_rotation_waits_for_what_goes_on_and_names_who_is_connected(tmp_path: Pa
 def test_where_no_new_tape_can_be_made_the_old_one_goes_on(tmp_path: Path) -> None:
     async def scenario() -> None:
         run_tapes = book(tmp_path / "tapes")
-        run_tapes.start()
         old = run_tapes.current
         (tmp_path / "tapes").rename(tmp_path / "moved")
         (tmp_path / "tapes").touch()
-        assert not run_tapes.rotate(old)
+        assert not await run_tapes.rotate(old)
         assert run_tapes.current is old
         run_tapes.note("still here")
         run_tapes.stop("test", None)
@@ -119,7 +117,6 @@ def test_where_no_new_tape_can_be_made_the_old_one_goes_on(tmp_path: Path) -> No
 def test_a_tape_on_which_nothing_goes_on_says_that_it_is_watched(tmp_path: Path) -> None:
     async def scenario() -> None:
         run_tapes = book(tmp_path)
-        run_tapes.start()
         busy = run_tapes.named("busy")
         busy.active = 1
         run_tapes.watch(0)
@@ -132,17 +129,15 @@ def test_a_tape_on_which_nothing_goes_on_says_that_it_is_watched(tmp_path: Path)
     run(scenario())
 
 
-def test_a_tape_that_was_replaced_is_written_by_one_thread_only(tmp_path: Path) -> None:
+def test_a_tape_that_was_replaced_is_closed_in_the_background(tmp_path: Path) -> None:
     async def scenario() -> None:
         run_tapes = book(tmp_path)
-        run_tapes.start()
         closed: list[OpenTape] = []
         run_tapes.on_closed = closed.append
         old = run_tapes.current
-        run_tapes.rotate(old)
-        # What is written at the turn's end goes to a file that may be closed by then.
-        assert records_of(old.path) == ["stop rotated"]
+        await run_tapes.rotate(old)
         await eventually(lambda: closed == [old], "the old tape is closed")
+        assert records_of(old.path) == ["stop rotated"]
         run_tapes.stop("test", None)
 
     run(scenario())
@@ -155,7 +150,6 @@ def test_too_many_names_close_the_tape_that_was_quiet_for_longest(
 
     async def scenario() -> None:
         run_tapes = book(tmp_path)
-        run_tapes.start()
         closed: list[OpenTape] = []
         run_tapes.on_closed = closed.append
         first, second = run_tapes.named("a"), run_tapes.named("b")
@@ -175,11 +169,10 @@ def test_too_many_names_close_the_tape_that_was_quiet_for_longest(
 def test_losses_of_all_tapes_are_counted_once() -> None:
     async def scenario() -> None:
         run_tapes = book(Path("/dev/null/none"))
-        run_tapes.start()
         run_tapes.note("lost")
         named = run_tapes.named("n")
         named.tap.note(0, "lost, too")
-        assert run_tapes.rotate(named)
+        assert await run_tapes.rotate(named)
         await eventually(lambda: run_tapes.losses()[0] == 3, "two notes and a stop")
         run_tapes.stop("test", None)
         assert run_tapes.losses()[0] == 4
@@ -192,11 +185,13 @@ def test_what_was_read_of_an_exchange_stands_on_its_tape_as_long_as_that_is_open
 ) -> None:
     async def scenario() -> None:
         run_tapes = book(tmp_path)
-        run_tapes.start()
         old = run_tapes.current
+        closed: list[OpenTape] = []
+        run_tapes.on_closed = closed.append
         run_tapes.parsed(old, 1, PARSED)
-        run_tapes.rotate(old)
+        await run_tapes.rotate(old)
         run_tapes.parsed(old, 2, PARSED)  # too late: `stop` is the last line
+        await eventually(lambda: closed == [old], "the old tape is closed")
         run_tapes.stop("test", None)
         run_tapes.parsed(run_tapes.current, 3, PARSED)
         assert records_of(old.path) == ["parsed test d 1 0 1 08", "stop rotated"]

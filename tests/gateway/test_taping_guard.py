@@ -1,6 +1,6 @@
 """The guard around a tap: a failure of ours is told once and harms no stream."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from deltatape.gateway.taping_guard import GuardedTaping
 from deltatape.tape.tap import ExchangeTap
@@ -16,9 +16,6 @@ class Ticking:
     def now_ns(self) -> int:
         self.ns += 1
         return self.ns
-
-    def losses(self, exchange: int) -> Mapping[str, object]:
-        return {"exchange": exchange}
 
 
 class Idler(GuardedTaping):

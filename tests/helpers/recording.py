@@ -17,6 +17,7 @@ from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange, Source
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.store.reader import open_tape
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from helpers.upstream import Peer, connect
@@ -114,7 +115,7 @@ async def recording(
     seen = Seen()
     clock = SystemClock()
 
-    def create(name: str | None) -> TapeWriter:
+    def create(name: str | None, thread: WriterThread) -> TapeWriter:
         return TapeWriter.create(
             folder,
             name or "test",
@@ -122,6 +123,7 @@ async def recording(
             tool="deltatape",
             source=Source.GATEWAY,
             alarm=seen.alarm,
+            thread=thread,
         )
 
     masker = Masker(b"key")

@@ -8,6 +8,7 @@ from deltatape.gateway.tapes import TapeBook
 from deltatape.mitm.live_analysis import MitmAnalyzer
 from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.store.reader import open_tape
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from deltatape.tape.tap import ExchangeTap
@@ -18,9 +19,14 @@ STREAM = (b"Content-Type", b"text/event-stream")
 
 
 def book_in(folder: Path, masker: Masker, alarm: Callable[[str], None]) -> TapeBook:
-    def create(_: str | None) -> TapeWriter:
+    def create(_: str | None, thread: WriterThread) -> TapeWriter:
         return TapeWriter.create(
-            *(folder, "x"), clock=SystemClock(), tool="test", source=Source.MITM, alarm=alarm
+            *(folder, "x"),
+            clock=SystemClock(),
+            tool="test",
+            source=Source.MITM,
+            alarm=alarm,
+            thread=thread,
         )
 
     return TapeBook(create, masker)

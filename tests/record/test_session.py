@@ -20,6 +20,7 @@ from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.record.session import RingRecording
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.ring import RetentionPolicy, SegmentRing
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from helpers.chat import FINISH, calls, entry, sse
@@ -482,7 +483,7 @@ def test_old_segments_go_when_a_recorder_starts(tmp_path: Path) -> None:
         clock = SystemClock()
         ring = SegmentRing(tmp_path, RetentionPolicy(age_ns=3600 * 10**9), clock, print)
 
-        def create(name: str | None) -> TapeWriter:
+        def create(name: str | None, thread: WriterThread) -> TapeWriter:
             return TapeWriter.create(
                 tmp_path,
                 ring.stem(name or "run"),
@@ -490,10 +491,10 @@ def test_old_segments_go_when_a_recorder_starts(tmp_path: Path) -> None:
                 tool="test",
                 source=Source.GATEWAY,
                 alarm=print,
+                thread=thread,
             )
 
         book = TapeBook(create, Masker(b"key"))
-        book.start()
         flight = RingRecording(ring, book)
         flight.start()
         await eventually(lambda: not old.exists(), "the old segment is deleted")

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from deltatape.clock import SystemClock
-from deltatape.store import tape_file
+from deltatape.model.exchange import EndReason
+from deltatape.store import writer
 from deltatape.store.reader import open_tape
 from deltatape.store.tape_file import LossCounter, TapeFile
 from deltatape.store.writer import TapeWriter
-from deltatape.tape.encode import header_line
+from deltatape.tape.encode import header_line, payload_record
+from deltatape.tape.payload import LOSS_NOTE, EndRecord
 from helpers.tapes import HEADER
 
 PIPE_BYTES = 65536
@@ -42,7 +44,7 @@ class Stalled:
         ledger = LossCounter(self.alarms.append)
         self.file = TapeFile(into, Path("pipe"), header_line(HEADER), ledger)
         clock = SystemClock()
-        self.file.append((), (), 0)
+        self.file.append((), 0)
         self.writer = TapeWriter(self.file, HEADER, clock, clock.now_ns(), ledger)
         self._reader: threading.Thread | None = None
 
@@ -85,12 +87,12 @@ class Stalled:
 LONG = line(0, 2 * PIPE_BYTES)
 
 
-def put(writer: TapeWriter, *lines: bytes) -> None:
+def put(tape: TapeWriter, *lines: bytes) -> None:
     """Put lines one after the other; fails if that does not end."""
 
     def work() -> None:
         for each in lines:
-            writer.put(1, each)
+            tape.put(1, each)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -98,11 +100,10 @@ def put(writer: TapeWriter, *lines: bytes) -> None:
     assert not thread.is_alive()
 
 
-def test_a_disk_that_stalls_is_waited_for_once() -> None:
+def test_a_disk_that_stalls_is_not_waited_for() -> None:
     disk = Stalled()
     disk.take_later(2 * PIPE_BYTES)
     put(disk.writer, LONG)
-    assert disk.file.size == len(header_line(HEADER)) + len(LONG)  # it was waited for
     put(disk.writer, LONG)  # while it takes nothing
     disk.work_again()
     assert disk.close() == [LONG, LONG]
@@ -110,75 +111,53 @@ def test_a_disk_that_stalls_is_waited_for_once() -> None:
     assert ["synced" in alarm for alarm in disk.alarms] == [True]  # no pipe can be
 
 
+def test_a_disk_that_hangs_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_HANGING_NS", 0)
+    disk = Stalled()
+    disk.writer.watch()
+    assert disk.alarms == []
+    disk.take_later(0)
+    put(disk.writer, LONG)
+    while not disk.alarms:
+        pause(0.001)
+        disk.writer.watch()
+    assert "the disk takes no bytes" in disk.alarms[0]
+    disk.work_again()
+    assert disk.close() == [LONG]
+
+
 def test_while_it_stalls_lines_wait_and_what_is_too_much_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tape_file, "_WAITING_BYTES", 4 * PIPE_BYTES)
+    monkeypatch.setattr(writer, "WAITING_BYTES", 4 * PIPE_BYTES)
     disk = Stalled()
-    disk.take_later(2 * PIPE_BYTES)
-    put(disk.writer, LONG)
-    put(disk.writer, *(line(number, 1000) for number in range(1000)))
+    disk.take_later(0)
+    put(disk.writer, LONG, *(line(number, 1000) for number in range(1000)), END)
     lost = disk.writer.lost_records
     assert 0 < lost < 1000
-    assert disk.writer.losses(1)["lost_records"] == lost
-    assert disk.writer.losses(1)["error"] == tape_file.TOO_SLOW
-    assert disk.alarms == [f"taping fails: {tape_file.TOO_SLOW}; the tape loses records"]
+    assert disk.alarms == [f"taping fails: {writer.TOO_SLOW}; the tape loses records"]
     disk.work_again()
-    first, *others = disk.close()
+    first, *others, end = disk.close()
     assert first == LONG
-    assert len(others) == 1000 - lost
-    assert others == [line(number, 1000) for number in sorted(map(number_of, others))]
+    assert others == [line(number, 1000) for number in range(1000 - lost)]
+    assert f'"lost_records":{lost},' in end.decode()
     assert disk.writer.lost_records == lost
 
 
-def test_a_disk_whose_sync_hangs_is_written_by_a_thread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun, answer = threading.Event(), threading.Event()
-
-    def hang(_: TapeFile) -> None:
-        begun.set()
-        answer.wait(20)
-
-    monkeypatch.setattr(TapeFile, "sync", hang)
-    clock = SteppedClock()
-    ledger = LossCounter(print)
-    file = TapeFile(
-        os.open(tmp_path / "x.tape", os.O_WRONLY | os.O_CREAT | os.O_APPEND),
-        tmp_path / "x.tape",
-        header_line(HEADER),
-        ledger,
-    )
-    writer = TapeWriter(file, HEADER, clock, clock.now_ns(), ledger)
-    writer.put(1, line(0))
-    writer.durable()
-    assert begun.wait(10)
-    clock.ns += 900_000_000
-    before = writer_threads()
-    writer.put(1, line(1))
-    assert writer_threads() == before
-    clock.ns += 200_000_000
-    writer.put(1, line(2))
-    assert len(writer_threads() - before) == 1
-    answer.set()
-    writer.close()
-    assert len(list(open_tape(tmp_path / "x.tape").records())) == 3
+def test_where_lines_did_not_fit_a_note_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "WAITING_BYTES", 3 * PIPE_BYTES)
+    disk = Stalled()
+    disk.take_later(0)
+    put(disk.writer, LONG, line(1, 2 * PIPE_BYTES), line(2, 2 * PIPE_BYTES), line(3))
+    disk.work_again()
+    disk.writer.flush()
+    put(disk.writer, line(4))
+    lines = disk.close()
+    assert [number_of(each) for each in lines] == [0, 3, 3, 4]
+    assert f"{LOSS_NOTE}{writer.TOO_SLOW}; 2 so far" in lines[1].decode()
 
 
-def writer_threads() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if thread.name == "tape-writer"}
-
-
-class SteppedClock:
-    """A clock that is moved by hand."""
-
-    ns = 5_000_000_000
-
-    def now_ns(self) -> int:
-        return self.ns
-
-    def wall_ns(self) -> int:
-        return self.ns
+END = payload_record(5000, 1, EndRecord(reason=EndReason.COMPLETE, bytes=0, sha256=""))
 
 
 RECORDER = """
@@ -251,6 +230,7 @@ second = create("second")
 for writer in (first, second):
     writer.put(1, b'[1,1,"note",{"text":"x"}]\\n')
     writer.durable()
+    writer.flush()
 print(first.lost_records, second.path, second.lost_records)
 for fd in held:
     os.close(fd)
@@ -286,16 +266,18 @@ def test_a_tape_can_be_renamed_while_it_is_written(tmp_path: Path) -> None:
         os.open(old, os.O_WRONLY | os.O_CREAT | os.O_APPEND), old, header_line(HEADER), ledger
     )
     clock = SystemClock()
-    writer = TapeWriter(file, HEADER, clock, clock.now_ns(), ledger)
-    writer.put(1, line(0))
-    assert writer.rename(new)
-    assert writer.path == new
-    assert not writer.rename(tmp_path / "missing" / "x.tape")
+    tape = TapeWriter(file, HEADER, clock, clock.now_ns(), ledger)
+    tape.put(1, line(0))
+    tape.flush()
+    assert tape.rename(new)
+    assert tape.path == new
+    assert not tape.rename(tmp_path / "missing" / "x.tape")
     assert alarms == [f"{new}: cannot be called x.tape: No such file or directory"]
-    writer.put(1, line(1))
-    assert writer.size == new.stat().st_size
-    writer.close()
-    assert writer.size == 0
+    tape.put(1, line(1))
+    tape.flush()
+    assert tape.size == new.stat().st_size
+    tape.close()
+    assert tape.size == 0
     assert not old.exists()
     assert len(list(open_tape(new).records())) == 2
     new.unlink()

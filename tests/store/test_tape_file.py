@@ -3,12 +3,12 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from deltatape.clock import SystemClock
 from deltatape.store import tape_file
 from deltatape.store.names import open_new
 from deltatape.store.reader import open_tape
@@ -30,10 +30,12 @@ class Tape:
         self.file = TapeFile(self.fd, self.path, header_line(HEADER), self.ledger)
 
     def append(self, count: int, now_ns: int = 0) -> None:
-        self.file.append([1] * count, [LINE] * count, now_ns)
+        self.file.append([(1, LINE)] * count, now_ns)
 
     def count(self) -> int:
-        return sum(1 for _ in open_tape(self.path).records())
+        """How many of its records are `LINE`; raises if any line but the last is damaged."""
+        records = [record.payload.to_json() for _, record in open_tape(self.path).records()]
+        return records.count({"text": "0123456789"})
 
 
 def test_no_record_comes_before_the_header(tmp_path: Path) -> None:
@@ -115,8 +117,8 @@ def test_a_full_device_takes_nothing_and_raises_nothing() -> None:
     ledger = LossCounter(alarms.append)
     fd = os.open("/dev/full", os.O_WRONLY | os.O_APPEND)
     file = TapeFile(fd, Path("/dev/full"), header_line(HEADER), ledger)
-    file.append([1], [LINE], 0)
-    file.append([1], [LINE], 0)
+    file.append([(1, LINE)], 0)
+    file.append([(1, LINE)], 0)
     file.close()
     assert ledger.records == 2
     assert len(alarms) == 1
@@ -142,10 +144,9 @@ class Disk:
         self.busy = threading.Event()
         self.syncs = 0
 
-    def write(self, _exchanges: Sequence[int], lines: Sequence[bytes]) -> None:
+    def write(self) -> None:
         self.busy.set()
         self.works.wait()
-        self.lines.extend(lines)
 
     def sync(self) -> None:
         self.busy.set()
@@ -161,7 +162,7 @@ def disk() -> Iterator[Disk]:
 
 
 def test_a_sync_is_not_waited_for_and_asking_again_is_one_more(disk: Disk) -> None:
-    thread = SyncThread(disk.sync, SystemClock())
+    thread = SyncThread(disk.sync)
     thread.request()
     assert disk.busy.wait(10)
     for _ in range(100):
@@ -174,7 +175,7 @@ def test_a_sync_is_not_waited_for_and_asking_again_is_one_more(disk: Disk) -> No
 
 def test_closing_syncs_once_more(disk: Disk) -> None:
     disk.works.set()
-    assert SyncThread(disk.sync, SystemClock()).close()
+    assert SyncThread(disk.sync).close()
     assert disk.syncs == 1
 
 
@@ -182,48 +183,32 @@ def test_a_sync_that_hangs_does_not_keep_the_recorder(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tape_file, "_PATIENCE_S", 0.01)
-    assert not SyncThread(disk.sync, SystemClock()).close()
+    assert not SyncThread(disk.sync).close()
 
 
-def test_lines_wait_in_order_while_the_disk_is_slow(disk: Disk) -> None:
-    thread = WriterThread(disk.write, LossCounter(lambda _: None))
+def test_jobs_are_done_in_order_and_nobody_waits(disk: Disk) -> None:
+    thread = WriterThread()
+    thread.put(disk.write)
+    assert disk.busy.wait(10)
+    assert thread.busy_ns > 0
     for number in range(100):
-        thread.put([1], [b"%d" % number])
+        thread.put(partial(disk.lines.append, b"%d" % number))
     assert disk.lines == []
     disk.works.set()
-    assert thread.close()
+    assert thread.drain()
     assert disk.lines == [b"%d" % number for number in range(100)]
+    thread.close()
 
 
-def test_what_does_not_fit_the_queue_is_lost_and_counted(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tape_file, "_WAITING_BYTES", 10)
-    alarms: list[str] = []
-    ledger = LossCounter(alarms.append)
-    thread = WriterThread(disk.write, ledger)
-    thread.put([1], [b"first"])
-    assert disk.busy.wait(10)
-    for _ in range(5):
-        thread.put([1], [b"later"])
+def test_a_job_that_hangs_is_waited_for_once(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = WriterThread()
+    thread.put(disk.write)
+    with monkeypatch.context() as patched:
+        patched.setattr(tape_file, "_PATIENCE_S", 0.01)
+        assert not thread.drain()
+    assert not thread.drain()  # at once
     disk.works.set()
-    assert thread.close()
-    assert disk.lines == [b"first", b"later", b"later"]
-    assert ledger.of(1) == {"lost_records": 3, "lost_bytes": 15, "error": tape_file.TOO_SLOW}
-    assert alarms == ["taping fails: the disk is too slow; the tape loses records"]
-
-
-def test_what_a_hanging_disk_did_not_take_is_lost_and_counted(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tape_file, "_PATIENCE_S", 0.01)
-    ledger = LossCounter(lambda _: None)
-    thread = WriterThread(disk.write, ledger)
-    thread.put([1], [b"first"])
-    assert disk.busy.wait(10)
-    thread.put([2], [b"later"])
-    assert not thread.close()
-    assert ledger.of(2)["lost_records"] == 1
+    thread.close()
 
 
 class NoThread(threading.Thread):
@@ -238,22 +223,22 @@ def test_without_threads_the_end_syncs_and_writes_itself(
 ) -> None:
     monkeypatch.setattr(threading, "Thread", NoThread)
     disk.works.set()
-    sync = SyncThread(disk.sync, SystemClock())
+    sync = SyncThread(disk.sync)
     sync.request()
     assert disk.syncs == 0
     assert sync.close()
     assert disk.syncs == 1
-    writer = WriterThread(disk.write, LossCounter(lambda _: None))
-    writer.put([1, 1], [b"first", b"later"])
+    writer = WriterThread()
+    writer.put(partial(disk.lines.append, b"first"))
     assert disk.lines == []
-    assert writer.close()
-    assert disk.lines == [b"first", b"later"]
+    assert writer.drain()
+    assert disk.lines == [b"first"]
 
 
 def test_losses_are_counted_per_exchange_and_in_all() -> None:
     ledger = LossCounter(lambda _: None)
-    ledger.lost([1, 2, 1], [b"a", b"bb", b"ccc"], "full")
-    ledger.lost([1], [b"d"], "broken")
+    ledger.lost([(1, b"a"), (2, b"bb"), (1, b"ccc"), (3, b"")], "full")
+    ledger.lost([(1, b"d")], "broken")
     assert ledger.of(1) == {"lost_records": 3, "lost_bytes": 5, "error": "broken"}
     assert ledger.of(2) == {"lost_records": 1, "lost_bytes": 2, "error": "full"}
     assert ledger.of(3) == {}
@@ -272,7 +257,7 @@ def test_an_alarm_sounds_once_per_kind_of_trouble() -> None:
 def test_losses_without_end_take_no_memory_without_end() -> None:
     ledger = LossCounter(lambda _: None)
     for exchange in range(10_000):
-        ledger.lost([exchange], [b"x"], "full")
+        ledger.lost([(exchange, b"x")], "full")
     assert ledger.of(0) == {}
     assert ledger.of(9_999)["lost_records"] == 1
     assert ledger.records == 10_000

@@ -214,7 +214,6 @@ class Recorder:
 
     def start(self) -> None:
         """Start; needs a running loop."""
-        self.book.start()
         if self._analysis is not None:
             self.book.on_closing = self._closing
             self._analysis.start()
@@ -299,7 +298,6 @@ class Recorder:
             self._ticker.cancel()
         if self._analysis is not None:
             for tape in tuple(self.book.all()):
-                tape.writer.flush()
                 self._closing(tape, reason, code)
             await self._analysis.finish()
         self.book.stop(reason, code)

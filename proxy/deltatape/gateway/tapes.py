@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from deltatape.model.tape_summary import ROTATED, LogStream
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.encode import payload_record
 from deltatape.tape.mask import Masker
@@ -20,8 +21,8 @@ from deltatape.tape.tap import TapeTap
 MAX_NAMED = 256
 """How many named tapes stay open; beyond that, the one idle for longest is closed."""
 
-Create = Callable[[str | None], TapeWriter]
-"""Creates the tape of that name; None: the tape for requests that name none."""
+Create = Callable[[str | None, WriterThread], TapeWriter]
+"""Creates the tape of that name, in that thread; None: the tape for requests that name none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,20 +68,18 @@ class TapeBook:
         self._clients: set[int] = set()
         self._lost = (0, 0)
         self._stopped = False
+        self._thread = WriterThread()
+        self._next: OpenTape | None = None  # which is to replace the current one
         self.current = self._open(None)
+        self.current.writer.flush()
         self.on_closed: Callable[[OpenTape], None] | None = None
         """Called with each tape that is complete before the run ends."""
         self.on_closing: Callable[[OpenTape, str], None] | None = None
         """Called with each tape that ends before the run does, and the reason."""
 
     def _open(self, name: str | None) -> OpenTape:
-        writer = self._create(name)
+        writer = self._create(name, self._thread)
         return OpenTape(name, writer, TapeTap(writer.put, self._masker))
-
-    def start(self) -> None:
-        """Write lines once per turn of the running loop from now on."""
-        for tape in self.all():
-            _flush_once_per_turn(tape.writer)
 
     def all(self) -> Iterator[OpenTape]:
         """Yield every open tape."""
@@ -95,7 +94,6 @@ class TapeBook:
         if tape is None:
             self._make_room()
             tape = self._open(name)
-            _flush_once_per_turn(tape.writer)
         self._named[name] = tape  # the latest stands last
         return tape
 
@@ -111,19 +109,24 @@ class TapeBook:
         yield self.current
         yield from self._named.values()
 
-    def rotate(self, old: OpenTape) -> bool:
+    async def rotate(self, old: OpenTape) -> bool:
         """Replace `old` for new exchanges; return False if that is impossible."""
         if old is self.current:
-            new = self._open(None)
+            new = self._next = self._open(None)
+            await asyncio.get_running_loop().run_in_executor(self.pool, new.writer.flush)
+            if self._stopped:
+                return False
+            self._next = None
             if new.writer.path is None:
-                new.writer.close()
+                self._lost = _add_losses(self._lost, new.writer)
                 return False
             self.current = new
-            _flush_once_per_turn(self.current.writer)
             for connection in self._clients:
                 self.current.client(connection, ClientState.OPENED)
-        elif old.name is not None:
+        elif old.name is not None and self._named.get(old.name) is old:
             del self._named[old.name]  # made again when it is asked for
+        else:
+            return True  # it was closed meanwhile
         self._retired.add(old)
         self.release(old)
         return True
@@ -147,7 +150,8 @@ class TapeBook:
             tape.client(connection, state)
 
     def watch(self, every_ns: int) -> None:
-        """Record on each quiet tape that the recorder is still running."""
+        """Record on quiet tapes that the recorder is still running; report a hanging disk."""
+        self.current.writer.watch()
         for tape in self.all():
             now = tape.writer.now_ns()
             if tape.active:
@@ -179,14 +183,16 @@ class TapeBook:
         for tape in self.all():
             tape.tap.stop(tape.writer.now_ns(), reason, code)
             tape.writer.close()
+        if self._next is not None:
+            self._next.writer.close()
+            if self._next.writer.path is not None:
+                self._next.writer.path.unlink(missing_ok=True)
+        if not self._closing:
+            self._thread.close()
 
     def _close_in_background(self, tape: OpenTape) -> None:
         """End a tape in the background: its last sync must not delay a stream."""
         tape.tap.stop(tape.writer.now_ns(), ROTATED, None)
-        # The writer belongs to the closing thread from now on: no flush may follow in this thread
-        # at the end of the turn.
-        tape.writer.on_dirty = lambda: None
-        tape.writer.flush()
         if self.on_closing is not None:
             self.on_closing(tape, ROTATED)
         self._closing.add(tape)
@@ -209,14 +215,3 @@ class TapeBook:
 
 def _add_losses(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:
     return lost[0] + writer.lost_records, lost[1] + writer.lost_bytes
-
-
-def _flush_once_per_turn(writer: TapeWriter) -> None:
-    """Flush before any socket is read again: asyncio runs scheduled calls first."""
-    loop = asyncio.get_running_loop()
-
-    def flush_soon() -> None:
-        loop.call_soon(writer.flush)
-
-    writer.on_dirty = flush_soon
-    writer.flush()

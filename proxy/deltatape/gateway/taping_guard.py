@@ -4,7 +4,7 @@ An error while taping ends the taping of that exchange and is reported once; the
 Standard library only: mitmproxy's addon uses it, too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol
 
 from deltatape.model.exchange import EndReason
@@ -18,9 +18,6 @@ class Writer(Protocol):
 
     def now_ns(self) -> int:
         """Return nanoseconds since the tape's `recorded_at`."""
-
-    def losses(self, exchange: int) -> Mapping[str, object]:
-        """Return what was lost of an exchange, for `end.recorder`."""
 
 
 class GuardedTaping:
@@ -53,8 +50,7 @@ class GuardedTaping:
 
     def end(self, reason: EndReason, detail: str) -> None:
         """Write the end."""
-        losses = self._writer.losses(self.number)
-        self._write(ExchangeTap.end, reason, detail=detail, recorder=losses)
+        self._write(ExchangeTap.end, reason, detail=detail)
 
     def _write(
         self,

@@ -31,6 +31,7 @@ from deltatape.mitm.ipc import AddonMessage
 from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import ulid
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
@@ -242,8 +243,7 @@ class MitmRun:
         for secret in known_secrets(environment, read_dotenv(Path.cwd(), environment)):
             self._masker.learn(secret)
         self._live = make_live(lambda text: logger.send(AddonMessage.LINE, text=text))
-        self.book = TapeBook(lambda _: self._writer(folder), self._masker)
-        self.book.start()
+        self.book = TapeBook(lambda _, thread: self._writer(folder, thread), self._masker)
         self._open: dict[str, FlowTaping] = {}
         self._clients: dict[str, int] = {}
         self._served: set[str] = set()
@@ -258,13 +258,14 @@ class MitmRun:
         )
         self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
 
-    def _writer(self, folder: Path) -> TapeWriter:
+    def _writer(self, folder: Path, thread: WriterThread) -> TapeWriter:
         return TapeWriter.create(
             folder,
             file_stamp(self._clock.wall_ns()),
             clock=self._clock,
             source=Source.MITM,
             alarm=self.alarm,
+            thread=thread,
         )
 
     def alarm(self, problem: str) -> None:

@@ -35,6 +35,7 @@ from deltatape.printable import count
 from deltatape.providers import KEY_FIELDS, PROVIDERS, Provider, provider_of_host
 from deltatape.store.reader import open_tape
 from deltatape.store.rewrite import PRIVATE
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 
@@ -311,9 +312,11 @@ class _Asker:
         for secret in asking.secrets:
             masker.learn(secret)
 
-        def create(name: str | None) -> TapeWriter:
-            stem = name or self.path.stem
-            return TapeWriter.create(self._folder, stem, clock=asking.clock, alarm=self._tell)
+        def create(name: str | None, thread: WriterThread) -> TapeWriter:
+            stem, clock = name or self.path.stem, asking.clock
+            return TapeWriter.create(
+                self._folder, stem, clock=clock, alarm=self._tell, thread=thread
+            )
 
         recorder = Recorder(TapeBook(create, masker), masker, asking.clock, self._observer)
         dialler = Connector(asking.outbound, asking.clock)

@@ -40,6 +40,7 @@ from deltatape.record.control import Control
 from deltatape.record.on_finding import OnFinding
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, Tell, introduce, no_traffic
 from deltatape.store.ring import RetentionPolicy, SegmentRing
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.credentials import basic
 from deltatape.tape.mask import Masker
@@ -144,13 +145,14 @@ class Session:
         if options.token is not None:
             self._masker.learn(options.token.encode())
 
-    def _create(self, name: str | None) -> TapeWriter:
+    def _create(self, name: str | None, thread: WriterThread) -> TapeWriter:
         stem = name or file_stamp(self._around.clock.wall_ns())
         return TapeWriter.create(
             self._options.to,
             self._ring.stem(stem) if self._ring else stem,
             clock=self._around.clock,
             alarm=self._reporter.alarm,
+            thread=thread,
         )
 
     @property
@@ -395,19 +397,19 @@ class RingRecording:
     def __init__(self, ring: SegmentRing, book: TapeBook) -> None:
         self._ring = ring
         self._book = book
-        self._timer: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._pinning: set[asyncio.Future[tuple[Path, ...]]] = set()
         book.on_closed = self._closed
 
     def start(self) -> None:
         """Start; needs a running loop."""
         self._sweep()
-        self._look()
+        self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def stop(self) -> None:
         """Stop rotating, and wait for running pins."""
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
         if self._pinning:
             await asyncio.wait(self._pinning, timeout=PINNING_S)
 
@@ -428,17 +430,15 @@ class RingRecording:
         if not done.cancelled():
             then()
 
-    def _look(self) -> None:
-        due = [
-            tape
-            for tape in self._book.written()
-            if self._ring.segment_due(tape.writer.size, tape.writer.now_ns())
-        ]
-        wait_s = LOOK_S
-        for tape in due:
-            if not self._book.rotate(tape):
-                wait_s = PATIENCE_S
-        self._timer = asyncio.get_running_loop().call_later(wait_s, self._look)
+    async def _look(self) -> None:
+        while True:
+            due = [
+                tape
+                for tape in self._book.written()
+                if self._ring.segment_due(tape.writer.size, tape.writer.now_ns())
+            ]
+            rotated = [await self._book.rotate(tape) for tape in due]
+            await asyncio.sleep(LOOK_S if all(rotated) else PATIENCE_S)
 
     def _closed(self, tape: OpenTape) -> None:  # noqa: ARG002 - which one does not matter
         self._sweep()

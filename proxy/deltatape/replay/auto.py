@@ -49,6 +49,7 @@ from deltatape.replay.environment import PLACEHOLDER, placeholders
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import open_tape
 from deltatape.store.splice import SpliceSource, splice
+from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 
@@ -159,8 +160,9 @@ class AutoPlayer:
             )
         folder = self._folder = self._staging.make()
 
-        def create(name: str | None) -> TapeWriter:
-            return TapeWriter.create(folder, name or "new", clock=ways.clock, alarm=self.alarm)
+        def create(name: str | None, thread: WriterThread) -> TapeWriter:
+            stem, clock = name or "new", ways.clock
+            return TapeWriter.create(folder, stem, clock=clock, alarm=self.alarm, thread=thread)
 
         self._recorder = Recorder(TapeBook(create, masker), masker, ways.clock, self)
         self._recorder.start()

@@ -3,7 +3,8 @@
 Strategy: all lines of a call go out in one `writev`; a short write is continued. After a failed
 write the incomplete line is cut off, so that only the last line can be torn. If that fails, too,
 the rest of the line is written as soon as the disk accepts bytes again. Nothing here raises: losses
-are counted.
+are counted, and told on the tape as soon as it accepts bytes: by a `note` at their place, and in
+the `end` of the exchange. An `end` that was refused is written then.
 
 Invariant: the file is the header and whole lines, plus at most one torn line at the end.
 """
@@ -12,15 +13,32 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from queue import SimpleQueue
+from time import sleep  # noqa: TID251 - it reads no clock
 
-from deltatape.clock import Clock
+from deltatape.clock import SystemClock
+from deltatape.tape.decode import decode_record
+from deltatape.tape.encode import payload_record
+from deltatape.tape.payload import LOSS_NOTE, EndRecord, RemarkRecord
 
 _BATCH = 1024
 """IOV_MAX of Linux and macOS."""
 _CHECK_NS = 1_000_000_000
 """How often to check whether the file still has a name."""
 GONE = "the tape was deleted while it was written"
+_REFUSED = "the disk refused it"
+
+Line = tuple[int, bytes]
+"""A line with its line feed, after the number of its exchange; empty: lines were lost here."""
+_OWN_NOTE = f',"note",{{"text":"{LOSS_NOTE}'.encode()
+
+
+def is_end(line: bytes) -> bool:
+    """Check whether a line is the `end` of its exchange."""
+    return line.split(b",", 3)[2:3] == [b'"end"']
 
 
 # What taping lost, per exchange and in all, and the alarms about it.
@@ -51,14 +69,15 @@ class LossCounter:
             self._reported.add(kind)
         self._alarm(message)
 
-    def lost(self, exchanges: Sequence[int], lines: Sequence[bytes], error: str) -> None:
-        """Count `lines`, each of the exchange at the same position, as lost."""
+    def lost(self, lines: Sequence[Line], error: str) -> None:
+        """Count `lines` as lost."""
         with self._lock:
-            for exchange, line in zip(exchanges, lines, strict=True):
-                records, size, _ = self._by_exchange.pop(exchange, (0, 0, ""))
-                self._by_exchange[exchange] = (records + 1, size + len(line), error)
-                self.records += 1
-                self.bytes += len(line)
+            for exchange, line in lines:
+                if line:
+                    records, size, _ = self._by_exchange.pop(exchange, (0, 0, ""))
+                    self._by_exchange[exchange] = (records + 1, size + len(line), error)
+                    self.records += 1
+                    self.bytes += len(line)
             while len(self._by_exchange) > _REMEMBERED:
                 del self._by_exchange[next(iter(self._by_exchange))]
 
@@ -97,26 +116,58 @@ class TapeFile:
         self.size = 0
         """Of all whole lines, in bytes."""
         self._rest = b""  # of the line that stands torn at the end
+        self._refused_ends: list[Line] = []
+        self._lossy: set[int] = set()  # exchanges whose latest lines are missing
         self._checked_ns: int | None = None
         self._gone = False
 
-    def append(self, exchanges: Sequence[int], lines: Sequence[bytes], now_ns: int) -> None:
-        """Write `lines`, each of the exchange at the same position."""
+    def append(self, lines: Sequence[Line], now_ns: int) -> None:
+        """Write `lines`."""
         if self._checked_ns is None or now_ns - self._checked_ns > _CHECK_NS:
             self._checked_ns = now_ns
             self.check_deleted()
         if self._gone:
-            self._ledger.lost(exchanges, lines, GONE)
+            self._ledger.lost(lines, GONE)
             return
+        if self._ledger.records or self._refused_ends:
+            lines = self._with_losses(lines)
         done = 0
         try:
             self._mend()
             while done < len(lines):
-                done += self._write(lines[done : done + _BATCH])
+                done += self._write([line for _, line in lines[done : done + _BATCH]])
         except OSError as error:
             self._cut()
             self._report_error(error)
-            self._ledger.lost(exchanges[done:], lines[done:], _reason(error))
+            self._lose(lines[done:], _reason(error))
+
+    def _with_losses(self, lines: Sequence[Line]) -> Sequence[Line]:
+        """Return `lines` with what tells the losses; the `end`s that were refused come first."""
+        told: list[Line] = []
+        for exchange, line in chain(self._refused_ends, lines):
+            losses = self._ledger.of(exchange)
+            if not line:
+                self._lossy.add(exchange)
+            elif not losses:
+                told.append((exchange, line))
+            elif is_end(line):
+                told.append((exchange, _end_with(line, losses)))
+            else:
+                if exchange in self._lossy:
+                    told.append((exchange, _loss_note(line, losses)))
+                told.append((exchange, line))
+                self._lossy.discard(exchange)
+        self._refused_ends = []
+        return told
+
+    def _lose(self, lines: Sequence[Line], error: str) -> None:
+        """Count lines that were refused; keep the ends of exchanges."""
+        ends = [each for each in lines if is_end(each[1])]
+        kept = _REMEMBERED - len(self._refused_ends)
+        self._refused_ends += ends[:kept]
+        others = [each for each in lines if not is_end(each[1]) and _OWN_NOTE not in each[1]]
+        self._lossy.update(exchange for exchange, _ in others)
+        self._ledger.lost([*others, *ends[kept:]], error)
 
     def _write(self, lines: Sequence[bytes]) -> int:
         """Call `writev` once; return the number of complete lines after it."""
@@ -165,6 +216,12 @@ class TapeFile:
             "the stream goes on, the tape loses records",
         )
 
+    def finish(self, now_ns: int) -> None:
+        """Write what was refused, or count it as lost; no line follows."""
+        self.append((), now_ns)
+        self._ledger.lost(self._refused_ends, _REFUSED)
+        self.check_deleted()
+
     def check_deleted(self) -> None:
         """Notice that the file was deleted: its content and what follows are lost."""
         try:
@@ -199,15 +256,30 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-# The two things about a tape that may wait for a disk: syncing, and writing to a slow one.
+def _end_with(line: bytes, losses: dict[str, object]) -> bytes:
+    """Return the `end` of an exchange with what was lost of it."""
+    record = decode_record(line)
+    assert isinstance(record.payload, EndRecord)
+    end = replace(record.payload, recorder=losses)
+    return payload_record(record.t_ns, record.exchange, end)
+
+
+def _loss_note(line: bytes, losses: dict[str, object]) -> bytes:
+    """Return the note that stands where lines before `line` were lost."""
+    record = decode_record(line)
+    text = f"{LOSS_NOTE}{losses['error']}; {losses['lost_records']} so far"
+    return payload_record(record.t_ns, record.exchange, RemarkRecord(text=text))
+
+
+# The two things about a tape that may wait for a disk: syncing, and writing.
 #
 # Both threads are daemons and are waited for at most `_PATIENCE_S` at the end: a disk that hangs
 # must not keep the recorder, and with it the user's program, from ending.
 
 _PATIENCE_S = 10.0
-_WAITING_BYTES = 64 << 20
-"""How much may wait for a slow disk before records are lost."""
-TOO_SLOW = "the disk is too slow"
+_GAP_S = 0.001
+"""How long to rest after a write. A thread that wakes for every record makes it wait for the
+interpreter's lock, and doubles its cost; so records that come in quick succession share a write."""
 
 
 def _start(run: Callable[[], None], name: str) -> threading.Thread | None:
@@ -221,16 +293,10 @@ def _start(run: Callable[[], None], name: str) -> threading.Thread | None:
 
 
 class SyncThread:
-    """Syncs on demand: at most one running and one waiting; the caller never waits.
+    """Syncs on demand: at most one running and one waiting; the caller never waits."""
 
-    Attributes:
-        busy_since_ns: when the running sync began; None if none is running.
-    """
-
-    def __init__(self, sync: Callable[[], None], clock: Clock) -> None:
-        self.busy_since_ns: int | None = None
+    def __init__(self, sync: Callable[[], None]) -> None:
         self._sync = sync
-        self._clock = clock
         self._requested = threading.Event()
         self._closing = False
         self._thread: threading.Thread | None = None
@@ -257,65 +323,58 @@ class SyncThread:
             self._requested.wait()
             self._requested.clear()
             last = self._closing
-            self.busy_since_ns = self._clock.now_ns()
             self._sync()
-            self.busy_since_ns = None
 
 
 class WriterThread:
-    """Writes lines in a thread once writing has become slow.
+    """Does what may wait for a disk, in order; one thread can write many tapes.
 
-    Args:
-        write: writes lines of exchanges; called in the thread only.
-        ledger: counts lines that do not fit into the queue.
+    All methods but `drain` are for one thread.
+
+    Attributes:
+        put_bytes: how much was ever given to it, as its users count.
+        done_bytes: how much of that is done; only what runs in the thread may change it.
     """
 
-    def __init__(
-        self, write: Callable[[Sequence[int], Sequence[bytes]], None], ledger: LossCounter
-    ) -> None:
-        self._write = write
-        self._ledger = ledger
-        self._changed = threading.Condition()
-        self._exchanges: list[int] = []
-        self._lines: list[bytes] = []
-        self._waiting = 0
-        self._closing = False
-        self._thread = _start(self._run, "tape-writer")
+    def __init__(self) -> None:
+        self.put_bytes = 0
+        self.done_bytes = 0
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._busy_since_ns = 0
+        self._gave_up = False
+        self._thread: threading.Thread | None = None
 
-    def put(self, exchanges: Sequence[int], lines: Sequence[bytes]) -> None:
-        """Queue lines; count them as lost if too much is waiting."""
-        size = sum(map(len, lines))
-        with self._changed:
-            fits = self._waiting + size <= _WAITING_BYTES
-            if fits:
-                self._waiting += size
-                self._exchanges.extend(exchanges)
-                self._lines.extend(lines)
-                self._changed.notify()
-        if not fits:
-            self._ledger.trouble(TOO_SLOW, f"taping fails: {TOO_SLOW}; the tape loses records")
-            self._ledger.lost(exchanges, lines, TOO_SLOW)
-
-    def close(self) -> bool:
-        """Write what is waiting; return False, and lose it, if the disk is too slow."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify()
+    def put(self, job: Callable[[], None]) -> None:
+        """Have a job done, which must not raise."""
+        self._jobs.put(job)
         if self._thread is None:
+            self._thread = _start(self._run, "tape-writer")
+
+    @property
+    def busy_ns(self) -> int:
+        """For how long the present job has been running."""
+        since_ns = self._busy_since_ns
+        return since_ns and SystemClock.now_ns() - since_ns
+
+    def drain(self) -> bool:
+        """Wait until everything is done that was put; return False if the disk is too slow."""
+        done = threading.Event()
+        self.put(done.set)
+        if self._thread is None:
+            self._jobs.put(None)
             self._run()
-            return True
-        self._thread.join(_PATIENCE_S)
-        with self._changed:
-            self._ledger.lost(self._exchanges, self._lines, TOO_SLOW)
-        return not self._thread.is_alive()
+        # Whoever closes many tapes on a disk that hangs waits once.
+        self._gave_up = not done.wait(0 if self._gave_up else _PATIENCE_S)
+        return not self._gave_up
+
+    def close(self) -> None:
+        """End the thread after what was put; nothing may follow."""
+        self._jobs.put(None)
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._lines or self._closing)
-                if not self._lines:
-                    return
-                exchanges, lines = self._exchanges, self._lines
-                self._exchanges, self._lines = [], []
-                self._waiting = 0
-            self._write(exchanges, lines)
+        while (job := self._jobs.get()) is not None:
+            self._busy_since_ns = SystemClock.now_ns()
+            job()
+            self._busy_since_ns = 0
+            if self._jobs.empty():
+                sleep(_GAP_S)

@@ -1,15 +1,14 @@
 """Writes a tape while the streams it records go on.
 
-Strategy: the lines of one turn of the event loop are written by one `writev`, after their bytes
-went to the application. Syncing happens in a thread. After a write of more than 100 ms, or a sync
-of more than a second, all further writes of the run happen in a thread, too: a hanging disk usually
-delays a sync first, while writes still go to memory.
+Strategy: everything that may wait for a disk happens in other threads. Lines wait in memory for a
+`WriterThread`, which writes all that have come since its last write by one `writev`; syncing has
+a thread of its own, since lines must not wait for it.
 
-Invariants: no method raises for disk errors, or waits for the disk longer than one write; losses
-are counted and reported; the file is readable at every moment.
+Invariants: no method but `flush` and `close` waits for a disk, and none raises for disk errors;
+losses are counted and reported; the file is readable at every moment.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -17,11 +16,20 @@ from deltatape import __version__
 from deltatape.clock import Clock, rfc3339
 from deltatape.model.exchange import Source
 from deltatape.store.names import check_stem, open_new, prepare_folder, ulid
-from deltatape.store.tape_file import LossCounter, SyncThread, TapeFile, WriterThread
+from deltatape.store.tape_file import (
+    Line,
+    LossCounter,
+    SyncThread,
+    TapeFile,
+    WriterThread,
+    is_end,
+)
 from deltatape.tape.encode import header_line
 from deltatape.tape.record import Header
 
-_SLOW_NS = 100_000_000
+WAITING_BYTES = 64 << 20
+"""How much may wait for a slow disk before records are lost."""
+TOO_SLOW = "the disk is too slow"
 _HANGING_NS = 1_000_000_000
 
 TOOL = f"deltatape {__version__}"
@@ -32,26 +40,41 @@ class TapeWriter:
     """A tape being written. Use `create`.
 
     Attributes:
-        path: the tape; None if it could not be created: then everything is counted as lost.
+        path: the tape; None before it is created, or if it could not be: then everything is
+            counted as lost.
         header: its first line.
-        on_dirty: called when the first line of a turn is waiting; it must have `flush` called at
-            the end of the turn. If it is not set, every line is written at once.
     """
 
     def __init__(
-        self, file: TapeFile | None, header: Header, clock: Clock, zero_ns: int, ledger: LossCounter
+        self,
+        file: TapeFile | None,
+        header: Header,
+        clock: Clock,
+        zero_ns: int,
+        ledger: LossCounter,
+        thread: WriterThread | None = None,
     ) -> None:
-        self.path = file.path if file is not None else None
+        self.path: Path | None = None
         self.header = header
-        self.on_dirty: Callable[[], None] = self.flush
-        self._file = file
+        self._file: TapeFile | None = None
+        self._sync: SyncThread | None = None
         self._clock = clock
         self._zero_ns = zero_ns
         self._ledger = ledger
-        self._exchanges: list[int] = []
-        self._lines: list[bytes] = []
-        self._thread: WriterThread | None = None
-        self._sync = SyncThread(file.sync, clock) if file is not None else None
+        self._own_thread = thread is None
+        self._closed = False
+        self._thread = thread or WriterThread()
+        self._lines: list[Line] = []
+        self._queued = False  # whether the thread has yet to take the latest lines
+        self._room = WAITING_BYTES  # -1: there is no tape
+        self._full: set[int] = set()  # exchanges that are marked as lossy in `_lines`
+        self._use(file)
+
+    def _use(self, file: TapeFile | None) -> None:
+        self._file = file
+        if file is not None:
+            self.path = file.path
+            self._sync = SyncThread(file.sync)
 
     @classmethod
     def create(
@@ -63,6 +86,7 @@ class TapeWriter:
         tool: str = TOOL,
         source: Source = Source.GATEWAY,
         alarm: Callable[[str], None],
+        thread: WriterThread | None = None,
     ) -> Self:
         """Create a tape `FOLDER/STEM.tape` (or `STEM-2.tape`, ...) with its header.
 
@@ -73,6 +97,7 @@ class TapeWriter:
             tool: what writes the tape.
             source: what kind of recorder feeds it.
             alarm: gets one line per kind of trouble; may be called from another thread.
+            thread: creates and writes the tape; None: one of its own, which is waited for.
 
         Raises:
             UsageError: `stem` is not a valid name. Disk errors are not raised: see `path`.
@@ -80,68 +105,89 @@ class TapeWriter:
         check_stem(stem)
         zero_ns, recorded_at = clock.now_ns(), rfc3339(clock.wall_ns())
         header = Header(id=ulid(clock), tool=tool, recorded_at=recorded_at, source=source)
-        ledger = LossCounter(alarm)
+        writer = cls(None, header, clock, zero_ns, LossCounter(alarm), thread)
+        writer._thread.put(lambda: writer._open(folder, stem))
+        if thread is None:
+            writer.flush()
+        return writer
+
+    def _open(self, folder: Path, stem: str) -> None:
         try:
             prepare_folder(folder)
             fd, path = open_new(folder, stem)
         except OSError as error:
             reason = error.strerror or str(error)
-            ledger.trouble(
+            self._ledger.trouble(
                 reason,
                 f"nothing will be taped: {folder}: {reason}; the streams go on unrecorded",
             )
-            return cls(None, header, clock, zero_ns, ledger)
-        file = TapeFile(fd, path, header_line(header), ledger)
-        file.append((), (), zero_ns)
-        return cls(file, header, clock, zero_ns, ledger)
+            self._room = -1
+        else:
+            self._use(TapeFile(fd, path, header_line(self.header), self._ledger))
+        self._write()
 
     def now_ns(self) -> int:
         """Return the time on the tape: nanoseconds since `recorded_at`."""
         return self._clock.now_ns() - self._zero_ns
 
     def put(self, exchange: int, line: bytes) -> None:
-        """Take a line of an exchange, with its line feed; `flush` writes it."""
-        first = not self._lines
-        self._exchanges.append(exchange)
-        self._lines.append(line)
-        if first:
-            self.on_dirty()
-
-    def flush(self) -> None:
-        """Write what was put."""
-        if not self._lines:
+        """Take a line of an exchange, with its line feed; it is written at once, but elsewhere."""
+        thread = self._thread
+        size = len(line)
+        if thread.put_bytes - thread.done_bytes + size > self._room:
+            self._refuse(exchange, line)
             return
-        exchanges, lines = self._exchanges, self._lines
-        self._exchanges, self._lines = [], []
-        if self._file is None:
-            self._ledger.lost(exchanges, lines, _NO_TAPE)
-        elif self._thread is not None:
-            self._thread.put(exchanges, lines)
+        thread.put_bytes += size
+        # The order matters: the thread first unsets `_queued`, then takes the lines.
+        self._lines.append((exchange, line))
+        if not self._queued:
+            self._wake()
+
+    def _wake(self) -> None:
+        self._queued = True
+        self._thread.put(self._write)
+
+    def _refuse(self, exchange: int, line: bytes) -> None:
+        """Lose a line for which there is no room; only the `end` of an exchange is kept."""
+        if self._room < 0:
+            self._ledger.lost([(exchange, line)], _NO_TAPE)
+            return
+        self._ledger.trouble(TOO_SLOW, f"taping fails: {TOO_SLOW}; the tape loses records")
+        if is_end(line):
+            self._thread.put_bytes += len(line)
+            self._lines.append((exchange, line))
         else:
-            self._write(self._file, exchanges, lines)
+            self._ledger.lost([(exchange, line)], TOO_SLOW)
+            if exchange not in self._full:
+                self._full.add(exchange)
+                self._lines.append((exchange, b""))
+        if not self._queued:
+            self._wake()
 
-    def _write(self, file: TapeFile, exchanges: Sequence[int], lines: Sequence[bytes]) -> None:
-        start_ns = self._clock.now_ns()
-        syncing_ns = self._sync.busy_since_ns if self._sync is not None else None
-        hanging = syncing_ns is not None and start_ns - syncing_ns > _HANGING_NS
-        if not hanging:
-            file.append(exchanges, lines, start_ns)
-        if hanging or self._clock.now_ns() - start_ns > _SLOW_NS:
-            now_ns = self._clock.now_ns
-            self._thread = WriterThread(
-                lambda exchanges, lines: file.append(exchanges, lines, now_ns()), self._ledger
+    def _write(self) -> None:
+        self._queued = False
+        count = len(self._lines)
+        lines = self._lines[:count]
+        del self._lines[:count]
+        self._full.clear()
+        try:
+            if self._file is None:
+                self._ledger.lost(lines, _NO_TAPE)
+            else:
+                self._file.append(lines, self._clock.now_ns())
+        except Exception as error:  # noqa: BLE001 - without its thread nothing is taped any more
+            self._ledger.trouble(repr(error), f"taping fails: {self.path}: {error!r}")
+            self._ledger.lost(lines, repr(error))
+        self._thread.done_bytes += sum([len(line) for _, line in lines])
+
+    def watch(self) -> None:
+        """Report a disk that hangs; to be called now and then."""
+        if self._thread.busy_ns > _HANGING_NS:
+            self._ledger.trouble(
+                "hanging",
+                f"taping waits: {self.path}: the disk takes no bytes; the streams go on, and"
+                f" {self._room >> 20} MiB at most wait in memory",
             )
-            if hanging:
-                self._thread.put(exchanges, lines)
-
-    def losses(self, exchange: int) -> dict[str, object]:
-        """Return what the tape lacks of an exchange, for `ExchangeTap.end`; empty if nothing.
-
-        Shape: `{"lost_records": 3, "lost_bytes": 1200, "error": "No space left on device"}`. Lines
-        that wait for a slow disk are not included.
-        """
-        self.flush()
-        return self._ledger.of(exchange)
 
     @property
     def lost_records(self) -> int:
@@ -157,7 +203,7 @@ class TapeWriter:
         return self._file.size if self._file is not None else 0
 
     def rename(self, path: Path) -> bool:
-        """Rename the tape while it is written; return False if impossible.
+        """Rename the tape while it is written; return False if impossible. May wait for the disk.
 
         Args:
             path: in the same file system; an existing file is replaced.
@@ -177,21 +223,36 @@ class TapeWriter:
             self._file.path = path
         return True
 
+    def flush(self) -> bool:
+        """Wait until what was put is written; return False if the disk is too slow."""
+        return self._thread.drain()
+
     def durable(self) -> None:
-        """Write what was put, and request a sync without waiting."""
-        self.flush()
+        """Request a sync of what was put, without waiting."""
+        self._thread.put(self._request_sync)
+
+    def _request_sync(self) -> None:
         if self._sync is not None:
             self._sync.request()
 
     def close(self) -> None:
         """Write, sync and close the tape; wait some seconds at most for a slow disk."""
-        self.flush()
-        file, self._file = self._file, None
-        if file is None or self._sync is None:
+        if self._closed:
             return
-        written = self._thread is None or self._thread.close()
-        file.check_deleted()
-        synced = written and self._sync.close()
-        if synced:
+        self._closed = True
+        self._thread.put(self._finish)
+        written = self._thread.drain()
+        self._room = -1
+        file, self._file = self._file, None
+        if not written:
+            waiting, self._lines = self._lines, []
+            self._ledger.lost(waiting, TOO_SLOW)
+        elif file is not None and self._sync is not None and self._sync.close():
             # A thread that still hangs in a write must not find another file under this number.
             file.close()
+        if self._own_thread:
+            self._thread.close()
+
+    def _finish(self) -> None:
+        if self._file is not None:
+            self._file.finish(self._clock.now_ns())

@@ -324,6 +324,10 @@ class ClientRecord:
         return cls(connection=read.number("connection"), state=read.choice("state", ClientState))
 
 
+LOSS_NOTE = "the recorder lost records before this one: "
+"""How a note begins that stands where records are missing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemarkRecord:
     """A note by the recorder."""
