@@ -253,6 +253,7 @@ HEAD = ParsedResponseHead(
     framing=Framing.CHUNKED,
     length=0,
     keep_alive=True,
+    raw=b"",
 )
 
 STEPS: dict[str, Callable[[ExchangeTaping], None]] = {

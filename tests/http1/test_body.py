@@ -12,10 +12,8 @@ from deltatape.http1.body import (
     LengthBody,
     body_of,
     fin_completes,
-    keeps_client,
     write_chunk,
 )
-from deltatape.http1.head import parse_request
 from deltatape.model.exchange import Framing
 
 CHUNKED = b"5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\nX-Trailer: yes\r\n\r\n"
@@ -202,19 +200,3 @@ def test_where_a_fin_looks_like_the_end(
     framing: Framing | None, *, bare: bool, completes: bool
 ) -> None:
     assert fin_completes(framing, bare=bare) is completes
-
-
-@pytest.mark.parametrize(
-    ("line", "framing", "keeps"),
-    [
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", Framing.LENGTH, True),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", Framing.CLOSE, False),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", None, False),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", Framing.LENGTH, False),
-        (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", Framing.LENGTH, False),
-    ],
-)
-def test_which_connections_serve_another_request(
-    line: bytes, framing: Framing | None, *, keeps: bool
-) -> None:
-    assert keeps_client(parse_request(line), framing) is keeps

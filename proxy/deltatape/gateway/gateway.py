@@ -14,15 +14,17 @@ from deltatape.gateway.access import check_access, mismatch, read_address
 from deltatape.gateway.dial import ConnectionFailedError, OpenConnection
 from deltatape.gateway.recorder import ExchangeTaping, Recorder
 from deltatape.gateway.routes import Origin, Refusal, Route, Routes
-from deltatape.http1.body import BodyScan, fin_completes, keeps_client, write_chunk
+from deltatape.http1.body import BodyScan, fin_completes, write_chunk
 from deltatape.http1.client import ConnectionLost, UpstreamConnection
 from deltatape.http1.head import (
     Fields,
     ParsedRequestHead,
     ParsedResponseHead,
     end_to_end,
+    ends_connection,
     error_answer,
     field,
+    with_close,
     write_fields,
     write_request,
     write_response,
@@ -272,10 +274,11 @@ async def stop_recording(
 
 # One exchange: request up, response down, each byte to its peer before the tape.
 #
-# The response body is spliced: bytes go to the client as they were read, with the HTTP framing they
-# came in; only an HTTP/1.0 client gets a chunked body without its chunks. Heads are written again
-# field by field. The ending is passed on as what it is: RST stays RST, and a cut never becomes a
-# clean end, for which FIN must not follow a body that a FIN would complete.
+# The response is spliced: bytes go to the client as they were read, with the HTTP framing they came
+# in. Only an HTTP/1.0 client gets a chunked body without its chunks, and a client that wants to
+# close its connection gets `Connection: close`. Request heads are written again field by field. The
+# ending is passed on as what it is: RST stays RST, and a cut never becomes a clean end, for which
+# FIN must not follow a body that a FIN would complete.
 
 
 class ExchangeForwarder:
@@ -294,6 +297,7 @@ class ExchangeForwarder:
         self._response: ParsedResponseHead | None = None
         self._request_complete = False
         self._remove_chunks = False
+        self._keep_client = False
         self._delivered = 0
         self._ended = False
         self.taping: ExchangeTaping | None = None
@@ -399,21 +403,25 @@ class ExchangeForwarder:
 
     def on_informational(self, head: ParsedResponseHead) -> None:
         if self._request is not None and self._request.http != "1.0":
-            self._client.write(write_response(head.status, head.reason, end_to_end(head.fields)))
+            self._client.write(head.raw)
         if self.taping is not None:
             self.taping.informational(head)
 
     def on_response(self, head: ParsedResponseHead) -> None:
         assert self._request is not None
         self._response = head
-        chunked = head.framing is Framing.CHUNKED
-        self._remove_chunks = chunked and self._request.http == "1.0"
-        fields = end_to_end(head.fields)
+        old = self._request.http == "1.0"
+        self._remove_chunks = old and head.framing is Framing.CHUNKED
+        ends_itself = ends_connection(head.http, head.framing, head.fields)
+        self._keep_client = self._request.keep_alive and not old and not ends_itself
+        raw, fields = head.raw, head.fields
         if self._remove_chunks:
             fields = tuple(f for f in fields if f[0].lower() != b"transfer-encoding")
-        if not self._keep_client:
-            fields += ((b"Connection", b"close"),)
-        self._client.write(write_response(head.status, head.reason, fields))
+        if not self._keep_client and not ends_itself:
+            fields = with_close(fields)
+        if fields is not head.fields:
+            raw = write_response(head.status, head.reason, fields, http=head.http)
+        self._client.write(raw)
         if self.taping is not None:
             self.taping.response(head)
 
@@ -458,12 +466,6 @@ class ExchangeForwarder:
         self._cut(hard=loss is ConnectionLost.RESET)
 
     # Endings.
-
-    @property
-    def _keep_client(self) -> bool:
-        """Check whether the client's connection can serve another request after this response."""
-        assert self._request is not None
-        return keeps_client(self._request, self._response.framing if self._response else None)
 
     def _cut(self, *, hard: bool) -> None:
         """End the client's connection so that the client notices the cut."""

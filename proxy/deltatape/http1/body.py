@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from deltatape.http1.head import BadMessageError, Fields, ParsedRequestHead
+from deltatape.http1.head import BadMessageError, Fields
 from deltatape.model.exchange import Framing
 
 MAX_LINE_BYTES = 16 * 1024
@@ -230,9 +230,3 @@ def fin_completes(framing: Framing | None, *, bare: bool) -> bool:
     `framing` None: no head was sent; `bare`: a chunked body goes out without its chunks.
     """
     return framing is Framing.CLOSE or (framing is Framing.CHUNKED and bare)
-
-
-def keeps_client(request: ParsedRequestHead, framing: Framing | None) -> bool:
-    """Check whether the client's connection can serve another request after the response."""
-    known = framing is not None and framing is not Framing.CLOSE
-    return known and request.keep_alive and request.http == "1.1"

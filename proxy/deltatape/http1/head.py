@@ -1,4 +1,4 @@
-"""Message heads: found, validated by llhttp (httptools), and rewritten field by field.
+"""Message heads: found, validated by llhttp (httptools), and written field by field.
 
 Order, case and repeats of the fields stay as they were on the wire. Strictness is llhttp's
 default: bare LF, obs-fold, space before the colon, NUL, `Content-Length` beside
@@ -75,6 +75,8 @@ class ParsedResponseHead:
     framing: Framing
     length: int
     keep_alive: bool
+    raw: bytes
+    """As it came."""
 
     @property
     def informational(self) -> bool:
@@ -125,9 +127,10 @@ def find_head(buffer: bytes | bytearray) -> int:
             " client"
         )
     end = buffer.find(b"\r\n\r\n")
-    if 0 <= buffer.find(b"\n\n") < (end if end >= 0 else len(buffer)):
+    before = end + 1 if end >= 0 else len(buffer)
+    if 0 <= buffer.find(b"\n\n") < before or 0 <= buffer.find(b"\n\r\n") < before:
         raise BadMessageError("lines end with LF alone; CRLF is accepted")
-    if end < 0 and len(buffer) > MAX_HEAD_BYTES:
+    if (end if end >= 0 else len(buffer)) > MAX_HEAD_BYTES:
         raise BadMessageError(f"no end of the head within {MAX_HEAD_BYTES} bytes")
     return end + 4 if end >= 0 else 0
 
@@ -193,6 +196,7 @@ def parse_response(raw: bytes, *, method: str) -> ParsedResponseHead:
         framing=framing,
         length=int(length or b"0") if framing is Framing.LENGTH else 0,
         keep_alive=found.keep_alive and framing is not Framing.CLOSE,
+        raw=raw,
     )
 
 
@@ -242,6 +246,25 @@ def end_to_end(fields: Fields) -> Fields:
     }
     drop = (HOP_BY_HOP | listed) - {b"transfer-encoding", b"content-length", b"host"}
     return tuple((name, value) for name, value in fields if name.lower() not in drop)
+
+
+def ends_connection(http: str, framing: Framing, fields: Fields) -> bool:
+    """Check whether a response says that its connection ends with it (RFC 9112 section 9.3)."""
+    if framing is Framing.CLOSE:
+        return True
+    options = {
+        option.strip().lower()
+        for name, value in fields
+        if name.lower() == b"connection"
+        for option in value.split(b",")
+    }
+    return b"close" in options or (http == "1.0" and b"keep-alive" not in options)
+
+
+def with_close(fields: Fields) -> Fields:
+    """Return the fields of a response, changed to say that its connection ends with it."""
+    others = (each for each in fields if each[0].lower() != b"connection")
+    return (*others, (b"Connection", b"close"))
 
 
 def write_request(method: str, target: bytes, fields: Fields) -> bytes:

@@ -2,6 +2,7 @@
 
 The head is the recorded one, field by field, with these differences only:
 - values that are masked on the tape are not sent;
+- white space is that of `write_response`;
 - `Connection` becomes `close` where the recorded head would keep the connection but this client
   does not: it asked for `close`, or speaks HTTP/1.0;
 - an HTTP/1.0 client gets a chunked body without its chunks, hence no `Transfer-Encoding`; and no
@@ -18,9 +19,16 @@ from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from deltatape.http1.body import fin_completes
-from deltatape.http1.head import Fields, ParsedRequestHead, field, write_response
+from deltatape.http1.head import (
+    Fields,
+    ParsedRequestHead,
+    ends_connection,
+    field,
+    with_close,
+    write_response,
+)
 from deltatape.match.schedule import ReplayTempo, Timetable, timetable
-from deltatape.model.exchange import Exchange, Framing, Headers, ResponseHead
+from deltatape.model.exchange import EndReason, Exchange, Framing, Headers, ResponseHead
 
 _KEPT = 256
 _KEPT_BYTES = 32 * 1024 * 1024
@@ -95,13 +103,15 @@ def _rendition(exchange: Exchange, client: ClientProfile, tempo: ReplayTempo) ->
     response = exchange.response
     framing = response.framing if response is not None else None
     chunked = framing is Framing.CHUNKED and not client.old
-    keep = (
-        response is not None
-        and framing is not Framing.CLOSE
-        and not (client.old or _closes(response))
-        and client.keep_alive
-    )
-    head = b"" if response is None else _head(response, chunked=chunked, keep=keep)
+    if response is None:  # only its client could tell its end
+        ends_itself = exchange.end is None or exchange.end.reason is not EndReason.COMPLETE
+    else:
+        ends_itself = ends_connection(
+            _version(response), response.framing, _playable(response.headers)
+        )
+    keep = client.keep_alive and not client.old and not ends_itself
+    close = not keep and not ends_itself
+    head = b"" if response is None else _head(response, chunked=chunked, close=close)
     return Rendition(
         exchange=exchange,
         table=timetable(
@@ -116,16 +126,15 @@ def _rendition(exchange: Exchange, client: ClientProfile, tempo: ReplayTempo) ->
     )
 
 
-def _head(response: ResponseHead, *, chunked: bool, keep: bool) -> bytes:
+def _head(response: ResponseHead, *, chunked: bool, close: bool) -> bytes:
+    """Return the head to send; `close`: it has to say that the connection ends."""
     fields = _playable(response.headers)
     if response.framing is Framing.CHUNKED and not chunked:
         fields = tuple(each for each in fields if each[0].lower() != b"transfer-encoding")
     elif chunked and field(fields, b"transfer-encoding") is None:
         fields += ((b"Transfer-Encoding", b"chunked"),)
-    ends_itself = response.framing is Framing.CLOSE or _closes(response)
-    if not keep and not ends_itself:
-        others = (each for each in fields if each[0].lower() != b"connection")
-        fields = (*others, (b"Connection", b"close"))
+    if close:
+        fields = with_close(fields)
     return write_response(response.status, response.reason, fields, http=_version(response))
 
 
@@ -148,13 +157,6 @@ def _informational(exchange: Exchange, client: ClientProfile) -> list[tuple[int,
 def _playable(headers: Headers) -> Fields:
     """Return the fields that are not masked."""
     return tuple((name, value) for name, value in headers if isinstance(value, bytes))
-
-
-def _closes(response: ResponseHead) -> bool:
-    """Return whether the head says that the connection ends here (RFC 9112 section 9.3)."""
-    listed = (field(_playable(response.headers), b"connection") or b"").lower()
-    options = [option.strip() for option in listed.split(b",")]
-    return b"close" in options or (_version(response) == _OLD and b"keep-alive" not in options)
 
 
 def _version(head: ResponseHead) -> str:
