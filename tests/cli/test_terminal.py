@@ -252,8 +252,8 @@ def test_a_stuck_terminal_holds_nobody_up_and_its_lines_are_counted(
 ) -> None:
     monkeypatch.setattr(terminal, "_MAX_WAITING", 1)
     gate = threading.Event()
-    write = terminal._write_line
-    monkeypatch.setattr(terminal, "_write_line", lambda line: (gate.wait(20), write(line)))
+    write = terminal._write_lines
+    monkeypatch.setattr(terminal, "_write_lines", lambda lines: (gate.wait(20), write(lines)))
     voice = terminal.TerminalWriter()
     for number in range(50):
         voice.put(f"line {number}")

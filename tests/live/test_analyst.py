@@ -152,7 +152,7 @@ def test_every_message_survives_its_way() -> None:
     for message in (
         Begin.of(settings),
         Follow(key=1, path="x", name=None),
-        Look(key=1),
+        Look(key=1, ended=3),
         CLOSE,
         report,
         SilenceReport(key=1, number=2, lines=[], findings=[]),
@@ -195,7 +195,7 @@ def test_it_serves_a_pipe_to_its_end_however_messages_are_cut(tmp_path: Path) ->
     os.write(sink, data[:7])
     os.write(sink, data[7:])
     os.close(sink)
-    analyst.serve(Analyst(reports.append), source)
+    analyst.serve(Analyst(reports.append), source, lambda: None)
     os.close(source)
     assert [type(report) for report in reports] == [ExchangeReport]
     assert json.dumps(reports[0].lines)  # type: ignore[union-attr]

@@ -49,10 +49,15 @@ class TerminalWriter:
         self._thread.join(_CLOSE_S)
 
     def _write_all(self) -> None:
-        while (line := self._lines.get()) is not None:
-            _write_line(line)
+        lines: list[str | None] = []
+        while None not in lines:
+            lines = [self._lines.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(lines) < _MAX_WAITING:
+                    lines.append(self._lines.get_nowait())
+            _write_lines([line for line in lines if line is not None])
             if self._dropped and self._lines.empty():
-                _write_line(f"({self._dropped} lines left out: the terminal was blocked)")
+                _write_lines([f"({self._dropped} lines left out: the terminal was blocked)"])
                 self._dropped = 0
 
 
@@ -79,15 +84,16 @@ def say(line: str) -> None:
     if _WRITERS:
         _WRITERS[-1].put(line)
     else:
-        _write_line(line)
+        _write_lines([line])
 
 
-def _write_line(line: str) -> None:
+def _write_lines(lines: Sequence[str]) -> None:
     with contextlib.suppress(OSError):
         if sys.stderr.isatty():
-            _write_wrapped(line)
+            for line in lines:
+                _write_wrapped(line)
         else:
-            sys.stderr.write(f"{escape(line)}\n")
+            sys.stderr.write("".join(f"{escape(line)}\n" for line in lines))
         sys.stderr.flush()
 
 

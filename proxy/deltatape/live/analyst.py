@@ -40,6 +40,10 @@ LATE_S = 0.05
 MAX_LATE_S = 2.0
 """How long a closed tape may lack them: a full disk loses lines."""
 _BLOCK = 1 << 16
+_AT_ONCE = 16
+"""How many reports may wait for others: each of them wakes the recorder."""
+_NICENESS = 10
+"""Where there are few cores, streams come first."""
 AnyRecord: TypeAlias = tuple[int, Record | ReadRecord]
 """A record with its line number."""
 
@@ -79,8 +83,8 @@ class Analyst:
                     self._tapes[key] = _FollowedTape(key, name, TapeTail(path))
                 except DeltatapeError as error:
                     self._report(Unreadable(key=key, problem=str(error)))
-            case Look(key=key) if key in self._tapes:
-                self._tapes[key].announced += 1
+            case Look(key=key, ended=ended) if key in self._tapes:
+                self._tapes[key].announced += ended
                 self._look(self._tapes[key])
             case Close(key=key) if key in self._tapes:
                 self._tapes[key].close = message
@@ -170,24 +174,34 @@ class Analyst:
 
 def main() -> None:
     """Serve the recorder on standard input and output until its end."""
+    os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the recorder decides when it is over
     out = os.dup(1)
     os.dup2(2, 1)  # nothing else may print among the messages
 
+    waiting: list[bytes] = []
+
     def report(message: Message) -> None:
-        data = memoryview(encode(message))
+        waiting.append(encode(message))
+        if len(waiting) >= _AT_ONCE:
+            send()
+
+    def send() -> None:
+        data = memoryview(b"".join(waiting))
+        waiting.clear()
         while data:
             data = data[os.write(out, data) :]
 
-    serve(Analyst(report), 0)
+    serve(Analyst(report), 0, send)
 
 
-def serve(analyst: Analyst, source: int) -> None:
-    """Handle the messages from a descriptor until its end."""
+def serve(analyst: Analyst, source: int, send: Callable[[], None]) -> None:
+    """Handle the messages from a descriptor until its end; `send` what was reported."""
     rest = b""
     while True:
         if not select.select([source], [], [], LATE_S if analyst.late else None)[0]:
             analyst.look_again()
+            send()
             continue
         data = os.read(source, _BLOCK)
         if not data:
@@ -196,3 +210,4 @@ def serve(analyst: Analyst, source: int) -> None:
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
             analyst.handle(decode(line))
+        send()

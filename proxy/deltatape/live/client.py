@@ -27,6 +27,8 @@ from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import TapeSummary
 
 MAX_STARTS = 3
+ANNOUNCE_S = 0.02
+"""How long an end may wait for others: a message for each costs more than the exchange."""
 FINISH_S = 10.0
 """How long the end of a recording may wait for its analysis."""
 MAX_MESSAGE = 64 << 20
@@ -66,6 +68,8 @@ class _Followed(Generic[Tape]):
     tape: Tape
     waiting: set[int] = field(default_factory=set)
     """The exchanges that have ended and were not reported."""
+    unannounced: int = 0
+    """How many of them the process does not know of."""
     close: Close | None = None
     path: str = ""
     """Under which the process was to open it."""
@@ -85,6 +89,7 @@ class LiveAnalysis(Generic[Tape]):
         self._tapes: dict[int, _Followed[Tape]] = {}
         self._keys: dict[Tape, int] = {}
         self._next_key = 1
+        self._timer: asyncio.TimerHandle | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
@@ -102,8 +107,18 @@ class LiveAnalysis(Generic[Tape]):
         self._idle.clear()
         if self._task is None or self._task.done():
             self._give_up()
-        else:
-            self._send(Look(key=followed.key))
+            return
+        followed.unannounced += 1
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(ANNOUNCE_S, self._announce)
+
+    def _announce(self) -> None:
+        """Tell the process what has ended."""
+        self._timer = None
+        for followed in self._tapes.values():
+            if followed.unannounced:
+                self._send(Look(key=followed.key, ended=followed.unannounced))
+                followed.unannounced = 0
 
     def close(self, tape: Tape, watch: TapeSummary) -> None:
         """Have the replies reported that were never answered on a tape that ends now."""
@@ -118,6 +133,7 @@ class LiveAnalysis(Generic[Tape]):
             exit_code=watch.exit_code,
         )
         self._idle.clear()
+        self._announce()
         self._send(followed.close)
 
     async def finish(self) -> None:
@@ -197,8 +213,9 @@ class LiveAnalysis(Generic[Tape]):
         """Name a tape to the process, with what is to be reported of it."""
         followed.path = followed.tape.path
         self._send(Follow(key=followed.key, path=followed.path, name=followed.tape.name))
-        for _ in followed.waiting:
-            self._send(Look(key=followed.key))
+        followed.unannounced = 0
+        if followed.waiting:
+            self._send(Look(key=followed.key, ended=len(followed.waiting)))
         if followed.close is not None:
             self._send(followed.close)
 

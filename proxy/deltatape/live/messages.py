@@ -47,10 +47,11 @@ class Follow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """To the process: an exchange on this tape has ended."""
+    """To the process: `ended` more exchanges on this tape have ended."""
 
     kind: ClassVar = "look"
     key: int
+    ended: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
