@@ -481,7 +481,7 @@ def test_old_segments_go_when_a_recorder_starts(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         clock = SystemClock()
-        ring = SegmentRing(tmp_path, RetentionPolicy(age_ns=3600 * 10**9), clock, print)
+        ring = SegmentRing(tmp_path, RetentionPolicy(age_ns=3600 * 10**9), clock, print, print)
 
         def create(name: str | None, thread: WriterThread) -> TapeWriter:
             return TapeWriter.create(

@@ -118,7 +118,7 @@ class Session:
         self._dotenv: tuple[DotenvFile, ...] = read_dotenv(around.folder, around.environment)
         self._masker = Masker(around.mask_key)
         self._ring = (
-            SegmentRing(options.to, options.keep, around.clock, reporter.alarm)
+            SegmentRing(options.to, options.keep, around.clock, reporter.alarm, self._remark)
             if options.keep
             else None
         )
@@ -293,7 +293,10 @@ class Session:
         self._found(tape, report)
 
     def analysis_failed(self, problem: str) -> None:
-        self._tell(f"note: {problem}")
+        self._remark(problem)
+
+    def _remark(self, text: str) -> None:
+        self._tell(f"note: {text}")
 
     def _found(self, tape: OpenTape, report: ExchangeReport) -> None:
         """Handle findings: keep the recording around them, and run the command."""
@@ -398,6 +401,7 @@ class RingRecording:
         self._ring = ring
         self._book = book
         self._looking: asyncio.Task[None] | None = None
+        self._written = 0  # bytes of open tapes at the last sweep
         self._pinning: set[asyncio.Future[tuple[Path, ...]]] = set()
         book.on_closed = self._closed
 
@@ -438,6 +442,8 @@ class RingRecording:
                 if self._ring.segment_due(tape.writer.size, tape.writer.now_ns())
             ]
             rotated = [await self._book.rotate(tape) for tape in due]
+            if self._ring.segment_due(self._written_bytes() - self._written, 0):
+                self._sweep()
             await asyncio.sleep(LOOK_S if all(rotated) else PATIENCE_S)
 
     def _closed(self, tape: OpenTape) -> None:  # noqa: ARG002 - which one does not matter
@@ -445,5 +451,9 @@ class RingRecording:
 
     def _sweep(self) -> None:
         """Delete old files in a thread: unlinking gigabytes takes time."""
+        self._written = self._written_bytes()
         running = [tape.writer.path for tape in self._book.all() if tape.writer.path is not None]
         asyncio.get_running_loop().run_in_executor(self._book.pool, self._ring.sweep, running)
+
+    def _written_bytes(self) -> int:
+        return sum(tape.writer.size for tape in self._book.all())

@@ -7,9 +7,9 @@ pin by hand, and other tapes in the folder are never touched. Around the time of
 segments are pinned: finished ones and those being written are renamed, those that begin soon after
 get a pinned name (`stem`).
 
-Invariants: a tape that any process is writing is never deleted; no method raises for disk errors;
-nothing is overwritten. Budgets count segments that are not pinned. Recorders that share a folder
-share one budget.
+Invariants: a tape that any process is writing is never deleted, nor, for its size, the one that was
+finished last; no method raises for disk errors; nothing is overwritten. Budgets count segments that
+are not pinned, also those being written. Recorders that share a folder share one budget.
 """
 
 import contextlib
@@ -209,15 +209,22 @@ class SegmentRing:
         keep: the budget.
         clock: for the age of segments.
         alarm: gets one line per kind of trouble.
+        note: gets a line when the budget cannot be kept for once.
     """
 
     def __init__(
-        self, folder: Path, keep: RetentionPolicy, clock: Clock, alarm: Callable[[str], None]
+        self,
+        folder: Path,
+        keep: RetentionPolicy,
+        clock: Clock,
+        alarm: Callable[[str], None],
+        note: Callable[[str], None],
     ) -> None:
         self._folder = folder
         self._keep = keep
         self._clock = clock
         self._alarm = alarm
+        self._note = note
         self._reported: set[str] = set()
         self._lock = threading.Lock()
         self._windows: deque[tuple[int, int]] = deque(maxlen=_WINDOWS)
@@ -302,27 +309,44 @@ class SegmentRing:
         with self._lock:
             for _ in self._pin_around():
                 pass  # what was still being written when the finding came
-            finished = [
-                segment
-                for segment in self._segments()
-                if segment.path not in mine and is_finished(segment.path)
-            ]
-            return tuple(path for path in self._beyond(finished) if self._delete(path))
+            finished, written_bytes = [], 0
+            for segment in self._segments():
+                if segment.path not in mine and is_finished(segment.path):
+                    finished.append(segment)
+                else:
+                    written_bytes += segment.size
+            finished.sort(key=lambda segment: segment.modified_ns, reverse=True)
+            self._report_excess(written_bytes + sum(each.size for each in finished[:1]))
+            beyond = self._beyond(finished, written_bytes)
+            return tuple(path for path in beyond if self._delete(path))
 
-    def _beyond(self, finished: Iterable[TapeSegment]) -> Iterator[Path]:
+    def _beyond(self, finished: Iterable[TapeSegment], written_bytes: int) -> Iterator[Path]:
+        """Yield what is to be deleted of `finished`, the newest first."""
         oldest_ns, left = None, None
         if self._keep.age_ns is not None:
             oldest_ns = self._clock.wall_ns() - self._keep.age_ns
         if self._keep.bytes is not None:
             # The one that is being written counts as it will be when it is full.
-            left = self._keep.bytes - _segment_bytes(self._keep.bytes)
-        for segment in sorted(finished, key=lambda segment: segment.modified_ns, reverse=True):
+            left = self._keep.bytes - max(_segment_bytes(self._keep.bytes), written_bytes)
+        for number, segment in enumerate(finished):
             if left is not None:
                 left -= segment.size
-            if (left is not None and left < 0) or (
+            # What has just ended is no rest of what is kept, however large it is.
+            if (left is not None and left < 0 and number) or (
                 oldest_ns is not None and segment.modified_ns < oldest_ns
             ):
                 yield segment.path
+
+    def _report_excess(self, least: int) -> None:
+        """Report once that more is kept than the budget, since nothing may be deleted of it."""
+        budget = self._keep.bytes
+        if budget is not None and least > budget and "excess" not in self._reported:
+            self._reported.add("excess")
+            self._note(
+                f"more is kept than the {budget / 1e6:g} MB asked for, {least / 1e6:.1f} MB by now:"
+                " exchanges that go on at the same time share a tape, which is deleted as a whole,"
+                " and not before a newer one has ended"
+            )
 
     def _delete(self, path: Path) -> bool:
         what = f"{path}: cannot be deleted, so more is kept than asked for"

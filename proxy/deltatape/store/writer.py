@@ -225,7 +225,7 @@ class TapeWriter:
 
     def flush(self) -> bool:
         """Wait until what was put is written; return False if the disk is too slow."""
-        return self._thread.drain()
+        return self._closed or self._thread.drain()
 
     def durable(self) -> None:
         """Request a sync of what was put, without waiting."""
