@@ -89,7 +89,9 @@ def test_every_mistake_is_explained_by_its_axis_and_value(choice: MistakeOption)
 def test_several_mistakes_are_explained_one_by_one_with_the_preset_that_makes_them() -> None:
     told = suspect_page("key=call-id,incomplete=dropped")
     assert told
-    assert told.startswith("# key=call-id,incomplete=dropped\n\nA client that builds calls from")
+    assert told.startswith(
+        "# key=call-id,incomplete=dropped\n\nA client that looks for the call id"
+    )
     assert "## key=call-id\n" in told
     assert "## incomplete=dropped\n" in told
     assert "The same as `deltas-keyed-by-call-id`" in told

@@ -102,7 +102,7 @@ def test_running_a_stream_that_was_cut_is_a_mistake() -> None:
 def test_no_calls_at_all_are_explained_by_the_kind_of_stream() -> None:
     second = deliver(sse(*PIECES), request=follow_up())
     assert names(suspects(second, ()))[0] == "text-only-follow-up"
-    assert suspects(second, ())[0].says.endswith("; of the call in the stream it makes none")
+    assert suspects(second, ())[0].says.endswith("; it gets no calls instead of 1")
     assert "text-only-follow-up" not in names(suspects(STREAM, ()))
 
 
@@ -125,9 +125,7 @@ def test_a_client_is_described_by_what_it_makes_or_throws() -> None:
     runner = ClientRunner(deliver(sse({"choices": []}, *PIECES)))
     client = client_of(("guard", "unguarded"))
     outcome = runner.outcome(client)
-    assert search.describe(runner, client, outcome).endswith(
-        "; of the call in the stream it makes none"
-    )
+    assert search.describe(runner, client, outcome).endswith("; it gets no calls instead of 1")
     seen = search.describe(runner, client, outcome, ("IndexError: list index out of range",))
     assert seen.endswith('; it throws "list index out of range"')
     quiet = client_of(("empty", "parsed"))
@@ -143,7 +141,7 @@ def test_every_preset_of_the_dialect_has_a_row() -> None:
     each = found["each-event-is-a-call"]
     assert each.differs
     assert call_fields(each.made.calls) == [("c1", "get", ""), (None, None, '{"a":1}')]
-    assert each.says.endswith("; of the call in the stream it makes 2")
+    assert each.says.endswith("; it gets 2 calls instead of 1")
     assert "arguments-at-item-added" not in found
 
 
@@ -204,8 +202,8 @@ def test_likeness_counts_equal_parts() -> None:
 @pytest.mark.parametrize(
     ("mine", "told"),
     [
-        ((), "of the call in the stream it makes none"),
-        ((*ONE, *ONE), "of the call in the stream it makes 2"),
+        ((), "it gets no calls instead of 1"),
+        ((*ONE, *ONE), "it gets 2 calls instead of 1"),
         (made(("c1", None, "")), "call 0 gets no name instead of get"),
         (
             made(("c1", "get", "x" * 70)),

@@ -87,7 +87,7 @@ _TABLE: Mapping[str, Mapping[str, tuple[frozenset[DialectFamily], str, str]]] = 
         ),
         "call-id": (
             ITEMS,
-            "builds calls from argument deltas by a call id that they do not have",
+            "looks for the call id in argument deltas, where there is none",
             (
                 "take id, name and arguments from response.output_item.done, or map "
                 "item_id to the item of response.output_item.added"
@@ -95,7 +95,7 @@ _TABLE: Mapping[str, Mapping[str, tuple[frozenset[DialectFamily], str, str]]] = 
         ),
         "delta-item-id": (
             ITEMS,
-            "builds calls from argument deltas, which have neither name nor call id",
+            "builds calls from argument deltas alone, which have neither name nor call id",
             "take id, name and arguments from response.output_item.done",
         ),
         "item-id": (

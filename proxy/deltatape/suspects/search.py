@@ -342,8 +342,8 @@ def _canonical(text: str) -> str | None:
 def difference(wire: Sequence[RepeatedCall], made: Sequence[RepeatedCall]) -> str:
     """Describe the first difference between the stream's calls and a client's, as a clause."""
     if len(wire) != len(made):
-        calls = "call" if len(wire) == 1 else f"{len(wire)} calls"
-        return f"of the {calls} in the stream it makes {len(made) or 'none'}"
+        calls = "1 call" if len(made) == 1 else f"{len(made) or 'no'} calls"
+        return f"it gets {calls} instead of {len(wire) or 'none'}"
     for place, (one, other) in enumerate(zip(wire, made, strict=True)):
         found = _one_difference(one, other)
         if found:

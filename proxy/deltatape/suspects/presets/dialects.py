@@ -12,7 +12,7 @@ IN_ITEMS = (
             ClientModel(key="delta-item-id"),
         ),
         place=1,
-        summary="It builds calls from argument deltas by a call id that they do not have.",
+        summary="It looks for the call id in argument deltas, where there is none.",
         does="""
             Argument deltas carry `item_id` and `output_index`, neither name nor call_id. The call
             has no name, a filter drops it, nothing is run and nothing is said.
