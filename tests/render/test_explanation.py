@@ -56,7 +56,7 @@ TIMELINE  seconds since the request, which came 0.000 s into the tape
     10.000  app   o #2 repeats call 0 differently: get (no arguments)  <- C002
     10.000  app   o #2 sends the result of c1: Unexpected end of JSON input  <- C009
 
-PROMISED  a stream to 1 message; tools: get; tool choice: auto
+REQUESTED a stream to 1 message; tools: get; tool choice: auto
 ARRIVED   5 characters of text; finish reason: tool_calls; the response ended as announced
           call  0  c1  get  complete  {"a":1}
 REPEATED  by request #2
@@ -124,7 +124,7 @@ def test_a_healthy_exchange_says_what_is_not_provable() -> None:
 
 def test_what_is_unknown_is_said_to_be() -> None:
     shown = text(explain([pasted(choice({"reasoning_content": "hm"}), TEXT, FINISH_TEXT)]))
-    assert "PROMISED  the request is not on the tape, or not readable\n" in shown
+    assert "REQUESTED the request is not on the tape, or cannot be read\n" in shown
     assert "TIMELINE  in wire order; no times were recorded\n" in shown
     assert "            wire  | reasoning: 1 event\n" in shown
     assert "            wire  | text: 1 event\n" in shown
@@ -347,7 +347,7 @@ def test_of_a_reply_without_calls_the_text_is_what_a_request_repeats() -> None:
     said: dict[str, object] = {"role": "assistant", "content": "Hello"}
     answer = [TEXT, FINISH_TEXT]
     told = explain(conversation((asks(USER), answer), (asks(USER, said, USER), answer)), 1)
-    assert "REPEATED  by request #2: its text\n" in text(told)
+    assert "REPEATED  by request #2 (text, no calls)\n" in text(told)
 
 
 GET = RepeatedCall(id="c1", name="get", arguments='{"a":1}')

@@ -58,7 +58,7 @@ def test_the_story_of_a_lost_call() -> None:
     assert {each.source for each in later} == {EventSource.APP}
 
 
-def test_what_was_promised_and_what_arrived() -> None:
+def test_the_request_and_what_arrived() -> None:
     tools = [{"type": "function", "function": {"name": "get"}}]
     request = asks(USER, tools=tools, tool_choice="auto")
     explanation = explain([timed((0.1, TEXT), (0.2, FINISH_TEXT), request=request)])
@@ -104,7 +104,7 @@ def test_a_faithful_repetition_without_calls_is_told() -> None:
         (asks(USER), [TEXT, FINISH_TEXT]), (asks(USER, assistant(text="Hello"), USER), [])
     )
     explanation = explain(tape, 1)
-    assert explanation.timeline[-1].what == "repeats a reply without calls"
+    assert explanation.timeline[-1].what == "repeats the reply, which has no calls"
     faithful = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
     explanation = explain(conversation((asks(USER), [*call(), FINISH]), (faithful, [])), 1)
     assert explanation.timeline[-2].what == 'repeats call 0 as delivered: get {"a":1}'
@@ -187,7 +187,7 @@ def test_what_goes_on_and_is_in_order_so_far_is_told_so() -> None:
 def test_the_applications_own_endpoint_is_not_judged_as_a_provider() -> None:
     provider, app = conversation((asks(USER), [*call(), FINISH]), (asks(USER, USER), [TEXT]))
     explanation = explain([provider, replace(app, tap=Tap.APP)], 1)
-    assert explanation.verdict.summary.startswith("Not provable from this tape")
+    assert "so the tape does not show what the app made of" in explanation.verdict.summary
     own = replace(timed((0.1, b"data: {}\n\n")), number=2, tap=Tap.APP)
     own = replace(own, request=replace(own.request, target=(b"/api/chat",)))
     explanation = explain([provider, own], 2)

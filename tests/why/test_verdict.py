@@ -85,7 +85,7 @@ def test_the_gravest_of_several_differences_is_told_and_the_others_counted() -> 
 def test_a_healthy_wire_and_nothing_repeated_is_not_provable_and_says_what_to_tape() -> None:
     made = verdict(pasted(*ONE))
     assert (made.blame, made.confidence, made.code) == (None, None, None)
-    assert made.summary.startswith("Not provable from this tape, because 1 call arrived complete")
+    assert made.summary.startswith("1 call arrived complete, but no later request on the tape")
     assert made.fix.startswith("tape the app's next request")
 
 

@@ -1,7 +1,7 @@
 """An explanation as text, for somebody who has an incident and no time.
 
 A terminal shows the end of what is printed, so the conclusion comes last: suspect, verdict, fix and
-the next command, after the timeline, the three columns of evidence (promised, arrived, repeated)
+the next command, after the timeline, the three columns of evidence (requested, arrived, repeated)
 and the findings. Nothing is printed twice, and no line exceeds the width. `short_lines` is the
 conclusion alone.
 """
@@ -77,7 +77,7 @@ def explanation_lines(explanation: Explanation, width: int = WIDTH) -> list[Line
     lines = [
         *_head(explanation, width),
         *_labelled("TIMELINE", timeline_lines(explanation, width)),
-        *_promised(explanation, width),
+        *_requested(explanation, width),
         *_arrived(explanation, width),
         *_repeated(explanation, width),
         *_findings(explanation, width),
@@ -262,11 +262,11 @@ def _entry(entry: TimelineEntry, explanation: Explanation, width: int) -> Line:
     return line(StyledText(front, DIM), what, StyledText(marks, _RED))
 
 
-def _promised(explanation: Explanation, width: int) -> list[Line]:
+def _requested(explanation: Explanation, width: int) -> list[Line]:
     promise = explanation.promise
     if not promise.known:
-        no = "the request is not on the tape, or not readable"
-        return _labelled("PROMISED", wrapped(no, _INDENT, DIM, width))
+        no = "the request is not on the tape, or cannot be read"
+        return _labelled("REQUESTED", wrapped(no, _INDENT, DIM, width))
     what = [
         f"{'a stream' if promise.stream else 'an answer'} to {count(promise.messages, 'message')}"
     ]
@@ -274,7 +274,7 @@ def _promised(explanation: Explanation, width: int) -> list[Line]:
         what.append(f"tools: {', '.join(promise.tools)}")
     if promise.tool_choice:
         what.append(f"tool choice: {promise.tool_choice}")
-    return _labelled("PROMISED", wrapped("; ".join(what), _INDENT, width=width))
+    return _labelled("REQUESTED", wrapped("; ".join(what), _INDENT, width=width))
 
 
 def _arrived(explanation: Explanation, width: int) -> list[Line]:
@@ -306,12 +306,10 @@ def _arrived(explanation: Explanation, width: int) -> list[Line]:
 def _repeated(explanation: Explanation, width: int) -> list[Line]:
     repetition = explanation.repetition
     if repetition is None:
-        healthy = explanation.verdict.healthy
-        no = "not on the tape: " if healthy else ""
-        no += "no later request on the tape repeats this reply"
+        no = "no later request on the tape repeats this reply"
         return [*_labelled("REPEATED", wrapped(no, _INDENT, DIM, width)), line()]
     text = (
-        ": its text"
+        " (text, no calls)"
         if explanation.arrival.text and not (repetition.calls or repetition.extra)
         else ""
     )

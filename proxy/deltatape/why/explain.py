@@ -235,7 +235,7 @@ def _repetition_entries(
         lines.append(line)
     lines += [f"repeats a call that was never delivered: {each.name}" for each in repetition.extra]
     lines += [f"sends the result of {call_id}: {text}" for call_id, text in repetition.results]
-    lines = lines or ["repeats a reply without calls"]
+    lines = lines or ["repeats the reply, which has no calls"]
     marks: dict[int, list[Finding]] = {}
     shown = [each for each in case.about_reply if each.exchange == repetition.exchange]
     for finding in [each for each in shown if not is_printed(each)]:

@@ -310,10 +310,10 @@ def _by_nothing(
         )
     if reply.tool_calls:
         return _undecided(
-            f"Not provable from this tape, because {calls} arrived complete and no later request on"
-            f" the tape repeats {them}: what the app made of {them} is not on the tape.",
-            "tape the app's next request, too: deltatape record -- CMD tapes a whole run, and what"
-            " the app prints; where the call is the app's answer, as for structured output, no"
+            f"{calls} arrived complete, but no later request on the tape repeats {them}, so the tape"
+            f" does not show what the app made of {them}.",
+            "tape the app's next request, too: deltatape record -- CMD tapes the whole run and what"
+            " the app prints; if the app takes the call as its output (structured output), no"
             " request follows, and nothing is wrong",
         )
     if refusal:
