@@ -130,7 +130,7 @@ def test_who_tears_calls_apart_elsewhere_did_not_read_it_either() -> None:
     )
     (finding,) = [each for each in errors(tape) if each.exchange == 3]
     assert finding.confidence is Confidence.LIKELY
-    assert "and #2 repeats a call of #1: " in finding.excluded[0].because
+    assert "and #2 repeats a call of #1 wrongly: " in finding.excluded[0].because
 
 
 def test_without_the_call_in_the_request_nobody_knows_what_was_read() -> None:

@@ -263,7 +263,10 @@ DAMAGED = DELTA.replace(b"caf", b"cav")
 
 def test_a_message_whose_checksum_is_wrong_is_reported_with_its_bytes() -> None:
     finding = one(timed((0.1, DELTA), (0.2, DAMAGED), (0.3, END_MESSAGE), headers=BINARY), "W010")
-    assert finding.message == "corrupt: a message (contentBlockDelta) whose checksum is wrong"
+    assert (
+        finding.message
+        == "the body is corrupt: a message (contentBlockDelta) with a wrong checksum"
+    )
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
     assert finding.confidence is Confidence.PROVEN
     assert finding.span == (len(DELTA), 2 * len(DELTA))
@@ -286,7 +289,7 @@ def test_text_between_the_elements_of_an_array_is_reported() -> None:
     body = b'[{"a":"\xef\xbf\xbd"}\nupstream connect error\xef\xbf\xbd\n,{"a":2}]'
     finding = one(timed((0.1, body), headers=()), "W010")
     assert "upstream connect error" in finding.evidence
-    assert "which server wrote" in finding.hint
+    assert "names the server that wrote" in finding.hint
 
 
 def test_a_file_may_have_been_damaged_on_its_way_here() -> None:

@@ -231,7 +231,8 @@ class _UncertainMatch:
 def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
     """Return every reply that a later request repeats, changed or not, in the order of requests.
 
-    What was taken in front of the application's own endpoint is no conversation with a model.
+    Exchanges with the application's own endpoint are left out: they are not a conversation with a
+    model.
     """
     index = _Index()
     compared: list[ReadBack | _UncertainMatch] = []
@@ -251,7 +252,7 @@ def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
 def _habits(
     found_so_far: Sequence[ReadBack], orphaned_results: Mapping[str, str]
 ) -> dict[str, CallHabits]:
-    """Map tapes to the way in which the application treats the calls of its replies.
+    """Return, by tape, how the application treats the calls of its replies.
 
     Args:
         found_so_far: the read-backs of all tapes.
@@ -284,7 +285,7 @@ def _broken(read_back: ReadBack) -> str:
         found = relation(pair.delivered, pair.repetition, read_back.reply.calls)
         if found is not None and found.damage in _TEARING:
             later, reply = read_back.later.exchange, read_back.reply.exchange
-            return f"#{later} repeats a call of #{reply}: {found.clause}"
+            return f"#{later} repeats a call of #{reply} wrongly: {found.clause}"
     return ""
 
 

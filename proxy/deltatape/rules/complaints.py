@@ -97,7 +97,8 @@ _HINTS = {
         "append every fragment to the entry of its index; parse once, when the call is complete"
     ),
     ParserErrorKind.GLUED: (
-        "keep one entry per call, and hold back its closing tag; parse once, at the end"
+        "keep one entry per call, and parse it once, when it is complete: in text, after its"
+        " closing tag"
     ),
     ParserErrorKind.INVALID: "parse the arguments once, unchanged, when the call is complete",
     ParserErrorKind.REFUSED: "pass the arguments to the tool unchanged",

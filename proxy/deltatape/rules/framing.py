@@ -106,7 +106,7 @@ def _where_it_ends(context: RuleContext, anomaly: Anomaly) -> str:
 
 
 def _unterminated_severity(context: RuleContext, anomaly: Anomaly) -> Severity:
-    """Return a lower severity for pasted streams, which easily lose their end, and sentinels."""
+    """Return a warning for a sentinel, and for a pasted stream: pasting easily loses the end."""
     stream = context.stream
     data = stream.pending.data if stream.pending else ""
     sentinel = stream.format is Format.SSE and "{" not in data
@@ -144,11 +144,11 @@ def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
 @exchange_rule("W004", "event-not-json", Severity.ERROR)
 def event_not_json(context: RuleContext) -> Iterator[Claim]:
     """Report an event that is not JSON where the dialect allows nothing else."""
-    hint = "the evidence shows which server or gateway wrote it"
+    hint = "read the evidence: it often names the server or gateway that wrote it"
     last = len(context.stream.events) - 1
     for each in observed(context, "W004", hint):
         if not (each.event == last and is_left(context.exchange)):
-            yield each  # what a client leaves is cut anywhere
+            yield each  # a client that leaves may cut an event anywhere
 
 
 @exchange_rule("W005", "not-a-stream", Severity.ERROR, survives_loss=True)
@@ -210,17 +210,18 @@ def bad_content_coding(context: RuleContext) -> Iterator[Claim]:
         yield replace(found, severity=Severity.WARNING, blame=None)
 
 
+_WRITER = "read the evidence: it often names the server that wrote into the stream"
 _REPLACEMENT = "\ufffd".encode()
 _AS_TEXT = "a proxy read the body as text and wrote it back: configure it to pass bytes"
 
 
 @exchange_rule("W010", "corrupt-message", Severity.ERROR)
 def corrupt_message(context: RuleContext) -> Iterator[Claim]:
-    """Report bytes that belong to no message, or a message whose checksum is wrong."""
+    """Report bytes that belong to no message, or a message with a wrong checksum."""
     binary = context.stream.format is Format.EVENTSTREAM
     as_text = binary and any(_REPLACEMENT in each for each in _bad_bytes(context))
-    hint = _AS_TEXT if as_text else "the evidence shows which server wrote into the stream"
-    for found in anomalies(context, AnomalyKind.BAD_MESSAGE, "corrupt", hint):
+    hint = _AS_TEXT if as_text else _WRITER
+    for found in anomalies(context, AnomalyKind.BAD_MESSAGE, "the body is corrupt", hint):
         # A file of binary messages may well have been damaged on its way here.
         yield found if context.exchange.timed else replace(found, blame=None)
 

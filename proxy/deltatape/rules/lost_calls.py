@@ -95,7 +95,9 @@ def _graded(read_back: ReadBack, call: DeliveredCall) -> ClaimGrade:
             f"the app printed {line!r}", _hint_by_place(read_back), Confidence.LIKELY, (lost,)
         )
     if read_back.habits.broken:
-        torn_elsewhere = Excluded(_DROPPED, f"this app loses calls: {read_back.habits.broken}")
+        torn_elsewhere = Excluded(
+            _DROPPED, f"the app breaks other calls, too: {read_back.habits.broken}"
+        )
         return ClaimGrade("", _hint_by_place(read_back), Confidence.LIKELY, (torn_elsewhere,))
     if read_back.pairs:
         return _of_several(read_back, call)

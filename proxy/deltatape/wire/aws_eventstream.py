@@ -4,7 +4,7 @@ Spec: https://smithy.io/2.0/aws/amazon-eventstream.html. A message is, in networ
 total length, u32 length of the headers, u32 CRC-32 of these eight bytes (together the *prelude*),
 headers, payload, u32 CRC-32 of all before it.
 
-A message whose checksum or headers are wrong is noted with its span and makes no event: Amazon's
+A message with a wrong checksum or wrong headers is noted with its span and makes no event: Amazon's
 clients raise there, so a correct client does not get its content. Later messages are read, since
 its length was right. Bytes that are not a prelude are skipped up to the next prelude, as one
 anomaly. A message larger than those clients accept is skipped, too.
@@ -183,7 +183,7 @@ class EventStreamDecoder(Framer):
         if head is None:
             self._bad("a message whose headers cannot be read", start, end)
         elif not right:
-            self._bad(f"a message ({head.type}) whose checksum is wrong", start, end)
+            self._bad(f"a message ({head.type}) with a wrong checksum", start, end)
         else:
             payload = raw[PRELUDE_SIZE + headers_size : -CHECKSUM_SIZE]
             text = self._text(payload, start + PRELUDE_SIZE + headers_size)
