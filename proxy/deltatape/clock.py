@@ -45,7 +45,7 @@ def parse_rfc3339(text: str) -> int:
     *moment, ns = map(int, match.groups())
     try:
         return calendar.timegm(tuple(moment)) * 1_000_000_000 + ns
-    except ValueError:  # a month 13: the header of a tape is untrusted
+    except ValueError:  # such as month 13: the header of a tape is untrusted
         return 0
 
 

@@ -113,7 +113,8 @@ def test_an_application_that_loses_calls_elsewhere_is_likely_to_have_lost_these(
     tape = digests((asks(USER), TWO), (asks(*orphan[:3]), one), (asks(*orphan), []))
     assert [finding.confidence for finding in lost(*tape)] == [Confidence.LIKELY] * 2
     assert lost(*tape)[0].excluded[0].because == (
-        "the app breaks other calls, too: #3 has the result of a call that its history does not have"
+        "the app breaks other calls, too:"
+        " #3 has the result of a call that its history does not have"
     )
     torn = asks(USER, assistant(), MORE, assistant(("c5", "get", '":1}')), result("c5"))
     tape = digests((asks(USER), TWO), (asks(*orphan[:3]), one), (torn, []))

@@ -32,7 +32,7 @@ class _JoinedText:
     """Where each piece ends in the text, and the event that brought it."""
 
     def event_at(self, offset: int) -> tuple[int, ...]:
-        """Return the event of the character there; the last one behind the end."""
+        """Return the event that brought this character; past the end, the last event."""
         for end, event in self.pieces:
             if offset < end:
                 return (event,)
@@ -162,18 +162,18 @@ def _ends(one: Choice | None, other: Choice | None) -> Iterator[EventChange]:
 
 
 def _meaning(choice: Choice) -> str:
-    """Return the meaning of a finish reason; some dialects have no word of their own for calls."""
+    """Return the meaning of a finish reason: "stop" for one of calls, which some dialects lack."""
     meaning = finish_of(choice)
     if meaning is FinishMeaning.TOOLS and choice.tool_calls:
         meaning = FinishMeaning.STOP
     return str(choice.finish_reason_raw) if meaning is FinishMeaning.OTHER else meaning.name.lower()
 
 
-# Which call of one reply is which of another, and what became of it.
+# Pair the calls of two replies, and describe how each call changed.
 #
-# Ids decide where both sides have them; then equality, then the name, then the order where as many
-# are left on both sides. A call that the right side gave an id although it had none on the left is
-# the same call: dialects without ids are translated so.
+# Ids decide where both sides have them; then equality, then the name, then the order, if equally
+# many calls are left on both sides. A call without an id on the left and with one on the right can
+# be the same call: gateways add ids when they translate a dialect without them.
 
 _ARGUMENTS = "(arguments)"
 _NAME = "name"
@@ -185,7 +185,7 @@ _PARTS: Mapping[str, Callable[[Choice], str | None]] = {
 }
 CallPair: TypeAlias = tuple[ToolCall | None, ToolCall | None]
 Cause: TypeAlias = Callable[[CallDamage, ToolCall | None, ToolCall | None], EventChange | None]
-"""The first change of events behind a damage of a call, as the left and the right side have it."""
+"""Finds the changed event that explains a damage to a call, given the left and the right call."""
 _Test: TypeAlias = Callable[[ToolCall, ToolCall], bool]
 
 
@@ -247,7 +247,7 @@ def pairs_of(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> list[CallPa
 def _pair(
     ours: list[ToolCall], theirs: list[ToolCall], test: _Test, partner: dict[int, ToolCall]
 ) -> None:
-    """Move what passes `test` out of both lists into `partner`, in order."""
+    """Move pairs that pass `test` from both lists into `partner`, in order."""
     for call in tuple(ours):
         at = next((at for at, other in enumerate(theirs) if test(call, other)), None)
         if at is not None:
@@ -265,7 +265,7 @@ def _damages(
     else:
         identity = identity_differences(one, other, alike=alike)
         if not alike:
-            # Whoever translates between dialects makes ids of the other one's kind.
+            # A gateway that translates between dialects makes ids in the other dialect's style.
             identity = tuple(each for each in identity if each.path == _NAME)
         if identity:
             yield CallDamage.IDENTITY, identity

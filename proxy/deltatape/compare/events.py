@@ -47,7 +47,7 @@ def changes_of(
 def _between(
     left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]
 ) -> Iterator[EventChange]:
-    """Yield the changes of events none of which is equal."""
+    """Yield the changes in a part where no two events are equal."""
     i = j = 0
     pairs = align([unit.loose for unit in left], [unit.loose for unit in right])
     for pair in (*pairs, (len(left), len(right))):
@@ -85,7 +85,7 @@ def _unlike(
 
 
 def _alike(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) -> dict[int, int]:
-    """Pair events that may be altered forms of each other: of one type, best with equal content."""
+    """Pair altered events: of the same type, preferably with equal content."""
     pairs = align([unit.slot for unit in left], [unit.slot for unit in right])
     found = dict(pairs)
     i = j = 0
@@ -98,7 +98,7 @@ def _alike(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) ->
 
 
 def _recut(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) -> EventChange:
-    """Pair events that together contribute what others do."""
+    """Pair runs of events with the same joined content."""
     kind = ChangeKind.SPLIT if len(left) == 1 else ChangeKind.RECUT
     return replace(
         _change(ChangeKind.MERGED if len(right) == 1 else kind, left, right),
@@ -166,7 +166,7 @@ def _with_moves(
     """Turn dropped events that are inserted elsewhere into moved ones."""
     by_number = {unit.event.number: unit.key for unit in right}
     waiting: dict[str, list[int]] = {}
-    for change in reversed(changes):  # so that the first is the last in its list
+    for change in reversed(changes):  # so that pop() takes the first one
         if change.kind is ChangeKind.INSERTED:
             waiting.setdefault(by_number[change.right[0]], []).append(change.right[0])
     keys = {unit.event.number: unit.key for unit in left}
@@ -199,14 +199,14 @@ def _joined(changes: Iterator[EventChange]) -> Iterator[EventChange]:
         )
 
 
-# Which places of two long sequences belong together: a diff in nearly linear time.
+# Align two long sequences: a diff in nearly linear time.
 #
 # Strategy: common ends are cut off; values that stand exactly once on both sides become anchors
 # (the longest ascending run of them, as in "patience diff" by Bram Cohen); what lies between is
 # diffed by the greedy algorithm of Eugene W. Myers, "An O(ND) Difference Algorithm and Its
-# Variations" (1986), which stops after `MAX_EDITS` edits, takes the furthest way it has found, and
-# goes on from there. So the result is a good alignment, not always the longest, and the time grows
-# with the length times `MAX_EDITS` at most, whatever is compared.
+# Variations" (1986), which stops after `MAX_EDITS` edits, takes the furthest path found so far,
+# and goes on from there. So the result is a good alignment, not always the longest, and the time is
+# at most proportional to the length times `MAX_EDITS`.
 #
 # Invariant: pairs ascend on both sides, and paired values are equal.
 
@@ -272,8 +272,8 @@ def _anchors(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable])
 
 def _ascending(pairs: Sequence[Pair]) -> list[Pair]:
     """Return the longest subsequence of `pairs` that ascends on both sides."""
-    ends: list[int] = []  # the least right side in which a run of this length ends
-    tails: list[int] = []  # and the pair that is its end
+    ends: list[int] = []  # by length - 1: the least right place at which such a run ends
+    tails: list[int] = []  # and the index of its last pair
     before: list[int] = []
     for at, (_, j) in enumerate(pairs):
         length = bisect_left(ends, j)
@@ -320,7 +320,7 @@ def _furthest(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]
             while x < width and y < height and left[i0 + x] == right[j0 + y]:
                 x, y = x + 1, y + 1
             reached[diagonal] = x
-            # Ways may leave the grid, where nothing is equal; none of them comes back.
+            # Paths may leave the grid: nothing is equal there, and none returns.
             if x <= width and y <= height:
                 best = max(best, (x + y, -abs(diagonal), edits, diagonal))
             if x == width and y == height:
@@ -361,14 +361,14 @@ def _back(
         edits -= 1
 
 
-# Deltas that were cut in another way: several events of one side that bring what others do.
+# Find deltas that were split differently: runs of events with the same content on both sides.
 #
-# Strategy: two readers go over the things that the events of both sides bring, as long as these are
-# equal character by character, each taking its next event when it has nothing left; where both have
-# nothing left at the same time, a run ends. The work that attempts may cost is bounded.
+# Strategy: one reader per side walks through the content of its events, character by character, as
+# long as both are equal, and takes the next event when the current one is used up. A run ends where
+# both are used up at the same time. Failed attempts are bounded.
 
 _EFFORT = 20
-"""How many events attempts that fail may look at, for each event that there is."""
+"""How many events failed attempts may read, per event of the sequences."""
 
 
 @dataclass(slots=True)

@@ -37,10 +37,10 @@ _SPACINGS = frozenset(
         SpacingDifference.FIELDS,
     }
 )
-"""Not among them: what differs each time (ids of events, how many keep-alives), what the ending
-tells (an undispatched rest), what is told for itself (the format)."""
+"""Left out: what differs each time (ids of events, the number of keep-alives) or is reported
+elsewhere (an undispatched rest with the ending, the format on its own)."""
 _FAREWELLS = ("deprecation", "sunset", "warning")
-"""Fields in which an answer says that it will not be given for ever (RFC 8594, RFC 9745)."""
+"""Header fields that announce the end of an API (RFC 8594, RFC 9745)."""
 
 
 class Aspect(enum.StrEnum):
@@ -62,7 +62,7 @@ class Aspect(enum.StrEnum):
     """A kind of event that is new or gone."""
     FIELD = "field"
     SPACING = "spelling"
-    """How events are written that say the same: line ends, comments, spaces."""
+    """How events with the same content are written: line ends, comments, spaces."""
     FINDING = "finding"
 
 
@@ -72,7 +72,7 @@ class ResponseDrift:
 
     aspect: Aspect
     what: str
-    """Which event, field or finding; "" where the aspect says it."""
+    """Which event, field or finding; "" if the aspect alone tells."""
     recorded: str
     today: str
 
@@ -82,9 +82,9 @@ class RecheckedExchange:
     """An exchange, and the answer to the same request today."""
 
     drifts: tuple[ResponseDrift, ...]
-    """What an application can stumble over, from the outside to the inside."""
+    """Differences that can break an application, from the framing to the content."""
     notes: tuple[str, ...]
-    """What differs as it does each time."""
+    """Differences that are normal between two runs."""
     comparison: Comparison
 
 
@@ -96,9 +96,9 @@ class Recheck:
     today: RecheckedExchange | None
     """None: there is nothing to compare with."""
     passed_over: str = ""
-    """Why it was not to be asked."""
+    """Why the request was not sent."""
     problem: str = ""
-    """Why it could not be asked, or gave no answer."""
+    """Why sending failed, or brought no answer."""
     left_out: tuple[str, ...] = ()
     """Header fields that were masked on the tape and not sent."""
 
@@ -121,7 +121,7 @@ def _drifts(comparison: Comparison, settings: Settings) -> Iterator[ResponseDrif
     errors = [side.reply.error or "" for side in (recorded, today)]
     yield from _drift(Aspect.ERROR, *errors)
     if any(errors):
-        return  # what is no answer has no form of one
+        return  # an error has no form to compare
     formats = (recorded.stream.format, today.stream.format)
     yield from _drift(Aspect.FORMAT, *formats)
     dialects = (recorded.reply.dialect, today.reply.dialect)
@@ -236,7 +236,7 @@ def _of_findings(
 
 
 def _findings(side: Analysis, settings: Settings) -> dict[str, Finding]:
-    """Return the first finding of each code, without those about time and mere infos."""
+    """Return the first finding of each code, except those about time or of severity info."""
     found: dict[str, Finding] = {}
     for finding in check_analysis(side, settings):
         if finding.severity is not Severity.INFO and not finding.code.startswith(_OF_TIME):
@@ -277,15 +277,15 @@ def _content_notes(recorded: Reply, today: Reply) -> Iterator[str]:
 
 # The form of a stream without its content: which kinds of events, with which fields of which type.
 #
-# Two answers to the same question have other words, but the same form as long as the provider
-# speaks as it did. What a model or an application filled in freely (arguments of calls, schemas of
-# tools, metadata) has no form that would be the provider's, so nothing below it counts.
+# Two answers to the same question differ in their words, but not in their form, unless the provider
+# changed its API. Values that a model or an application fills in freely (arguments of calls,
+# schemas of tools, metadata) say nothing about the API: fields below them are ignored.
 #
 # Paths are from the root of an event's JSON, as in `match.json_path.parse_path`: an array's places
 # are one, `*`. Bounded: a hostile body costs at most `MOST_FIELDS` paths.
 
 MOST_FIELDS = 2000
-"""Of one stream; what comes beyond is not looked at."""
+"""Per stream; fields beyond are ignored."""
 _FREE = frozenset(
     {
         "args",
@@ -301,12 +301,12 @@ _FREE = frozenset(
     }
 )
 _NAMES = ("type", "event_type", "object")
-"""Keys whose value says what an event is, where its framing does not."""
+"""Keys whose value tells the type of an event, if its framing does not."""
 _MESSAGE = "message"
 _SHORT = 20
 _NULL = "null"
 PRESENT = "present"
-"""What is said of something that has no type."""
+"""The type of an event that has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,7 +427,7 @@ def _field_changes(
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether no type of one side excludes the other's."""
+    """Return whether the types of both sides can be those of the same field."""
     if not one or not other:
         return False
     real, others = one - {_NULL}, other - {_NULL}

@@ -21,12 +21,12 @@ from deltatape.wire.json_value import canonical
 
 _USER = "user"
 _MOST = 16
-"""Replies to the same history that are looked at: a test suite asks the same a thousand times."""
+"""How many replies to the same history are compared: a test suite may ask the same 1000 times."""
 _ANSWER = 20
-"""Characters of an answer that a conversation can be about; shorter ones are labels."""
+"""The shortest answer that a conversation can continue, in characters; shorter ones are labels."""
 
 
-# A conversation as its histories tell it: what each new message adds to what was there before.
+# The state of a conversation, built from the histories that its requests repeat.
 #
 # An agent sends its whole history each time, so each message is added once, from a request that
 # continues where the last one ended. The state keeps what later messages are compared with:
@@ -37,7 +37,7 @@ _REFERENCE = "item_reference"
 
 
 def call_key(call: DeliveredCall | RepeatedCall) -> str:
-    """Return a key that equals for calls of the same tool with equal arguments, however spelled."""
+    """Return a key that is equal for calls of the same tool with equal JSON arguments."""
     text = f"{call.name}\0{canonical(call.arguments) or call.arguments.strip()}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -91,21 +91,21 @@ class ConversationState:
     """Whether the history names messages that it does not hold."""
     uses_tools: bool = False
     delivered: dict[str, DeliveredCallRef] = field(default_factory=dict)
-    """The calls of its replies on the wire, by their ids; of several with an id the latest."""
+    """The delivered calls of its replies, by id; of several with one id, the latest."""
     twice: list[str] = field(default_factory=list)
-    """Calls to which the messages taken last bring a result that has been there already."""
+    """Calls for which the latest messages bring a second result."""
     _closed: set[str] = field(default_factory=set)
     """Ids whose calls all have a result."""
     _open: dict[str, list[tuple[int, RepeatedCall]]] = field(default_factory=dict)
-    """Calls without a result, with their place, by what a result would name."""
+    """Calls without a result, with their place, by the id or name that a result would have."""
     _run_start: int | None = None
     """The start of the assistant messages at the end of the history."""
     _run_content: tuple[bool, bool] = (False, False)
-    """Whether these have calls, and text."""
+    """Whether these messages have calls, and whether they have text."""
     _counted: set[str] = field(default_factory=set)
-    """Keys of the calls of the same reply that are in `tallies` already."""
+    """Keys of calls of the current reply that `tallies` has counted."""
     _counted_on_wire: bool = False
-    """Whether the delivered reply was counted, so that the messages that repeat it are not."""
+    """Whether the delivered reply was counted; the messages that repeat it are then skipped."""
     _results: bool = False
     """Whether results have come since the assistant's last message."""
     _user: bool = False
@@ -249,20 +249,19 @@ class Continuations:
     _replies: dict[str, deque[Digest]] = field(default_factory=dict)
     """Replies by the hash of their request's messages."""
     _by_reply_id: dict[str, Digest] = field(default_factory=dict)
-    """Replies by what the provider calls them."""
+    """Replies by the provider's id (`previous_response_id`)."""
     _matched: set[int] = field(default_factory=set)
     """The identities of replies that a request has repeated, rightly or wrongly."""
     _lost: dict[tuple[str, ...], set[str]] = field(default_factory=dict)
-    """What was lost where a text was changed, by tape, system messages and way."""
+    """The parts that changed texts lost, by tape, system messages and kind of change."""
     _unkept: dict[int, int] = field(default_factory=dict)
-    """By the identity of a request, how many answers its history goes on without."""
+    """By the identity of a request, how many answers its history lacks."""
     _before: dict[int, Digest] = field(default_factory=dict)
-    """By the identity of a request without a system prompt, the reply that it goes on from, where
-    that one's request had such a prompt."""
+    """By the identity of a request that lost the system prompt, the reply that it continues."""
     _followed: dict[int, Digest] = field(default_factory=dict)
-    """By the identity of such a request, the first one that goes on from the answer to it."""
+    """By the identity of such a request, the first request that continues its answer."""
     _answers: dict[tuple[str, str], Digest] = field(default_factory=dict)
-    """Replies by the hashes of the question before them and of their text."""
+    """Replies by the hashes of their question and their text."""
     _asked: dict[tuple[object, ...], _EqualRequests] = field(default_factory=dict)
     _again: set[str] = field(default_factory=set)
     """Hashes of the histories of requests that came more than once."""
@@ -325,7 +324,7 @@ class Continuations:
             self._by_reply_id[digest.reply_id] = digest
 
     def with_followers(self, turns: Sequence[Turn]) -> Iterator[Turn]:
-        """Yield the turns, each with what only later requests could show of it."""
+        """Yield the turns, with the facts that only later requests show."""
         parallel = self._parallel(turns)
         for turn in turns:
             later, found = self._followed.get(id(turn.digest)), turn.continues
@@ -336,9 +335,9 @@ class Continuations:
             yield replace(turn, continues=replace(found, followed=later.exchange, restored=back))
 
     def _parallel(self, turns: Sequence[Turn]) -> set[int]:
-        """Return the requests without a system prompt that run parallel to their conversation.
+        """Return the requests that lost the system prompt, but are a side branch of a conversation.
 
-        Another request continues the same answer with the prompt, and does not contain them.
+        The main branch has the prompt and continues from the same reply with other messages.
         """
         strays: dict[int, dict[str, list[Digest]]] = {}
         for turn in turns:
@@ -378,7 +377,7 @@ class Continuations:
         places = range(news, len(history))
         end = next((at for at in places if history[at].role not in ASSISTANT), len(history))
         if not replies or end == len(history):
-            return None  # what ends with the assistant's words is to be gone on with, no history
+            return None  # a prefilled answer, which the model is to continue
         found = Continuation(replies=tuple(replies), start=news, end=end)
         if end > news:
             return self._compared(found, history[news:end])

@@ -45,9 +45,9 @@ from deltatape.model.turn import (
 from deltatape.rules.repeated import is_distinctive
 
 _ATTEMPTS = 100
-"""Failed attempts that are kept of one request."""
+"""How many failed attempts are kept per request."""
 _OWNERS = 64
-"""Calls with the same id that are kept: some servers number calls from 0 in each answer."""
+"""How many calls are kept per id: some servers number calls from 0 in each answer."""
 
 
 def turns(
@@ -103,7 +103,7 @@ def _with_printed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ToolHistory:
-    """What a conversation's requests so far show of its tools."""
+    """How the requests of a conversation have used tools so far."""
 
     offered: int | None = None
     lacks_tools: bool = False
@@ -121,7 +121,7 @@ class _Index:
     ends: dict[str, Digest] = field(default_factory=dict)
     """The latest request by the hash of its messages."""
     tool_histories: dict[int, _ToolHistory] = field(default_factory=dict)
-    """By the identity of a digest."""
+    """By the identity of a request's digest."""
     delivered: dict[str, deque[DeliveredCallRef]] = field(default_factory=dict)
     """Calls by their ids, the latest last."""
     owned: set[str] = field(default_factory=set)
@@ -271,8 +271,8 @@ def _delivered(
 ) -> DeliveredCallRef | None:
     """Return the delivered call that a result in `digest` names.
 
-    One of this conversation goes first. Another one counts only if its id can be nobody else's and
-    no other reply has it. Where calls have no ids, it is one of the reply before.
+    A call of this conversation is preferred. One of another conversation counts only if its id is
+    unique: random, and in no other reply. Without ids, it is a call of the previous reply.
     """
     owners = [
         each
@@ -354,7 +354,7 @@ def _complaints(
     read_backs: Sequence[ReadBack],
     printed_errors: Mapping[int, Complaint],
 ) -> Iterator[Complaint]:
-    is_new_reply = False  # whether the assistant's message before it is new, too
+    is_new_reply = False  # whether a new message of the assistant comes before it
     for message in digest.history[news:]:
         is_new_reply = is_new_reply or message.role in ASSISTANT
         if message.error is None:
@@ -371,9 +371,9 @@ def _complaints(
 
 
 def _written(before: Digest | None) -> tuple[DeliveredCallRef, ...]:
-    """Return the calls in the text of the reply before, if they are all that it calls.
+    """Return the text calls of the previous reply, unless it has other calls, too.
 
-    Applications that find calls in text have no other place for a result than the user's message.
+    Applications that parse calls from text send results in user messages.
     """
     if before is None or before.calls:
         return ()

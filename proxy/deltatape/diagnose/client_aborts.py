@@ -18,19 +18,19 @@ from deltatape.rules.app_exception import THROWN, crashed, last_thrown, shown
 from deltatape.rules.transport import DISCONNECTED, GAVE_UP, LEFT, NOT_SENT, STALLED, TIMED_OUT
 
 _SOONER_NS, _LATER_NS = 500_000_000, 3_000_000_000
-"""When a line may be printed that is about the leaving: before it is seen, or after it."""
+"""How long before and after the disconnect a line may be printed about it."""
 _SHOWN = 200
 _TIMEOUT = re.compile(
     r"(?i)timed?[ -]?out|\w*Timeout(?:Error|Exception|Expired)?\b|deadline[ _]?exceeded|ETIMEDOUT"
     r"|UND_ERR_\w+_TIMEOUT"
 )
-"""What says that a timeout came."""
+"""Words of a timeout."""
 _THREW_TIMEOUT = re.compile(
     r"(?:\b[A-Za-z_]\w*\.)*\b[A-Z]\w*Timeout(?:Error|Exception|Expired)?: |\bTimeoutError(?:: |$)"
 )
 """A timeout as an exception, anywhere in a line."""
 _LEFT = re.compile(r"\b(?:AbortError|APIUserAbortError|CancelledError|ECONNRESET|ECONNABORTED)\b")
-"""What says that a request was given up, by whomever: a stop button makes the same."""
+"""Errors of an aborted request; a stop button causes them, too."""
 
 
 _TOTAL = (
@@ -86,7 +86,7 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
 def _own_error(
     finding: Finding, own: Digest, digests: Sequence[Digest], logs: Sequence[LogEntry]
 ) -> str:
-    """Return the exception that ended the application when it left; "" if unknown."""
+    """Return the exception that made the application crash and disconnect; "" if unknown."""
     if finding.code != "W006" or finding.blame is not None or own.tap is Tap.APP or own.lossy:
         return ""
     if not crashed(own.watch) or any(_goes_on(each, own) for each in digests):
@@ -94,7 +94,7 @@ def _own_error(
     end_ns = own.end_ns or 0
     error = last_thrown(logs, end_ns - _SOONER_NS, end_ns + _LATER_NS)
     if finding.message.startswith(LEFT):
-        # A text that is shown as it comes often ends without a new line: the error is behind it.
+        # Streamed text often ends without a newline, so that the error is on the same line.
         line = _printed(end_ns, logs)
         late = _THREW_TIMEOUT.search(line)
         return error or (line[late.start() :] if late else "")
@@ -118,7 +118,7 @@ def _of_crash(finding: Finding, own: Digest, error: str) -> Finding:
 
 
 def _goes_on(other: Digest, own: Digest) -> bool:
-    """Return whether the application repeated its request, or went on from there."""
+    """Return whether the application repeated this request, or continued its conversation."""
     if other is own or other.tap is Tap.APP:
         return False
     if (other.end_ns or other.t_ns or 0) < (own.t_ns or 0):
@@ -129,7 +129,7 @@ def _goes_on(other: Digest, own: Digest) -> bool:
 
 
 def _printed(end_ns: int, logs: Sequence[LogEntry]) -> str:
-    """Return what was printed about leaving at `end_ns`; "" if nothing was."""
+    """Return the line printed about a disconnect at `end_ns`; "" for none."""
     near = (shown(each) for each in logs if end_ns - _SOONER_NS <= each.t_ns <= end_ns + _LATER_NS)
     lines = [line for line in near if _TIMEOUT.search(line) or _LEFT.search(line)]
     thrown = [line for line in lines if THROWN.match(line)]

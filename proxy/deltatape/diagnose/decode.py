@@ -90,7 +90,7 @@ def _decode_stream(
     decoder = _DECODERS[form]()
     events: list[Event] = []
     if isinstance(decoder, SseDecoder) and reads:
-        # Columns, since a read may be as small as an event.
+        # Separate iterators and no object per read: there may be as many reads as events.
         ends = accumulate(map(len, pieces))
         arrivals = zip(ends, map(_t_ns, reads), map(_line, reads), strict=True)
         events = decoder.feed_reads(body, arrivals)

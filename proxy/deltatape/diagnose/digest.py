@@ -36,17 +36,17 @@ _HTTP_ERROR = 400
 _DECODER = json.JSONDecoder(parse_int=str)
 _SECONDS = re.compile(rb"\d{1,6}")
 _CONTINUES = 0x80
-"""The upper bits of a byte that goes on with a character of UTF-8."""
+"""The upper bits of a UTF-8 continuation byte."""
 _PART = re.compile(
     r'"(?:output_index|content_index|item_id|index|contentBlockIndex)" ?: ?("[^"]{0,200}"|\d+)'
 )
-"""What of an event names the part of a message that its text belongs to."""
+"""Keys that name the part of a message that an event's text belongs to."""
 _CLOSERS = frozenset("<[]`{,|)")
-"""What may follow on the JSON of a call in text: a tag, a fence, the next call."""
+"""What may follow the JSON of a text call: a tag, a fence, the next call."""
 _HISTORIES = 8
-"""How many histories are remembered."""
+"""How many histories are cached."""
 _SHORT = 8
-"""A history of fewer messages is digested anew instead of remembered."""
+"""Shorter histories are not cached."""
 
 
 class HistoryDigest(NamedTuple):
@@ -63,7 +63,7 @@ class _RememberedHistory(NamedTuple):
 
 
 _memory: tuple[_RememberedHistory, ...] = ()
-"""The last histories, the latest first: replaced as a whole, for threads."""
+"""The last histories, the latest first. Replaced, never changed: several threads read it."""
 
 
 def digest(exchange: Exchange, app: AppNames = CONTRACT) -> Digest:
@@ -81,12 +81,12 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
 
     Args:
         analysis: of the exchange.
-        settings: of the rules: what they call small talk.
+        settings: say which messages are small talk.
     """
     exchange, asked, reply = analysis.exchange, analysis.request, analysis.reply
     said = [message for message in asked.history if message.role not in _SYSTEM]
     system = [message for message in asked.history if message.role in _SYSTEM]
-    # What goes on from a stored reply has only its end in common with what begins alike.
+    # Requests that continue different stored replies share no history, even if their messages do.
     start = _hash(asked.previous) if asked.previous else _EMPTY_HASH
     kept = digest_history(said, _digest_message, _link, start)
     request = _Request(
@@ -335,7 +335,7 @@ def _delivered_call(call: ToolCall) -> DeliveredCall:
 
 
 def _text_call(call: ToolCall) -> DeliveredCall:
-    """Return a call in text, incomplete if its JSON is not directly followed by its end.
+    """Return a text call, incomplete unless its end follows the JSON directly.
 
     Clients that parse calls from text read everything between the tags.
     """
@@ -364,7 +364,7 @@ def _is_forced(asked: RequestSummary) -> bool:
 
 
 def _is_whole(reply: Reply) -> bool:
-    """Return whether there is one answer that ended regularly: no error, no limit."""
+    """Return whether there is a single answer that ended without an error or a limit."""
     regular = reply.terminated and reply.error is None and len(reply.choices) == 1
     return regular and finish_of(reply.choices[0]) not in _CUT
 
@@ -392,13 +392,13 @@ def _summary(reply: Reply, choice: Choice) -> str:
     return "; ".join(parts)
 
 
-# Histories as digests keep them: each message is digested once.
+# Digests histories, each message once.
 #
-# Requests of one conversation share the messages that an earlier one had, as objects (see
-# `dialects._shared`): what was made of those is taken over instead of being made again. So a
-# conversation's digests hold each message once, and not once for every request that repeats it.
+# Requests of one conversation share the objects of equal messages (see `dialects._shared`), so that
+# the digest of a message is reused when a later request repeats it. Without that, time and memory
+# would grow with the square of the conversation's length.
 #
-# The last few histories are remembered. No result depends on it, only time and memory.
+# The last few histories are cached. No result depends on the cache, only time and memory.
 
 
 def digest_history(
@@ -449,16 +449,15 @@ def _nearest(
 
 # Where the arguments of repeated calls stand in a request's body.
 #
-# Strategy: the id of a call stands beside its arguments, and before the result that names it, so
-# that the first place of the id is the call's. Behind it the member that holds the arguments is
-# looked for. What is found is compared with what the request was read as: what does not agree is no
-# place. Calls without an id are looked for by their arguments alone, from the end.
+# Strategy: the id of a call first appears beside its arguments; the result with it comes later.
+# So search for the id, then for the member with the arguments after it, and accept the place only if it decodes to the arguments of the parsed request. Calls without an id are searched by
+# their arguments alone, from the end.
 
 _MEMBER = re.compile(rb'"(?:arguments|input|args)"[ \t\r\n]*+:[ \t\r\n]*+')
 _NEAR = 4096
-"""Bytes behind an id in which the arguments of its call begin."""
+"""How far behind an id the arguments of its call may begin, in bytes."""
 _LEAST = 3
-"""Arguments of fewer bytes are not looked for without an id: they are everywhere."""
+"""Without an id, shorter arguments are not searched for: `{}` is everywhere."""
 
 
 def argument_spans(
@@ -504,7 +503,7 @@ def _by_text(body: bytes, call: RepeatedCall) -> Span | None:
 
 
 def _spellings(arguments: str) -> Iterator[bytes]:
-    """Yield spellings of arguments: as a string of JSON, in ASCII or not, or unquoted."""
+    """Yield the ways to write arguments: as a JSON string, in ASCII or not, or as an object."""
     yield json.dumps(arguments, ensure_ascii=False).encode("utf-8", "surrogatepass")
     yield json.dumps(arguments).encode()
     yield arguments.encode("utf-8", "surrogatepass")

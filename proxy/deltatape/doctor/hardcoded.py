@@ -270,7 +270,7 @@ def _substituted(literal: UrlLiteral, split: _Split) -> tuple[str, str]:
         return "", ""
     new = f"${{{split.variable}:-{split.base}}}"
     if literal.source.language == "shell" and literal.before.endswith("'"):
-        new = f"'\"{new}\"'"  # ends the string in which nothing is substituted, and begins it again
+        new = f"'\"{new}\"'"  # outside of the single quotes, where nothing is expanded
     return literal.url, new + split.rest
 
 
@@ -387,7 +387,7 @@ def _provider(literal: UrlLiteral) -> str | None:
 
 
 def _local(literal: UrlLiteral) -> str | None:
-    """Return the LLM server on this machine, known by its port or by the URL's use."""
+    """Return the local LLM server of this port; "" if only the URL's use tells, None if nothing."""
     port = literal.host.rpartition(":")[2]
     if port == str(DEFAULT_PORT) or "://" not in literal.url:
         return None

@@ -253,7 +253,7 @@ def _code_lines(text: str) -> Iterator[str]:
 # environment that it is the default of. Where that is not certain the place is called a mention.
 
 _STRINGS = r"""(?P<s>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
-# A `//` after a colon belongs to a URL whose string was not recognised as one.
+# A `//` after a colon belongs to a URL, even outside a recognised string.
 _C_COMMENTS = r"(?P<c>(?<!:)//[^\n]*|/\*.*?(?:\*/|\Z))"
 _HASH_COMMENTS = r"(?P<c>(?:^|(?<=\s))\#[^\n]*)"
 _PYTHON = re.compile(

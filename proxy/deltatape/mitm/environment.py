@@ -220,8 +220,8 @@ def _client_certificate(trust: TrustSettings, folder: Path) -> dict[str, str]:
     certificate = trust.client_cert
     if trust.client_key is not None:
         key = _KEY.search(trust.client_key.read_bytes())
-        assert key is not None  # else `outbound_from` had refused it
-        # First: the file with the certificate may hold the key of another.
+        assert key is not None  # `outbound_from` refuses a file without a key
+        # The key comes first: the certificate's file may contain another key.
         certificate = _write_private(
             folder / "client.pem", key[0], certificate.read_bytes().strip()
         )

@@ -216,7 +216,7 @@ class AutoPlayer:
         added = placeholders(self._exchanges, ways.environment, self._dotenv)
         return {**ways.environment, **planned.variables, **added}
 
-    # What connections ask (`http1.server.ServerOwner`).
+    # Implements `http1.server.ServerOwner`, which connections call.
 
     def handler(self, connection: ServerConnection) -> Handler:
         return AutoHandler(self, connection)

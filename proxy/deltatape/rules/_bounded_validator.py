@@ -90,21 +90,21 @@ class BudgetUsedUpError(Exception):
 
 
 class EvaluationBudget:
-    """The steps that are left, and a phrase for each thing that was not evaluated, in order.
+    """Counts the steps of a validation down, and notes what is not evaluated.
 
     Args:
-        steps: how many there are.
-        value: what is to be validated.
-        known: the weights of the schema.
+        steps: more raise `BudgetUsedUpError`.
+        value: to be validated.
+        known: the result of `weigh` for the schema.
     """
 
     def __init__(self, steps: int, value: object, known: dict[int, int]) -> None:
-        self.unchecked: dict[str, None] = {}
+        self.unchecked: dict[str, None] = {}  # an ordered set of phrases
         self._left = steps
         self._weights = ChainMap(weigh(value), known)
 
     def charge(self, steps: int, *values: object) -> None:
-        """Charge `steps`, and the cost of walking through `values` or printing them."""
+        """Charge `steps`, and the cost of walking through or printing `values`."""
         for value in values:
             steps += _length(value) + _weight(value, self._weights) // _COPIED
         self._left -= steps
@@ -113,7 +113,7 @@ class EvaluationBudget:
 
 
 ACCOUNT: ContextVar[EvaluationBudget] = ContextVar("ACCOUNT")
-"""That of the validation under way."""
+"""The budget of the validation in progress."""
 
 
 def weigh(root: object) -> dict[int, int]:
@@ -219,7 +219,7 @@ def _additional_properties(base: type[Validator]) -> Keyword:
         validator: Validator, wanted: object, instance: object, schema: Mapping[str, object]
     ) -> Iterator[object] | None:
         patterns = schema.get("patternProperties")
-        # Which properties are additional depends on what a pattern would have matched.
+        # A property is additional if no pattern matches it: without the patterns nobody knows.
         names = [*instance] if isinstance(instance, dict) else []
         keys = patterns if isinstance(patterns, dict) else ()
         if names and not all(_allowed(key, *names) for key in keys):

@@ -14,13 +14,13 @@ from deltatape.wire.json_value import parse
 
 _CLIENT_ERROR = 400
 _SERVER_ERROR = 500
-# The request was in order; the server could or would not just then.
+# The request was valid; the server could not or would not answer it at that time.
 _NOT_THE_REQUEST = frozenset({408, 409, 425, 429})
 _NOT_FOUND = 404
 _KEYS = frozenset({401, 402, 403, 407})
 _TOO_MANY = 429
 _PROBES = frozenset({404, 405, 501})
-"""What servers say of a path that they do not have."""
+"""How servers word that a path does not exist."""
 
 
 @exchange_rule("S005", "error-event", Severity.ERROR, survives_loss=True)
@@ -169,17 +169,17 @@ _BY_WORDS = (
         _NOT_HERE,
     ),
 )
-"""What errors are about that no request is to blame for; the first that fits counts."""
+"""Causes of errors outside the request; the first match counts."""
 _NO_QUOTA = re.compile(
     r"(?i)insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota"
     r"|credit balance|out of credits"
 )
-"""What a status 429 says that has nothing to do with how often was asked."""
+"""How a status 429 words that a quota is used up, not that requests came too often."""
 _INVALID = frozenset(
     {"invalid_request_error", "badrequesterror", "invalid_argument", "validationexception"}
     | {"invalid_request_message_order", "bad_request_error", "invalid_request"}
 )
-"""What providers call a request that is wrong."""
+"""Error types of providers for an invalid request."""
 _PATH = re.compile(r"(?:^|[\s`'\"*.])([a-z][A-Za-z_]+)(?=[.\[][\w\[]|:\s|[`'\"]|\s\()")
 _LONGEST_BODY = 64 * 1024
 
@@ -190,7 +190,7 @@ def _cause(context: RuleContext, status: int) -> _Cause:
     if status == _TOO_MANY and _NO_QUOTA.search(_text(context)):
         return _QUOTA
     if status >= _SERVER_ERROR or status in _NOT_THE_REQUEST:
-        # What the app's own endpoint passes on need not be of its making.
+        # The app's endpoint may pass on an error of its provider.
         passed_on = of_app and status != _SERVER_ERROR
         return _Cause(hint=_later(context), blame=None if passed_on else Blame.UPSTREAM)
     if status in _PROBES and not context.recognised:
@@ -237,7 +237,7 @@ def _error_of(context: RuleContext) -> tuple[str, str, str]:
     text = context.stream.body[:_LONGEST_BODY].decode("utf-8", "replace")
     body = parse(text).value
     if isinstance(body, list) and len(body) == 1:
-        body = body[0]  # Google's, where a stream was asked for
+        body = body[0]  # Google wraps the error of a stream in an array
     head = context.exchange.response
     kind = header(head.headers, "x-amzn-errortype") if head else None
     asked = parse(context.exchange.request.body.decode("utf-8", "replace")).value
@@ -247,7 +247,7 @@ def _error_of(context: RuleContext) -> tuple[str, str, str]:
     inner = body.get("error")
     error = inner if isinstance(inner, dict) else body
     message = error.get("message")
-    if isinstance(message, dict):  # Mistral's: a validation within the message
+    if isinstance(message, dict):  # Mistral puts validation errors into the message
         error = {**error, **message}
     shown = f"{message} {error.get('code')}" if isinstance(message, str) else text
     invalid = next((name for name in _names_of(error, kind) if name.lower() in _INVALID), "")

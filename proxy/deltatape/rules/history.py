@@ -109,18 +109,18 @@ def _foreign_claim(foreign: MisplacedMessage) -> str:
 _USER = "user"
 _WORDS = 3
 _CHARACTERS = 12
-"""A shorter message may well be sent twice: `ok`, `yes`, `continue`."""
+"""Users do send shorter messages twice: `ok`, `yes`, `continue`."""
 _LOOKED_AT = 100
-"""Messages of a history that are looked at once one stands there twice."""
+"""How many messages of a history are checked once one appears twice."""
 _NOTE = re.compile(r"error|invalid|failed|again|retry|did not|must ", re.IGNORECASE)
-"""Notes that a library writes in the user's name, each time that it asks for something better."""
+"""User messages that a library writes when it asks the model to correct its answer."""
 _NO_CHANCE = 2
-"""So many different messages that all stand twice are no habit of a user."""
+"""If this many different messages all appear twice, no user typed them."""
 
 
 @turn_rule("C019", "user-message-repeated", Severity.WARNING)
 def user_message_repeated(turn: Turn) -> Iterator[Claim]:
-    """Report a user message that stands twice in a history."""
+    """Report a user message that appears twice in a history."""
     history, news = turn.digest.history, turn.news
     for place in range(max(news, 1), len(history)):
         if not _is_specific(history[place]):
@@ -142,7 +142,7 @@ def _in_a_row(turn: Turn, place: int) -> Iterator[Claim]:
     first = place - 1 < turn.news
     found = turn.continues
     if first and (found is None or not any(each.whole for each in found.replies)):
-        return  # the answer never came: it was asked for again
+        return  # a retry: the first answer never came
     doubled = _all_doubled(history)
     message = "the user's message appears twice in a row"
     if doubled >= _NO_CHANCE:
@@ -173,7 +173,7 @@ def _repeated_message(
 
 
 def _is_specific(message: HistoryMessage) -> bool:
-    """Return whether it is a user message that nobody sends twice on purpose."""
+    """Return whether it is a user message too specific to be sent twice on purpose."""
     text = message.content.strip()
     if message.role != _USER or message.call_id is not None or len(text) < _CHARACTERS:
         return False

@@ -65,7 +65,7 @@ def silent_answer(context: RuleContext) -> Iterator[Claim]:
     if word is None and not reply.from_app:
         return  # nothing says that this was an answer
     if reply.results:
-        return  # an app's own endpoint may tell of nothing but a tool that ran on
+        return  # an app's endpoint may stream only the result of an earlier call
     if _prescribes_form(context):
         return
     thought = sum(len(choice.reasoning) for choice in reply.choices)

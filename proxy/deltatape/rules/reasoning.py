@@ -125,7 +125,8 @@ def _loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | 
             f" reasoning ({of} missing)"
         )
     )
-    # Responses take calls without reasoning, only less well; so does Claude without thinking.
+    # These accept calls without their reasoning, with worse answers: the Responses API, Claude when
+    # thinking is off, old Gemini models.
     optional = (
         later.dialect == "openai-responses"
         or (reply.signed_text is not None and later.thinking is None)

@@ -21,11 +21,11 @@ from deltatape.printable import excerpt
 from deltatape.wire.json_value import parse
 
 CLEAN = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK, CallStatus.EMPTY_SUSPECT})
-"""Calls with which a correct client can do one thing only: repeat them as they are."""
+"""Statuses of calls that a correct client can only repeat unchanged."""
 MAX_DIFFERENCES = 32
-"""Differences that are looked at; more of them are no edit of a few values."""
+"""Most differences that count as an edit of a few values; comparing stops there."""
 _MAX_LITERAL = 10_000
-"""Characters of a Python literal that is looked at."""
+"""Longest Python literal to parse, in characters."""
 
 
 def leaves(arguments: str) -> Iterator[str]:
@@ -323,7 +323,7 @@ def _taken(text: str, pieces: list[str]) -> set[int] | None:
 
 
 _MAX_CLOSED = 200
-"""Fragments after which an early end is looked for."""
+"""How many of the first fragments are tried as a premature end."""
 
 
 def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
@@ -395,9 +395,9 @@ def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
 
 
 _GLUED = re.compile(r"(?<=[^\W\d_]) (?=[^\W\d_])")
-"""A space between the letters of two words."""
+"""White space between two words."""
 _FEW_WORDS = 3
-"""Spaces in a text from which on nobody clears it of them: names and numbers have fewer."""
+"""A text with so many spaces is prose; only names and numbers are normalised by removing them."""
 
 
 def _encoded(text: str, whole: str) -> Relation | None:
@@ -442,7 +442,7 @@ def _decoded(original: DeliveredCall, repetition: RepeatedCall) -> Relation | No
             f"{''.join(lost)!r} is missing: a chunk boundary splits its bytes (fragment"
             f" {places} of {len(original.fragments)})"
         )
-        # Who filters such characters leaves none; who does not decode them leaves the others.
+        # A filter removes all such characters; a decoder that works per chunk loses only cut ones.
         others = not all(each.isascii() for each in leaves(repetition.arguments))
         return Relation(ArgumentsDamage.DECODED if others else ArgumentsDamage.TORN, clause)
     if not all(misdecoded(one, other) for one, other in pairs):
@@ -464,7 +464,7 @@ def misdecoded(one: str, other: str) -> bool:
     if "\ufffd" in other and "\ufffd" not in one:
         parts = [re.escape(part) for part in re.split("\ufffd+", other)]
         return re.fullmatch("[^\x00-\x7f]+".join(parts), one, re.DOTALL) is not None
-    # Lost by a decoder: some non-ASCII characters are missing, and others of the same are there.
+    # A decoder loses some occurrences of a character and keeps others.
     return any(character in other for character in missing_characters(one, other))
 
 

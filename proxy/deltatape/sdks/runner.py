@@ -77,7 +77,7 @@ class SdkServer:
             play.stop()
         self.unread.close()
 
-    # What connections ask (`http1.server.ServerOwner`).
+    # Implements `http1.server.ServerOwner`, which connections call.
 
     def handler(self, connection: ServerConnection) -> Handler:
         return PlayHandler(self, connection)
@@ -91,7 +91,7 @@ class SdkServer:
     def refused_bytes(self, problem: str) -> bytes:
         return error_answer(400, "bad_request", f"not an HTTP/1 request: {problem}")
 
-    # What plays ask (`player.play.PlayContext`).
+    # Implements `player.play.PlayContext`, which plays call.
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
         foreign = check_origin(head.fields)

@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 def _leave_out(
     search: ShrinkSearch, items: Sequence[_T], without: Callable[[frozenset[_T]], Exchange]
 ) -> None:
-    """Leave out as many `items` of an exchange as possible; `without` makes it without some."""
+    """Remove as many `items` of an exchange as possible; `without` builds it without some."""
     every = frozenset(items)
     fewest(items, lambda kept: search.offer_one(without(every - frozenset(kept))))
 
@@ -58,9 +58,9 @@ def members(value: object, depth: int, path: Path = ()) -> Iterator[Path]:
 # Passes over whole exchanges, heads, times, reads and codings.
 
 STEP_NS = 1_000_000
-"""Between two reads, where times do not matter."""
+"""The time between two reads, if times do not matter."""
 _KEPT = frozenset({b"content-type", b"content-length", b"content-encoding", b"transfer-encoding"})
-"""Fields that say how a body is to be read."""
+"""Header fields that a client needs to read the body."""
 _Change = Callable[[Exchange], Exchange]
 
 
@@ -83,7 +83,7 @@ def plainer(search: ShrinkSearch) -> None:
 
 
 def fewer_fields_of_heads(search: ShrinkSearch) -> None:
-    """Remove head fields that do not say how to read the body."""
+    """Remove header fields that a client does not need to read the body."""
     for number in search.numbers:
         exchange = search.get(number)
         if exchange is not None and exchange.response is not None:
@@ -161,14 +161,14 @@ _NAMES = frozenset(
     {"call_id", "content_index", "contentBlockIndex", "id", "index", "item_id", "name"}
     | {"object", "output_index", "role", "tool_call_id", "type"}
 )
-"""Keys whose values say what an event belongs to."""
+"""Keys whose values tell which block, item or call an event belongs to."""
 _WIDEST = 4
-"""Most adjacent events to remove together; longer blocks are removed by their kind."""
+"""The longest run of events to remove together; longer blocks are removed by their kind."""
 _MOST_KINDS = 100
 _PATIENCE = 100
-"""Refusals in a row after which other passes are tried first."""
+"""After so many failed removals in a row, other passes come first."""
 _FEW = 60
-"""Most events of which all neighbours are tried."""
+"""Runs of neighbours are tried only if there are at most this many events."""
 
 Label: TypeAlias = tuple[str, ...]
 
@@ -294,9 +294,9 @@ def _offer_joined(
 # Passes over the parts of events: members and elements, numbers, and bytes in between.
 
 _STRING_OR_BLANKS = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|[ \t\r\n]+', re.DOTALL)
-"""Strings in JSON, as group 1, and blanks."""
+"""JSON strings, as group 1, and white space."""
 _MOST_BYTES = 4096
-"""Bytes of a body without events that are tried one by one."""
+"""The longest body without events to shrink byte by byte."""
 
 
 def fewer_columns(search: ShrinkSearch) -> None:
@@ -384,36 +384,36 @@ def _places(body: EditableBody, depth: int) -> Iterator[Place]:
 
 # Passes over texts: strings in the JSON of events, JSON in such strings, data that is not JSON.
 #
-# Equal texts are changed together: the events that end a call repeat its pieces, joined, and an id
-# is in each event.
+# Equal texts are changed together: the same id is in every event, and the event that ends a call
+# repeats its arguments.
 
 _FIXED = frozenset({"finish_reason", "finishReason", "name", "object", "role", "status"}) | {
     "stop_reason",
     "stopReason",
     "type",
 }
-"""Keys whose values are words of a protocol, which cannot be shortened."""
+"""Keys whose values are protocol constants, which cannot be shortened."""
 _CHARACTER = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
-"""Of the source of a JSON string."""
+"""A character in the source of a JSON string."""
 _WORD = re.compile(r"[A-Za-z0-9_.:/-]{2,}")
 _DONE = "[DONE]"
 _EMPTY = '""'
 
 
 class _Text(NamedTuple):
-    """A text, and all its places in a body."""
+    """A text with all its places in a body."""
 
     body: EditableBody
     source: str
-    """As JSON."""
+    """The text as a JSON string."""
     places: tuple[Place, ...]
 
     def offer(self, search: ShrinkSearch, source: str) -> bool:
-        """Offer another text instead."""
+        """Try the body with another text; return whether it still fails."""
         return search.offer_one(self.body.with_source(self.places, source))
 
     def offer_value(self, search: ShrinkSearch, value: str) -> bool:
-        """Offer another text instead, with characters escaped as in this one."""
+        """Try another text, escaped in the same way."""
         return self.offer(search, quoted(value, plain=self.source.isascii()))
 
 
@@ -552,7 +552,7 @@ def shrink(search: ShrinkSearch, on_pass: Callable[[str], None]) -> bool:
             while run(COARSE):
                 pass
             if not run(FINE):
-                run((_FIRST,))  # times may be kept that only removed parts needed
+                run((_FIRST,))  # some times were needed only by parts that are gone by now
                 return True
     except BudgetExhaustedError:
         return False

@@ -96,7 +96,7 @@ def _in_scheme(value: bytes) -> Iterator[bytes]:
     credential = rest or value
     yield credential
     if len(credential) < LEAST and scheme not in _SCHEMES:
-        yield value  # no scheme, perhaps
+        yield value  # perhaps a credential with a space, and no scheme
     yield from (match.group(1) for match in _PARAMETER.finditer(rest))
     if scheme == b"basic":
         try:

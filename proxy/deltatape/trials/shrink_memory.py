@@ -41,20 +41,20 @@ class CandidateResult:
     same: bool
     """Whether it failed in the same way."""
     asked: Mapping[int, AskedBody] = field(default_factory=dict)
-    """By exchange, the body of a request that was another than the recorded one."""
+    """By exchange, the body of a request that differed from the recorded one."""
     unplayed: frozenset[int] = frozenset()
-    """Exchanges that nobody asked for."""
+    """Exchanges that the command did not request."""
 
 
 class SearchCache:
-    """The results of one search."""
+    """The results of one search, by the hash of the candidate."""
 
     def __init__(self, path: Path) -> None:
         """Args: path: of the file; read if it exists."""
         self._path = path
         self._known = dict(_read(path))
         self.found = len(self._known)
-        """How many answers there were from an earlier run of the command."""
+        """How many results an earlier search left."""
 
     def get(self, content: str) -> CandidateResult | None:
         """Return the result of a candidate, if known; see `content_of`."""
@@ -70,7 +70,7 @@ class SearchCache:
         line = json.dumps({"tape": content, **_to_json(answer)}) + "\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            # One by one: for a folder that is only on the way, the mode would not count.
+            # One by one: mkdir ignores the mode for parent folders.
             prepare_folder(self._path.parent.parent)
             prepare_folder(self._path.parent)
             with os.fdopen(os.open(self._path, flags, 0o600), "a") as file:
@@ -84,7 +84,7 @@ class SearchCache:
         """Delete the file."""
         self._known.clear()
         self.found = 0
-        with contextlib.suppress(OSError):  # nothing was asked, or the folder is gone
+        with contextlib.suppress(OSError):  # nothing was stored, or the folder is gone
             self._path.unlink()
 
 
@@ -137,14 +137,14 @@ def _from_json(found: Mapping[str, object]) -> CandidateResult:
     )
 
 
-# Keeps credentials out of what a search leaves behind: the new tape, its tests, the answers.
+# Keeps credentials out of what a search writes: the new tape, its tests, the cached results.
 #
-# The new tape has requests as the application makes them today, with the keys of today in them.
-# They are masked as a recorder masks: what the environment and `.env` files hold, what came in
-# heads, and what was masked in the recorded request and stands in the new one again.
+# The new tape has requests that the application makes today, with today's keys. They are masked as
+# by a recorder: the values from the environment and `.env` files, the credentials in request heads,
+# and what was masked in the recorded request and appears again in the new one.
 
 _BEFORE = 8
-"""Bytes in front of a masked value by which its place in another body is found."""
+"""How many bytes before a masked value are searched for in another body."""
 
 
 class AppCredentials:
@@ -155,7 +155,7 @@ class AppCredentials:
         self._masker = Masker(mask_key)
         for secret in known_secrets(environ, read_dotenv(folder, environ)):
             self._masker.learn(secret)
-        # On a tape that is played with a key it has to be as masked as that.
+        # Masked as well: a real key would be, so both tapes look alike.
         self._masker.learn(PLACEHOLDER.encode())
 
     def add_head(self, head: ParsedRequestHead) -> None:
@@ -163,7 +163,7 @@ class AppCredentials:
         self._masker.see(head.fields, head.target)
 
     def found(self, recorded: Request, body: bytes) -> None:
-        """Add what is masked in a recorded request and visible in `body`."""
+        """Add the credentials that are masked in a recorded request but not in `body`."""
         for start, end, digest in recorded.masked:
             before = recorded.body[max(0, start - _BEFORE) : start]
             at = body.find(before)

@@ -34,19 +34,19 @@ from deltatape.vary.variation import Variation
 
 BASELINE_RUNS = 2
 _PRINTED = 1500
-"""Characters of what a failed run printed that are kept."""
+"""How much of a failed run's output is kept, in characters."""
 
 
-# What torture needs to run a command once: the command, the tapes, and how both are treated.
+# Runs the command once, against recorded or varied tapes.
 
 BASELINE_S = 60.0
 """How long a run with the unchanged tapes may take."""
 _READ_S = 0.0002
-"""What a read costs at most, both sides together."""
+"""The most time that a read takes, on both sides together."""
 _PATIENCE = 3.0
-"""How many times as long a run gets that should have ended."""
+"""The factor on the time limit when a run is repeated because it did not end in time."""
 _SLOWER = 2.0
-"""By how much a run may be slower because others run beside it."""
+"""The factor by which parallel runs may slow a run down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class TortureSetup:
 
     command: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
-    """Those of the provider's side."""
+    """Only those with a provider."""
     variations: tuple[Variation, ...]
     environ: Mapping[str, str]
     folder: Path
@@ -64,13 +64,13 @@ class TortureSetup:
     """Positions of the exchanges that are varied; none: all."""
     seeds: tuple[int, ...] = (1, 2, 3)
     deadline_s: float = 10.0
-    """How much longer than with the unchanged tapes a run may take."""
+    """How much longer a run may take than with the unchanged tapes."""
     jobs: int = 1
     volatile: tuple[str, ...] = ()
     output_rules: OutputRules = field(default_factory=OutputRules)
     oracle: Oracle | None = None
     network_guard: NetworkGuard | None = None
-    """Keeps the command from asking a provider past the player; entered."""
+    """Keeps the command from bypassing the player; its context is entered already."""
 
     @property
     def shared(self) -> SharedRunOptions:
@@ -110,7 +110,7 @@ class TortureRunner:
         harmless: bool = True,
         baseline_s: float = BASELINE_S,
     ) -> TrialResult:
-        """Run once; again if a run that should have ended did not, as it may have been slow.
+        """Run once, and again with more time if a run did not end that should have.
 
         Args:
             varied: exchanges to play instead, by position.
@@ -279,7 +279,7 @@ class _TaskRunner:
         self._baseline = baseline
 
     async def cells(self, task: VariationTask) -> tuple[MatrixCell, ...]:
-        """Return a task's cells: one for each of its exchanges, perhaps one for `all`."""
+        """Return a task's cells: one per exchange, and perhaps one for `all`."""
         found = {
             at: self._cell(task, at, VariationVerdict(RunVerdict.NO_PLACE)) for at in task.positions
         }
@@ -341,8 +341,8 @@ class _TaskRunner:
     async def _confirm(
         self, task: VariationTask, attempted: TrialAttempt, judgement: VariationVerdict
     ) -> VariationVerdict:
-        """Return `judgement`, after checking whether it happens each time."""
-        if judgement.verdict is RunVerdict.HANGS:  # no accident, and takes long
+        """Return `judgement`, noting whether a second run passes."""
+        if judgement.verdict is RunVerdict.HANGS:  # a second run would take long and hang again
             return judgement
         _, second = await self._run(task, attempted)
         return (
@@ -398,6 +398,6 @@ def _ending(text: str) -> str:
     """Return the last lines of a text; `...` marks what is omitted."""
     if len(text) <= _PRINTED:
         return text
-    cut = text[-_PRINTED - 1 :]  # with what may be the line end before the first character
+    cut = text[-_PRINTED - 1 :]  # one more: the first character may start a line
     at = cut.find("\n", 0, _PRINTED // 2)
     return f"...{cut[1:]}" if at < 0 else f"...{cut[at:]}"

@@ -24,7 +24,7 @@ from deltatape.vary.shape import at_tempo
 from deltatape.vary.variation import Variation
 
 ALL = "all"
-"""The column of what is only seen with all exchanges varied at once."""
+"""The column of failures that appear only when all exchanges are varied at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +103,9 @@ def _tries(
 
 
 class _Chance:
-    """Choices that remember whether they were used.
+    """Seeded choices that remember whether they were used.
 
-    The same for an exchange, whichever others vary.
+    They depend on the seed and the exchange only, not on what else is varied.
     """
 
     def __init__(self, seed: int, position: int) -> None:
@@ -117,7 +117,7 @@ class _Chance:
         return self._seeded.choose(number)
 
 
-# How a failed cell of torture can be had again: its command line, and its tape.
+# Reproduces a failed cell: its command line and its tape.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ _STOP = Stop(reason="varied", exit_code=None)
 def _header(exchanges: Sequence[Exchange]) -> Header:
     clock = SystemClock()
     first = exchanges[0]
-    # What was imported has no ending, and what varied it may have given it one.
+    # An imported exchange has no ending, but a variation may have added one.
     ended = any(exchange.end is not None for exchange in exchanges)
     return Header(
         id=ulid(clock),

@@ -28,10 +28,10 @@ from deltatape.model.tape_summary import LogEntry
 from deltatape.why.verdict import VerdictEvidence, decides, is_leaving
 
 _OF_REQUESTS = frozenset({"C006", "C008", "C011", "C018", "C020"})
-"""Codes about a row of requests: the reply before the first of them is not at fault."""
+"""Codes about a series of requests: the reply before the first one is not at fault."""
 
 _LOOKED_AT = 3
-"""Other replies with which a suspect is checked."""
+"""How many other replies a suspect is checked against."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,12 @@ class ExchangeSurvey:
 
     digests: tuple[Digest, ...]
     findings: tuple[tuple[Finding, ...], ...]
-    """For each exchange its own."""
+    """Per exchange."""
     read_backs: tuple[ReadBack, ...]
     silences: tuple[Finding, ...]
     """About replies that no later request answers."""
     of_turns: tuple[Finding, ...]
-    """About exchanges in their conversations, at the request that shows it."""
+    """About conversations, at the request that shows the defect."""
     attempts: tuple[Attempts, ...] = ()
     """Requests that were asked again after they had failed."""
 
@@ -270,7 +270,7 @@ def survey_of(
     return ExchangeSurvey(
         digests=tuple(digests),
         findings=tuple(findings),
-        # As turns have them: with what the application printed meanwhile.
+        # Taken from the turns, which add what the application printed in between.
         read_backs=(*(link for turn in every for link in turn.read_backs), *of_app),
         silences=tuple(
             finding
@@ -283,6 +283,6 @@ def survey_of(
 
 
 def _gravity(findings: Iterable[Finding]) -> int:
-    """Return the lowest rank of `findings`; one that decides no verdict ranks as a remark."""
+    """Return the lowest rank of `findings`; one that cannot decide a verdict ranks as an info."""
     ranks = [each.severity.rank if decides(each) else Severity.INFO.rank for each in findings]
     return min(ranks, default=len(Severity))

@@ -19,21 +19,21 @@ from deltatape.rules.progress import watched_until
 from deltatape.why.timeline import ENDINGS, SILENCE_NS, timeline_entry
 
 MOST = 20
-"""Entries of one kind; the others are counted."""
+"""The most entries of one kind to show; the others are only counted."""
 _BEFORE_NS = 1_000_000_000
 _NS = 1_000_000_000
 LATE_NS = 50_000_000
-"""How much later than a request a line may come that was printed before it."""
+"""How late a line that was printed before a request may reach the tape after it."""
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _TRACEBACK = "Traceback (most recent call last)"
 _FRAME = re.compile(r"\s+(?:at |File \")")
-"""A line of a stack trace wherever it stands: of JavaScript, Java or .NET, of Python."""
+"""A stack frame: of JavaScript, Java or .NET, or of Python."""
 _CHAINED = ("During handling of ", "The above exception was ")
-"""What stands between two tracebacks of Python."""
+"""What Python prints between two chained tracebacks."""
 _CHAIN = 4
-"""Lines from an exception to the traceback of the next one: two of them are empty."""
+"""Lines from an exception to the next chained traceback, two of them empty."""
 _SHOWN = 500
-"""Bytes of a line of the log."""
+"""The longest log line to show, in bytes."""
 _OF_WATCH = ("D003",)
 
 _T = TypeVar("_T")
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """The time window of the timeline, and its centre."""
+    """The time window of the timeline. Entries near its centre are shown first."""
 
     start_ns: int
     centre_ns: int

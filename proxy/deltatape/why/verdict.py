@@ -28,17 +28,17 @@ from deltatape.model.reply import Reply
 from deltatape.printable import count, excerpt
 
 CAUSES = (
-    "S005",  # upstream says itself what went wrong
-    "W009",  # nothing behind it can be read
+    "S005",  # upstream reports itself what went wrong
+    "W009",  # nothing after it can be read
     "W010",
-    "W005",  # there is not a stream to look at
-    "W006",  # what is missing at the end is missing because of the cut
+    "W005",  # there is no stream to check
+    "W006",  # the cut explains what is missing at the end
     "D001",  # a silence that nothing ended
     "D004",
     "S009",  # the provider cut it
-    "S007",  # what did not come is missing everywhere
-    "T027",  # what came twice spoils the value
-    "S010",  # what came too late is missing for clients that had stopped
+    "S007",  # a lost event explains everything that lacks its content
+    "T027",  # a repeated delta breaks the arguments
+    "S010",  # clients that had stopped miss the late call
     "S001",
     "W004",
     "W001",
@@ -61,7 +61,7 @@ CAUSES = (
     "T006",
     "T007",
     "T008",
-    "T018",  # a call that was written is none that was made
+    "T018",  # a call in the text explains a reply without calls
     "S003",
     "S002",
     "D002",
@@ -310,8 +310,8 @@ def _by_nothing(
         )
     if reply.tool_calls:
         return _undecided(
-            f"{calls} arrived complete, but no later request on the tape repeats {them}, so the tape"
-            f" does not show what the app made of {them}.",
+            f"{calls} arrived complete, but no later request on the tape repeats {them}, so the"
+            f" tape does not show what the app made of {them}.",
             "tape the app's next request, too: deltatape record -- CMD tapes the whole run and what"
             " the app prints; if the app takes the call as its output (structured output), no"
             " request follows, and nothing is wrong",

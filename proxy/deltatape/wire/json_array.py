@@ -209,7 +209,7 @@ class JsonArrayDecoder(Framer):
             at = _end(_SKIPPED, data, at)
             run = _BRACKETS.match(data, at)
             if run is None:
-                # Whole strings are skipped, so this one goes on behind `data`.
+                # `_SKIPPED` skips whole strings: a quote here opens one that ends behind `data`.
                 self._quoted = at < len(data)
                 at += 1
             elif run[0][0] in b"[{":
