@@ -11,9 +11,9 @@ class AppNames:
     """
 
     type: tuple[str, ...] = ("type",)
-    """The field that says what an event is."""
+    """The field with the type of an event."""
     text: tuple[str, ...] = ("text",)
-    """The type of events with a piece of text; so on for the next five."""
+    """The type of events with a piece of text; the next five are types, too."""
     reasoning: tuple[str, ...] = ("reasoning", "thinking")
     tool_call: tuple[str, ...] = ("tool_call",)
     tool_result: tuple[str, ...] = ("tool_result",)
@@ -22,10 +22,10 @@ class AppNames:
     content: tuple[str, ...] = ("content", "text", "delta")
     """The field with a piece of text, the whole text, or an error's message."""
     id: tuple[str, ...] = ("id", "call_id", "tool_call_id")
-    """The field with a call's id, if it has one; the next two are of calls, too."""
+    """The field with a call's id, if it has one; the next two are fields of calls, too."""
     name: tuple[str, ...] = ("name", "tool", "tool_name", "function")
     arguments: tuple[str, ...] = ("arguments", "args", "input", "parameters")
 
 
 CONTRACT = AppNames()
-"""The names that hold unless somebody sets others."""
+"""The default names."""

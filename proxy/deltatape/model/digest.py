@@ -17,9 +17,9 @@ _ANY = frozenset({"required", "any"})
 ASSISTANT = frozenset({"assistant", "model"})
 """The roles of messages that repeat a reply."""
 MAX_CONTENT = 16_384
-"""Characters of a message's text that a digest keeps."""
+"""How much of a message's text a digest keeps, in characters."""
 _WRONG = frozenset({400, 409, 413, 422})
-"""Statuses with which providers refuse what is in a request."""
+"""Statuses by which providers reject the content of a request."""
 
 
 class ParserErrorKind(enum.StrEnum):
@@ -30,11 +30,11 @@ class ParserErrorKind(enum.StrEnum):
     CUT = "cut"
     """It ended too early, or was empty."""
     GLUED = "glued"
-    """Something stands after a complete value."""
+    """Something follows a complete value."""
     INVALID = "spoilt"
     """It is not JSON."""
     REFUSED = "refused"
-    """It is JSON, and not what the tool wants."""
+    """It is JSON, but the tool does not accept it."""
     DROPPED = "dropped"
     """A call without id, name or arguments was left out."""
 
@@ -43,10 +43,10 @@ class ParserError(NamedTuple):
     """An error message of a JSON parser, classified."""
 
     parser: str
-    """Whose text it is."""
+    """The parser whose wording it is: `V8's JSON.parse`."""
     means: ParserErrorKind
     text: str
-    """From where it begins, escaped, at most 200 characters."""
+    """The message from its start, escaped, at most 200 characters."""
     about_call: bool
     """Whether the text around it speaks of a tool call or its arguments."""
 
@@ -75,7 +75,7 @@ class DeliveredCall:
     t_ns: int | None = None
     """When its last byte had been passed to the client; None without times."""
     after_finish: bool = False
-    """Whether it was opened after the finish reason: clients that stop there never see it."""
+    """Whether it began after the finish reason: clients that stop there never see it."""
 
     @property
     def answers_to(self) -> tuple[str, ...]:
@@ -92,8 +92,8 @@ class HistoryMessage:
     calls: tuple[RepeatedCall, ...]
     call_id: str | None
     error: ParserError | None = None
-    """What a parser of the application says in it of JSON that it could not read. A user's message
-    counts only where it is nothing else: so are calls in text answered."""
+    """A JSON parser's error in it. In a user's message it counts only if there is no other text:
+    that is how applications answer text calls."""
     owns: tuple[str, ...] = ()
     """See `Message.owns`."""
     content: str = ""
@@ -138,22 +138,22 @@ class Digest:
     left: bool = False
     """Whether the client closed the connection before the response had ended."""
     known: bool
-    """Whether the request's history could be read: else nobody knows what it repeats."""
+    """Whether the request's history could be read; if not, nobody knows what it repeats."""
     dialect: str
     system: str
     history: tuple[HistoryMessage, ...]
     prefixes: tuple[str, ...]
     forced: bool
-    """Whether the request leaves no choice but one tool: an answer in the form of a call."""
+    """Whether the tool choice forces a single tool, so that the call is the structured answer."""
     whole: bool
-    """Whether the reply is one answer that came to its regular end: its calls were to be run."""
+    """Whether the reply is a single answer with a normal end, so that its calls should be run."""
     text: str
     """A hash of the reply's text, "" if there is none but whitespace."""
     calls: tuple[DeliveredCall, ...]
     results: tuple[str, ...]
     """The ids of the calls whose results the request brings after its last assistant message."""
     summary: str
-    """One line: dialect, what the reply holds, how it ended."""
+    """One line: the dialect, the content of the reply, its ending."""
     tools: tuple[str, ...] = ()
     """The names of the tools that the request offers."""
     tools_elsewhere: bool = False
@@ -168,9 +168,9 @@ class Digest:
     """How long the client is to wait before it asks again, as `retry-after` says; 0: nothing is
     said, or not in seconds."""
     small_talk: str = ""
-    """The last message of the user, if it is nothing but small talk and the end of the history."""
+    """The user's message that ends the history, if it is only small talk."""
     reply_id: str | None = None
-    """What the provider calls the reply: later requests may name it as their `previous`."""
+    """The provider's id of the reply: later requests may name it as their `previous`."""
     previous: str | None = None
     """See `RequestSummary.previous`."""
     text_calls: tuple[DeliveredCall, ...] = ()
@@ -178,12 +178,12 @@ class Digest:
     asked_at: tuple[tuple[RepeatedCall, Span], ...] = ()
     """Where the arguments of the last calls in the history stand in the request's body."""
     failed: bool = False
-    """Whether there is no answer: an error, or it broke off. False while it still comes."""
+    """Whether there is no complete answer: an error, or a cut. False while it is in progress."""
     content: str = ""
     """The reply's text, at most `MAX_CONTENT` characters of it."""
     content_ends: tuple[int, ...] = ()
-    """Where in `content` the fragments end that the wire delivered it in, ascending. None where
-    the text is in several parts, of which an application may keep one, or came all at once."""
+    """Where in `content` each delivered fragment ends, ascending. None if the text came at once, or
+    in several parts, of which an application may keep one."""
     torn: tuple[int, ...] = ()
     """Fragments, by their place in `content_ends`, in which a network read ended in the middle of
     a character."""
@@ -196,7 +196,7 @@ class Digest:
     schemas: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
     """JSON Schemas of the tools that the reply calls, by name, as the request offers them."""
     said_ns: int | None = None
-    """When the last event of the reply had come; None without times or events."""
+    """When the last event of the reply arrived; None without times or events."""
     limited: bool = False
     """Whether the reply ended by a limit or a filter."""
     lossy: bool = False
@@ -241,9 +241,9 @@ class CallHabits:
     keeps_several: bool = False
     """Whether it repeats another reply with several calls, all of them."""
     keeps: frozenset[str] = frozenset()
-    """The tools of which it repeats calls of other replies."""
+    """The tools whose calls it repeats from other replies."""
     broken: str = ""
-    """What shows that it loses calls or parts of them, as a clause; "" if nothing does."""
+    """Evidence that it loses calls or parts of them, as a clause; "" if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,14 +253,14 @@ class ReadBack:
     reply: Digest
     later: Digest
     confidence: Confidence
-    """How sure it is that this message repeats this reply."""
+    """How certain it is that this message repeats this reply."""
     pairs: tuple[CallWithRepeat, ...]
     lost: tuple[DeliveredCall, ...]
     """Delivered calls that the request repeats nowhere."""
     extra: tuple[RepeatedCall, ...]
     """Calls in the repeated message that the wire did not deliver."""
     answered: tuple[str, ...]
-    """The ids to which the request brings results, right after the message."""
+    """The ids of the results that follow the message directly."""
     repeated_calls: tuple[RepeatedCall, ...] = ()
     """All calls of the repeated message, in its order."""
     start: int = 0
@@ -268,10 +268,10 @@ class ReadBack:
     end: int = 0
     habits: CallHabits = CallHabits()
     printed: ParserError | None = None
-    """What a parser of the application printed after the reply and before the request, if it can
-    be about no other reply."""
+    """A parser error that the application printed between the reply and the request, if it cannot
+    be about another reply."""
     reported_lost: tuple[tuple[str, str], ...] = ()
-    """Ids of calls that the application printed to have lost after the reply, and the lines."""
+    """Ids of calls that the application reported as lost, each with the printed line."""
 
     @property
     def following(self) -> tuple[HistoryMessage, ...]:
@@ -290,10 +290,10 @@ class Unanswered:
 
     reply: Digest
     until_ns: int
-    """The last moment of which that is known."""
+    """Until when the reply is known to be unanswered."""
     alive_ns: int | None
-    """The last moment after the reply at which the application is known to have lived."""
+    """When the application was last known to run, after the reply."""
     others: int
-    """How many more there are on the tape, if the application answers no calls there at all."""
+    """How many more such replies there are, if the application answers no calls on this tape."""
     thrown: str = ""
-    """The exception by which the application ended after it, as it was printed; "" without one."""
+    """The printed exception that ended the application afterwards; "" without one."""

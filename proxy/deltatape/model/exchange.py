@@ -24,16 +24,16 @@ Headers: TypeAlias = tuple[tuple[bytes, HeaderValue], ...]
 """Header fields in wire order, names in wire case, repeats kept."""
 
 MaskedSpan: TypeAlias = tuple[int, int, str]
-"""Bytes `[start, end)` that are asterisks in place of a credential, and the hash of that."""
+"""Start and end of the asterisks that replace a credential, and the credential's hash."""
 
 
 BROKEN_CHUNKS = "broken chunk framing"
 INVALID_HEAD = "the response head is not valid HTTP/1"
-"""How the note of a recorder begins after which the reads are no chunks, but bytes as they came."""
+"""How the recorder's note begins after which reads are raw bytes, with any chunk framing."""
 
 
 class Source(enum.StrEnum):
-    """Who recorded, which decides how far times and endings can be trusted."""
+    """What wrote the tape; this decides whether times and endings can be trusted."""
 
     GATEWAY = "gateway"
     MITM = "mitm"
@@ -93,7 +93,7 @@ class Request:
     """When the last byte of the request had been read; None if that never happened."""
     line: int | None
     masked: tuple[MaskedSpan, ...] = ()
-    """What of `body` was masked; ascending."""
+    """The masked parts of `body`, ascending."""
 
     @property
     def target_bytes(self) -> bytes:
@@ -141,7 +141,7 @@ class Read(NamedTuple):
     boundaries: tuple[int, ...] | None
     line: int | None
     masked: tuple[MaskedSpan, ...] = ()
-    """What of `data` was masked; ascending."""
+    """The masked parts of `data`, ascending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,14 +195,14 @@ class Exchange:
     """When the recorder noted that it was still watching a silent exchange."""
     notes: tuple[Note, ...] = ()
     end: End | None = None
-    """None: it goes on (`open`), or a crash of the recorder cut the tape before it ended."""
+    """None if it is still in progress (`open`), or if the recorder crashed before it ended."""
     stopped_ns: int | None = None
-    """When the recorder stopped watching in good order; None: unknown."""
+    """When the recorder stopped normally; None if unknown."""
     open: bool = False
-    """Whether it was still going on when the tape was read: a recorder was writing it."""
+    """Whether it was in progress, and being recorded, when the tape was read."""
     tap: Tap = Tap.PROVIDER
     watch: TapeSummary | None = None
-    """How long its tape was watched; None: unknown, as before the tape has ended."""
+    """How long its tape was watched; None if unknown, as while it is being recorded."""
 
     @classmethod
     def from_body(

@@ -33,7 +33,7 @@ class TapeContext:
 
 
 ALONE = TapeContext()
-"""There is only a list of exchanges."""
+"""For a list of exchanges without a tape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class Arrival:
     refusal: str
     error: str | None
     calls: tuple[ToolCall, ...]
-    """All of them: those of the application, those of the provider, those written into text."""
+    """Calls for the app, calls that the provider runs, and text calls."""
     finish_reason: str | None
     ending: str
     """How the transport ended, in words."""
@@ -129,7 +129,7 @@ class Term:
     confidence: Confidence | None
     """Only a verdict that blames somebody has one."""
     shown: str
-    """What the screen says; `PARTY` stands for one of `PARTIES`."""
+    """The verdict as shown; `PARTY` stands for one of `PARTIES`."""
     means: str
     then: str
     """What to do next."""
@@ -205,8 +205,7 @@ class Verdict:
     fix: str
     code: str | None = None
     possible: tuple[Finding, ...] = ()
-    """What somebody may have done, and nothing on the tape speaks against an innocent explanation.
-    It stands below the verdict."""
+    """Findings whose innocent explanation the tape does not exclude; shown below the verdict."""
 
     @property
     def healthy(self) -> bool:
@@ -226,7 +225,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One of several requests that ask the same, each after the one before it failed."""
+    """One of several equal requests, each after the previous one failed."""
 
     exchange: int
     t_ns: int | None
@@ -234,9 +233,9 @@ class Attempt:
     outcome: str
     """`status 429`, `the stream broke off`; `answered`."""
     pause_ns: int | None
-    """From the end of the one before to this request; None for the first, and without times."""
+    """The time since the previous attempt ended; None for the first, and without times."""
     changed: str
-    """What it asks for otherwise than the one before: `without streaming`; "" for nothing."""
+    """How it differs from the previous attempt: `without streaming`; "" if it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +248,7 @@ class Attempts:
     pending: bool = False
     """Whether the last one was still going on when the tape was read."""
     exit_code: int | None = None
-    """With which the app ended after the last one, if that failed and nothing else followed."""
+    """The app's exit code after the last attempt, if that failed and no request followed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +261,7 @@ class Explanation:
     start_ns: int
     """When the request came, since `recorded_at`: the timeline counts from there."""
     came_from: str
-    """Which upstream, when, and what it calls the request, as far as is known: for its provider."""
+    """The upstream, the time and the request id, as far as known: for a report to the provider."""
     promise: RequestPromise
     arrival: Arrival
     repetition: ReplyRepetition | None

@@ -20,16 +20,16 @@ from deltatape.pytest_plugin.fixture import TapeFixture
 _NO_VERDICT = (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt, GeneratorExit)
 """Outcomes that are no verdict: the test was skipped or interrupted."""
 _REWRITTEN = "@pytest_ar"
-"""A global of each module whose assertions pytest rewrites: tests, conftests, what they name."""
+"""A global that pytest adds to modules whose assertions it rewrites: tests and conftests."""
 _ASSERTING = frozenset({"unittest", "_pytest"})
-"""Packages whose functions raise an assertion for those who call them."""
+"""Packages whose functions raise AssertionErrors on behalf of their caller."""
 _SILENT = "_pytest."
 _CALLING = frozenset({"_pytest.python", "_pytest.unittest"})
-"""Where pytest's own fixtures call methods of a test's class; its others make no requests."""
+"""The only modules of pytest whose fixtures run user code: set-up methods of test classes."""
 
 
 class JudgedTest:
-    """A context for the test function: fails it, or accepts the error it had to raise."""
+    """Wraps the test function: fails it, or accepts the error that a fault had to cause."""
 
     def __init__(self, item: pytest.Item, fixture: TapeFixture) -> None:
         self._item = item
@@ -114,7 +114,7 @@ def report_setup(item: pytest.Item, fixture: TapeFixture) -> None:
 
 
 def check_after_teardown(item: pytest.Item, fixture: TapeFixture) -> str:
-    """Return the problem of a passed test after its tear-down; or ""."""
+    """Return the problem that shows only after the tear-down of a passed test; "" for none."""
     report = fixture.report
     if not fixture.holds or (report.whole and not fixture.unused_faults()):
         return ""
@@ -124,7 +124,7 @@ def check_after_teardown(item: pytest.Item, fixture: TapeFixture) -> str:
 
 
 def _lasting(report: PlayReport) -> bool:
-    """Check whether a mistake was made that no later request can correct."""
+    """Check whether the app made a mistake that no later request can correct."""
     return any(not mistake.silent for mistake in report.failures)
 
 
