@@ -450,8 +450,9 @@ def _nearest(
 # Where the arguments of repeated calls stand in a request's body.
 #
 # Strategy: the id of a call first appears beside its arguments; the result with it comes later.
-# So search for the id, then for the member with the arguments after it, and accept the place only if it decodes to the arguments of the parsed request. Calls without an id are searched by
-# their arguments alone, from the end.
+# So search for the id, then for the member with the arguments after it, and accept the place only
+# if it decodes to the arguments of the parsed request. Calls without an id are searched by their
+# arguments alone, from the end.
 
 _MEMBER = re.compile(rb'"(?:arguments|input|args)"[ \t\r\n]*+:[ \t\r\n]*+')
 _NEAR = 4096

@@ -69,15 +69,15 @@ _THINKING = "thinking"
 _JSON = "input_json_delta"
 _SIGNATURE_DELTA = "signature_delta"
 SIGNATURES = {_THINKING: "signature", "redacted_thinking": "data"}
-"""By type of a block of thinking, what a later request must bring back unchanged."""
+"""By type of a thinking block, the field that a later request must repeat unchanged."""
 _TEXT_DELTAS = {
     "text_delta": (_TEXT, Channel.TEXT),
     "thinking_delta": (_THINKING, Channel.REASONING),
 }
-"""By type of delta, the field that holds its text, and where that goes."""
+"""By type of delta, the field with its text, and the channel of the text."""
 _KINDS = {"tool_use": CallKind.FUNCTION, "mcp_tool_use": CallKind.MCP}
 _USE = "tool_use"
-"""What the type of every call ends with, also of those that are still to come."""
+"""How the types of all calls end, probably future ones, too."""
 
 
 class ContentBlock:
@@ -99,13 +99,13 @@ class ContentBlock:
         self.identifier = identifier
         self.started = event
         self.streamed = streamed
-        """Whether it came as a start, deltas and a stop."""
+        """Whether it was streamed: a start, deltas and a stop."""
         self.stopped = False
         self.call: CallDraft | None = None
         self.start_arguments: str | None = None
         """The input that stood at the start of a streamed call, unless it was empty."""
         self.signature = ""
-        """Of a thought."""
+        """The signature of a thinking block."""
 
 
 class Blocks:
@@ -206,7 +206,7 @@ class Blocks:
                     block.call.add(MemberValue(Element(elements, place), "input").text, event)
 
     def finish(self, *, terminated: bool) -> None:
-        """Settle what only the end decides. Call once.
+        """Decide at the end what needed all events. Call once.
 
         Args:
             terminated: whether the message ended as it should: then all blocks should have, too.
@@ -367,7 +367,7 @@ TERMINATOR = "message_delta with a stop_reason, and message_stop"
 _UNNAMED = "message"
 """The type of a server-sent event that has no event line."""
 _FALLBACK = "fallback"
-"""The block behind which another model goes on."""
+"""The block after which another model continues."""
 POLICY = DialectPolicy(
     abnormal=frozenset({"max_tokens", "model_context_window_exceeded", "refusal", "pause_turn"}),
     tool_word=True,
@@ -382,7 +382,7 @@ PING = ("ping", '{"type": "ping"}')
 """See `Traits`."""
 
 
-# What tells Anthropic's events and documents from those of others.
+# Distinguishes Anthropic's events and documents from those of other dialects.
 
 MESSAGE_START = "message_start"
 BLOCK_START = "content_block_start"
@@ -426,9 +426,9 @@ class MessageReducer:
         self.fast_path = DeltaFastPath()
         self._blocks = Blocks(self._choice, self.fast_path)
         self._ended: list[Blocks] = []
-        """The blocks of messages that came to their end before another one began."""
+        """The blocks of earlier messages, which ended before another one began."""
         self._id: str | None = None
-        """Of the message that has begun; None before the first."""
+        """The id of the current message; None before the first."""
         self._usage: dict[str, object] = {}
         self._named = True
 
@@ -441,7 +441,7 @@ class MessageReducer:
             kind = self._kind(frame, event)
         handler = self._HANDLERS.get(kind)
         if handler is None:
-            return  # a ping, or an event that is newer than this
+            return  # a ping, or an event type that did not exist yet
         if event.type == _UNNAMED and self._named and kind in STREAMED:
             self._named = False
             detail = "events have no event line; the first is a " + repr(kind)
@@ -458,7 +458,7 @@ class MessageReducer:
         return self._reply.build(ending, terminated=terminated)
 
     def _read_oddly(self, event: Event) -> Mapping[str, object] | None:
-        """Return the object in `event`; None if it is empty or another dialect's sentinel."""
+        """Return the object in `event`; None if it is empty or `[DONE]`, which gateways add."""
         data = event.data.strip()
         if data == SENTINEL or (not data and event.type == _UNNAMED):
             return None
@@ -620,7 +620,7 @@ class _Entry(NamedTuple):
 
     messages: tuple[Message, ...]
     tools: tuple[object, ...]
-    """Those that it defines."""
+    """The tools that its blocks define."""
 
 
 def read_request(body: bytes) -> RequestSummary:

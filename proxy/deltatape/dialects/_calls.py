@@ -69,15 +69,15 @@ class ObservationLog:
 # Repairs arguments that gateways are known to damage; applied once, at the end of a call.
 #
 # Rule: if the plain concatenation is one JSON value, nothing is repaired, whatever it looks like.
-# Else the known ways in which good arguments are spoilt are undone, each recognised by its exact
-# trace on the wire: an empty object leaked in front (T017), the whole value sent again (T014),
-# pieces that each repeat what came before (T014). Partial JSON is never completed.
+# Else known kinds of damage are undone, each recognised by its exact pattern on the wire: an empty
+# object leaked in front (T017), the whole value sent again (T014), pieces that each repeat all
+# previous ones (T014). Partial JSON is never completed.
 
 
 CUMULATIVE_MINIMUM = 3
-"""Characters that a slot must hold before a piece that starts with them counts as repeating it."""
+"""A piece repeats the arguments so far only if these have at least this many characters."""
 _CHAIN = 3
-"""Pieces that, each the beginning of the next, count as cumulative however short they are."""
+"""So many pieces, each a prefix of the next, are cumulative even if they are short."""
 
 
 class RepairedArguments(NamedTuple):
@@ -160,7 +160,7 @@ class CallEndCause(enum.Enum):
     """What ended a call."""
 
     NORMAL = "normal"
-    """A finish reason that lets the model end a call, or the dialect's terminal signal."""
+    """A finish reason with which calls are complete, or the dialect's terminal event."""
     CUT = "cut"
     """The end of the body, a limit, or an error."""
     OPEN = "open"
@@ -220,7 +220,7 @@ def _judge_empty(name: str, ending: CallEndCause, request: RequestSummary) -> Ca
 
 
 new_tuple = tuple.__new__
-"""What the constructor of a named tuple calls, in a third of the time: every delta makes one."""
+"""What a named tuple's constructor calls; calling it directly takes a third of the time."""
 
 
 class CallDraft:
@@ -239,11 +239,11 @@ class CallDraft:
         """Every different id, in order."""
         self.name = ""
         self.announced = False
-        """Whether an event said that this is a call, even if neither with a name nor an id."""
+        """Whether an event announced a call, perhaps without name and id."""
         self.free_text = False
-        """Whether the arguments are not JSON, or no object, although the kind does not say so."""
+        """Whether the arguments may be something else than a JSON object, whatever the kind."""
         self.whole = False
-        """Whether the wire says of this very call that it is complete, whatever ends the stream."""
+        """Whether an event says that this call is complete, whatever ends the stream."""
         self.fragments: list[Fragment] = []
         self.notes = ObservationLog()
         self._settled: str | None = None
@@ -275,7 +275,7 @@ class CallDraft:
         self.name = self.name or name or ""
 
     def settle(self, text: str) -> None:
-        """Set the final arguments from a source of more authority than the fragments."""
+        """Set the final arguments from a source that wins over the fragments."""
         self._settled = text
 
     @property

@@ -70,16 +70,16 @@ class ChatDelta(NamedTuple):
     event: Event
     value: Mapping[str, object]
     wire_index: int | None
-    """None where the entry has no usable index."""
+    """None if the entry has no usable index."""
     id: str
     name: str
     kind: CallKind
     text: str
     """The piece of the arguments."""
     unquoted: tuple[str, ...]
-    """The keys that lead to arguments that came as JSON instead of a string; mostly none."""
+    """The path to arguments that are JSON instead of a string; usually empty."""
     unexpected: tuple[str, ...]
-    """What has an unexpected shape, one phrase each."""
+    """Parts with an unexpected type, one phrase each."""
 
     @property
     def says_nothing(self) -> bool:
@@ -196,7 +196,7 @@ class ChoiceCalls:
         self._merge(draft, entry, opening=opening)
 
     def continued(self, entries: object) -> CallDraft | None:
-        """Return the call that the only entry just extended by arguments and nothing else.
+        """Return the call whose arguments the only entry just extended; see the fast path.
 
         Such an entry continues the newest call of its index if that has an id. None if `entries`
         contains anything else.
@@ -258,7 +258,7 @@ class ChoiceCalls:
         renamed = entry.name and last.name not in ("", entry.name)
         if renamed or not last.begun or not entry.text:
             return None
-        # The call before is not complete: what cannot be the beginning of another one continues it.
+        # The previous call is incomplete: an entry that cannot begin another call continues it.
         return None if _starts_object(entry) and not _repeats(last, entry) else last
 
     def _open(self, entry: ChatDelta) -> CallDraft:
@@ -382,10 +382,10 @@ def _is_whole(slot: CallDraft) -> bool:
     return slot.holds_object or slot.holds_empty_object
 
 
-# Which name a call has when the wire gives it in pieces, late, again, or differently.
+# The name of a call whose name comes in pieces, late, repeatedly, or changed.
 
 _NAME_LIMIT = 1000
-"""Characters from which on a name is not continued: no name of a tool is that long."""
+"""A name of this many characters is not extended: no tool has such a long name."""
 
 
 class NameReading(NamedTuple):
@@ -420,29 +420,28 @@ def merge_name(old: str, new: str, *, begun: bool, request: RequestSummary) -> N
 
 
 _PARTS = {"text": Channel.TEXT, "refusal": Channel.REFUSAL, "thinking": Channel.REASONING}
-"""By field of a typed part, where its text goes."""
+"""By field of a typed part, the channel of its text."""
 _TEXT, _REASONING, _REFUSAL = Channel.TEXT, Channel.REASONING, Channel.REFUSAL
-"""Plain names: every delta needs one, and looking a member up takes as long as three more calls."""
+"""Module names: every delta uses one, and an enum's member is slow to look up."""
 _TEXTS = {
     "content": _TEXT,
     "refusal": _REFUSAL,
     "reasoning_content": _REASONING,
     "reasoning": _REASONING,
 }
-"""By member of a delta that may be a text, where that goes."""
+"""By text member of a delta, the channel of the text."""
 _CONTENT_MEMBERS = (*_TEXTS, "audio", "images", "tool_calls", "function_call")
-"""All members of a delta that may say something."""
+"""All members of a delta that may have content."""
 _ASIDES = frozenset({"refusal", "audio", "images", "reasoning_content", "reasoning"})
-"""What few deltas have."""
+"""Members that few deltas have."""
 _FINISHED_DELTAS = 3
 """Deltas after a finish reason from which on its repetition counts: "finish on every chunk"."""
 
 
-# Where the calls of an event stand in its text, for those whose arguments are no string.
+# Finds the source text of arguments that are JSON instead of a string.
 #
-# Hardly any event has such, so events are passed on as they are, and an event's text is taken apart
-# only when somebody asks; a hostile one makes us ask thousands of times, so it is done once for
-# all.
+# Such arguments are rare, so an event's text is parsed for them only on demand. A hostile event has
+# thousands of them, so the result is kept until the next event.
 
 DELTA = "delta"
 MESSAGE = "message"
@@ -525,7 +524,7 @@ class ChatChoice:
         return None if call is None else ("arguments", call.add_all)
 
     def finish(self) -> None:
-        """Settle what only the end decides. Call once, after the last object."""
+        """Decide at the end what needed all events. Call once, after the last object."""
         if self._finish_repeated and self._deltas_after_finish >= _FINISHED_DELTAS:
             detail = f"the finish reason {self._draft.finish_reason!r} comes again and again"
             self._draft.notes.once("again", "S004", detail, detail, self._finish_repeated)
@@ -573,7 +572,7 @@ class ChatChoice:
             has_content = self._add_text(_REFUSAL, refusal, event)
         if body.get("audio") or body.get("images"):
             self._draft.media = True
-        # Two names for the same thing; gateways that send both send the same text.
+        # Two names for the same text; gateways that send both send it twice.
         reasoning = get_str(body, "reasoning_content") or get_str(body, "reasoning")
         return self._add_text(_REASONING, reasoning, event) if reasoning else has_content
 
@@ -648,14 +647,14 @@ class ChatChoice:
 
 
 _MISTRAL_ID = re.compile(r"[0-9a-f]{32}\Z")
-"""Most others' ids have a prefix or dashes."""
+"""Most other providers' ids have a prefix or dashes."""
 _OLD_MISTRAL_ID = re.compile(r"cmpl-[0-9a-f]{32}\Z")
-"""What they were up to 2024; other servers have such ids, too, but other names of models."""
+"""Mistral's ids until 2024. Other servers have such ids, too, but not these model names."""
 _MISTRAL_MODEL = re.compile(r"(?:open-)?(?:codestral|mi[sx]tral)-")
 _NOT_MISTRAL = ("matched_stop", "system_fingerprint")
-"""Members that others with ids like Mistral's have: SGLang and what is built on it, SiliconFlow."""
+"""Members of other servers with ids like Mistral's: SGLang and its derivatives, SiliconFlow."""
 MARKS = frozenset({"object", "choices"})
-"""Members of which a chunk, of chat or of the older completions, has one."""
+"""Every chunk, of chat or of the older completions, has one of these members."""
 DELTA_KEYS = frozenset(
     {
         *("content", "text", "refusal", "reasoning", "reasoning_content", "thinking"),

@@ -16,9 +16,9 @@ from deltatape.suspects.steps import ClientCallDelta, EntryPhase, FinishDelta, I
 
 _TOOL_WORDS = frozenset({"tool_calls", "function_call", "tool_use", "TOOL_CALL", "tool-calls"})
 _WITHOUT_KEY = frozenset({"single", "current", "one", "none"})
-"""Clients that cannot tell whose end an event is."""
+"""Clients that cannot tell which call an event ends."""
 _PICKY = frozenset({"call-id", "delta-item-id", "item-id", "strict", "list"})
-"""Clients that pass over entries without what they look for."""
+"""Clients that skip entries without the key that they look for."""
 _WRAPPED = "function_tool_call"
 _OPENERS = (EntryPhase.START, EntryPhase.WHOLE)
 _REPEATS = (EntryPhase.DONE, EntryPhase.CLOSE, EntryPhase.FINAL)
@@ -67,9 +67,9 @@ class ClientResult(NamedTuple):
 
     calls: tuple[RepeatedCall, ...]
     thrown: tuple[str, ...] = ()
-    """What it throws that is no parser's, in several languages' words; any one of them."""
+    """Exceptions other than a JSON parser's, as several languages word them: any one counts."""
     texts: tuple[str, ...] = ()
-    """What it gives a JSON parser."""
+    """The texts that it passes to a JSON parser."""
 
 
 def accumulate(steps: Iterable[Step], client: ClientModel) -> ClientResult:
@@ -241,11 +241,11 @@ _NEEDED = {
 """The only fields in which some clients look for calls."""
 
 
-# Calls in the text, as parsers find them that do not wait for a whole tag. What they go by is how
-# the text was cut into fragments; the reference is what `text_calls` finds in the whole of it.
+# Text calls as found by parsers that do not wait for a whole tag. Their result depends on how the
+# text was split into fragments; the reference is what `text_calls` finds in the whole text.
 
 _MOST = 50
-"""How many repetitions of one call are reported."""
+"""The most repetitions of one call to report."""
 
 
 class _TaggedJson(NamedTuple):
@@ -257,7 +257,7 @@ class _TaggedJson(NamedTuple):
 
 
 def tag_outcome(reply: Reply, how: str) -> ClientResult:
-    """Find calls in the text of `reply` as such a parser does."""
+    """Find the calls that such a parser finds in the text of `reply`."""
     found = [one for one in reply.text_calls if one.channel is Channel.TEXT]
     fragments = (one for one in reply.choices[0].pieces if one.channel is Channel.TEXT)
     cuts = [*running_sums(len(fragment.text) for fragment in fragments)]
@@ -309,7 +309,7 @@ def _damaged_texts(body: _TaggedJson | None, cuts: Sequence[int], how: str) -> l
     if not any(body.start < cut < end + max(1, len(body.closer)) for cut in cuts):
         return []
     inside = [cut - body.start for cut in cuts if body.start < cut < end]
-    # What was held back as a possible closing tag follows the part that was passed on.
+    # The parser held back a possible closing tag; it follows the text already passed on.
     tails = [body.closer[at:] for at in range(1, len(body.closer))]
     return [*(body.text[:cut] for cut in inside), *(body.text + tail for tail in tails)]
 

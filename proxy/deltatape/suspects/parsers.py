@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 LIMIT = 2_000_000
-"""Characters of a text from which on no parser is asked."""
+"""Longer texts are not parsed, in characters."""
 
 
 def parser_errors(text: str) -> tuple[str, ...]:
@@ -77,11 +77,11 @@ class ParseFailure(NamedTuple):
     """Where, in characters; the text's length if it ended too early."""
     where: ParseState
     token: int
-    """Where the token begins in which it failed."""
+    """Where the failing token begins."""
     stack: str
     """The open brackets."""
     expected: str = ""
-    """Of a literal, the character that should be there."""
+    """The character that a literal (`true`) should have there."""
     first_key: bool = True
     """Whether the last key is the first one of its object."""
 
@@ -267,7 +267,7 @@ class _Scan:
 
 _EOS = "Unexpected end of JSON input"
 _AROUND = 10
-"""Characters that are shown on either side."""
+"""How many characters V8 shows on either side."""
 _SPECIAL = frozenset({"[object Object]", "undefined", "NaN", "Infinity"})
 _EXPECTED = {
     ParseState.FIRST_KEY: "Expected property name or '}'",
@@ -381,7 +381,7 @@ _GO_QUOTED = {
 _GO_TOKENS = frozenset(
     {ParseState.LITERAL, ParseState.MINUS, ParseState.FRACTION, ParseState.EXPONENT}
 )
-"""Where the end of the text is a blank to Go, which ends a token."""
+"""States in which Go takes the end of the text for a blank, which ends a token."""
 _RUST_EOF = {
     ParseState.STRING: "a string",
     ParseState.FIRST_KEY: "an object",

@@ -21,16 +21,16 @@ from deltatape.suspects.simulation import ClientRunner
 from deltatape.wire.json_value import canonical, parse
 
 WORK_LIMIT = 400_000
-"""What presets and single mistakes may cost, in steps; and again what pairs and triples may."""
+"""The step budget for presets and single mistakes, and the same again for pairs and triples."""
 POINTS_LIMIT = 8_000
 _NEAR = 3
 """How many suspects are reported if none fits exactly."""
 _FAR = 10
-"""How much worse than the best further reported suspects may be."""
+"""How much worse than the best one a reported suspect may be."""
 _SHOWN = 60
-"""Characters of a name or of arguments in a description."""
+"""How much of a name or of arguments a description shows, in characters."""
 _EQUAL = 4
-"""What two equal calls score."""
+"""The score of two equal calls."""
 _NO_REASON = 20
 """What it costs to say that calls are ignored in a stream that is no second one."""
 
@@ -43,8 +43,8 @@ class _Candidate:
     outcome: ClientResult
     preset: Preset | None
     rank: tuple[int, int, int, int, int, int]
-    """Smaller is better: whether calls and error fit, cost, whether it is no preset, how many
-    mistakes it makes, calls whose arguments are only spelt otherwise, its place."""
+    """Smaller is better: misfit of calls and error, cost, whether it is not a preset, mistakes,
+    calls that are equal only as JSON, place in the search."""
     exact: bool
     near: float = 0.0
 
@@ -231,7 +231,7 @@ def _suspect(runner: ClientRunner, found: _Candidate, symptom: Symptom) -> Suspe
 def describe(
     runner: ClientRunner, client: ClientModel, outcome: ClientResult, errors: Sequence[str] = ()
 ) -> str:
-    """Describe what `client` does with the stream, as a clause after "it".
+    """Describe how `client` reads the stream, as a clause after "it".
 
     Args:
         runner: of the clients on the stream.
@@ -264,7 +264,7 @@ class PresetResult:
     differs: bool
     """Whether it makes other calls than the reference, or throws."""
     says: str
-    """What it does with this stream, a sentence after "it"; "" where it comes out right."""
+    """What it does with this stream, as a sentence after "it"; "" if it reads it correctly."""
 
 
 def rows(runner: ClientRunner) -> tuple[PresetResult, ...]:
@@ -286,7 +286,7 @@ def rows(runner: ClientRunner) -> tuple[PresetResult, ...]:
 # A client's calls, compared with those that an application repeats.
 #
 # By order, name, id, and arguments as JSON values, as the rules over conversations compare them.
-# What never came cannot be repeated: an id where the wire had none is the application's own.
+# An id that was never delivered is made up by the application.
 
 Ids = frozenset[str | None]
 """The ids that calls have on the wire; empty in dialects without."""
@@ -312,7 +312,7 @@ def likeness(made: Sequence[RepeatedCall], repeated: Sequence[RepeatedCall], ids
 
 
 def _likeness(one: RepeatedCall, other: RepeatedCall, ids: Ids) -> int:
-    # Without an id of its own an application makes one up, but none that the wire has.
+    # An application without an id makes one up, but never one that was delivered.
     same_id = one.id == other.id if one.id and (other.id or ids) else other.id not in ids
     same_name = (one.name or "") == (other.name or "")
     alike = same_arguments(one.arguments, other.arguments)

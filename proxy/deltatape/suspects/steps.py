@@ -23,7 +23,7 @@ class EntryPhase(enum.Enum):
     """The role of an entry in the life of a call."""
 
     START = "start"
-    """An event of its own says that the call begins; it may already bring arguments."""
+    """A separate event that begins the call; it may already have arguments."""
     DELTA = "delta"
     """A fragment; in chat completions, the beginning as well."""
     DONE = "done"
@@ -42,7 +42,7 @@ class ClientCallDelta(NamedTuple):
     event: int
     phase: EntryPhase
     at: int = 0
-    """Place in its event's list of calls."""
+    """Its place in the event's list of calls."""
     index: int | None = None  # type: ignore[assignment]
     """The key by which the dialect tells calls apart."""
     id: str | None = None
@@ -54,7 +54,7 @@ class ClientCallDelta(NamedTuple):
     kind: str = "function"
     """`function`, `custom`, `legacy`, or the item's type where it is none of the dialect's."""
     unquoted: bool = False
-    """Whether the arguments are JSON where a string with JSON in it is promised."""
+    """Whether the arguments are a JSON value, although the API promises a string of JSON."""
     finished: bool = False
     """Whether the same event has a finish reason."""
 
@@ -203,7 +203,7 @@ def _function_entry(function: Object, field: str) -> ClientCallDelta:
     )
 
 
-# Responses. Which item an event is about is found out by all three names that it has.
+# Responses. The item of an event is found by its id, call id or output index.
 
 _FIELDS = {
     "function_call": "arguments",
@@ -343,7 +343,7 @@ def block_steps(events: Iterable[Event]) -> Iterator[Step]:
                 if step.phase is EntryPhase.START:
                     calls.add(step.index)
                 elif step.phase is not EntryPhase.WHOLE and step.index not in calls:
-                    continue  # of a text, or of a tool that the provider runs
+                    continue  # the end of a text, or of a tool that the provider runs
             yield step
 
 
@@ -476,7 +476,7 @@ def gemini_steps(events: Iterable[Event], calls: Sequence[ToolCall]) -> Iterator
                     arguments = call.get("args")
                     text = "{}" if arguments is None else text_of(arguments)
                 else:
-                    # The first part without a name gets the arguments of all of them.
+                    # The first part without a name gets the arguments of all such parts.
                     phase, identifier, name = EntryPhase.DELTA, None, None
                     text, unsent = unsent, ""
                 yield ClientCallDelta(

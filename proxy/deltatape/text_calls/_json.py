@@ -21,13 +21,13 @@ _NAME_KEYS = ("name", "tool_name", "function")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args")
 _ID_KEYS = ("id", "tool_call_id")
 _WINDOW = 256
-"""Characters that the scanner gets first; then twice as many each time."""
+"""How many characters the scanner gets first; doubled each time."""
 _LONGEST_JUNK = 200
-"""Characters between whole JSON and its closing tag that still belong to the call."""
+"""The most characters between complete JSON and its closing tag that belong to the call."""
 _HARMLESS = " \t\r\n`"
-"""Around whole JSON: blanks, and the end of a fence."""
+"""Allowed around complete JSON: white space, and the end of a code fence."""
 _LONGEST_HEAD = 500
-"""Characters of a broken object in which its name is sought."""
+"""How far into a broken object its name is searched for."""
 
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
@@ -44,9 +44,9 @@ class JsonEnd(enum.Enum):
 
     WHOLE = "whole"
     CUT = "cut"
-    """With the text."""
+    """The text ends inside the value."""
     BROKEN = "broken"
-    """It is not JSON; it is taken to end at a closing tag, or with its braces."""
+    """Not JSON; it ends at the closing tag, or where its braces balance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def find_closer(source: TextSource, end: int, closer: str, opener: str) -> tuple
 
 
 def _scan(source: TextSource, at: int) -> JsonExtent:
-    """Return what the strict scanner says of the value at `at`; BROKEN ends at the error."""
+    """Return the strict scanner's result for the value at `at`; BROKEN ends at the error."""
     scanner = JsonScanner()
     position, size = at, _WINDOW
     while position < source.end and scanner.end is None and scanner.error is None:

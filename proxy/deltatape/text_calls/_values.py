@@ -13,7 +13,7 @@ from deltatape.wire.json_value import parse
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _DEPTH = 8
-"""Schemas inside each other that are looked at for types."""
+"""How deep schemas are searched for types."""
 
 
 class ObjectText:

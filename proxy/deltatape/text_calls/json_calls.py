@@ -183,11 +183,11 @@ class _Tokens:
     wrapper: re.Pattern[str]
     begin: re.Pattern[str]
     heads: tuple[Steps, ...]
-    """What stands between the beginning of a call and its arguments, the likeliest first."""
+    """The possible texts between `begin` and the arguments, the likeliest first."""
     end: re.Pattern[str]
     """The end of a call."""
     closer: str
-    """The usual spelling of that."""
+    """The usual spelling of `end`."""
     wrapper_end: re.Pattern[str]
 
 

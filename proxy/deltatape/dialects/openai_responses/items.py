@@ -46,11 +46,11 @@ from deltatape.wire.json_value import canonical, join_pairs
 
 # Decides which output items are tool calls, who runs them, and where their arguments are.
 #
-# The client runs what it must send an output for: functions and custom tools, which it defined, and
-# of the tools that the provider defined (BUILT_IN) `computer`, `local_shell`, `apply_patch`,
-# `shell` unless its environment is one of the provider's containers, and `tool_search` if its
-# execution is `client`. Everything else the provider runs itself and answers within the same
-# response.
+# The client runs the calls that it must send an output for: functions and custom tools, which it
+# defined, and of the tools that the provider defined (BUILT_IN) `computer`, `local_shell`,
+# `apply_patch`, `shell` unless its environment is one of the provider's containers, and
+# `tool_search` if its execution is `client`. The provider runs everything else and answers it in
+# the same response.
 #
 # Source: https://platform.openai.com/docs/guides/tools (and the page of each tool), and
 # https://docs.x.ai/docs/guides/tools/overview for `x_search`.
@@ -146,7 +146,7 @@ def _is_search_on_x(item: Mapping[str, object], request: RequestSummary) -> bool
     return request.tool(_SEARCH_ON_X) is not None and request.tool(get_str(item, "name")) is None
 
 
-# What tells the arguments of a call, or a text, and how much it is to be believed.
+# Which source of a value wins when several contradict each other.
 
 
 class SourceRank(enum.IntEnum):
@@ -168,15 +168,15 @@ NAMES = {
     SourceRank.SNAPSHOT: "the final response",
     SourceRank.ITEM_DONE: "response.output_item.done",
 }
-"""What a message calls a source."""
+"""The sources, as findings name them."""
 
 
-# The texts of one output item: streamed fragments, and the whole as sources give it.
+# The texts of one output item: streamed fragments, and the whole text from later events.
 #
-# Strategy: pieces are kept by part. At the end the whole text of a channel, as `output_item.done`
-# or else the final snapshot tells it, is compared with the joined pieces: if equal the pieces
-# stay; if it goes on where they end, the rest is added; else it takes their place. An empty whole
-# replaces nothing. Parts are compared together, since servers number them in different ways.
+# Strategy: fragments are kept by part. At the end the whole text of a channel, from
+# `output_item.done` or else the final snapshot, is compared with the joined fragments: if equal,
+# they stay; if it only continues them, the rest is added; else it replaces them, unless it is
+# empty. Parts are compared together, since servers number them in different ways.
 
 
 class TextGroup(enum.StrEnum):
@@ -283,10 +283,10 @@ def _settle(
 
 
 _INTERNAL = frozenset({CallKind.SERVER, CallKind.MCP})
-"""Kinds of calls that have no `call_id`, or none that a client answers to."""
+"""Kinds of calls without a `call_id`, or with one that clients do not answer."""
 
 _APPROVAL = "mcp_approval_request"
-"""A question for the user, which is an answer although it has no text."""
+"""A question for the user: it counts as an answer, although it has no text."""
 
 
 class ItemDraft:
@@ -414,7 +414,7 @@ class ItemDraft:
     def _take_names(
         self, call: CallDraft, item: Mapping[str, object], rank: SourceRank, event: Event
     ) -> None:
-        """Set id and name; the last source counts, since the provider keeps that."""
+        """Set id and name; the last source wins, since the provider stores that one."""
         if rank is not SourceRank.SNAPSHOT:
             self.note_other_id(get_str(item, "id"), event, NAMES[rank])
         identifier = get_str(item, "call_id")
@@ -470,7 +470,7 @@ class ItemDraft:
     def _take_end(
         self, call: CallDraft, item: Mapping[str, object], rank: SourceRank, event: Event
     ) -> None:
-        """Set whether the call is complete: `done` is also sent for items that a limit cut."""
+        """Set whether the call is complete. An item that a limit cut gets a `done`, too."""
         whole = rank is SourceRank.ITEM_DONE and not self._incomplete
         if whole or (rank is SourceRank.SNAPSHOT and item.get("status") == "completed"):
             call.ended = call.ended or event
@@ -584,7 +584,7 @@ class OutputItems:
         return found
 
     def _open_for(self, frame: Frame, kind: str, event: Event) -> ItemDraft:
-        """Open an item about which only this event of a part is known."""
+        """Open an item whose first event is this one, about a part."""
         self._note_unannounced(frame, event)
         found = self._open(kind, get_index(frame, "output_index"))
         shape = shape_of({"type": kind}, self._request)
@@ -665,7 +665,7 @@ class OutputItems:
         return len(entries)
 
     def note_unfinished(self, event: Event, *, listed: bool) -> None:
-        """Note items without an end of their own, although the response is complete.
+        """Note items that never ended, although the response is complete.
 
         Args:
             event: what says that the response is complete.
@@ -713,7 +713,7 @@ class OutputItems:
         return item
 
     def _match(self, item: Frame, index: int | None, *, listing: bool = False) -> ItemDraft | None:
-        """Return the known item that `item` is. `listing`: find each only once."""
+        """Return the known item that `item` repeats. `listing`: match each known item only once."""
         kind, best, most = get_str(item, "type"), None, 0
         call_id, identifier = get_str(item, "call_id") or "", get_str(item, "id") or ""
         near: list[ItemDraft] = []
