@@ -171,9 +171,9 @@ def _keys(known: Mapping[str, ResolvedValue]) -> DoctorRemark:
     return DoctorRemark(level=RemarkLevel.OK, text=f"keys: {shown}")
 
 
-# What a recording needs of this machine: versions, the port, a place for tapes.
+# Checks what a recording needs from this machine: versions, the port, a place for tapes.
 #
-# Looks and reports; makes and changes nothing. The only connection is to loopback.
+# Changes nothing. The only connection is to loopback.
 
 _ANSWER_S = 1.0
 _MAX_READS = 4

@@ -39,11 +39,11 @@ from deltatape.printable import excerpt
 from deltatape.providers import COMPATIBLE, PROVIDERS, UPSTREAMS, provider_of_host
 
 MOST = 200
-"""Places after which a search stops: more tell nothing more."""
+"""The search stops after this many places."""
 _SHOWN = 120
 _LEAD = 20
 _VISIBLE = 66
-"""Characters of a line that are seen on a narrow terminal."""
+"""How much of a line to show, in characters: a narrow terminal has room for it."""
 _SERVERS = {each.local_port: name for name, each in PROVIDERS.items() if each.local_port}
 _API = re.compile(r"/v1(?:/|\Z)")
 _CLASSES = "|".join(each.client for each in PROVIDERS.values() if each.client)
@@ -53,7 +53,7 @@ _CLIENTS = re.compile(
 )
 _OPENAI_MODULE = re.compile(r"\bopenai\.\w*\Z", re.IGNORECASE)
 _WEB_SITES = frozenset(host for each in PROVIDERS.values() for host in each.sites)
-"""There only `_SERVED` is the API."""
+"""Hosts with web pages: only URLs that match `_SERVED` are an API there."""
 _SERVED = re.compile(r"https?://[^/]*(?:/(?:api|v1)\b.*)?\Z")
 _PAGES = re.compile(r"https?://[^/]*/(?:docs|keys|settings|login|signup|playground)\b")
 _TEMPLATE = re.compile(r"\.(?:example|sample|template|dist|defaults)\Z")
@@ -64,8 +64,8 @@ _TEMPLATE = re.compile(r"\.(?:example|sample|template|dist|defaults)\Z")
 # Strategy: a program takes the URL from the variable that `deltatape record -- CMD` sets, with the
 # URL as its default, so that nothing changes without a recorder. A file that no variable reaches
 # gets the gateway's own address for as long as a recording lasts. An address that is no provider's
-# usual one is named when recording, where it becomes the upstream. What is signed for its host is
-# left at it.
+# usual one is named when recording, where it becomes the upstream. A URL whose requests are signed
+# for its host stays unchanged.
 
 GATEWAY = f"http://127.0.0.1:{DEFAULT_PORT}"
 """Where `deltatape record` listens when no command is given."""
@@ -127,7 +127,7 @@ class _Split(NamedTuple):
     base: str
     rest: str = ""
     surplus: str = ""
-    """What the variable's value has at its end, and the URL has not."""
+    """The end of the variable's value that the URL lacks: `/v1`."""
     usual: bool = True
     """Whether the variable stands for this base URL when a recording begins."""
 
@@ -234,7 +234,7 @@ def _in_configuration(literal: UrlLiteral) -> MigrationAdvice:
 def _through_gateway(url: str) -> tuple[str, str]:
     """Return the URL through the gateway at its default address, and the option that this needs."""
     parsed = parse_url("", url)
-    if parsed is None or "{" in url:  # something is left to be filled in
+    if parsed is None or "{" in url:  # a template
         return f"{GATEWAY}/NAME{url[len(_origin(url)) :]}", f" --upstream NAME={_origin(url)}"
     prefixes = ProxyPrefixes(())
     prefix, rest = prefixes.split(parsed)
@@ -290,9 +290,9 @@ class Hardcoded:
     url: str
     use: UrlUse
     test: bool
-    """Whether it is a test's."""
+    """Whether it is in a test."""
     variable: str
-    """The variable of the environment that goes before it; "" for none."""
+    """The environment variable that overrides it; "" for none."""
     advice: MigrationAdvice
 
     @property
@@ -308,7 +308,7 @@ class HardcodedSearch:
     found: tuple[Hardcoded, ...]
     files: int
     stopped: str
-    """"" when everything was read, else why not: `after 5000 files`."""
+    """"" if everything was read, else where the search stopped: `after 5000 files`."""
 
 
 def find(folder: Path, limits: Limits, known: Container[str] = ()) -> HardcodedSearch:
@@ -360,7 +360,7 @@ def _sorted(found: Iterable[Hardcoded]) -> tuple[Hardcoded, ...]:
 
 
 def _is_reached(literal: UrlLiteral, known: Container[str]) -> bool:
-    """Return whether `deltatape record -- CMD` redirects it by the variable before it."""
+    """Return whether `deltatape record -- CMD` redirects it through its environment variable."""
     variable = literal.variable
     if not variable:
         return False
@@ -398,7 +398,7 @@ def _local(literal: UrlLiteral) -> str | None:
 
 
 def _made_with(literal: UrlLiteral) -> bool:
-    """Return whether it is an argument of a provider's client or set on its module."""
+    """Return whether it is an argument of a provider's client, or set on the provider's module."""
     if _OPENAI_MODULE.search(literal.key):
         return True
     return any(
@@ -451,7 +451,7 @@ def _shown_line(literal: UrlLiteral, column: int) -> str:
     """Return the line with the URL; of a long line the part around it."""
     text, start = literal.source.text, literal.start
     end = text.find("\n", start)
-    # Concealed as a whole: cut first, a credential could lose the name that tells it.
+    # Masked before it is cut: a credential may be recognised only by the name before it.
     shown = conceal(text[start - column : len(text) if end < 0 else end].strip())
     url = conceal(literal.url)
     at = shown.find(url)
@@ -460,9 +460,9 @@ def _shown_line(literal: UrlLiteral, column: int) -> str:
     return excerpt(shown, _SHOWN)
 
 
-# Code as it may be shown: credentials that stand in it are left out.
+# Masks credentials in code that is shown.
 #
-# Loose on purpose: what is hidden without need costs nothing, the code is in the user's editor.
+# Loose on purpose: masking too much does no harm, since the user has the code.
 
 HIDDEN = "***"
 _USERINFO = re.compile(r"(?<=://)[^/\s\"'@]+(?=@)")

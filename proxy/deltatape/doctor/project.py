@@ -22,11 +22,10 @@ _MOST_MENTIONS = 10
 
 # Which LLM SDKs a project has, and in which version.
 #
-# Strategy: folders and metadata are looked at, nothing of the project is imported or run. For
-# Python that is the environment the project would be started with: VIRTUAL_ENV, else one in its
-# folder, else that of the `python3` on PATH, which is asked where it keeps packages. For Node it is
-# `node_modules` of the folder or one above, with what `package.json` asks for where that is not
-# installed.
+# Strategy: only read folders and metadata; import and run nothing of the project. For Python, look
+# in the environment that would start the project: VIRTUAL_ENV, else one in its folder, else that of
+# the `python3` on PATH, which is asked where it keeps packages. For Node, look in `node_modules` of
+# the folder or one above; the packages in `package.json` that are not installed count, too.
 
 _METADATA = re.compile(r"(?P<name>[A-Za-z0-9._]+)-(?P<version>[^-]+)(?:-[^/]*)?\.(?:dist|egg)-info")
 _ENVIRONMENTS = (".venv", "venv", "env", ".env")
@@ -69,7 +68,7 @@ def python_place(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
 def _python_on_path(folder: Path, environment: Mapping[str, str]) -> PythonPlace:
     """Return the packages of `python3` on PATH, run isolated from the project."""
     program = shutil.which("python3", path=environment.get("PATH"))
-    # In the folder, since version managers choose by it.
+    # Run in the folder: version managers choose the Python by it.
     command = (program or "", "-I", "-c", _PATHS)
     answer = ask(command, folder, environment, _LIMIT_S) if program else None
     if program is None or answer is None:
@@ -247,7 +246,7 @@ def code_remarks(folder: Path, known: Container[str], limits: Limits) -> Iterato
     """
     search = find(folder, limits, known)
     certain = [each for each in search.found if each.certain]
-    # One remark per line is enough where nothing is sure.
+    # Uncertain ones get at most one remark per line.
     others = list({(e.path, e.line): e for e in search.found if not e.certain}.values())
     yield from (_code_remark(each) for each in (*certain, *others[:_MOST_MENTIONS]))
     if len(others) > _MOST_MENTIONS:

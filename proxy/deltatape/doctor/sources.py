@@ -51,9 +51,9 @@ LANGUAGES = {
     "cfg": "ini",
     "env": "env",
 }
-"""The language of a file by what its name ends in; `.env` and its kin are `env`, too."""
+"""The language of a file, by its extension; `.env`, `.env.local` and so on are `env`, too."""
 COMPOSE = "compose"
-"""The language of Compose files: YAML in which variables are put in."""
+"""The language of Compose files: YAML with variables."""
 _LEFT_OUT = frozenset(
     {
         "__pycache__",
@@ -70,14 +70,14 @@ _LEFT_OUT = frozenset(
         "venv",
     }
 )
-"""Folders that hold no code of the project's own; with all whose name begins with a dot."""
+"""Folders without the project's own code, in addition to all whose name starts with a dot."""
 _LEFT_OUT_NAMES = frozenset(
     {"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "composer.lock", "deno.lock"}
 )
 _TESTS = frozenset({"test", "tests", "__tests__", "spec", "e2e", "fixtures"})
 _NS = 1_000_000_000
 _MINIFIED = 1000
-"""Characters per line, on average, that nobody writes by hand."""
+"""A file with longer lines on average, in characters, is generated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class SourceFiles:
         self.read = 0
         """How many files were read so far."""
         self.stopped = ""
-        """Why not all of them were: "" or `after 5000 files`."""
+        """Where reading stopped: `after 5000 files`; "" if everything was read."""
 
     def __iter__(self) -> Iterator[SourceFile]:
         for path in _paths(self._folder):
@@ -169,7 +169,7 @@ def _paths(folder: Path) -> Iterator[str]:
     if not listed:
         yield from _walked(folder)
         return
-    # Ignored by git as a rule, and the place where base URLs stand.
+    # Usually ignored by git, but a common place for base URLs.
     dotenv = [path.name for path in sorted(folder.glob(".env*"))]
     yield from dotenv
     for path in listed:
@@ -245,12 +245,12 @@ def _code_lines(text: str) -> Iterator[str]:
                 yield each
 
 
-# URLs in code: where they stand, in what kind of place, and what is around them.
+# Find URLs in code, and how the code uses them.
 #
 # Strategy: no parser per language. One regular expression per family of languages tells strings
-# from comments, so that a URL in a comment or in Python's docstrings is none; the text just before
-# a URL tells the rest: the name it is given to, the call it is an argument of, the variable of the
-# environment that it is the default of. Where that is not certain the place is called a mention.
+# from comments, so that URLs in comments and in Python's docstrings are ignored. The text just
+# before a URL tells its use: the name that it is assigned to, the call that it is an argument of,
+# the environment variable that it is the default of. If that is not certain, the URL is a mention.
 
 _STRINGS = r"""(?P<s>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
 # A `//` after a colon belongs to a URL, even outside a recognised string.
@@ -274,7 +274,7 @@ _LEXERS = {
     "env": _HASH,
     "ini": _INI,
 }
-"""How comments look; all other languages are like C."""
+"""Comments by language; all other languages have those of C."""
 _URL = re.compile(r"""https?://(?P<host>[^\s"'`<>\\/?\#]+)[^\s"'`<>\\]*""")
 _BARE_HOST = re.compile(r"""(?<=["'`])(?P<host>[a-z0-9.-]{3,100}\.[a-z]{2,12})(?=["'`])""")
 _UNQUOTED = frozenset({"shell", "yaml", COMPOSE, "env", "ini"})
@@ -282,7 +282,7 @@ _QUOTES = ("'", '"', "`")
 _LONGEST_LINE = 2000
 _BEFORE = 400
 _NEAR = 160
-"""How far a name, a call or a variable may be from its URL, in characters."""
+"""How far before a URL its name, call or variable may be, in characters."""
 _ASSIGNED = re.compile(
     r"""(?P<key>[\w.$-]*)["']?\]?\s*(?::\s*[\w\[\]|. ]+\s*(?==))?(?:=>|:=|=|:)\s*
         [rfbuRFBU@$]{0,2}["'`]?\Z""",
@@ -305,7 +305,7 @@ _READ = (
     r"(?:\(\)\s*\.getOrDefault|\(\)\s*\.get)?"
 )
 _MAY_READ = re.compile(r"env|config|[-=]\Z", re.IGNORECASE)
-"""What every way to read a variable has: looked for first, since it is quick."""
+"""Every way to read a variable has one of these: a quick test before the slow ones."""
 _DEFAULT_OF = re.compile(
     rf"""{_READ}{_NAME}(?:["']\s*,\s*(?:default(?:_value)?\s*=\s*)?
         |["'\])]*\s*(?:\?\?|\|\||\bor\b|\?:|!?\.unwrap_or(?:_else)?\((?:\|_\|)?)\s*)
@@ -324,9 +324,9 @@ class UrlUse(StrEnum):
     """How code uses a URL."""
 
     SENT_TO = "sent-to"
-    """A request goes there: an argument of a call, or given to a name such as `base_url`."""
+    """Requests go there: an argument of a call, or assigned to a name such as `base_url`."""
     DEFAULT = "default"
-    """Taken where a variable of the environment is not set."""
+    """The default of an environment variable."""
     MENTIONED = "mentioned"
     """Anything else: a list of hosts, a message."""
 
@@ -339,14 +339,14 @@ class UrlLiteral:
     start: int
     """Offset of the URL in the source's text."""
     url: str
-    """As it is written; a bare host has no scheme."""
+    """As written; a bare host has no scheme."""
     host: str
     """In lower case, with its port if it has one."""
     use: UrlUse
     key: str
-    """The name it is given to; "" for none."""
+    """The name that it is assigned to; "" for none."""
     variable: str
-    """The variable of the environment that goes before it; "" for none."""
+    """The environment variable that it is the default of; "" for none."""
 
     @property
     def before(self) -> str:

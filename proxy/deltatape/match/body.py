@@ -32,7 +32,7 @@ class BodyForms:
 
     canonical: bytes
     reduced: bytes
-    """Of what is left without volatile fields."""
+    """The digest without volatile fields."""
 
 
 def exact_form(body: bytes) -> bytes:
@@ -59,7 +59,7 @@ def json_value(body: bytes) -> object:
     """Return the value of a body; `NOT_JSON` if there is none or it is nested too deeply."""
     try:
         value: object = json.loads(body, parse_float=_number)
-        json.dumps(value)  # writes less deep than it reads
+        json.dumps(value)  # dumps rejects nesting that loads accepts
     except (ValueError, RecursionError):
         return NOT_JSON
     return value
@@ -82,13 +82,13 @@ def _digest(value: object) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
 
 
-# What was masked on the tape, compared with what an application sends.
+# Compares masked bodies on a tape with those that an application sends.
 #
-# Two things may stand on a tape in place of what was sent. Credentials are asterisks, and spans
-# tell where: there, anything fits. Content that was replaced is fillers, letters by x and digits by
-# 1, the last ones by a number: there, what has the same shape fits, run of letters by run of
-# letters, since words that a tool defines are kept. A tape does not say whether it has fillers, so
-# two bodies are only taken for the same if one of their differences shows enough of them.
+# A tape can mask in two ways. Credentials become asterisks, and spans tell where: anything matches
+# there. Redacted content becomes fillers: letters become x, digits 1, and the last ones a number.
+# Text of the same shape matches them, run of letters by run of letters, since words that a tool
+# defines are kept. A tape does not say whether it has fillers, so two bodies count as equal only if
+# one of their differences shows enough fillers.
 #
 #     recorded  {"key": "*****", "content": "xxxxxxx xx xxxx 11b"}
 #     received  {"key": "sk-fake", "content": "Weather in Bern 24h"}
@@ -96,13 +96,13 @@ def _digest(value: object) -> bytes:
 # The fillers are those of `redact.fillers`.
 
 BLANK = "\ufdd0"
-"""Stands for what was masked: a noncharacter, which no text holds (Unicode section 23.7)."""
+"""Stands for a masked value: a noncharacter, which no text has (Unicode section 23.7)."""
 
 _ASTERISKS = "***"
 _NUMBERED = 4
-"""At most so many of the last characters of a run spell a number, and hardly more than half."""
+"""At most so many characters at the end of a run are its number, and about half of it at most."""
 _ENOUGH = 8
-"""So many fillers in one string are no chance."""
+"""So many fillers in one string are no coincidence."""
 _HINTS = (b"xxxx", b"1111")
 _RUN = re.compile(
     r"\\+u(?P<code>[0-9a-fA-F]{4})|(?P<kept>\b(?:true|false|null)\b|\\+.)"
@@ -112,7 +112,7 @@ _RUN = re.compile(
 _WIDE = ("", "", "\xd7", "\u2179", "\U0001d465")
 """Fillers by how many bytes a character has."""
 _SIGNS = frozenset(map(chr, range(0x80, 0xC0))) - frozenset("\xaa\xb2\xb3\xb5\xb9\xba")
-"""Characters of two bytes that are no letters, and stay."""
+"""Two-byte characters that are not letters; they are kept."""
 
 
 def blanked(body: bytes, spans: Sequence[MaskedSpan]) -> bytes:
@@ -204,7 +204,7 @@ class _Comparison:
     def _members(self, recorded: Mapping[str, object], received: Mapping[str, object]) -> bool:
         if recorded.keys() == received.keys():
             return all(self.same(value, received[key]) for key, value in recorded.items())
-        # The keys of arguments are content, too: then the order tells which is which.
+        # Keys of arguments are masked, too: they are paired by their order.
         return len(recorded) == len(received) and all(
             self.same(one, other) and self.same(recorded[one], received[other])
             for one, other in zip(recorded, received, strict=True)

@@ -1,4 +1,4 @@
-"""Where two JSON values differ, in few words."""
+"""Describe where two JSON values differ, in few words."""
 
 import json
 import re
@@ -114,7 +114,7 @@ def _short(value: object, start: int, hide: Callable[[str], str]) -> str:
     if value is _MISSING:
         return "(absent)"
     if isinstance(value, str):
-        # Hidden before it is cut: half a credential would not be known for one.
+        # Masked before it is cut: half a credential would not be recognised.
         value = hide(value)
         value = f"...{value[start:]}" if start else value
         text = json.dumps(with_asterisks(value), ensure_ascii=True)

@@ -36,7 +36,7 @@ _OPTIONAL = {
     for name, each in PROVIDERS.items()
     if each.optional_path is not None
 }
-"""By prefix, what the gateway puts before a path that lacks it."""
+"""By prefix, the path that the gateway inserts if it is missing."""
 
 
 def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = str) -> str:
@@ -53,7 +53,7 @@ def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = str) -> 
     for start, end in credential_spans(target):
         parts += [target[at:start], b"***"]
         at = end
-    # Hidden before it is cut: half a credential would not be known for one.
+    # Masked before it is cut: half a credential would not be recognised.
     return excerpt(hide(b"".join((*parts, target[at:])).decode("ascii", "replace")), most)
 
 
@@ -111,7 +111,7 @@ def _parts(target: bytes) -> tuple[bytes, tuple[tuple[str, str], ...]]:
 
 
 def _normal(path: bytes) -> bytes:
-    """Decode what need not be percent-encoded in `path`."""
+    """Decode the characters of `path` that need no percent-encoding."""
     return _ENCODED.sub(_decoded, path) if b"%" in path else path
 
 

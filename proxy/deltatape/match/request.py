@@ -46,7 +46,7 @@ from deltatape.wire.json_path import parse_path
 
 _LISTED = 5
 _SHOWN = 200
-"""Of a target, in a sentence."""
+"""The longest target to show in a message, in characters."""
 
 
 class MatchLevel(enum.IntEnum):
@@ -249,7 +249,7 @@ class RequestMatcher:
                     found.setdefault((place, key), _EqualRequests()).positions.append(position)
         return found
 
-    # What was overwritten on the tape.
+    # Masked requests.
 
     def _places_of(self, method: str, target: bytes) -> tuple[Place, ...]:
         places = asked_places(method, target)
@@ -346,17 +346,17 @@ def _kind(body: bytes, value: object) -> str:
     return f"{len(body)} bytes, not JSON" if value is NOT_JSON else "JSON"
 
 
-# The recorded request that a request comes nearest to, so that a miss can say what is different.
+# Find the nearest recorded request, so that a miss can name the differences.
 #
-# Strategy: how much two bodies have in common from the front and from the back is found cheaply,
-# also in thousands of long ones; those with the most are compared value by value, with the first of
-# all, which is the one that was expected next.
+# Strategy: the common prefix and suffix of two bodies are cheap to find, even in thousands of long
+# ones. The bodies with the longest ones are compared value by value, and so is the first of
+# all, which was probably expected next.
 
 _COMPARED = 8
 
 
 def likely(body: bytes, others: Sequence[tuple[int, bytes]]) -> tuple[int, ...]:
-    """Return the positions worth a closer look, ascending: at most nine.
+    """Return the positions to compare value by value, ascending: at most nine.
 
     Args:
         body: of the request.

@@ -16,7 +16,7 @@ from deltatape.errors import UsageError
 from deltatape.model.exchange import BROKEN_CHUNKS, EndReason, Exchange, Framing, Read
 
 _TOGETHER_NS = 1_000_000
-"""What one read from the socket brought is taped within this time."""
+"""Records within this time can come from the same read of the socket."""
 _SLOWEST = 0.001
 _FASTEST = 1_000_000.0
 
@@ -26,10 +26,10 @@ class ConnectionEnd(enum.Enum):
 
     COMPLETE = "complete"
     CLOSE = "close"
-    """FIN where the body is not complete."""
+    """FIN before the body is complete."""
     RESET = "reset"
     HOLD = "hold"
-    """The tape does not say how the provider would have gone on: wait, then cut."""
+    """The tape does not show how the provider continued: wait, then cut."""
     ANSWER = "answer"
     """The gateway answered in place of an upstream that could not be reached."""
 
@@ -41,7 +41,7 @@ class SendStep:
     due_ns: int
     data: bytes
     brings_read: bool = field(default=True, compare=False)
-    """Whether a read of the tape is in it; else it is a head or a terminator alone."""
+    """Whether it contains a recorded read; if not, it is only a head or a terminator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class ReplayTempo:
 
 
 RECORDED = ReplayTempo()
-"""As time passed on the tape."""
+"""The recorded speed."""
 INSTANT = ReplayTempo(factor=0.0)
 """Without waiting."""
 
@@ -142,7 +142,7 @@ def timetable(
 
 
 class _Part(NamedTuple):
-    """Bytes to send, and when such bytes came."""
+    """Bytes to send, and when they came."""
 
     t_ns: int
     data: bytes
@@ -183,7 +183,7 @@ def _ending(exchange: Exchange) -> ConnectionEnd:
     reason = exchange.end.reason
     if reason is EndReason.COMPLETE:
         taped = sum(len(read.data) for read in exchange.reads)
-        # What was lost in taping cannot be played, and its absence must not look like the end.
+        # Bytes that the recorder lost cannot be played: do not let that look like the end.
         return ConnectionEnd.COMPLETE if taped == exchange.end.bytes else ConnectionEnd.HOLD
     if reason is EndReason.UPSTREAM_RESET:
         return ConnectionEnd.RESET

@@ -51,4 +51,4 @@ from mitmproxy import ctx, exceptions, version  # noqa: E402 - the Python is che
 from deltatape.mitm.recorder import MitmRecorder  # noqa: E402 - only now is there such a package
 
 addons = [MitmRecorder(ctx, version.VERSION, exceptions.OptionsError)]
-"""What mitmproxy looks for."""
+"""The name that mitmproxy looks for."""

@@ -48,19 +48,19 @@ class Headers(Protocol):
 
 
 class RequestData(Protocol):
-    """The bytes of a request's texts."""
+    """A request's texts as bytes."""
 
     path: bytes
 
 
 class FlowMessage(Protocol):
-    """What requests and responses have in common."""
+    """The common part of requests and responses."""
 
     headers: Headers
     http_version: str
     """`HTTP/1.1`, `HTTP/2.0`."""
     raw_content: bytes | None
-    """None where the body was passed on as it came."""
+    """None if the body was streamed."""
     stream: bool | Stream
     trailers: Headers | None
 
@@ -73,7 +73,7 @@ class FlowRequest(FlowMessage, Protocol):
     host: str
     port: int
     pretty_host: str
-    """What `Host` says, where the address is only a number."""
+    """The name in `Host`, if the address is only a number."""
     data: RequestData
 
 
@@ -103,13 +103,13 @@ class Flow(Protocol):
 
 
 class ClientHello(Protocol):
-    """The first message of TLS."""
+    """The first message of a TLS handshake."""
 
     sni: str | None
 
 
 class FlowContext(Protocol):
-    """What a connection belongs to."""
+    """The context of a connection."""
 
     client: ClientConnection
     server: Server
@@ -201,7 +201,7 @@ def _was_connected(flow: Flow) -> bool:
 
 
 def _reset(flow: Flow, message: str) -> EndReason:
-    """Return which side reset an HTTP/2 stream: the one that speaks it; if both do, who cancels."""
+    """Return which side reset an HTTP/2 stream: the only one with HTTP/2; else the code tells."""
     if not flow.request.http_version.startswith(_HTTP2):
         return EndReason.UPSTREAM_RESET
     upstream = flow.response.http_version if flow.response is not None else ""

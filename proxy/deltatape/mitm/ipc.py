@@ -32,9 +32,9 @@ class AddonMessage(enum.StrEnum):
     LINE = "line"
     """`text`: about an exchange or a connection."""
     ALARM = "alarm"
-    """`text`: taping is in trouble."""
+    """`text`: a problem with taping."""
     STOPPING = "stopping"
-    """`active`: how many streams go on."""
+    """`active`: how many streams are still open."""
     ENDED = "ended"
     """`exchanges`, `with_findings` (null: not analysed), `worst`, `lost_records`, `lost_bytes`."""
 
@@ -104,9 +104,9 @@ class AddonSocket(asyncio.Protocol):
 
 # Values for mitmproxy's options that deltatape hands to the mitmproxy it starts.
 #
-# By a variable of the environment: everybody on a machine can read a command line, but only its
-# owner can read a process's environment. The addon takes the variable away, so that nothing which
-# mitmproxy starts inherits it, and sets the options as it is loaded. What the user has set, after
+# In an environment variable: every user of a machine can read command lines, but only the owner of
+# a process can read its environment. When it is loaded, the addon removes the variable, so that
+# child processes of mitmproxy do not inherit it, and sets the options. What the user has set, after
 # `--` or in mitmproxy's `config.yaml`, stays.
 
 OPTIONS_VARIABLE = "DELTATAPE_MITM_OPTIONS"
@@ -115,7 +115,7 @@ CA_FOLDER = "ssl_verify_upstream_trusted_confdir"
 CLIENT_CERTS = "client_certs"
 PROXY_LOGIN = "upstream_auth"
 _GROUPS = ((CA_FILE, CA_FOLDER), (CLIENT_CERTS,), (PROXY_LOGIN,))
-"""Options that mean something together: who has set one has decided for all of them."""
+"""Options that depend on each other: if the user has set one, none of them is changed."""
 
 
 def options_variable(values: Mapping[str, str]) -> dict[str, str]:

@@ -21,11 +21,11 @@ from deltatape.tape.encode import payload_record
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 MAX_WAITING_BYTES = 32 * 1024 * 1024
-"""How much may wait for its analysis; what comes then is left to `deltatape check`, too."""
+"""How much may wait for its analysis; later exchanges are left to `deltatape check`."""
 FINISH_S = 10.0
 SWITCH_S = 0.0002
-"""How long the loop may wait for the interpreter while an exchange is analysed, each time that it
-comes back from the kernel: several times per read. Python's own 5 ms would hold up every stream."""
+"""How long the event loop may wait for the interpreter lock while an exchange is analysed, several
+times per read. Python's default of 5 ms would delay every stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class AnalysisThread:
             future = asyncio.get_running_loop().run_in_executor(
                 self._pool, self._analyse, tape, number, lines or ()
             )
-        except RuntimeError:  # the system has no more threads
+        except RuntimeError:  # the system cannot start another thread
             self._waiting_bytes -= size
             self._on_result(unanalysed)
             return

@@ -23,7 +23,7 @@ from deltatape.http1.listener import is_loopback
 from deltatape.mitm.ipc import VARIABLE, AddonCommand, AddonMessage, AddonSocket, Fields, log_fields
 
 ADDON = Path(__file__).resolve().with_name("addon.py")
-"""What `mitmdump -s` takes."""
+"""The script for `mitmdump -s`."""
 
 START_S = 30.0
 END_S = 15.0
@@ -36,7 +36,7 @@ _IN_USE = "address already in use"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MitmOptions:
-    """How mitmproxy is to run.
+    """How to run mitmproxy.
 
     Attributes:
         host: where to listen.
@@ -81,7 +81,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MitmdumpResult:
-    """A mitmproxy that has ended. `in_order`: it was asked to, and closed its tape."""
+    """A mitmproxy that has ended. `in_order`: it was asked to end, and closed its tape."""
 
     in_order: bool
     code: int
@@ -141,7 +141,7 @@ def arguments(options: MitmOptions) -> list[str]:
         *("--set", f"deltatape_to={options.to}"),
         *(part for host in options.hosts for part in ("--set", f"deltatape_hosts={host}")),
         *options.more,
-        # Last: what other addons have set by then is respected.
+        # Last, so that it respects options set by other addons.
         *("--scripts", str(ADDON)),
     ]
 

@@ -46,7 +46,7 @@ DEFAULT_PATIENCE_S = 600
 OUR_PATIENCE_S = 24 * 3600
 _PATIENCE = "tcp_timeout"
 MAX_REPORTED = 200
-"""How many different messages are reported at all; each is reported once."""
+"""The most different messages to report; each is reported once."""
 STOPPED = "mitmproxy-exit"
 
 

@@ -17,7 +17,7 @@ from deltatape.wire.json_value import canonical
 Make: TypeAlias = Callable[[Exchange, MutationChoices], Exchange | None]
 """Makes a variation of an exchange; None where there is no place for it."""
 Rewrite: TypeAlias = Callable[[MutableExchange, Stream, MutationChoices], None]
-"""Changes a plain body, which is framed as the stream says."""
+"""Changes a body without content-coding; the stream tells its framing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class Variation:
 
     name: str
     harmless: bool
-    """Whether a correct client does not notice it; else it has to notice."""
+    """Whether a correct client must not notice it; otherwise it must report an error."""
     summary: str
-    """One sentence: what the wire shows."""
+    """One sentence that describes the varied answer."""
     make: Make
 
 
@@ -77,7 +77,7 @@ def rewritten(change: Rewrite, exchange: Exchange, chance: MutationChoices) -> E
 
 
 def reply_content(reply: Reply) -> tuple[object, ...]:
-    """Return what a harmless variation may not change: the content, not where it was on the wire.
+    """Return what a harmless variation must not change: the content, without places on the wire.
 
     Arguments as the JSON value that they are, if they are valid; else as they arrived.
     """

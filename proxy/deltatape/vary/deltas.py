@@ -30,7 +30,7 @@ from deltatape.wire.json_value import parse
 _TEXTS = frozenset({ContributionKind.TEXT, ContributionKind.REASONING, ContributionKind.REFUSAL})
 _ARGUMENTS = frozenset({ContributionKind.ARGUMENTS})
 _MOST = 5_000
-"""Events that a body may come to have."""
+"""The most events that a varied body may have."""
 _LEGAL = (
     "index-dup-in-chunk",
     "id-empty-cont",
@@ -44,7 +44,7 @@ _LEGAL = (
     "no-tool-streaming",
     "args-custom-empty",
 )
-"""Mutations that are legal: clients stumble over them, and the reply stays as it is."""
+"""Legal mutations: the reply stays the same, but some clients break."""
 _Path: TypeAlias = tuple[str | int, ...]
 
 
@@ -55,14 +55,14 @@ class _Delta:
     unit: MutableEvent
     path: _Path
     owner: object
-    """Equal for the pieces of one text."""
+    """A key that the pieces of one text share."""
     text: str
 
 
 def _deltas(
     draft: MutableExchange, stream: Stream, wanted: frozenset[ContributionKind]
 ) -> Iterator[_Delta]:
-    """Yield the events that contain only a piece of what is wanted, in order."""
+    """Yield, in order, the events that contain nothing but a piece of the wanted kind."""
     analysis = analyse(draft.exchange)
     starts = {event.start: event.number for event in stream.events}
     things, traits = _things(analysis), traits_of(analysis.reply.dialect)
@@ -215,7 +215,7 @@ def late_usage(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> N
     if any(not _choices(unit) for unit in told):
         return
     if not told and not _wants_usage(draft.exchange):
-        # Who did not ask for it gets none, and may well fail at an event without choices.
+        # A client that did not ask for usage may fail at an event without choices.
         return
     usage = '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}'
     if told:
@@ -250,7 +250,7 @@ def _mutated(name: str) -> Variation:
 
 
 # Some servers send a call with its id, its name and all of its arguments in one event, others open
-# it first and send the arguments behind. A client that has met the first only may take an event for
+# it first and send the arguments later. A client that only knows the former may take each event for
 # a call.
 
 _OPENING = (("id",), ("type",), ("function", "name"))

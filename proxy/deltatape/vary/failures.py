@@ -19,9 +19,9 @@ class ProviderFailure:
 
     status: int
     headers: Headers = ()
-    """Fields of the answer beside those of its body, such as `retry-after`."""
+    """Additional header fields, such as `retry-after`."""
     html: bool = False
-    """Whether a gateway answers, with a page."""
+    """Whether the answer is an HTML page by a gateway."""
 
     @property
     def reason(self) -> str:

@@ -57,7 +57,7 @@ _TEXTS = frozenset(
 _NUMBERED = re.compile(r"(event|byte):([0-9]{1,15})")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
 _PHASES = {name: phase for phase in SilencePhase for name in (phase.value, phase.partition("-")[2])}
-"""Also by their last word: `text`, `arguments`."""
+"""They can be abbreviated: `text`, `arguments`."""
 _UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 
 
@@ -205,7 +205,7 @@ class AnswerPositions:
         return None
 
     def _is_last(self, number: int) -> bool:
-        """Return whether an event is complete without the next: it ends its call or all."""
+        """Return whether nothing is pending after an event: it ends its call or the answer."""
         contributions = self._contributions.get(number, ())
         calls = [each.call for each in contributions if each.call is not None]
         ends_call = any(call.fragments and call.fragments[-1].event == number for call in calls)
@@ -309,7 +309,7 @@ class InjectedFault:
             return self
         offset = AnswerPositions(bare, SeededChoices(0)).offset(self.where)
         size = len(bare.body)
-        # A time after the end is no place at any speed.
+        # A time after the end has no byte, whatever the speed.
         number = size + 1 if offset is None else offset
         return replace(self, where=AnswerPosition(kind=PlaceKind.BYTE, number=number))
 
@@ -330,13 +330,13 @@ class InjectedFault:
         return None if failed is None else recoded(failed, exchange)
 
 
-# What each fault does to a plain exchange; None where it has no place.
+# The effect of each fault on a plain exchange; None if the fault has no place in it.
 
 _Effect = Callable[[InjectedFault, Exchange, AnswerPositions], Exchange | None]
 
 
 def _end(reason: EndReason) -> _Effect:
-    """Return the effect that ends the answer for `reason`; complete after all of it is no fault."""
+    """Return the effect that ends the answer for `reason`; a complete answer is no fault."""
 
     def effect(fault: InjectedFault, bare: Exchange, positions: AnswerPositions) -> Exchange | None:
         offset = positions.offset(fault.where)
@@ -572,4 +572,4 @@ OPTIONS: Mapping[str, Callable[[InjectedFault, str], InjectedFault]] = {
     "header": _header,
     "html": _html,
 }
-"""What parses each option."""
+"""The parser of each option."""

@@ -23,7 +23,7 @@ from deltatape.vary.shape import event_end, is_chunked, is_complete, rechunked, 
 
 _MOST = 1 << 30
 _SCALES = (3, 3, 30, 300, 3000)
-"""Up to how many bytes a random piece has, one as likely as the other: most are small."""
+"""The maximum sizes of random pieces, each equally likely: most pieces are small."""
 _TAIL = re.compile(rb"[\x80-\xbf]")
 _ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?=[\r\n])")
@@ -33,7 +33,7 @@ _NUMBERED = re.compile(r"(bytes|random):([0-9]{1,18})")
 
 
 class PieceUnit(enum.Enum):
-    """What a piece consists of."""
+    """How a body is split."""
 
     RECORDED = "recorded"
     EVENT = "event"
@@ -60,7 +60,7 @@ class Cutting:
 
 
 RECORDED = Cutting()
-"""As the bodies were read."""
+"""The recorded reads."""
 
 
 def parse_reads(text: str) -> Cutting:

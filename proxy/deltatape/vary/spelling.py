@@ -1,4 +1,4 @@
-"""Harmless: the same events in other lines, and their JSON spelled otherwise.
+"""Harmless: the same events in other lines, and their JSON spelled differently.
 
 Sources: WHATWG HTML 9.2.6 (line ends, comments, fields in any order, an optional space after the
 colon, data over several lines); JSON Lines; RFC 8259; Amazon's event stream encoding, whose readers
@@ -33,7 +33,7 @@ _DATA_LINE = re.compile(rb"^data:[^\r\n]*(\r\n|\n|\r)", re.MULTILINE)
 _OBJECT = re.compile(rb"^data: ?\{", re.MULTILINE)
 _ID = re.compile(rb"^id(?::|$)", re.MULTILINE)
 _BLANKS = {Format.SSE: b"\n\n", Format.JSON_ARRAY: b"\n\n", Format.NDJSON: b"  "}
-"""An empty line of JSON is for its reader to like or not; spaces in front of a value are JSON."""
+"""In NDJSON a reader may reject an empty line, so spaces come before the value instead."""
 
 
 def _blocks(stream: Stream) -> Iterator[tuple[int, bytes]]:
@@ -233,10 +233,10 @@ SPELLINGS = (
 )
 
 
-# JSON texts written otherwise: the same value in other bytes.
+# Rewrites JSON texts: the same value in other bytes.
 #
-# What is not rewritten keeps its spelling: numbers, escapes, nested values, since a call's
-# arguments may be one and count byte for byte. All texts are valid JSON.
+# Numbers, escapes and nested values keep their spelling, since a nested value can be the arguments
+# of a call, which count byte for byte. All texts are valid JSON.
 #
 # Spec: RFC 8259.
 

@@ -18,7 +18,7 @@ from deltatape.vary.transport import TRANSPORT
 __all__ = ["HARMLESS", "HOSTILE", "VARIATIONS", "Variation"]
 
 HARMLESS: tuple[Variation, ...] = (*CUTTINGS, *SPELLINGS, *DELTAS, *TRANSPORT)
-"""Those with the same content: the outcome may not change."""
+"""Variations with the same content: the outcome must not change."""
 
 # Hostile variations: responses that fail in each phase, as connections and providers fail. Where a
 # failure leaves the rebuilt reply unchanged, as a cut after the finish reason does, a client need
@@ -70,5 +70,5 @@ HOSTILE: tuple[Variation, ...] = (
     ),
     *(_hostile(name, fault, summary) for fault, (name, summary) in _STATUSES.items()),
 )
-"""Those that fail: they have to end in an error that somebody sees."""
+"""Failures: the app must report an error."""
 VARIATIONS: tuple[Variation, ...] = (*HARMLESS, *HOSTILE)
