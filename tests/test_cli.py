@@ -44,7 +44,7 @@ def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
     assert result.returncode == 0
 
 
-def test_an_unknown_command_is_told(tmp_path: Path) -> None:
+def test_an_unknown_command_is_reported(tmp_path: Path) -> None:
     result = program("rewind", folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
     assert b"No such command 'rewind'" in result.stderr

@@ -111,7 +111,7 @@ def test_an_app_that_is_right_is_not_accused(name: str) -> None:
     [entry for entry in TRUE if not entry.get("optional")],
     ids=lambda entry: f"{entry['tape']}-{entry['code']}",
 )
-def test_what_is_true_of_the_wire_of_a_right_app_is_told(entry: dict[str, Any]) -> None:
+def test_what_is_true_of_the_wire_of_a_right_app_is_reported(entry: dict[str, Any]) -> None:
     told = checked("apps")[entry["tape"]]
     assert entry["code"] in {one.code for one in told}
 
@@ -121,7 +121,7 @@ def test_each_fault_has_its_expectation() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_a_fault_is_told(name: str) -> None:
+def test_a_fault_is_reported(name: str) -> None:
     expected = EXPECTED[name]
     told = [one for one in checked("faults")[name] if one.code in expected["codes"]]
     assert told, [(one.code, one.blame, one.confidence) for one in checked("faults")[name]]

@@ -206,7 +206,7 @@ NOTE = encode.payload_record(1, 1, RemarkRecord(text="x"))
         (tape_of(unmasked_target()), "x.tape:2: holds a secret: an unmasked credential"),
     ],
 )
-def test_what_a_recording_must_not_be_is_told_with_file_and_line(
+def test_what_a_recording_must_not_be_is_reported_with_file_and_line(
     tmp_path: Path, content: bytes, problem: str
 ) -> None:
     write_tape(tmp_path, content)

@@ -208,7 +208,7 @@ def test_a_silence_has_its_phase_in_every_dialect(name: str, phase: str, after: 
 
 
 @pytest.mark.parametrize(("name", "phase", "after"), PHASES)
-def test_what_keeps_a_connection_alive_is_no_progress(name: str, phase: str, after: int) -> None:
+def test_what_keeps_a_connection_alive_is_not_progress(name: str, phase: str, after: int) -> None:
     noise = NOISE.get(name, ALIVE)
     silence = one(paced(SPOKEN[name], after, 12.0, noise), "D001")
     assert f"({phase})" in silence.message

@@ -66,7 +66,7 @@ def test_a_recording_that_is_silent_yields_nothing(code: str) -> None:
         if name.startswith("silent-")
     ],
 )
-def test_an_innocent_recording_accuses_nobody_of_its_rule_and_no_app_of_any(
+def test_an_innocent_recording_blames_nobody_of_its_rule_and_no_app_of_any(
     code: str, name: str
 ) -> None:
     sure = [

@@ -222,13 +222,13 @@ def test_nothing_is_accepted_before_anything_was_played() -> None:
     assert Run(*CHANGING).ask(MENDED) is None
 
 
-def test_a_body_that_is_no_json_is_not_accepted() -> None:
+def test_a_body_that_is_not_json_is_not_accepted() -> None:
     run = Run(*CHANGING)
     run.play(0)
     assert run.check.corrected(b"hello", 200.0, (0, 1), frozenset({0})) is None
 
 
-def test_what_the_app_did_with_a_reply_that_it_left_is_no_mistake() -> None:
+def test_what_the_app_did_with_a_reply_that_it_left_is_not_a_mistake() -> None:
     run = Run(*tape(asks(USER, FIRST_ONLY, RESULTS[0])))
     run.play(0, reads=5)
     run.play(1)
@@ -344,7 +344,7 @@ def test_a_question_that_is_not_on_the_tape_is_missed_there_too() -> None:
     assert run.ask(asks(USER, RIGHT, *RESULTS, called, result("d2"), other)) is None
 
 
-def test_what_becomes_of_answers_to_other_questions_is_a_fact() -> None:
+def test_changed_answers_to_other_questions_are_not_blamed() -> None:
     orphans = conversation(
         (asks(USER), BOTH),
         (asks(USER, *RESULTS), second_call(2)),
@@ -362,7 +362,7 @@ def test_what_becomes_of_answers_to_other_questions_is_a_fact() -> None:
 REFUSAL = b'{"error": {"message": "no"}}'
 
 
-def test_a_refusal_of_the_wrong_request_is_no_answer_to_the_right_one() -> None:
+def test_a_refusal_of_the_wrong_request_is_not_an_answer_to_the_right_one() -> None:
     first, second = CHANGING
     assert second.response is not None
     assert second.end is not None
@@ -412,7 +412,7 @@ def test_who_asks_for_ever_is_not_looked_at_for_ever() -> None:
     assert run.ask(MENDED) is None
 
 
-def test_what_is_no_json_stands_on_a_tape_beside_the_rest() -> None:
+def test_what_is_not_json_stands_on_a_tape_beside_the_rest() -> None:
     first, second = CHANGING
     other = replace(first, number=3, request=replace(first.request, body=b"hello"))
     assert corrected((first, second, other), MENDED) is not None
@@ -467,7 +467,7 @@ def test_a_reply_that_was_not_sent_to_its_end_leaves_no_silence() -> None:
     assert run.codes == []
 
 
-def test_what_is_wrong_at_the_endpoint_of_the_app_is_told_as_unseen() -> None:
+def test_what_is_wrong_at_the_endpoint_of_the_app_is_reported_as_unseen() -> None:
     events = b'data: {"type": "tool_call", "name": null, "arguments": 10}\n\n'
     endpoint = taped(
         ((10, events),), body={"messages": [USER], "stream": True}, target=b"/api/chat", number=2

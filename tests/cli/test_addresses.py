@@ -33,6 +33,6 @@ def test_one_that_serves_everything_leaves_no_room_for_others(tmp_path: Path) ->
     assert found(("http://c.example",), tmp_path, settings) == ["=http://c.example"]
 
 
-def test_a_wrong_one_in_the_file_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_wrong_one_in_the_file_is_reported_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"deltatape\.yaml:1"):
         found((), tmp_path, "upstreams: {one: 'nowhere'}\n")

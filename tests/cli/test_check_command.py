@@ -31,7 +31,7 @@ def codes(*arguments: str | Path, folder: Path) -> list[str]:
     return [finding["code"] for finding in json.loads(result.stdout)["findings"]]
 
 
-def test_findings_are_told_with_place_blame_evidence_and_fix(tmp_path: Path) -> None:
+def test_findings_are_reported_with_place_blame_evidence_and_fix(tmp_path: Path) -> None:
     shutil.copyfile(EMPTY, tmp_path / "x.tape")
     result = deltatape("check", "x.tape", folder=tmp_path)
     text = result.stdout.decode()
@@ -130,7 +130,7 @@ def test_codes_are_selected_and_ignored_by_their_beginning(
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
 @pytest.mark.parametrize("given", ["T999", "Q", "T001,NOPE", "T001X"])
-def test_an_unknown_code_is_told(tmp_path: Path, option: str, given: str) -> None:
+def test_an_unknown_code_is_reported(tmp_path: Path, option: str, given: str) -> None:
     result = called("check", CUT, option, given, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
     wrong = given.rpartition(",")[2]
@@ -178,7 +178,9 @@ def damaged(folder: Path) -> None:
     (folder / "bad.tape").write_bytes(b"\n".join(lines))
 
 
-def test_a_damaged_tape_is_told_with_its_line_and_the_others_are_checked(tmp_path: Path) -> None:
+def test_a_damaged_tape_is_reported_with_its_line_and_the_others_are_checked(
+    tmp_path: Path,
+) -> None:
     damaged(tmp_path)
     result = deltatape("check", CUT, "bad.tape", EMPTY, "--format", "json", folder=tmp_path)
     assert result.returncode == 2
@@ -209,7 +211,7 @@ def test_a_captured_case_in_a_folder_is_itself(tmp_path: Path) -> None:
     assert codes(tmp_path, folder=tmp_path) == ["S001"]
 
 
-def test_what_is_no_answer_of_a_provider_is_said_to_be_none(tmp_path: Path) -> None:
+def test_what_is_not_an_answer_of_a_provider_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<html>hello</html>")
     result = called("check", "page.html", folder=tmp_path)
     assert b"note: page.html: the tape has no readable answer of an LLM provider" in result.stderr
@@ -234,7 +236,7 @@ def test_what_is_no_answer_of_a_provider_is_said_to_be_none(tmp_path: Path) -> N
         ((f"{CUT}#2",), "no such exchange on the tape; it has 1 to 1"),
     ],
 )
-def test_a_wrong_call_is_told_with_exit_code_2(
+def test_wrong_usage_is_reported_with_exit_code_2(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     result = called("check", *arguments, folder=tmp_path)
@@ -284,7 +286,9 @@ def test_no_tape_speaks_to_a_terminal_or_to_the_runner_of_a_job(tmp_path: Path, 
                 assert not line.lstrip().startswith("::")
 
 
-def test_what_a_baseline_accepts_is_not_reported_and_what_is_gone_is_told(tmp_path: Path) -> None:
+def test_what_a_baseline_accepts_is_not_reported_and_what_is_gone_is_reported(
+    tmp_path: Path,
+) -> None:
     made = called("check", CUT, EMPTY, "--write-baseline", "b.json", folder=tmp_path)
     assert made.returncode == 0
     assert b"error W006" in made.stdout
@@ -377,7 +381,7 @@ def test_accepted_findings_are_known_wherever_they_occur(
     assert capsys.readouterr().err.endswith("b.json: 4 findings are accepted\n")
 
 
-def test_what_did_not_occur_is_told_up_to_a_limit(
+def test_what_did_not_occur_is_reported_up_to_a_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new = NewBaseline(tmp_path / "b.json")
@@ -397,7 +401,7 @@ def test_what_did_not_occur_is_told_up_to_a_limit(
     assert told[-1] == "  and 1 more; --write-baseline drops them"
 
 
-def test_a_file_that_cannot_be_written_or_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_or_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--write-baseline .*No such file"):
         written(tmp_path / "missing" / "b.json")
     with pytest.raises(UsageError, match=r"--baseline .*No such file.*--write-baseline makes one"):

@@ -41,14 +41,14 @@ def test_the_demos_tapes_are_kept_where_asked_and_a_failed_step_makes_it_1(tmp_p
     assert len(open_tape(tape)) == 2
 
 
-def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "taken").write_bytes(b"")
     result = deltatape("demo", "--to", "taken", folder=tmp_path)
     assert result.returncode == 2
     assert b"is a file" in result.stderr
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     result = deltatape("demo", "--to", "/proc/no-such-folder", folder=tmp_path)
     assert result.returncode == 2
     assert result.stderr.startswith(b"deltatape: --to /proc/no-such-folder: ")

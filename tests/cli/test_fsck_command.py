@@ -48,7 +48,7 @@ def test_a_body_that_was_changed_fails(tmp_path: Path) -> None:
     assert b"line 7, #1: `end.sha256` does not match the reads" in result.stdout
 
 
-def test_a_crash_is_told_and_no_failure(tmp_path: Path) -> None:
+def test_a_crash_is_reported_and_no_failure(tmp_path: Path) -> None:
     write_tape(tmp_path, tape(*exchange())[:-40])
     result = called("fsck", "x.tape", folder=tmp_path)
     assert result.returncode == 0
@@ -56,7 +56,7 @@ def test_a_crash_is_told_and_no_failure(tmp_path: Path) -> None:
     assert b"note: no `stop`" in result.stdout
 
 
-def test_what_cannot_be_read_is_told_beside_the_others(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported_beside_the_others(tmp_path: Path) -> None:
     write_tape(tmp_path, b"garbage\n", "bad.tape")
     for command in ("fsck", "check"):
         result = called(command, "x" * 300, folder=tmp_path)
@@ -70,7 +70,7 @@ def test_what_cannot_be_read_is_told_beside_the_others(tmp_path: Path) -> None:
     assert missing.startswith("missing.tape: No such file")
 
 
-def test_an_exchange_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_an_exchange_that_is_not_there_is_reported(tmp_path: Path) -> None:
     write_tape(tmp_path, tape(*exchange(), *exchange(2)))
     assert called("fsck", "x.tape#2", folder=tmp_path).returncode == 0
     result = called("fsck", "x.tape#9", FIXED, "x.tape#0", folder=tmp_path)
@@ -81,7 +81,7 @@ def test_an_exchange_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert zero == "x.tape#0: exchanges are counted from 1"
 
 
-def test_damage_is_told_before_an_exchange_that_may_have_been_there(tmp_path: Path) -> None:
+def test_damage_is_reported_before_an_exchange_that_may_have_been_there(tmp_path: Path) -> None:
     write_tape(tmp_path, tape(*exchange(), b"garbage\n"))
     result = called("fsck", "x.tape#9", folder=tmp_path)
     assert result.returncode == 1
@@ -172,7 +172,7 @@ def test_a_difference_fails(tmp_path: Path) -> None:
     assert b"status: 200, today 401" in result.stdout
 
 
-def test_what_makes_no_sense_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+def test_wrong_options_are_refused_before_anything_is_sent(tmp_path: Path) -> None:
     write_tape(tmp_path, tape(*exchange()))
     for arguments, why in (
         (["--against", "ftp://x"], b"--against 'ftp://x': invalid upstream"),
@@ -188,7 +188,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent(tmp_path: Path) 
         assert b"fake" not in result.stderr
 
 
-def test_a_tape_of_which_nothing_can_be_asked_is_no_success(tmp_path: Path) -> None:
+def test_a_tape_of_which_nothing_can_be_asked_is_not_a_success(tmp_path: Path) -> None:
     write_tape(tmp_path, tape())
     write_tape(tmp_path, b"garbage\n", "bad.tape")
     asked = ("--against", "http://127.0.0.1:9")
@@ -210,7 +210,7 @@ def test_a_tape_that_breaks_off_is_not_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
-def test_answers_that_came_before_ctrl_c_are_told_and_kept(
+def test_answers_that_came_before_ctrl_c_are_reported_and_kept(
     tmp_path: Path, *, is_kept: bool
 ) -> None:
     ask = exchange(reads=[BODY], framing="chunked")

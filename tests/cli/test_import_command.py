@@ -135,7 +135,7 @@ def test_an_imported_tape_plays(tmp_path: Path) -> None:
         ((".", "-o", "x.tape"), "a folder with body.raw"),
     ],
 )
-def test_a_wrong_call_is_told_and_makes_nothing(
+def test_wrong_usage_is_reported_and_writes_no_tape(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "answer").write_bytes(STREAM)
@@ -145,7 +145,7 @@ def test_a_wrong_call_is_told_and_makes_nothing(
     assert not (tmp_path / "x.tape").exists()
 
 
-def test_a_variable_stands_for_the_output(tmp_path: Path) -> None:
+def test_an_environment_variable_sets_the_output(tmp_path: Path) -> None:
     (tmp_path / "answer").write_bytes(STREAM)
     variable = {"DELTATAPE_IMPORT_OUTPUT": "v.tape"}
     assert called("import", "answer", folder=tmp_path, env=variable).returncode == 0

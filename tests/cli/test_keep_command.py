@@ -115,7 +115,7 @@ def test_nothing_is_kept_while_a_secret_is_left(tmp_path: Path) -> None:
     assert list((tmp_path / "recordings").iterdir()) == []
 
 
-def test_other_problems_are_told_and_do_not_keep_a_tape_from_being_kept(tmp_path: Path) -> None:
+def test_other_problems_are_reported_and_do_not_keep_a_tape_from_being_kept(tmp_path: Path) -> None:
     shutil.copyfile(CUT, tmp_path / "x.tape")
     write_tape(tmp_path, CUT.read_bytes() + record(1, 0, "note", {"text": "late"}))
     result = called("keep", "x.tape", folder=tmp_path)

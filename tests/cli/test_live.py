@@ -37,7 +37,7 @@ def test_why_on_a_running_recording_says_that_it_goes_on(tmp_path: Path) -> None
     run(scenario())
 
 
-def test_a_silence_that_goes_on_is_told_with_its_length(tmp_path: Path) -> None:
+def test_a_silence_that_goes_on_is_reported_with_its_length(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with provider(hang) as port, recording(tmp_path, port) as running:
             client = await running.client()

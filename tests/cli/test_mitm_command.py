@@ -50,7 +50,7 @@ def test_the_addon_s_path_is_all_that_is_printed() -> None:
         (("--client-key", __file__), "a key without its certificate"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_starts(
+def test_what_cannot_be_is_reported_before_anything_starts(
     arguments: tuple[str, ...], told: str
 ) -> None:
     assert told in refused(*arguments)

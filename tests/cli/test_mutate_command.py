@@ -129,7 +129,7 @@ def test_without_a_place_nothing_is_made(tmp_path: Path) -> None:
         (("empty.tape", "--as", "crlf", "-o", "o"), "empty.tape: the tape has no exchange"),
     ],
 )
-def test_what_cannot_be_is_told(
+def test_wrong_usage_is_reported(
     arguments: tuple[str | Path, ...], problem: str, tmp_path: Path
 ) -> None:
     (tmp_path / "there").write_text("")

@@ -44,7 +44,7 @@ def test_a_duration_is_a_number_and_a_unit(text: str | None, expected: float | N
 @pytest.mark.parametrize(
     "text", ["", "s", "30", "-1s", "1e3s", "1..5s", "1 s", "5h", "inf", "nans", "9" * 400 + "s"]
 )
-def test_what_is_no_duration_is_told_with_what_would_be(text: str) -> None:
+def test_an_invalid_duration_is_reported_with_valid_ones(text: str) -> None:
     option = click.Option(["--hold"])
     with pytest.raises(click.BadParameter, match="use 500ms, 30s or 2m"):
         seconds(click.Context(click.Command("x")), option, text)

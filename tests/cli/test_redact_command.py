@@ -123,7 +123,7 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(
     assert {path.name for path in tmp_path.iterdir()} <= {"x.tape", "bad.tape", "state"}
 
 
-def test_coded_bodies_torn_records_and_masked_content_are_told(tmp_path: Path) -> None:
+def test_coded_bodies_torn_records_and_masked_content_are_reported(tmp_path: Path) -> None:
     odd = exchange(1, reads=[b"x"], answered=[["Content-Encoding", "odd"]])
     write_tape(tmp_path, tape(*odd) + b"[1,2")
     said = called("redact", "--content", "x.tape", folder=tmp_path).stderr.decode()

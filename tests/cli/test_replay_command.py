@@ -51,7 +51,7 @@ def test_a_tape_plays_byte_for_byte_under_every_prefix(tmp_path: Path) -> None:
     assert code == 1
 
 
-def test_a_mistake_that_is_ignored_is_none(tmp_path: Path) -> None:
+def test_an_ignored_mistake_does_not_fail_the_run(tmp_path: Path) -> None:
     options = (*FAST, "--ignore", "C002,C009")
     with program("replay", *options, str(BROKEN), folder=tmp_path) as player:
         for number in (1, 2):
@@ -72,7 +72,7 @@ def test_exchanges_of_several_tapes_play(tmp_path: Path) -> None:
         assert player.stop(signal.SIGTERM)[0] == 0
 
 
-def test_what_nobody_asked_for_makes_the_exit_code_1_and_is_named(tmp_path: Path) -> None:
+def test_an_unplayed_exchange_is_named_and_makes_the_exit_code_1(tmp_path: Path) -> None:
     with program("replay", *FAST, str(BROKEN), folder=tmp_path) as player:
         assert ask(player, exchange(BROKEN, 1).request.body)[0] == 200
         code, told = player.stop()
@@ -136,7 +136,9 @@ def test_recorded_time_passes_as_asked(tmp_path: Path) -> None:
     assert seconds_for(FIXED, cut, folder=tmp_path) > 0.4
 
 
-def test_a_variable_stands_for_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_variable_sets_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DELTATAPE_REPLAY_SPEED", "instant")
     monkeypatch.setenv("DELTATAPE_REPLAY_LISTEN", "127.0.0.1:0")
     with program("replay", f"{STALL}#1", folder=tmp_path) as player:
@@ -230,7 +232,7 @@ def test_a_command_is_run_against_the_tape_and_judged_by_both_its_code_and_the_t
     assert missed["differences"][0]["path"] == "$.messages[1].tool_calls[0].function.arguments"
 
 
-def test_what_is_no_verdict_of_the_command_has_a_code_of_its_own(tmp_path: Path) -> None:
+def test_what_is_not_a_verdict_of_the_command_has_a_code_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "bad.tape").write_text("garbage\n")
     for command, code in ((("sh", "-c", "exit 3"), 3), (("true",), 1), (("no-such-program",), 127)):
         assert called("replay", str(CUT), "--", *command, folder=tmp_path).returncode == code
@@ -243,7 +245,7 @@ def test_what_is_no_verdict_of_the_command_has_a_code_of_its_own(tmp_path: Path)
         assert called("replay", *options, "--", "true", folder=tmp_path).returncode == 125
 
 
-def test_a_fault_that_strikes_nothing_is_told(tmp_path: Path) -> None:
+def test_a_fault_that_strikes_nothing_is_reported(tmp_path: Path) -> None:
     done = called("replay", str(CUT), "--fault", "cut,exchange=5", "--", "true", folder=tmp_path)
     assert done.returncode != 0
     assert b"there is no exchange 5 to play; the tape has 1" in done.stderr

@@ -82,7 +82,7 @@ def script(folder: Path, deltatape: str = str(Path(sys.executable).parent)) -> i
     return ran.returncode
 
 
-def test_programs_get_json_and_runs_that_are_used_up_are_told(tmp_path: Path) -> None:
+def test_programs_get_json_and_runs_that_are_used_up_are_reported(tmp_path: Path) -> None:
     name = tape(tmp_path, words(0, of=4))
     done = shrunk(tmp_path, name, "--runs", "10", "--speed", "instant", "--format", "json")
     assert done.returncode == 1, done.stderr
@@ -109,7 +109,7 @@ def test_an_oracle_is_asked_and_comes_into_the_test(tmp_path: Path) -> None:
     assert not (tmp_path / "t" / "x.sh").exists()
 
 
-def test_requests_that_differ_each_time_are_told(tmp_path: Path) -> None:
+def test_requests_that_differ_each_time_are_reported(tmp_path: Path) -> None:
     name = tape(tmp_path, words(of=3), words(0, of=1, number=2, date=3))
     done = shrunk(tmp_path, name, "--runs", "13", "--allow-findings", how="dated")
     assert b"the command did not fail in the same way: not on the tape" in done.stderr
@@ -135,9 +135,7 @@ def test_on_a_terminal_it_shows_how_far_it_is(tmp_path: Path) -> None:
         (("bug.tape", "--runs", "9"), "9 is not in the range x>=10"),
     ],
 )
-def test_what_cannot_be_done_is_told(
-    tmp_path: Path, options: tuple[str, ...], problem: str
-) -> None:
+def test_wrong_usage_is_reported(tmp_path: Path, options: tuple[str, ...], problem: str) -> None:
     tape(tmp_path, words(0, of=1))
     tape(tmp_path, words(0, of=1), name="more.tape")
     tape(tmp_path, replace(words(0, of=1), tap=Tap.APP), name="app.tape")
@@ -181,7 +179,7 @@ def test_a_key_in_a_request_is_on_no_file_that_is_made(
     assert b"--error contains a credential" in told.stderr
 
 
-def test_a_command_that_goes_past_the_player_is_told_so(tmp_path: Path) -> None:
+def test_a_command_that_goes_past_the_player_is_reported_as_such(tmp_path: Path) -> None:
     name = tape(tmp_path, words(0, of=1))
     (tmp_path / "past.py").write_text(
         "import urllib.request\nurllib.request.urlopen('https://api.groq.com/openai/v1/models')\n"
@@ -225,7 +223,7 @@ def step(what: str, events: int, runs: int) -> ShrinkStep:
     return ShrinkStep(what=what, exchanges=(words(of=events),), runs=runs)
 
 
-def test_a_pass_that_took_something_away_is_told_once(
+def test_a_pass_that_took_something_away_is_reported_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     progress = ShrinkProgress()

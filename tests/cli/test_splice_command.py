@@ -35,7 +35,7 @@ def test_a_tape_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
     assert (len(tape), len(tape.logs)) == (4, 1)
 
 
-def test_what_is_on_two_tapes_is_taken_once_and_said(tmp_path: Path) -> None:
+def test_an_exchange_on_two_tapes_is_taken_once_and_reported(tmp_path: Path) -> None:
     made(tmp_path)
     shutil.copy(tmp_path / "a.tape", tmp_path / "copy.tape")
     result = called("splice", "a.tape", "copy.tape", "-o", "c.tape", folder=tmp_path)
@@ -67,7 +67,7 @@ def test_a_torn_last_record_is_left_out_and_said(tmp_path: Path) -> None:
     assert before.split(b"\n")[1:-1] == after.split(b"\n")[1:-1]
 
 
-def test_what_is_no_tape_or_has_no_such_exchange_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_tape_or_has_no_such_exchange_is_refused(tmp_path: Path) -> None:
     made(tmp_path)
     (tmp_path / "no.tape").write_text("hello\n")
     for name, said in (("no.tape", b"no tape"), ("a.tape#9", b"it has 1 to 2"), ("x\0", b"x")):

@@ -93,7 +93,7 @@ def test_no_color_is_obeyed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("show", "--events"), ("show", "--raw"), ("check",)])
-def test_a_reader_that_leaves_early_is_no_failure(
+def test_a_reader_that_leaves_early_is_not_a_failure(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     (tape,) = recorded(tmp_path, BROKEN)
@@ -121,7 +121,7 @@ def test_findings_count_though_nobody_reads_them_to_the_end(tmp_path: Path) -> N
     assert (result.returncode, result.stdout, result.stderr) == (1, b"", b"")
 
 
-def test_what_an_encoding_cannot_say_is_shown_as_an_escape(tmp_path: Path) -> None:
+def test_characters_outside_of_the_encoding_are_escaped(tmp_path: Path) -> None:
     body = tmp_path / "x.sse"
     body.write_text('data: {"choices":[{"index":0,"delta":{"content":"€"}}]}\n\n')
     assert called("import", body, "-o", "x.tape", folder=tmp_path).returncode == 0
@@ -132,7 +132,7 @@ def test_what_an_encoding_cannot_say_is_shown_as_an_escape(tmp_path: Path) -> No
     assert b"\\u20ac" in result.stdout
 
 
-def test_a_terminal_that_is_gone_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_terminal_does_not_stop_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     os.close(read)
     with io.TextIOWrapper(io.FileIO(write, "w"), write_through=True) as gone:
@@ -149,7 +149,7 @@ def test_a_line_on_stderr_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("colour", [True, False])
-def test_what_is_said_is_wrapped_between_words_where_there_is_a_terminal(
+def test_messages_are_wrapped_between_words_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, *, colour: bool
 ) -> None:
     reader, writer = pty.openpty()

@@ -37,7 +37,7 @@ def test_a_careful_command_passes(tmp_path: Path) -> None:
     assert err == "1 exchange, 2 variations\n"
 
 
-def test_a_failure_is_told_at_once_and_its_command_line_shows_it_again(tmp_path: Path) -> None:
+def test_a_failure_is_reported_at_once_and_its_command_line_shows_it_again(tmp_path: Path) -> None:
     junit, kept = tmp_path / "torture.xml", tmp_path / "kept"
     options = ("--only", "cut-in-text", "--junit", str(junit), "--keep", str(kept))
     code, out, err = tortured(tmp_path, *options, "--ignore", "x y", how=("deaf",))
@@ -64,7 +64,7 @@ def test_programs_get_json(tmp_path: Path) -> None:
     assert [cell["verdict"] for cell in told["cells"]] == ["differs"]
 
 
-def test_tapes_that_fail_as_they_are_are_told_so(tmp_path: Path) -> None:
+def test_tapes_that_fail_as_they_are_are_reported_as_such(tmp_path: Path) -> None:
     code, out, _ = tortured(tmp_path, "--only", "crlf", how=("again",))
     assert code == 1
     assert out.startswith("FAILED with the unchanged tapes\n  request differs at $.number: ")
@@ -128,7 +128,7 @@ def test_what_a_client_cannot_take_is_left_out_by_the_settings(tmp_path: Path) -
         (("absent.tape", "--", "true"), "absent.tape"),
     ],
 )
-def test_a_wrong_call_is_told(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_reported(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
     tape(tmp_path)
     done = called("torture", *arguments, folder=tmp_path)
     assert done.returncode == 2
@@ -170,7 +170,7 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(tmp_path: Path) -> None:
     assert "\x1b[1;31mFAIL" in shown
 
 
-def test_what_tried_nothing_does_not_pass(tmp_path: Path) -> None:
+def test_a_run_without_trials_does_not_pass(tmp_path: Path) -> None:
     junit = tmp_path / "torture.xml"
     code, out, _ = tortured(tmp_path, "--only", "cut-in-arguments", "--junit", str(junit))
     assert code == 1
@@ -178,7 +178,7 @@ def test_what_tried_nothing_does_not_pass(tmp_path: Path) -> None:
     assert "no variation was run" in junit.read_text()
 
 
-def test_an_oracle_that_is_not_there_is_no_failure_of_the_commands(tmp_path: Path) -> None:
+def test_an_oracle_that_is_not_there_is_not_a_failure_of_the_commands(tmp_path: Path) -> None:
     code, out, err = tortured(tmp_path, "--only", "crlf", "--oracle", "absent")
     assert (code, out) == (2, "")
     assert "--oracle 'absent' cannot be run: " in err

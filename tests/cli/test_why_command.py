@@ -78,21 +78,21 @@ def test_a_clean_tape_has_a_story_without_findings(tmp_path: Path) -> None:
     assert verdict["blame"] is None
 
 
-def test_a_saved_body_is_told_of(tmp_path: Path) -> None:
+def test_a_saved_body_is_reported(tmp_path: Path) -> None:
     (tmp_path / "answer.txt").write_bytes(EMPTY_CALL)
     told = explanation("answer.txt", folder=tmp_path)
     assert codes(told) == ["T001"]
 
 
 @pytest.mark.parametrize("prefix", ["2026-11-21T20:36:01Z INFO [app] ", "web_1  | ", "< "])
-def test_a_stream_pasted_from_a_log_is_told_of(tmp_path: Path, prefix: str) -> None:
+def test_a_stream_pasted_from_a_log_is_reported(tmp_path: Path, prefix: str) -> None:
     pasted = "".join(f"{prefix}{line}\n" for line in EMPTY_CALL.decode().split("\n"))
     (tmp_path / "paste.log").write_text(pasted)
     assert codes(explanation("paste.log", folder=tmp_path)) == ["T001"]
     assert codes(explanation("-", folder=tmp_path, stdin=pasted.encode())) == ["T001"]
 
 
-def test_standard_input_is_told_of_and_what_was_mended_on_stderr(tmp_path: Path) -> None:
+def test_standard_input_is_reported_and_what_was_mended_on_stderr(tmp_path: Path) -> None:
     pasted = b"INFO " + EMPTY_CALL.replace(b"\n", b"\nINFO ")
     result = deltatape("why", "-", folder=tmp_path, stdin=pasted)
     assert result.returncode == 0
@@ -100,7 +100,7 @@ def test_standard_input_is_told_of_and_what_was_mended_on_stderr(tmp_path: Path)
     assert result.stderr.startswith(b"note: pasted")
 
 
-def test_a_captured_case_is_told_of(tmp_path: Path) -> None:
+def test_a_captured_case_is_reported(tmp_path: Path) -> None:
     (tmp_path / "body.raw").write_bytes(EMPTY_CALL)
     function = {"name": "get", "parameters": {"type": "object", "required": ["q"]}}
     body = {"model": "m", "messages": [], "tools": [{"type": "function", "function": function}]}
@@ -192,7 +192,7 @@ def test_the_log_of_a_tape_is_part_of_its_story(tmp_path: Path) -> None:
     ]
 
 
-def test_an_unknown_code_is_told(tmp_path: Path) -> None:
+def test_an_unknown_code_is_reported(tmp_path: Path) -> None:
     result = deltatape("why", "T999", folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
     assert b"T999: no such code; docs/findings.md lists them" in result.stderr
@@ -444,7 +444,7 @@ def test_there_is_no_kit_without_a_tape(tmp_path: Path) -> None:
     assert b"is no tape, so nobody knows the app's requests" in done.stderr
 
 
-def test_nothing_is_overwritten_and_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_nothing_is_overwritten_and_what_cannot_be_written_is_reported(tmp_path: Path) -> None:
     recorded(tmp_path, BROKEN)
     assert called("why", "--fix", "fix", folder=tmp_path).returncode == 0
     again = called("why", "--fix", "fix", folder=tmp_path)

@@ -45,7 +45,7 @@ def test_a_type_counts_only_where_the_data_tells_none() -> None:
     assert one[0].key != other[0].key
 
 
-def test_text_that_is_no_json_is_compared_as_it_is() -> None:
+def test_text_that_is_not_json_is_compared_as_it_is() -> None:
     (unit,) = units(chat())
     assert (unit.forms, unit.key) == (None, "message [DONE]")
 
@@ -63,7 +63,7 @@ def test_tokens_tell_what_is_brought_to_which_call() -> None:
     ]
 
 
-def test_a_call_without_name_and_id_is_told_as_such() -> None:
+def test_a_call_without_name_and_id_is_reported_as_such() -> None:
     found = units(chat(choice({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})))
     assert [each.text for one in found for each in one.tokens if each.what == "open"] == [" ()"]
 
@@ -142,7 +142,7 @@ def test_nothing_is_ignored_when_nothing_is_to_be() -> None:
     assert FieldFilter(["id"]).forms({"id": 1, "type": "x"}).value == {"id": 1, "type": "x"}
 
 
-def test_what_is_no_object_is_compared_as_it_is() -> None:
+def test_what_is_not_an_object_is_compared_as_it_is() -> None:
     for value in ([{"created": 1}], "created", None, 5):
         assert FieldFilter(VOLATILE).forms(value).value == value
 
@@ -159,7 +159,7 @@ def test_the_order_of_keys_does_not_count() -> None:
     assert canonical({"a": 1, "b": 2}) == canonical({"b": 2, "a": 1})
 
 
-def test_identities_are_told_with_their_paths() -> None:
+def test_identities_are_reported_with_their_paths() -> None:
     assert sorted(identities(CHUNK)) == [
         ("choices.delta.tool_calls.id", '"c1"'),
         ("choices.delta.tool_calls.index", "1"),

@@ -58,7 +58,9 @@ def test_a_mutated_recording_differs_unless_only_times_or_ids_of_answers_do(stem
 @given(
     st.lists(st.sampled_from(CHUNKS), max_size=14), st.lists(st.sampled_from(CHUNKS), max_size=14)
 )
-def test_every_event_of_both_sides_is_told_once(left: list[object], right: list[object]) -> None:
+def test_every_event_of_both_sides_is_reported_once(
+    left: list[object], right: list[object]
+) -> None:
     sides = [chat(*each) for each in (left, right)]
     changes = compare_exchanges(sides[0], sides[1]).changes
     for side, numbers in (
@@ -171,7 +173,7 @@ def framed(left: Analysis, right: Analysis) -> list[tuple[str, int, str, str]]:
         (PLAIN + b"data: x\n", [("pending", 1, "nothing", "x")]),
     ],
 )
-def test_each_sort_of_difference_is_told_once(
+def test_each_sort_of_difference_is_reported_once(
     body: bytes, expected: list[tuple[object, ...]]
 ) -> None:
     found = framed(analysed(PLAIN), analysed(body))
@@ -187,7 +189,7 @@ def test_lines_and_an_array_are_other_formats() -> None:
     assert framed(lines, array)[0] == ("format", 1, "ndjson", "json-array")
 
 
-def test_a_gateway_that_pads_nothing_is_told_with_the_first_events() -> None:
+def test_a_gateway_that_pads_nothing_is_reported_with_the_first_events() -> None:
     healthy = recorded("anthropic-messages")
     bare = changed("sse-no-event-line", healthy)
     assert bare is not None

@@ -73,7 +73,7 @@ def kinds_of(name: str, stem: str) -> tuple[set[str], set[str]]:
         ("sse-no-event-line", "anthropic-messages", set(), set()),
     ],
 )
-def test_what_a_mutator_did_is_named(
+def test_the_change_by_a_mutator_is_named(
     name: str, stem: str, kinds: set[str], where: set[str]
 ) -> None:
     assert kinds_of(name, stem) == (kinds, where)
@@ -129,7 +129,7 @@ def test_an_altered_event_tells_where() -> None:
     assert paths(found) == ["$.choices[0].delta.content", "$.choices[0].delta.role"]
 
 
-def test_data_that_is_no_json_and_types_are_told_as_such() -> None:
+def test_data_that_is_not_json_and_types_are_reported_as_such() -> None:
     left, right = chat("oops", done=False), chat("other", done=False)
     (found,) = compare_exchanges(left, right).changes
     assert (found.kind, paths(found)) == (ChangeKind.ALTERED, ["(data)"])
@@ -154,7 +154,7 @@ def test_events_of_different_sorts_are_no_altered_forms_of_each_other() -> None:
     assert len(found) == 3
 
 
-def test_calls_that_change_places_are_told_by_their_events() -> None:
+def test_calls_that_change_places_are_described_by_their_events() -> None:
     first, second = call('{"a":1}'), call('{"b":2}', index=1)
     found = between(chat(*first, *second), chat(*second, *first))
     assert {kind for kind, _, _ in found} == {"moved"}
@@ -272,7 +272,7 @@ def test_a_call_may_come_with_its_arguments_in_one_event() -> None:
     assert run(call("x", index=1, name="put"), call("x", index=1)) is None
 
 
-def test_what_brings_nothing_ends_a_run() -> None:
+def test_an_event_without_content_ends_a_run() -> None:
     assert run(words("a", "") + words("b"), words("ab")) is None
 
 

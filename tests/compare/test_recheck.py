@@ -40,18 +40,18 @@ def answered(status: int, message: str) -> Exchange:
     return replace(base, response=replace(base.response, status=status))
 
 
-def test_the_same_answer_is_no_difference() -> None:
+def test_the_same_answer_is_not_a_difference() -> None:
     told = today(CALL, CALL)
     assert (told.drifts, told.notes) == ((), ("the same answer, event by event",))
     assert told.comparison.equal
 
 
-def test_other_words_are_told_and_no_difference() -> None:
+def test_other_words_are_reported_and_no_difference() -> None:
     told = today(TALK, spoken(choice({"content": "Good day"}), FINISH_TEXT))
     assert (told.drifts, told.notes) == ((), ("text: 5 characters, today 8",))
 
 
-def test_another_model_and_other_calls_are_told_and_no_difference() -> None:
+def test_another_model_and_other_calls_are_reported_and_no_difference() -> None:
     one = spoken(*({"model": "m-1", **choice({"tool_calls": []})},), *call("a"), FINISH)
     other = spoken(*({"model": "m-2", **choice({"tool_calls": []})},), *call("b"), FINISH)
     told = today(one, other)
@@ -64,7 +64,7 @@ def test_another_model_and_other_calls_are_told_and_no_difference() -> None:
     assert "model: m-1, today none" in today(nameless, TALK).notes
 
 
-def test_a_refusal_is_told_by_status_and_error_and_nothing_of_form() -> None:
+def test_a_refusal_is_described_by_status_and_error_and_nothing_of_form() -> None:
     assert drifts(CALL, answered(429, "slow down")) == [
         (Aspect.STATUS, "", "200", "429"),
         (Aspect.ERROR, "", "", "slow down"),
@@ -73,14 +73,14 @@ def test_a_refusal_is_told_by_status_and_error_and_nothing_of_form() -> None:
     assert drifts(answered(400, "no"), answered(400, "no")) == []
 
 
-def test_no_answer_at_all_is_told_with_its_ending() -> None:
+def test_no_answer_at_all_is_reported_with_its_ending() -> None:
     silent = taped([], framing=None, reason=EndReason.UPSTREAM_RESET)
     assert drifts(TALK, silent) == [(Aspect.STATUS, "", "200", "no answer (upstream_reset)")]
     crashed = replace(silent, end=None)
     assert drifts(crashed, TALK)[0] == (Aspect.STATUS, "", "no answer (none)", "200")
 
 
-def test_how_the_answer_is_framed_is_told() -> None:
+def test_how_the_answer_is_framed_is_reported() -> None:
     other = taped(
         [(10, sse(TEXT, FINISH_TEXT))],
         framing=Framing.CLOSE,
@@ -113,7 +113,7 @@ def test_another_format_or_dialect_has_no_fields_to_compare() -> None:
     assert (Aspect.DIALECT, "", "openai-chat", "ollama") in drifts(TALK, ollama)
 
 
-def test_another_kind_of_answer_is_told_without_the_fields_that_come_with_it() -> None:
+def test_another_kind_of_answer_is_reported_without_the_fields_that_come_with_it() -> None:
     assert drifts(CALL, TALK) == [
         (Aspect.ANSWER, "", "calls", "text"),
         (Aspect.FINISH, "", "tool_calls", "stop"),
@@ -124,11 +124,11 @@ def test_an_answer_without_anything_brings_nothing() -> None:
     assert (Aspect.ANSWER, "", "text", "nothing") in drifts(TALK, spoken(FINISH_TEXT))
 
 
-def test_another_word_for_the_same_finish_is_no_difference() -> None:
+def test_another_word_for_the_same_finish_is_not_a_difference() -> None:
     assert drifts(CALL, spoken(*call(), choice({}, "function_call"))) == []
 
 
-def test_new_fields_and_events_are_told() -> None:
+def test_new_fields_and_events_are_reported() -> None:
     billed = {**TEXT, "cost": {"eur": 0.5}}
     found = drifts(TALK, spoken(billed, FINISH_TEXT, {"object": "billing"}))
     assert found[:2] == [
@@ -138,14 +138,14 @@ def test_new_fields_and_events_are_told() -> None:
     assert found[2][:2] == (Aspect.FINDING, "S006 unexpected-event")
 
 
-def test_a_type_that_changed_is_told_also_when_the_answer_is_of_another_kind() -> None:
+def test_a_type_that_changed_is_reported_also_when_the_answer_is_of_another_kind() -> None:
     one = spoken({**TEXT, "created": 1}, FINISH_TEXT)
     other = spoken({"created": "1", **choice({"content": None})}, *call(), FINISH)
     field = (Aspect.FIELD, "event: created", "number", "string")
     assert field in drifts(one, other)
 
 
-def test_how_the_same_is_written_is_told() -> None:
+def test_different_spelling_of_the_same_content_is_reported() -> None:
     body = sse(TEXT, FINISH_TEXT)
     other = b": ping\n\n" + body.replace(b"\n", b"\r\n")
     found = drifts(TALK, taped([(10, other)], body=asks(), headers=SSE))
@@ -157,7 +157,7 @@ def test_how_the_same_is_written_is_told() -> None:
     assert drifts(TALK, taped([(10, numbered)], body=asks(), headers=SSE)) == []
 
 
-def test_a_defect_that_is_new_or_gone_is_told_once() -> None:
+def test_a_defect_that_is_new_or_gone_is_reported_once() -> None:
     broken = spoken(*call(), FINISH, done=False)
     twice = spoken(*call(arguments='{"a":'), FINISH)
     (found,) = drifts(CALL, twice)
@@ -168,7 +168,7 @@ def test_a_defect_that_is_new_or_gone_is_told_once() -> None:
     assert drifts(broken, broken) == []
 
 
-def test_what_the_application_cut_is_no_difference_of_the_provider() -> None:
+def test_what_the_application_cut_is_not_a_difference_of_the_provider() -> None:
     cut = taped([(10, sse(*call(), done=False))], body=asks(), reason=EndReason.CLIENT_CLOSED)
     told = today(cut, CALL)
     assert told.drifts == ()
@@ -181,7 +181,7 @@ def test_what_the_application_cut_is_no_difference_of_the_provider() -> None:
 
 
 @pytest.mark.parametrize("name", [b"Deprecation", b"Sunset", b"Warning"])
-def test_a_farewell_in_the_head_is_told(name: bytes) -> None:
+def test_a_deprecation_or_sunset_header_is_reported(name: bytes) -> None:
     told = today(TALK, spoken(TEXT, FINISH_TEXT, headers=(*SSE, (name, b"Sat, 1 Jan"))))
     assert told.notes[-1] == f"the answer says {name.decode().lower()}: Sat, 1 Jan"
     assert told.drifts == ()

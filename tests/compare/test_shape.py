@@ -24,7 +24,7 @@ def test_other_words_and_other_arguments_have_the_same_form() -> None:
     assert shape_changes(shape_of(one), shape_of(other)) == ()
 
 
-def test_what_a_model_fills_in_freely_has_no_form() -> None:
+def test_values_that_a_model_fills_in_freely_have_no_form() -> None:
     def part(arguments: object) -> Shape:
         parts = [{"functionCall": {"name": "f", "args": arguments}}]
         body = {"candidates": [{"content": {"parts": parts}}]}
@@ -43,7 +43,7 @@ def test_kinds_of_events_are_named_by_the_framing_or_by_themselves() -> None:
     assert set(shape_of(two)) == {CHUNK, "event", "[DONE]", "text"}
 
 
-def test_events_that_are_new_or_gone_are_told_once() -> None:
+def test_events_that_are_new_or_gone_are_reported_once() -> None:
     left: Shape = {"a": {}, "b": {}}
     right: Shape = {"b": {}, "c": {}}
     assert shape_changes(left, right) == (
@@ -52,7 +52,7 @@ def test_events_that_are_new_or_gone_are_told_once() -> None:
     )
 
 
-def test_what_is_below_something_new_is_not_told_again() -> None:
+def test_fields_below_a_new_field_are_not_reported() -> None:
     left = fields(a="string")
     right = fields(a="string", b="object", b__c="array", b__c__x="number", d="boolean")
     changes = shape_changes(left, right)
@@ -73,7 +73,7 @@ def test_what_is_below_something_new_is_not_told_again() -> None:
         ("null number", "null string", [("null or number", "null or string")]),
     ],
 )
-def test_another_type_is_told_and_null_fits_all(
+def test_another_type_is_reported_and_null_fits_all(
     left: str, right: str, told: list[tuple[str, str]]
 ) -> None:
     changes = shape_changes(fields(a=left), fields(a=right))

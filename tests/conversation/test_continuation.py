@@ -49,7 +49,7 @@ def test_calls_are_the_same_however_their_arguments_are_spelled() -> None:
     assert call_key(made(arguments='{"a')) == call_key(made(arguments=' {"a'))
 
 
-def test_results_are_told_by_their_id_or_their_role() -> None:
+def test_results_are_recognised_by_their_id_or_their_role() -> None:
     plain, tool, function = history(
         USER, result("c1"), {"role": "function", "name": "get", "content": "ok"}
     )

@@ -37,7 +37,7 @@ SECOND: Asked = (asks(BILL), says(INVOICE))
 WRONG: Asked = (asks(BILL, assistant(text=SHIPPED), THANKS), [])
 
 
-def test_the_reply_to_another_user_is_told_with_both_places() -> None:
+def test_the_reply_to_another_user_is_reported_with_both_places() -> None:
     (finding,) = foreign(FIRST, SECOND, WRONG)
     assert finding.message == (
         "the request contains the reply of #1 from another conversation instead of that of #2"
@@ -49,20 +49,20 @@ def test_the_reply_to_another_user_is_told_with_both_places() -> None:
     assert len(finding.excluded) == 2
 
 
-def test_replies_that_took_each_others_places_are_told_as_that() -> None:
+def test_replies_that_took_each_others_places_are_reported_as_that() -> None:
     other: Asked = (asks(ORDER, assistant(text=INVOICE), THANKS), [])
     first, second = foreign(FIRST, SECOND, WRONG, other)
     assert first.message.endswith("instead of that of #2; that conversation has the reply of #2")
     assert second.message.endswith("instead of that of #1; that conversation has the reply of #1")
 
 
-def test_a_reply_beside_the_own_one_is_told_too() -> None:
+def test_a_reply_beside_the_own_one_is_reported_too() -> None:
     beside = asks(BILL, assistant(text=INVOICE), THANKS, assistant(text=SHIPPED), THANKS)
     (finding,) = foreign(FIRST, SECOND, (beside, []))
     assert finding.message.endswith("another conversation")
 
 
-def test_a_call_of_another_user_is_told_by_an_id_that_is_nobody_elses() -> None:
+def test_a_call_of_another_user_is_recognised_by_an_id_that_is_nobody_elses() -> None:
     said = ("call_9fA3kQz1bT", "get", '{"a":1}')
     asked = (asks(ORDER), gets("call_9fA3kQz1bT", '{"a":1}'))
     assert foreign(asked, SECOND, (asks(BILL, assistant(said), result(said[0])), []))
@@ -108,7 +108,7 @@ ROME, GENT = '{"city":"Rome"}', '{"city":"Gent"}'
 OF_ROME = "In Rome it is 21 degrees now."
 
 
-def test_the_result_of_another_users_call_is_told_by_its_id() -> None:
+def test_the_result_of_another_users_call_is_recognised_by_its_id() -> None:
     known = "call_9fA3kQz1bT"
     asked = (asks(ORDER), gets(known, ROME))
     (finding,) = foreign(asked, SECOND, (asks(BILL, assistant(text=INVOICE), result(known)), []))
@@ -131,7 +131,7 @@ def of_rome(*, second: str = GENT, text: str = OF_ROME, question: Json = BILL) -
     )
 
 
-def test_the_result_of_another_users_call_is_told_by_what_it_says() -> None:
+def test_the_result_of_another_users_call_is_recognised_by_what_it_says() -> None:
     (finding,) = of_rome()
     assert finding.message == (
         "the request contains the result of call 0 (get, c1) of #1 from another conversation,"

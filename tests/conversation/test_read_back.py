@@ -118,7 +118,7 @@ def test_of_two_answers_to_the_same_history_the_id_tells_which_is_meant() -> Non
     assert "of #2" in finding.message
 
 
-def test_a_failed_attempt_before_a_retry_is_no_answer() -> None:
+def test_a_failed_attempt_before_a_retry_is_not_an_answer() -> None:
     failed = [{"error": {"message": "overloaded"}}]
     tape = digests(
         (asks(USER), failed), (asks(USER), CALL_REPLY), (asks(USER, assistant(text=""), MORE), [])
@@ -223,7 +223,7 @@ def test_the_text_of_a_forced_call_may_be_kept_as_a_text() -> None:
     assert not read_backs(tape)
 
 
-def test_a_prefill_is_no_history() -> None:
+def test_a_prefill_is_not_a_history() -> None:
     tape = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(text="Sure:")), []))
     assert not read_backs(tape)
 
@@ -262,7 +262,7 @@ def test_a_reply_without_calls_is_never_held_against_the_application() -> None:
     assert not read_backs(digests((asks(USER), TEXT_REPLY), (edited, [])))
 
 
-def test_the_applications_own_endpoint_is_no_conversation_with_a_model() -> None:
+def test_the_applications_own_endpoint_is_not_a_conversation_with_a_model() -> None:
     tape = digests((asks(USER), CALL_REPLY), (asks(USER, assistant(WRONG), result("c1")), []))
     assert read_backs(tape)
     assert not read_backs([replace(tape[0], tap=Tap.APP), tape[1]])
@@ -512,7 +512,7 @@ def test_who_goes_on_without_any_result_may_have_been_interrupted() -> None:
     assert not read_backs(stored_after(scripted_result(replace(STORED_ONE, id="other"))))
 
 
-def test_in_a_conversation_results_may_have_been_stored_otherwise() -> None:
+def test_in_a_conversation_results_may_have_been_stored_differently() -> None:
     first, second = stored_after(scripted_result(STORED_TWO))
     (link,) = read_backs([replace(first, previous="conv"), replace(second, previous="conv")])
     assert (link.confidence, link.lost) == (Confidence.LIKELY, ())

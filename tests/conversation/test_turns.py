@@ -82,7 +82,7 @@ def test_a_history_that_was_cut_in_front_stands_alone() -> None:
     assert [(turn.news, turn.before) for turn in of(tape)] == [(0, None)] * 3
 
 
-def test_what_was_taken_in_front_of_the_application_is_no_turn() -> None:
+def test_what_was_taken_in_front_of_the_application_is_not_a_turn() -> None:
     (own,) = digests((asks(USER, result("c1")), CALL_REPLY))
     assert not of([replace(own, tap=Tap.APP)])
 

@@ -93,7 +93,7 @@ def test_results_of_another_reply_say_nothing_about_this_one() -> None:
     assert (found.reply.exchange, found.others) == (1, 0)
 
 
-def test_an_application_that_answers_no_calls_is_told_of_once_for_each_tape() -> None:
+def test_an_application_that_answers_no_calls_is_reported_once_for_each_tape() -> None:
     tape = watched_digests(CALLS, (asks(OTHER), [*call(index=4), FINISH]), until_s=400)
     (other,) = watched_digests(CALLS, until_s=400)
     found = silent([*tape, replace(other, tape="y.tape")])
@@ -117,7 +117,7 @@ def test_a_request_that_goes_on_from_the_stored_reply_or_its_conversation_acquit
     assert numbers([replace(first, reply_id="r2", previous="r0"), later]) == [1]
 
 
-def test_what_cannot_be_read_and_went_elsewhere_is_no_answer() -> None:
+def test_what_cannot_be_read_and_went_elsewhere_is_not_an_answer() -> None:
     tape = watched_digests(CALLS, ({"model": "m"}, TEXT_REPLY), until_s=400)
     assert not tape[1].known
     assert numbers([tape[0], replace(tape[1], path="/v1/embeddings")]) == [1]

@@ -133,14 +133,14 @@ def test_an_answer_without_calls_is_the_answer(
     assert capsys.readouterr().out == "app: hello\n"
 
 
-def test_a_silent_answer_is_told(
+def test_a_silent_answer_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert talk(monkeypatch, answering([], sse(choice({}, "stop")))) == 1
     assert capsys.readouterr().out == "app: (the assistant said nothing)\n"
 
 
-def test_a_stream_that_breaks_is_told(
+def test_a_stream_that_breaks_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def cut(peer: Peer) -> None:
@@ -152,7 +152,7 @@ def test_a_stream_that_breaks_is_told(
     assert "app: the stream broke: IncompleteRead" in capsys.readouterr().out
 
 
-def test_a_provider_that_is_not_there_is_told(
+def test_a_provider_that_is_not_there_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["app", "--accumulator", "by-index"])

@@ -61,7 +61,7 @@ def test_it_is_killed_when_its_user_fails() -> None:
     assert running.process.poll() == -signal.SIGKILL
 
 
-def test_a_process_that_ends_without_the_line_is_told_at_once_with_what_it_said() -> None:
+def test_a_process_that_ends_without_the_line_is_reported_at_once_with_what_it_said() -> None:
     with background("replay", "missing.tape") as running:
         with pytest.raises(TimeoutError, match=r"missing\.tape: No such file"):
             running.wait_for("never printed")

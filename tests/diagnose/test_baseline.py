@@ -52,6 +52,6 @@ def test_an_entry_says_what_was_accepted_and_nothing_that_differs_from_run_to_ru
         (WRONG_FINGERPRINT, r"accepted\[0\] needs"),
     ],
 )
-def test_what_is_no_such_file_is_told_with_how_to_make_one(text: str, problem: str) -> None:
+def test_what_is_no_such_file_is_reported_with_how_to_make_one(text: str, problem: str) -> None:
     with pytest.raises(UsageError, match=f"b.json: .*{problem}.*--write-baseline"):
         read_baseline("b.json", text)

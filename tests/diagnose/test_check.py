@@ -189,7 +189,7 @@ def test_arguments_that_miss_what_the_recorder_lost_are_nobodys_fault() -> None:
     )
 
 
-def test_every_single_lost_read_accuses_nobody() -> None:
+def test_every_single_lost_read_blames_nobody() -> None:
     for at in range(len(WHOLE.reads)):
         assert blamed(check(without(WHOLE, at))) == []
         assert codes(without(WHOLE, at))[0] == "X002"
@@ -244,7 +244,7 @@ def test_a_digest_knows_that_bytes_are_missing_whoever_counted_them() -> None:
     assert digest(replace(WHOLE, reads=WHOLE.reads[1:])).lossy
 
 
-def test_a_file_that_may_not_grow_costs_records_and_accuses_nobody(tmp_path: Path) -> None:
+def test_a_file_that_may_not_grow_costs_records_and_blames_nobody(tmp_path: Path) -> None:
     """A real fault: the system refuses the writes of a stream, and takes the last ones again."""
     clock = SystemClock()
     alarms: list[str] = []

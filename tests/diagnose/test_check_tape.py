@@ -60,7 +60,7 @@ def test_findings_can_be_left_out_and_notes_added() -> None:
     assert left.notes == ("a note",)
 
 
-def test_what_holds_nothing_to_check_is_told() -> None:
+def test_what_holds_nothing_to_check_is_reported() -> None:
     assert check_exchanges("x", (), DEFAULTS).notes == ("x: no request was recorded",)
     page = Exchange.from_body(b"<html>", content_type="text/html", url="http://127.0.0.1/page")
     assert check_exchanges("x", [page], DEFAULTS).notes == (
@@ -126,7 +126,7 @@ def test_an_error_that_was_answered_when_asked_again_is_a_fact() -> None:
     assert [each.severity for each in told] == [Severity.ERROR] * 2
 
 
-def test_a_client_that_left_is_told_with_what_the_tape_knows_of_it() -> None:
+def test_a_client_that_left_is_reported_with_what_the_tape_knows_of_it() -> None:
     exchange = timed((0.1, TEXT), end_s=0.4)
     assert exchange.end
     left = replace(exchange, end=replace(exchange.end, reason=EndReason.CLIENT_CLOSED))
@@ -160,7 +160,7 @@ def test_it_is_the_same_when_it_is_recorded_again() -> None:
     assert printed(bad(ASK)) == printed(again)
 
 
-def test_it_differs_by_call_and_by_what_was_asked() -> None:
+def test_a_fingerprint_differs_by_call_and_by_question() -> None:
     assert len({printed(bad(ASK)), printed(bad(ASK, name="put")), printed(bad(OTHER))}) == 3
 
 

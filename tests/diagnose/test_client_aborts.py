@@ -85,13 +85,13 @@ def test_the_last_line_of_a_traceback_is_what_it_prints() -> None:
 @pytest.mark.parametrize(
     "line", ["AbortError: This operation was aborted", "Error: read ECONNRESET"]
 )
-def test_what_a_stop_button_prints_too_is_told_and_proves_nothing(line: str) -> None:
+def test_what_a_stop_button_prints_too_is_reported_and_proves_nothing(line: str) -> None:
     finding = cut([gave_up()], printed(5_200, line))
     assert finding.message.endswith(f"printed: {line}")
     assert finding.blame is None
 
 
-def test_what_is_printed_at_another_time_or_about_something_else_is_not_it() -> None:
+def test_lines_from_another_time_or_about_something_else_are_ignored() -> None:
     for entry in (printed(1_000, OPENAI), printed(20_000, OPENAI), printed(5_200, "fine")):
         finding = cut([gave_up()], entry)
         assert "printed" not in finding.message

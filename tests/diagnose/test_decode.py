@@ -168,7 +168,7 @@ def test_a_json_document_is_one_event_completed_by_the_last_read() -> None:
     assert (stream.anomalies, stream.pending) == ((), None)
 
 
-def test_bytes_of_a_json_document_that_are_no_text_are_told() -> None:
+def test_bytes_of_a_json_document_that_are_not_text_are_reported() -> None:
     stream = decode(exchange(b'\xef\xbb\xbf{"a":"\xff"}', media="application/json"))
     assert stream.events[0].data == '{"a":"\ufffd"}'
     assert [(one.kind, one.place.span) for one in stream.anomalies] == [
@@ -257,7 +257,7 @@ def test_amazon_event_streams(body: bytes, media: str, expected: Format) -> None
         b'["a"]\n["b"]\n',
     ],
 )
-def test_lines_of_json_are_told_by_their_looks(body: bytes, media: str) -> None:
+def test_lines_of_json_are_described_by_their_looks(body: bytes, media: str) -> None:
     assert format_of(body, media) is Format.NDJSON
 
 

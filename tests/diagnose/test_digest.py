@@ -216,7 +216,7 @@ def test_arguments_are_found_behind_the_id(body: str, arguments: str, there: str
     assert found(body, made(arguments)) == [there]
 
 
-def test_what_does_not_agree_is_no_place() -> None:
+def test_what_does_not_agree_is_not_a_place() -> None:
     assert not found('{"id":"c1","input":{"b":1}}', made('{"a":1}'))
     assert not found('{"id":"c2","input":{"a":1}}', made('{"a":1}'))
     assert not found('{"id":"c1","name":"get"}', made(""))

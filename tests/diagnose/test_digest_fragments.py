@@ -95,7 +95,7 @@ def test_parts_of_a_document_are_no_fragments() -> None:
     assert document(blocks[0]).content_ends == (11,)
 
 
-def test_of_a_long_text_only_the_fragments_that_are_kept_are_told() -> None:
+def test_of_a_long_text_only_the_fragments_that_are_kept_are_reported() -> None:
     long = "x" * (MAX_CONTENT - 1)
     found = digest(pasted(choice({"content": long}), choice({"content": "yz"}), FINISH_TEXT))
     assert len(found.content) == MAX_CONTENT

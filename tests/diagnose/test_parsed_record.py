@@ -37,7 +37,7 @@ def test_what_was_read_stands_there_in_plain_numbers() -> None:
     assert (THEN.tool, THEN.form, len(THEN.sha256)) == (TOOL, FORM, 64)
 
 
-def test_what_differs_is_told_by_its_name() -> None:
+def test_what_differs_is_described_by_its_name() -> None:
     now = read(chat(*words("a", "b")))
     assert misread(THEN, now) == (
         "events 4, now 3; calls 1, now 0; finish reason tool_calls, now none"

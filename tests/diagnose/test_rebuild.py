@@ -31,7 +31,7 @@ def test_an_analysis_holds_all_that_is_derived_from_an_exchange() -> None:
     assert rebuild(given_) == analysis.reply
 
 
-def test_the_event_that_no_blank_line_ends_is_no_part_of_the_reply() -> None:
+def test_the_event_that_no_blank_line_ends_is_not_a_part_of_the_reply() -> None:
     body = sse(choice({"content": "a"}), choice({"content": "b"}), done=False)[:-1]
     analysis = analyse(exchange(body))
     assert analysis.reply.text == "a"

@@ -96,7 +96,7 @@ def test_an_input_without_pieces_is_its_exact_source() -> None:
     assert [(c.arguments, c.arguments_raw) for c in reply.tool_calls] == [('{ "a" : 1.0 }',) * 2]
 
 
-def test_an_input_that_is_not_what_its_pieces_say_is_told() -> None:
+def test_an_input_that_is_not_what_its_pieces_say_is_reported() -> None:
     reply = reply_to(start("c", "f"), delta("c", '{"a":1}'), whole("c", "f", {"a": 2}), FINISH)
     assert reply.tool_calls[0].arguments == '{"a": 2}'
     assert reply.tool_calls[0].repairs == ("T015",)
@@ -121,7 +121,7 @@ def test_an_abort_ends_the_answer_and_not_its_calls() -> None:
     assert reply.tool_calls[0].status is CallStatus.TRUNCATED
 
 
-def test_an_error_is_told() -> None:
+def test_an_error_is_reported() -> None:
     reply = reply_to({"type": "error", "errorText": "overloaded"}, "[DONE]")
     assert (reply.error, reply.terminated, codes(reply)) == ("overloaded", True, ["S005"])
     for error in ({"error": {"message": "busy"}}, {"error": "busy"}, {"message": "busy"}):
@@ -153,7 +153,7 @@ def test_a_string_is_free_text_unless_it_holds_the_object() -> None:
     ]
 
 
-def test_what_the_provider_runs_is_no_call_of_the_application() -> None:
+def test_what_the_provider_runs_is_not_a_call_of_the_application() -> None:
     reply = reply_to(
         start("c", "search", providerExecuted=True),
         whole("c", "search", {}, providerExecuted=True),
@@ -166,7 +166,7 @@ def test_what_the_provider_runs_is_no_call_of_the_application() -> None:
     assert [c.name for c in reply.server_calls] == ["search", "code", "fetch"]
 
 
-def test_what_the_client_throws_on_is_told() -> None:
+def test_what_the_client_throws_on_is_reported() -> None:
     reply = reply_to(
         {"type": "text-delta", "id": "0", "delta": "a"},
         {"type": "text-start", "id": "1"},
@@ -202,7 +202,7 @@ def test_what_the_client_throws_on_is_told() -> None:
 
 
 @pytest.mark.parametrize("frame", ["[1]", "{", '{"type":null}', '{"type":["text"]}'])
-def test_what_is_no_event_is_told_and_passed_over(frame: str) -> None:
+def test_what_is_not_an_event_is_reported_and_passed_over(frame: str) -> None:
     assert len(codes(reply_to(frame, FINISH))) == 1
 
 
@@ -250,7 +250,7 @@ def tool(state: str, **more: object) -> Json:
     return {"type": "tool-get", "toolCallId": "c", "state": state, "input": {"a": 1}, **more}
 
 
-def test_what_is_no_object_asks_for_nothing() -> None:
+def test_what_is_not_an_object_asks_for_nothing() -> None:
     assert AISDKUI().read_request(b"", "/") is NOTHING_ASKED
 
 

@@ -69,7 +69,7 @@ def test_a_limit_cuts_the_call_although_its_block_stops() -> None:
     assert call.status is CallStatus.TRUNCATED
 
 
-def test_eager_arguments_may_be_no_json() -> None:
+def test_eager_arguments_may_be_not_json() -> None:
     frames = (start(), tool_block(), piece('{"words": Dave}'), stop(), *END)
     (call,) = reply_to(*frames).tool_calls
     assert (call.arguments, call.status) == ('{"words": Dave}', CallStatus.MALFORMED)
@@ -106,7 +106,7 @@ def test_events_without_names_are_noted_once() -> None:
     assert told(reply) == [("c1", "get", '{"a": 1}')]
 
 
-def test_an_event_with_a_name_and_without_data_is_no_json() -> None:
+def test_an_event_with_a_name_and_without_data_is_not_json() -> None:
     assert codes(reply_to(start(), "event: message_stop\ndata: \n\n")) == ["W004"]
 
 
@@ -266,7 +266,7 @@ def test_members_of_a_wrong_type_are_never_more_than_odd(junk: object) -> None:
     assert noticed <= known
 
 
-def test_a_body_that_is_no_message_has_an_empty_reply() -> None:
+def test_a_body_that_is_not_a_message_has_an_empty_reply() -> None:
     exchange = Exchange.from_body(b"data: []\n\n", content_type="text/event-stream", url=URL)
     reply = rebuild(exchange)
     assert (reply.dialect, reply.text, codes(reply)) == ("anthropic-messages", "", ["S006"])
@@ -342,7 +342,7 @@ def test_interleaved_blocks_are_told_apart_by_their_index() -> None:
         ("browser_tool_use", CallKind.SERVER),
     ],
 )
-def test_what_the_provider_runs_is_no_call_of_the_applications(
+def test_what_the_provider_runs_is_not_a_call_of_the_applications(
     kind: str, expected: CallKind
 ) -> None:
     result = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
@@ -361,7 +361,7 @@ def test_what_the_provider_runs_is_no_call_of_the_applications(
     assert reply.observations == ()
 
 
-def test_thoughts_are_no_text_and_redacted_ones_say_nothing() -> None:
+def test_thoughts_are_not_text_and_redacted_ones_say_nothing() -> None:
     thinking = {"type": "thinking", "thinking": "Let ", "signature": ""}
     redacted = {"type": "redacted_thinking", "data": "x"}
     reply = reply_to(
@@ -403,7 +403,7 @@ def test_an_empty_object_that_leaked_into_the_deltas_is_left_out() -> None:
     assert (told(reply), codes(reply)) == ([("c1", "get", '{"a": 1}')], ["T017"])
 
 
-def test_input_that_is_no_string_is_its_exact_source() -> None:
+def test_input_that_is_not_a_string_is_its_exact_source() -> None:
     reply = reply_to(start(), tool_block(), piece({"a": 1}), piece(None), stop(), *END)
     assert (told(reply), codes(reply)) == ([("c1", "get", '{"a": 1}')], ["T006"])
 
@@ -519,7 +519,7 @@ def test_text_for_a_block_that_is_none_of_text_counts_and_is_noted() -> None:
     assert codes(reply) == ["S006", "S006", "S006"]
 
 
-def test_missing_ids_and_names_are_told() -> None:
+def test_missing_ids_and_names_are_reported() -> None:
     reply = reply_to(
         start(),
         tool_block(0, None),
@@ -558,7 +558,7 @@ def asked(**members: object) -> RequestSummary:
     return read_request(json.dumps({"model": "m", "messages": [], **members}).encode())
 
 
-def test_what_is_no_object_asks_nothing() -> None:
+def test_what_is_not_an_object_asks_nothing() -> None:
     assert read_request(b"[]") == NOTHING_ASKED
 
 

@@ -101,7 +101,7 @@ def test_a_call_whose_name_and_arguments_are_lost_is_still_a_call() -> None:
     assert [(c.arguments, c.status) for c in reply.tool_calls] == [("10", CallStatus.NOT_OBJECT)]
 
 
-def test_that_defect_is_told_by_the_rules() -> None:
+def test_that_defect_is_recognised_by_the_rules() -> None:
     body = b'data: {"type": "text", "content": "I\'ll"}\n\n'
     body += b'data: {"type": "tool_call", "name": null, "arguments": 10}\n\n'
     exchange = Exchange.from_body(

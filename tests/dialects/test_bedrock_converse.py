@@ -88,7 +88,7 @@ def test_a_stream_that_is_cut_anywhere_leaves_no_call_whole_before_its_end() -> 
             assert (call.status is CallStatus.COMPLETE) is whole, (length, call)
 
 
-def test_what_the_provider_runs_itself_is_no_call_of_the_application() -> None:
+def test_what_the_provider_runs_itself_is_not_a_call_of_the_application() -> None:
     reply = reply_to(
         use(0, "interpreter", "s_1", type="server_tool_use"),
         delta(0, toolUse={"input": '{"code":"1"}'}),
@@ -126,7 +126,7 @@ def test_an_exception_is_an_error_and_not_a_terminal_event() -> None:
     assert codes(reply) == ["S005"]
 
 
-def test_a_violation_of_the_protocol_is_told() -> None:
+def test_a_violation_of_the_protocol_is_reported() -> None:
     reply = reply_to(
         delta(0, toolUse={"input": "{}"}),
         use(1, "f", "i"),
@@ -187,7 +187,7 @@ def test_no_value_of_any_type_anywhere_raises() -> None:
 PATH = "/model/some.model%3A0/converse-stream"
 
 
-def test_what_is_no_object_asks_for_nothing() -> None:
+def test_what_is_not_an_object_asks_for_nothing() -> None:
     assert BedrockConverse().read_request(b"1", PATH) is NOTHING_ASKED
 
 

@@ -212,7 +212,7 @@ def test_several_members_are_as_many_events() -> None:
     assert (reply.usage, reply.observations) == ({"inputTokens": 3}, ())
 
 
-def test_a_document_is_told_by_its_output() -> None:
+def test_a_document_is_recognised_by_its_output() -> None:
     use = {"toolUse": {"toolUseId": "c1", "name": "get", "input": {"a": 1}}}
     message = {"role": "assistant", "content": [{"text": "Hi"}, use]}
     reply = reply_to(
@@ -271,7 +271,7 @@ def reduced_as_nova(data: str) -> Reply:
     return reducer.finish(cut=False)
 
 
-def test_what_is_no_object_says_nothing() -> None:
+def test_what_is_not_an_object_says_nothing() -> None:
     assert codes(reduced_as_nova("[]")) == ["S006"]
     assert codes(reduced_as_nova("{")) == ["W004"]
 
@@ -290,7 +290,7 @@ def test_the_path_names_the_model_and_says_whether_it_streams(body: bytes, actio
     assert (found.model, found.stream) == ("a:0", action != "invoke")
 
 
-def test_what_is_no_object_asks_nothing() -> None:
+def test_what_is_not_an_object_asks_nothing() -> None:
     assert BedrockInvoke().read_request(b"", PATH) == NOTHING_ASKED
 
 
@@ -455,7 +455,7 @@ def test_text_that_merely_names_amazons_members_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("carried", ["?", "bm8=", 1, None, [], {}])
-def test_what_carries_nothing_is_noted_and_nothing_more(carried: object) -> None:
+def test_an_event_without_a_payload_is_only_noted(carried: object) -> None:
     reply = reply_to(*MESSAGE, eventstream.event("chunk", {"bytes": carried}))
     assert told(reply) == [("c1", "get", '{"a": 1}')]
     assert set(codes(reply)) <= {"W004", "S006"}

@@ -50,7 +50,7 @@ def test_a_draft_tells_whether_it_holds_a_whole_object() -> None:
     assert told("{}", '{"a":1}') == (True, False, False)
 
 
-def test_the_first_value_is_told_without_what_leaked_in_front_or_follows() -> None:
+def test_the_first_value_is_reported_without_what_leaked_in_front_or_follows() -> None:
     assert draft("{}", ' {"a":', "1} ", "x").value == '{"a":1}'
     made = draft('{"a":1}', '{"a":1}')
     assert (made.value, made.value) == ('{"a":1}', '{"a":1}')
@@ -278,7 +278,7 @@ def test_mending_yields_one_value_or_what_is_left_of_the_wire(pieces: list[str])
     assert found.text in "".join(pieces) or "T014" in repaired
 
 
-def test_a_whole_object_is_told_as_such() -> None:
+def test_a_whole_object_is_reported_as_such() -> None:
     assert repair_arguments(['{"a":', "1}"]).is_object
     assert not repair_arguments(["[1]"]).is_object
     assert not repair_arguments(['{"a":']).is_object

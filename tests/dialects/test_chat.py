@@ -273,7 +273,7 @@ def test_an_id_that_changes_is_listed_and_the_first_one_kept() -> None:
     assert (call.id, call.ids, call.repairs) == ("c1", ("c1", "c2", "c3"), ("T010",))
 
 
-def test_repeats_are_told_once_per_call() -> None:
+def test_repeats_are_reported_once_per_call() -> None:
     again = [calls(entry(0, "c1", name="get", arguments="")) for _ in range(5)]
     assert codes(reply_to(*again, done=False)) == ["T010", "T009"]
 
@@ -307,7 +307,7 @@ def test_a_custom_tools_input_is_free_text() -> None:
     assert call.status is CallStatus.COMPLETE
 
 
-def test_an_odd_entry_is_told_and_its_call_kept() -> None:
+def test_an_odd_entry_is_reported_and_its_call_kept() -> None:
     reply = reply_to(calls({"index": 0, "id": 7, "function": {"name": "get", "arguments": A1}}))
     assert told(reply) == [(None, "get", A1)]
     assert codes(reply) == ["S006", "T005"]
@@ -436,7 +436,7 @@ def test_arguments_that_are_no_string_keep_their_exact_source(source: str) -> No
     assert (entry.text, entry.unquoted) == (source, ("function", "arguments"))
 
 
-def test_unexpected_shapes_are_told_and_otherwise_absent() -> None:
+def test_unexpected_shapes_are_reported_and_otherwise_absent() -> None:
     entry = read('{"index":"x","id":5,"function":[1]}')
     assert entry.unexpected == ("function is no object", "id is no string", "index is no number")
     assert (entry.wire_index, entry.says_nothing) == (None, True)
@@ -599,14 +599,14 @@ def test_usage_and_model_are_taken_wherever_they_come() -> None:
         ([ERROR, {"error": "second"}], "overloaded"),
     ],
 )
-def test_an_error_frame_is_told_with_its_message(chunks: list[object], message: str) -> None:
+def test_an_error_frame_is_reported_with_its_message(chunks: list[object], message: str) -> None:
     reply = reply_to(TEXT, *chunks)
     assert (reply.error, reply.text) == (message, "Hi")
     assert set(codes(reply)) == {"S005"}
 
 
 @pytest.mark.parametrize("data", ["{", "", '{"a":1}{"b":2}', ": OPENROUTER PROCESSING", "{NaN}"])
-def test_data_that_is_no_json_is_told_and_passed_over(data: str) -> None:
+def test_data_that_is_not_json_is_reported_and_passed_over(data: str) -> None:
     reply = reply_to(TEXT, data, STOP)
     assert (reply.text, codes(reply)) == ("Hi", ["W004"])
     (seen,) = reply.observations
@@ -618,7 +618,7 @@ def test_data_that_is_no_json_is_told_and_passed_over(data: str) -> None:
 @pytest.mark.parametrize(
     "chunk", ["[]", "5", {"choices": {}}, {"choices": [None]}, {"type": "ping"}, {"choices": "x"}]
 )
-def test_unexpected_shapes_are_told_once(chunk: object) -> None:
+def test_unexpected_shapes_are_reported_once(chunk: object) -> None:
     reply = reply_to(TEXT, chunk, chunk, STOP)
     assert (reply.text, codes(reply)) == ("Hi", ["S006"])
 
@@ -628,7 +628,7 @@ def test_reading_goes_on_after_a_finish_reason() -> None:
     assert (reply.text, reply.finish_reason_raw, codes(reply)) == ("Hi", "tool_calls", [])
 
 
-def test_deltas_after_the_sentinel_are_told_and_no_part_of_the_answer() -> None:
+def test_deltas_after_the_sentinel_are_reported_and_no_part_of_the_answer() -> None:
     reply = reply_to(TEXT, STOP, " [DONE] ", TEXT, TEXT, {"choices": [], "usage": {"n": 1}})
     assert (reply.text, reply.usage, codes(reply)) == ("Hi", {"n": 1}, ["S006"])
 
@@ -710,7 +710,7 @@ def test_a_repeated_finish_reason_counts_if_it_differs_or_deltas_go_on(
 
 
 @pytest.mark.parametrize("reason", ["", 0, [], False])
-def test_a_finish_reason_that_is_none_is_told_and_ignored(reason: object) -> None:
+def test_a_finish_reason_that_is_none_is_reported_and_ignored(reason: object) -> None:
     reply = reply_to(content("a", reason), content("b", reason), content("c", "stop"))
     assert (reply.finish_reason_raw, codes(reply)) == ("stop", ["S006"])
 
@@ -752,7 +752,7 @@ def test_the_delta_of_a_chunk_comes_before_its_finish_reason() -> None:
         {"function_call": "get"},
     ],
 )
-def test_unexpected_shapes_are_told_and_passed_over(delta: object) -> None:
+def test_unexpected_shapes_are_reported_and_passed_over(delta: object) -> None:
     reply = reply_to(choice(delta), content("ok", "stop"))
     assert (reply.text, codes(reply)) == ("ok", ["S006"])
 
@@ -791,7 +791,7 @@ def test_a_message_beside_or_after_deltas_is_not_part_of_the_answer() -> None:
     assert (reply.text, codes(reply)) == ("Hello", ["S006"])
 
 
-def test_a_message_of_an_unexpected_shape_is_told() -> None:
+def test_a_message_of_an_unexpected_shape_is_reported() -> None:
     reply = reply_to(whole("x"), whole(None))
     assert (reply.text, codes(reply)) == ("", ["S006"])
 
@@ -810,7 +810,7 @@ def test_choices_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize("key", ["audio", "images"])
-def test_what_is_no_text_is_an_answer(key: str) -> None:
+def test_what_is_not_text_is_an_answer(key: str) -> None:
     reply = reply_to(choice({"content": None, key: [{"index": 0}]}), choice({}, "stop"))
     assert reply.choices[0].media
     assert not reply_to(choice({"content": "", key: None}, "stop")).choices[0].media

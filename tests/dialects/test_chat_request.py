@@ -11,7 +11,7 @@ def asked(**request: object) -> RequestSummary:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"a":NaN}', b"null"])
-def test_a_body_that_is_no_json_object_asks_nothing(body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_asks_nothing(body: bytes) -> None:
     assert read_request(body) == NOTHING_ASKED
 
 

@@ -107,7 +107,7 @@ def test_a_stream_that_is_cut_anywhere_leaves_no_call_whole_before_its_end() -> 
         assert not reply.terminated
 
 
-def test_a_limit_cuts_and_an_error_is_told() -> None:
+def test_a_limit_cuts_and_an_error_is_reported() -> None:
     cut = reduced(Cohere(), events(start(0, "f", "i"), more(0, '{"a":'), last("MAX_TOKENS")))
     assert (cut.tool_calls[0].status, cut.error) == (CallStatus.TRUNCATED, None)
     failed = reduced(Cohere(), events(last("ERROR", error="boom")))
@@ -115,7 +115,7 @@ def test_a_limit_cuts_and_an_error_is_told() -> None:
     assert reduced(Cohere(), events(last("TIMEOUT"))).error == "finish_reason is 'TIMEOUT'"
 
 
-def test_a_violation_of_the_protocol_is_told_and_nothing_is_lost() -> None:
+def test_a_violation_of_the_protocol_is_reported_and_nothing_is_lost() -> None:
     reply = reduced(
         Cohere(),
         events(
@@ -243,7 +243,7 @@ def test_version_1_without_pieces_has_its_calls_and_text_from_the_end() -> None:
     assert reply.text == "I will look"
 
 
-def test_sources_of_version_1_that_disagree_are_told() -> None:
+def test_sources_of_version_1_that_disagree_are_reported() -> None:
     other = {**OLD[6], "tool_calls": [{"name": "put", "parameters": {"a": 2}}]}
     reply = reduced(Cohere(), events(*OLD[:6], other, OLD[7]))
     assert details(reply, "T015")[0] == "the name 'get' changes to 'put'"
@@ -296,7 +296,7 @@ def read(request: object) -> RequestSummary:
     return Cohere().read_request(json.dumps(request).encode(), "/v2/chat")
 
 
-def test_what_is_no_object_asks_for_nothing() -> None:
+def test_what_is_not_an_object_asks_for_nothing() -> None:
     assert Cohere().read_request(b"[", "") is NOTHING_ASKED
 
 

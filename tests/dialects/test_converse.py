@@ -99,7 +99,7 @@ def test_texts_thoughts_and_calls_are_rebuilt_without_a_word() -> None:
     assert (reply.finish_reason_raw, reply.terminated, reply.observations) == ("tool_use", True, ())
 
 
-def test_input_that_is_no_string_is_its_exact_source_and_told() -> None:
+def test_input_that_is_not_a_string_is_its_exact_source_and_told() -> None:
     reply = both(CALL, piece(1, {"a": [1]}), piece(1, None), stop(1), END)
     assert reply.tool_calls[0].arguments == '{"a": [1]}'
     assert reply.tool_calls[0].status is CallStatus.COMPLETE
@@ -129,7 +129,7 @@ def test_a_second_start_is_the_same_call_unless_its_id_differs() -> None:
         ((("messageStop", {"stopReason": 1}),), "the finish reason is no string"),
     ],
 )
-def test_what_breaks_the_protocol_is_told(frames: tuple[Frame, ...], phrase: str) -> None:
+def test_what_breaks_the_protocol_is_reported(frames: tuple[Frame, ...], phrase: str) -> None:
     assert details(both(*frames), "S006") == [phrase]
 
 

@@ -172,7 +172,7 @@ def test_nothing_is_learned_where_it_is_not_clear_which_number_counts(data: str)
     assert LearningReducer(data, number=8).takes(data) == 0
 
 
-def test_what_is_no_number_counts_nothing() -> None:
+def test_what_is_not_a_number_counts_nothing() -> None:
     data = '{"text":"a","sequence_number":"8"}'
     assert LearningReducer(data, number="8").takes(data) == 1
 

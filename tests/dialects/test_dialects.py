@@ -64,7 +64,7 @@ def test_a_reply_of_no_dialect_has_one_empty_choice(cut: bool) -> None:  # noqa:
     assert (reply.terminated, reply.error) == (not cut, None)
 
 
-def test_the_first_error_is_told() -> None:
+def test_the_first_error_is_reported() -> None:
     reducer = UnknownReducer()
     for data in ("not json", "[]", '{"a":1}', '{"error":"one"}', '{"error":"two"}'):
         reducer.feed(event(data))

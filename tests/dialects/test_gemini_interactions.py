@@ -305,7 +305,7 @@ def said(history: tuple[Message, ...]) -> list[tuple[str, str, str | None]]:
     return [(one.role, one.text, one.call_id) for one in history]
 
 
-def test_a_body_that_is_no_json_object_asks_nothing() -> None:
+def test_a_body_that_is_not_a_json_object_asks_nothing() -> None:
     assert read_request(b"[]") == NOTHING_ASKED
 
 

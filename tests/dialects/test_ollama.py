@@ -66,7 +66,7 @@ def test_a_completion_without_messages_is_read_as_well() -> None:
 
 
 @pytest.mark.parametrize("reason", ["load", "unload", "length"])
-def test_after_an_end_that_is_no_answer_calls_need_not_be_whole(reason: str) -> None:
+def test_after_an_end_that_is_not_an_answer_calls_need_not_be_whole(reason: str) -> None:
     reply = reply_to(line(tool_calls=[call("f", None)]), {"done": True, "done_reason": reason})
     assert reply.tool_calls[0].status is CallStatus.TRUNCATED
 

@@ -107,7 +107,7 @@ def test_texts_of_parts_that_mix_are_ordered_by_part() -> None:
     assert [piece.event for piece in choice.pieces] == [0, 2, 1, 3]
 
 
-def test_an_id_that_two_calls_have_is_told_once_of_the_second() -> None:
+def test_an_id_that_two_calls_have_is_reported_once_of_the_second() -> None:
     made = draft()
     for number, identifier in enumerate(["c1", "c1", "c2", None, None]):
         made.open(CallKind.FUNCTION, event(number)).identify(identifier, "get")
@@ -124,7 +124,7 @@ def said(*texts: str, field: str = "content") -> Reply:
     return reply_to(*chunks, choice({}, "stop"), request=request(get={}))
 
 
-def test_a_call_written_into_text_is_told_beside_the_calls_of_the_reply() -> None:
+def test_a_call_written_into_text_is_reported_beside_the_calls_of_the_reply() -> None:
     reply = said("Let me look. ", CALL[:20], CALL[20:], " Done.")
     (found,) = reply.text_calls
     assert reply.tool_calls == ()
@@ -191,7 +191,7 @@ def test_only_json_objects_are_read_and_the_rest_is_noted() -> None:
     assert codes(made) == ["S006", "W004"]
 
 
-def test_an_error_event_that_is_no_json_is_the_error() -> None:
+def test_an_error_event_that_is_not_json_is_the_error() -> None:
     made = reply_draft()
     made.read(data_event("overloaded", "error"))
     assert made.error == "overloaded"

@@ -222,7 +222,7 @@ def test_of_equal_keys_the_last_counts_here_too() -> None:
     assert counted(body(ONE, TWO, THREE), none) == [3, 0]
 
 
-def test_what_is_no_json_is_not_read_however_it_begins() -> None:
+def test_what_is_not_json_is_not_read_however_it_begins() -> None:
     whole = body(ONE, TWO, THREE, FOUR)
     reads = Reads()
     assert read(reads, body(ONE, TWO, THREE)) is not None

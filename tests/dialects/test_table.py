@@ -467,7 +467,7 @@ def test_an_error_has_a_message_or_is_shown_whole() -> None:
     assert reply_by(ErrorStep(message=message, optional=True), {"a": 1}).error is None
 
 
-def test_usage_and_model_are_told() -> None:
+def test_usage_and_model_are_reported() -> None:
     step = UsageStep(usage=path("u"), model=path("m"))
     reply = reply_by(step, {"u": {"n": 1}, "m": "a"}, {"u": {"n": 2}, "m": "b"}, {"u": 3})
     assert (reply.usage, reply.model) == ({"n": 2}, "a")

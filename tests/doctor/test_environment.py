@@ -88,7 +88,7 @@ def test_certificates_are_read(tmp_path: Path) -> None:
         assert found[text] is RemarkLevel.PROBLEM
 
 
-def test_where_base_urls_point_is_told_also_from_env_files(tmp_path: Path) -> None:
+def test_where_base_urls_point_is_reported_also_from_env_files(tmp_path: Path) -> None:
     put(tmp_path, ".env", f"# mine\nOPENAI_BASE_URL={ROUTER}\nno line\n")
     found = remark(tmp_path, "openrouter.ai")
     assert found.level is RemarkLevel.OK
@@ -123,7 +123,7 @@ def test_variables_that_contradict_each_other_are_noted(tmp_path: Path) -> None:
     assert not any("differ" in each.text for each in same)
 
 
-def test_of_keys_only_the_names_are_told(tmp_path: Path) -> None:
+def test_of_keys_only_the_names_are_reported(tmp_path: Path) -> None:
     put(tmp_path, ".env", "ANTHROPIC_API_KEY=sk-fake-000000\n")
     found = remark(
         tmp_path,
@@ -148,7 +148,7 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, timeout=30)
 
 
-def test_versions_and_extras_are_told(tmp_path: Path) -> None:
+def test_versions_and_extras_are_reported(tmp_path: Path) -> None:
     texts = [each.text for each in machine_remarks(tmp_path)]
     assert texts[0].startswith("deltatape 0.")
     assert any(text.startswith("brotli ") for text in texts)

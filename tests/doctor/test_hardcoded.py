@@ -140,7 +140,7 @@ def test_what_is_shown_is_one_line_short_and_without_credentials(tmp_path: Path)
     assert "fake" not in found.url
 
 
-def test_no_credential_is_in_anything_that_is_told(tmp_path: Path) -> None:
+def test_no_credential_is_in_anything_that_is_reported(tmp_path: Path) -> None:
     secrets = ("fake-secret-of-a-key", "fake-password")
     url = f"https://me:{secrets[1]}@openrouter.ai/api/v1"
     put(tmp_path, "a.py", f'client = AI(name="a long one", api_key="{secrets[0]}", url="{url}")')
@@ -164,7 +164,7 @@ def test_the_search_ends_in_time_also_within_a_file(tmp_path: Path) -> None:
     assert find(tmp_path, Limits(seconds=0.2)).stopped == "after 0.2 s"
 
 
-def test_how_far_the_search_went_is_told(tmp_path: Path) -> None:
+def test_how_far_the_search_went_is_reported(tmp_path: Path) -> None:
     put(tmp_path, "a.py", "")
     put(tmp_path, "b.py", "")
     assert find(tmp_path, Limits()).stopped == ""

@@ -65,7 +65,7 @@ SAID = {
 }
 
 
-def test_each_sdk_is_told_with_what_it_reads(tmp_path: Path) -> None:
+def test_each_sdk_is_reported_with_what_it_reads(tmp_path: Path) -> None:
     python_environment(tmp_path, *(name.replace("n-o", "n_o") for name in SAID))
     assert said(tmp_path) == [
         (level, " ".join(name.rsplit("-", 1)) + f" (.venv){text}", fix)
@@ -81,7 +81,7 @@ def test_an_endpoint_of_bedrock_is_not_said_to_be_set_by_a_recording(tmp_path: P
     assert told[1].endswith(SAID["botocore-1.44.5"][1])
 
 
-def test_node_packages_are_told_with_where_they_are_from(tmp_path: Path) -> None:
+def test_node_packages_are_reported_with_where_they_are_from(tmp_path: Path) -> None:
     python_environment(tmp_path)
     put(tmp_path, "package.json", '{"dependencies": {"groq-sdk": "^1.0.0"}}')
     node_package(tmp_path, "@ai-sdk/anthropic", "3.0.0")

@@ -116,7 +116,7 @@ def test_aliases_of_a_variable_that_the_user_has_stay_unset() -> None:
     assert "OPENAI_API_BASE" not in answer.variables  # some frameworks would prefer it
 
 
-def test_the_environment_wins_over_a_file_and_the_other_value_is_told() -> None:
+def test_the_environment_wins_over_a_file_and_the_other_value_is_reported() -> None:
     answer = planned(
         {"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"},
         dotenv="OPENAI_BASE_URL=https://api.openai.com/v1",
@@ -137,7 +137,7 @@ def test_an_empty_value_is_none() -> None:
     assert planned(dotenv="OPENAI_BASE_URL=").variables["OPENAI_BASE_URL"] == f"{BASE}/openai/v1"
 
 
-def test_a_value_that_is_no_url_is_left_and_not_shown() -> None:
+def test_a_value_that_is_not_a_url_is_left_and_not_shown() -> None:
     answer = planned({"OPENAI_BASE_URL": "sk-fake-000000", "LLM_BASE_URL": "sk-fake-000000"})
     assert "OPENAI_BASE_URL" not in answer.variables
     assert answer.notes == (
@@ -269,7 +269,7 @@ def test_an_endpoint_of_amazons_that_is_the_gateway_already_is_left_without_a_wo
     assert told.endswith(", a deltatape already: left as it is")
 
 
-def test_a_single_upstream_serves_all_and_the_users_urls_are_told_as_unused() -> None:
+def test_a_single_upstream_serves_all_and_the_users_urls_are_reported_as_unused() -> None:
     environment = {
         "OPENAI_BASE_URL": "https://openrouter.ai/api/v1",
         "GROQ_BASE_URL": "http://127.0.0.1:9000",
@@ -342,7 +342,7 @@ def test_a_url_is_read_in_its_parts() -> None:
     ["", "llm", "sk-fake-000000", "ftp://h/", "https://", "https://h:x/", "https://h:99999/",
      "https://[::1/", "https://a b/", "https://é.example/", "unix:/x"],
 )  # fmt: skip
-def test_what_is_no_url_is_none(value: str) -> None:
+def test_an_invalid_value_is_not_a_url(value: str) -> None:
     assert parse_url("OPENAI_BASE_URL", value) is None
 
 

@@ -54,7 +54,7 @@ def test_a_value_is_read(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["A", "export A", "=b", "A='b", 'A="b" c', "A b", "1A=b", "[x]"])
-def test_a_line_that_is_no_assignment_is_told_and_skipped(text: str) -> None:
+def test_a_line_that_is_no_assignment_is_reported_and_skipped(text: str) -> None:
     parsed = parse_dotenv(f"# first\n\n{text}\nZ=z\n", "sub/.env")
     assert [(entry.name, entry.line) for entry in parsed.entries] == [("Z", 4)]
     assert parsed.problems == ("sub/.env:3: not NAME=value; the line is ignored",)
@@ -158,7 +158,7 @@ def test_the_nearest_folder_of_the_repository_is_looked_in(tmp_path: Path) -> No
     assert paths(read_dotenv(below, {})) == [".env.local"]
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".env")
     (tmp_path / ".env.development").write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     with socket.socket(socket.AF_UNIX) as listener:
@@ -176,7 +176,7 @@ def test_a_virtual_environment_of_that_name_is_nothing_to_tell(tmp_path: Path) -
     assert read_dotenv(tmp_path, {}) == ()
 
 
-def test_bytes_that_are_no_text_survive(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_survive(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"A=\xff\xfe\n")
     (file,) = read_dotenv(tmp_path, {})
     assert file.entries[0].value.encode("utf-8", "surrogateescape") == b"\xff\xfe"

@@ -67,7 +67,7 @@ def test_an_entry_is_an_exchange() -> None:
     assert notes(exchange) == ["HAR: entry 1 of 1"]
 
 
-def test_what_an_archive_has_undone_is_no_part_of_the_head() -> None:
+def test_what_an_archive_has_undone_is_not_a_part_of_the_head() -> None:
     names = ["Content-Encoding", "Content-Length", "Transfer-Encoding", "Content-Type"]
     fields = [{"name": name, "value": "chunked"} for name in names]
     response = read(entry(text(STREAM), headers=fields)).response

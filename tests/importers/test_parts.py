@@ -107,7 +107,7 @@ def test_only_a_single_file_is_the_only_one() -> None:
         (b"\0" * 11, "application/octet-stream"),
     ],
 )
-def test_the_media_type_is_told_by_the_body(body: bytes, media_type: str) -> None:
+def test_the_media_type_is_described_by_the_body(body: bytes, media_type: str) -> None:
     assert sniff(body) == media_type
 
 

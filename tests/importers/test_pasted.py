@@ -149,7 +149,7 @@ def test_request_and_response_named_aside_win() -> None:
     assert exchange.response.status == 201
 
 
-def test_bytes_that_are_no_utf8_are_kept() -> None:
+def test_bytes_that_are_not_utf8_are_kept() -> None:
     assert read(b"app | data: \xff\n").body == b"data: \xff\n\n"
 
 

@@ -47,7 +47,7 @@ def test_volatile_fields_are_in_one_form_and_not_in_the_other() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b"[" * 990 + b"]" * 990])
-def test_what_cannot_be_read_is_no_json(body: bytes) -> None:
+def test_what_cannot_be_read_is_not_json(body: bytes) -> None:
     assert json_value(body) is NOT_JSON
     assert forms_of(body, ()) is None
 

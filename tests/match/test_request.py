@@ -112,7 +112,7 @@ def test_volatile_paths_that_lead_nowhere_leave_out_nothing(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "$", "a..", "a.", "$."])
-def test_what_is_no_path_is_told(path: str) -> None:
+def test_what_is_not_a_path_is_reported(path: str) -> None:
     with pytest.raises(UsageError, match="not a path"):
         RequestMatcher([], (path,))
 
@@ -194,7 +194,7 @@ def test_a_miss_of_the_path_lists_what_is_recorded() -> None:
     assert "it has no request" in empty.problem
 
 
-def test_bodies_that_are_no_json_match_only_by_their_bytes() -> None:
+def test_bodies_that_are_not_json_match_only_by_their_bytes() -> None:
     matcher = RequestMatcher([taped(body=b"\xff\x00")])
     assert isinstance(matcher.match(ask(b"\xff\x00")), RecordedMatch)
     miss = matcher.match(ask(b"\xff"))
@@ -236,12 +236,12 @@ def test_masked_credentials_fit_any_other() -> None:
     assert isinstance(matcher.match(ask(b'{"n":1,"key":7}')), NoMatch)
 
 
-def test_asterisks_that_mask_nothing_are_asterisks() -> None:
+def test_asterisks_outside_of_masks_match_only_asterisks() -> None:
     matcher = RequestMatcher([taped(body=b'{"key":"***********"}')])
     assert isinstance(matcher.match(ask(b'{"key":"sk-fake-000"}')), NoMatch)
 
 
-def test_masked_bodies_that_are_no_json_fit_by_what_is_around() -> None:
+def test_masked_bodies_that_are_not_json_fit_by_what_is_around() -> None:
     matcher = RequestMatcher([masked(b"key=****&n=1", (4, 8))])
     assert matcher.match(ask(b"key=sk-fake-000&n=1")) == RecordedMatch(
         position=0, level=MatchLevel.MASKED

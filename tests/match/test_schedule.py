@@ -148,6 +148,6 @@ def test_speeds(text: str, factor: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "fast", "x", "0x", "-1x", "1e3x", "99999999x", "2"])
-def test_what_is_no_speed_is_told(text: str) -> None:
+def test_what_is_no_speed_is_reported(text: str) -> None:
     with pytest.raises(UsageError, match="recorded, instant, or a factor"):
         parse_speed(text)

@@ -83,7 +83,9 @@ def test_results_come_in_the_order_of_endings() -> None:
 
 
 @pytest.mark.parametrize("kept", [None, []])
-def test_an_exchange_without_lines_is_told_without_an_analysis(kept: list[bytes] | None) -> None:
+def test_an_exchange_without_lines_is_reported_without_an_analysis(
+    kept: list[bytes] | None,
+) -> None:
     assert analysed((7, kept)) == [EndedExchange(TAPE, 7, None)]
 
 
@@ -136,7 +138,7 @@ def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
     assert kept.take(1) == [b"1234567890"]
 
 
-def test_an_analysis_that_fails_is_told_as_an_exchange_without_one() -> None:
+def test_an_analysis_that_fails_is_reported_as_an_exchange_without_one() -> None:
     assert analysed((3, [b"not a record\n"])) == [EndedExchange(TAPE, 3, None)]
 
 

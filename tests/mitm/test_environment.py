@@ -125,7 +125,7 @@ def test_the_bundle_keeps_what_the_user_trusts(tmp_path: Path) -> None:
     assert again.read_text() == "OWN\nNODE\nCA\n"
 
 
-def test_a_bundle_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:
+def test_a_bundle_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.pem: No such file or directory"):
         ca_bundle(tmp_path / "nowhere.pem", tmp_path, {})
 

@@ -12,7 +12,7 @@ def test_llm_providers_are_taped_by_default(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["example.com", "api.openai.com.example.com", "localhost", ""])
-def test_other_hosts_are_not(host: str) -> None:
+def test_other_hosts_are_not_taped(host: str) -> None:
     assert not Hosts(()).has(host)
 
 

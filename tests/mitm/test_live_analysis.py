@@ -32,7 +32,7 @@ def book_in(folder: Path, masker: Masker, alarm: Callable[[str], None]) -> TapeB
     return TapeBook(create, masker)
 
 
-def test_findings_are_told_and_counted(tmp_path: Path) -> None:
+def test_findings_are_reported_and_counted(tmp_path: Path) -> None:
     lines: list[str] = []
 
     async def scenario() -> MitmAnalyzer:

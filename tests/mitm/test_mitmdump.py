@@ -55,7 +55,7 @@ def test_options_come_in_the_order_that_lets_the_user_s_win() -> None:
     assert arguments(OPTIONS)[:3] == ["--quiet", "--mode", "regular"]
 
 
-def test_a_missing_mitmproxy_is_told_with_what_to_install(tmp_path: Path) -> None:
+def test_a_missing_mitmproxy_is_reported_with_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         find_mitmdump({"PATH": str(tmp_path)})
     assert "pip install 'deltatape[mitm]'" in str(caught.value)
@@ -90,7 +90,7 @@ def test_a_port_that_is_taken_is_told_like_everywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VENVS)
-def test_options_that_mitmproxy_does_not_know_are_told_in_its_words(
+def test_options_that_mitmproxy_does_not_know_are_reported_in_its_words(
     tmp_path: Path, version: str
 ) -> None:
     async def scenario() -> str:
@@ -110,7 +110,7 @@ def test_a_program_that_only_ends_said_nothing(tmp_path: Path) -> None:
     )
 
 
-def test_a_program_that_cannot_be_run_is_told(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_run_is_reported(tmp_path: Path) -> None:
     env = fake(tmp_path, "")
     (tmp_path / "mitmdump").write_text("#!/nowhere/at/all\n")
     assert "No such file or directory" in refused(OPTIONS, env)
@@ -167,7 +167,7 @@ def test_one_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.Mon
     run(scenario(), limit_s=LIMIT_S)
 
 
-def test_trouble_with_the_tape_is_told(tmp_path: Path) -> None:
+def test_trouble_with_the_tape_is_reported(tmp_path: Path) -> None:
     (tmp_path / "mitm").write_text("a file where a folder should be")
 
     async def scenario() -> None:

@@ -176,7 +176,7 @@ def test_what_is_put_together_is_the_owner_s_alone_and_goes_with_the_run(tmp_pat
     assert not list((tmp_path / "state" / "deltatape").iterdir())
 
 
-def test_a_folder_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     extra = tmp_path / "extra.pem"
     trustme.CA().cert_pem.write_to_path(str(extra))
     env = {"XDG_STATE_HOME": str(extra)}

@@ -159,7 +159,7 @@ def test_plain_http_to_other_hosts_passes_as_it_comes_and_is_not_taped(tmp_path:
     run(scenario(), limit_s=LIMIT_S)
 
 
-def test_an_app_that_does_not_trust_the_ca_is_told_of(tmp_path: Path) -> None:
+def test_an_app_that_does_not_trust_the_ca_is_reported(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with mitmproxy(tmp_path, "11", hosts=("localhost",)) as running:
             code, _, _ = await ran(

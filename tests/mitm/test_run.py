@@ -162,7 +162,7 @@ def test_each_piece_is_taped_when_it_came(pairs: dict[str, Pair]) -> None:
     assert codes(theirs) == []
 
 
-def test_endings_are_told_as_far_as_mitmproxy_tells_them(pairs: dict[str, Pair]) -> None:
+def test_endings_are_reported_as_far_as_mitmproxy_tells_them(pairs: dict[str, Pair]) -> None:
     reasons = {case: theirs.end.reason for case, (theirs, _) in pairs.items() if theirs.end}
     assert reasons == {
         "whole": EndReason.COMPLETE,
@@ -475,7 +475,9 @@ async def whole_or_cut(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("version", VENVS)
-def test_http_2_on_both_sides_is_taped_and_its_reset_is_told(tmp_path: Path, version: str) -> None:
+def test_http_2_on_both_sides_is_taped_and_its_reset_is_reported(
+    tmp_path: Path, version: str
+) -> None:
     """Another mitmproxy, in front of a plain provider, serves as the upstream with HTTP/2."""
 
     far = tmp_path / "far"

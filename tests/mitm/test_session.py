@@ -234,7 +234,7 @@ def test_a_reverse_proxy_says_where_it_forwards() -> None:
     assert lines[-1].startswith("  set      OPENAI_BASE_URL=http://127.0.0.1:1/v1")
 
 
-def test_the_company_s_proxy_is_told_and_that_no_proxy_does_not_hold_there() -> None:
+def test_the_company_s_proxy_is_reported_and_that_no_proxy_does_not_hold_there() -> None:
     environment = {"HTTPS_PROXY": "http://ann:fake@proxy.test:3128", "NO_PROXY": "intra.test"}
     lines = [*introduce(STARTED, behind(REGULAR, environment), alone=True)]
     assert lines[-2] == "  through  http://proxy.test:3128 (HTTPS_PROXY)"
@@ -243,7 +243,7 @@ def test_the_company_s_proxy_is_told_and_that_no_proxy_does_not_hold_there() -> 
     assert "           NO_PROXY=localhost,127.0.0.1,::1  (besides yours)" in lines
 
 
-def test_a_proxy_that_one_upstream_is_not_reached_by_is_told() -> None:
+def test_a_proxy_that_one_upstream_is_not_reached_by_is_reported() -> None:
     environment = {"https_proxy": "http://ann:fake@proxy.test:3128", "NO_PROXY": ""}
     lines = [*introduce(STARTED, behind(REVERSE, environment), alone=True)]
     assert lines[-1].startswith("  note     https_proxy is not used: mitmproxy reaches an --upst")
@@ -257,7 +257,7 @@ def behind(options: MitmOptions, environment: dict[str, str]) -> MitmOptions:
     return replace(options, outbound=outbound_from(environment))
 
 
-def test_nothing_to_tape_is_told_with_what_was_seen() -> None:
+def test_nothing_to_tape_is_reported_with_what_was_seen() -> None:
     for seen, hosts, expected in (
         ((), (), "does the app read HTTPS_PROXY"),
         (("client",), (), "sent no request for an LLM host"),
@@ -279,14 +279,14 @@ def test_nothing_to_tape_is_told_with_what_was_seen() -> None:
     assert screen.lines == []
 
 
-def test_streams_that_may_go_on_are_told() -> None:
+def test_streams_that_may_go_on_are_reported() -> None:
     screen = Screen()
     screen.observer.stopping(0)
     screen.observer.stopping(2)
     assert screen.lines == ["stopping: 2 streams may go on for 5 s; Ctrl-C again cuts"]
 
 
-def test_trouble_is_told_at_once() -> None:
+def test_trouble_is_reported_at_once() -> None:
     screen = Screen()
     screen.observer.line("#1 POST")
     screen.observer.alarm("disk full")

@@ -35,7 +35,7 @@ def result(made: MutableExchange) -> Exchange:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_what_is_not_changed_is_no_result(stem: str) -> None:
+def test_what_is_not_changed_is_not_a_result(stem: str) -> None:
     assert draft_of(recorded(stem)).result() is None
 
 
@@ -318,7 +318,7 @@ def test_base64_that_would_not_come_out_the_same_is_let_alone(carried: bytes) ->
     assert unit.text.encode() == payload
 
 
-def test_what_is_no_json_has_no_value_and_is_not_edited() -> None:
+def test_what_is_not_json_has_no_value_and_is_not_edited() -> None:
     unit = units_of(SSE)[1]
     unit.put(("x",), "1")
     unit.drop(("x",))
@@ -345,7 +345,7 @@ def test_bytes_that_are_no_utf_8_stay_as_they_are() -> None:
     assert unit.on_wire() == b'{"x":"\xff","y":2}\n'
 
 
-def test_the_framing_is_told_by_the_first_byte() -> None:
+def test_the_framing_is_described_by_the_first_byte() -> None:
     assert is_array(b" [1]")
     assert is_sse(SSE)
     assert not is_sse(message(HEADERS, b""))

@@ -115,7 +115,7 @@ def test_param(what):
     result.assert_outcomes(passed=4)
 
 
-def test_an_unknown_argument_and_a_missing_tape_are_told(pytester: pytest.Pytester) -> None:
+def test_an_unknown_argument_and_a_missing_tape_are_reported(pytester: pytest.Pytester) -> None:
     result = plugged(
         pytester,
         """

@@ -48,7 +48,7 @@ def test_later(number):
     result.assert_outcomes(passed=4, failed=2)
 
 
-def test_a_damaged_tape_is_told(pytester: pytest.Pytester) -> None:
+def test_a_damaged_tape_is_reported(pytester: pytest.Pytester) -> None:
     (pytester.path / "x.tape").write_text("no tape\n")
     result = plugged(
         pytester,
@@ -91,7 +91,7 @@ def test_without_a_file_there_is_nothing(tmp_path: Path) -> None:
     assert project(tmp_path, {"DELTATAPE_CONFIG": "none"}) == Project()
 
 
-def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_none_is_reported(tmp_path: Path) -> None:
     (tmp_path / "deltatape.yaml").write_text("a: [")
     with pytest.raises(UsageError, match=r"deltatape\.yaml"):
         project(tmp_path, {})

@@ -73,7 +73,7 @@ def test_torture_is_all_variations_none_or_some(
         ((), {"torture": "stall", "reads": "event"}, "fault= and reads= are accepted without it"),
     ],
 )
-def test_what_is_not_accepted_is_told(
+def test_what_is_not_accepted_is_reported(
     args: tuple[object, ...], kwargs: dict[str, object], says: str
 ) -> None:
     with pytest.raises(UsageError) as told:

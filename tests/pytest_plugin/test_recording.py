@@ -100,7 +100,7 @@ def test_auto_asks_for_what_is_missing_alone(pytester: pytest.Pytester, provider
     assert left(pytester) == []
 
 
-def test_auto_records_where_there_is_no_tape_and_leaves_nothing_unplayed(
+def test_auto_records_where_there_is_not_a_tape_and_leaves_nothing_unplayed(
     pytester: pytest.Pytester, provider: Playback
 ) -> None:
     plugged(pytester, ASKS, "--tape-mode", "auto").assert_outcomes(passed=1)
@@ -265,7 +265,7 @@ def test_it():
     assert left(pytester) == []
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(pytester: pytest.Pytester) -> None:
+def test_a_folder_that_cannot_be_written_to_is_reported(pytester: pytest.Pytester) -> None:
     (pytester.path / ".deltatape").write_text("a file")
     result = plugged(pytester, ASKS, "--tape-mode", "record")
     result.assert_outcomes(errors=1)

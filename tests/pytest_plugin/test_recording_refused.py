@@ -54,7 +54,7 @@ def test_it():
         ),
     ],
 )
-def test_what_cannot_be_recorded_is_told(
+def test_what_cannot_be_recorded_is_reported(
     tests: str, says: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(pytester.path / "state"))

@@ -248,7 +248,7 @@ def test_reads_are_cut_and_faults_strike_at_the_marker_s_speed() -> None:
         (Marked(faults=("cut,times=1,times=2",)), "use another fault= for the second"),
     ],
 )
-def test_what_is_not_known_is_told_by_its_argument(marked: Marked, says: str) -> None:
+def test_what_is_not_known_is_described_by_its_argument(marked: Marked, says: str) -> None:
     with pytest.raises(UsageError) as told:
         staged(marked)
     assert says in str(told.value)

@@ -53,7 +53,7 @@ def test_a_named_tape_is_looked_for_beside_the_test_then_from_the_root(tmp_path:
 
 
 @pytest.mark.parametrize("text", ["", "x.tape#0"])
-def test_what_names_no_tape_is_told(text: str, tmp_path: Path) -> None:
+def test_what_names_no_tape_is_reported(text: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         named_place(text, tmp_path / "test_agent.py", tmp_path)
 

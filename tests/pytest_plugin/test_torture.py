@@ -38,7 +38,7 @@ def test_variations_are_left_out() -> None:
     assert chosen(options(first.name, second.name, f"!{second.name}")) == (first,)
 
 
-def test_a_variation_that_is_none_is_told_with_those_that_are() -> None:
+def test_a_variation_that_is_none_is_reported_with_those_that_are() -> None:
     with pytest.raises(UsageError) as told:
         chosen(options("every-bite"))
     assert "torture='every-bite'): no variation; " in str(told.value)
@@ -110,7 +110,7 @@ def test_it(what, tape):
     result.assert_outcomes(passed=4)
 
 
-def test_why_there_is_one_test_and_not_many_is_told(pytester: pytest.Pytester) -> None:
+def test_why_there_is_one_test_and_not_many_is_reported(pytester: pytest.Pytester) -> None:
     for name in ("test_it", "TestOld.test_old", "test_two-1"):
         write_tape(pytester.path / f"recordings/test_app/{name}.tape", hello())
     result = plugged(

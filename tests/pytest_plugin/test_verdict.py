@@ -61,7 +61,7 @@ def test_an_exchange_that_nobody_asked_for_is_named() -> None:
     ]
 
 
-def test_of_many_the_first_are_told() -> None:
+def test_of_many_the_first_are_reported() -> None:
     told = complaint(FinishedTest(report=PlayReport(missed=(missed(),) * 9, unplayed=(ONE,) * 7)))
     assert "9 requests are not on the tape" in told
     assert "  ... and 4 more" in told

@@ -27,7 +27,7 @@ BAD = Audit(path="b.tape", report=AuditReport(problems=(SECRET, DAMAGE), facts=(
 LOST = Audit(path="c.tape", report=None, error="c.tape: empty")
 
 
-def test_each_tape_is_told_with_its_problems_and_facts() -> None:
+def test_each_tape_is_shown_with_its_problems_and_facts() -> None:
     assert plain(audit_lines([CLEAN, BAD, LOST])) == (
         "a.tape: clean\n"
         "    note: no `stop`\n"
@@ -95,7 +95,7 @@ ASKED = (
 )
 
 
-def test_each_exchange_is_told_with_what_differs() -> None:
+def test_each_exchange_is_shown_with_what_differs() -> None:
     assert plain(today_lines(ASKED, URL)) == (
         "  today at http://127.0.0.1:9: 2 answers, 1 as on the tape\n"
         "    #1 POST /v1/chat/completions: as on the tape\n"

@@ -33,7 +33,7 @@ def shown(*sides: Analysis, width: int = 100) -> list[str]:
     return plain(lines).splitlines()
 
 
-def test_equal_exchanges_are_told_in_a_line() -> None:
+def test_equal_exchanges_are_shown_in_a_line() -> None:
     assert shown(LEFT, LEFT) == [
         "--- 0.tape#1  openai-chat, 9 events, 1 call",
         "+++ 1.tape#1  openai-chat, 9 events, 1 call",
@@ -41,7 +41,7 @@ def test_equal_exchanges_are_told_in_a_line() -> None:
     ]
 
 
-def test_what_was_ignored_is_told() -> None:
+def test_what_was_ignored_is_shown() -> None:
     one, other = (chat({"id": name, "created": 1, "choices": []}) for name in "ab")
     assert shown(one, other)[2:] == ["equal", "ignored fields (number of events): id (1)"]
 
@@ -101,7 +101,7 @@ def test_merged_and_split_events_show_their_pieces() -> None:
     assert "~     0   0-3  split:" in shown(right, LEFT)
 
 
-def test_the_same_thing_many_times_is_told_once() -> None:
+def test_the_same_thing_many_times_is_shown_once() -> None:
     left = chat(*call(*"abcdefgh"), FINISH)
     opened, *later = call(*"abcdefgh", index=3)
     assert isinstance(opened, dict)
@@ -133,7 +133,7 @@ def test_long_runs_and_many_changes_are_cut_with_their_number() -> None:
     assert lines[-1] == "60 more changes; --format json lists all"
 
 
-def test_lost_added_and_renamed_calls_are_told() -> None:
+def test_lost_added_and_renamed_calls_are_shown() -> None:
     without = chat(*words("I ", "am ", "here", "."), FINISH)
     assert shown(LEFT, without)[3:6] == [
         "  call 0 get (c0): lost",
@@ -181,7 +181,7 @@ def test_moved_events_name_both_places() -> None:
     assert lines[5].startswith("~     0     1  moved: nothing new: ")
 
 
-def test_framing_alone_is_told_as_such() -> None:
+def test_framing_alone_is_shown_as_such() -> None:
     healthy = recorded("anthropic-messages")
     bare = changed("sse-no-event-line", healthy)
     assert bare is not None
@@ -281,7 +281,7 @@ def test_whatever_was_done_fits_the_schema(stem: str) -> None:
             document(analyse(healthy), analyse(mutated))
 
 
-def test_a_damaged_call_is_told_with_both_sides_and_its_cause() -> None:
+def test_a_damaged_call_is_shown_with_both_sides_and_its_cause() -> None:
     whole, cut = (chat(*words("a"), *call(*pieces), FINISH) for pieces in (("{", "}"), ("{",)))
     found = document(whole, whole, cut)
     assert (found["equal"], found["damaged"]) == (False, 1)

@@ -239,12 +239,12 @@ def test_of_a_long_name_the_folders_are_left_out() -> None:
     assert "/x.tape#1" in text(explanation).splitlines()[0]
 
 
-def test_clients_that_were_tried_are_told() -> None:
+def test_clients_that_were_tried_are_shown() -> None:
     explanation = accused(explain(broken_app()), tried=(tried("a@1"),))
     assert "\nCLIENTS   a@1  WRONG  no call\n" in text(explanation)
 
 
-def test_of_many_findings_of_a_kind_two_are_told() -> None:
+def test_of_many_findings_of_a_kind_two_are_shown() -> None:
     nameless = [calls(entry(number, f"c{number}", arguments="{}")) for number in range(4)]
     told = text(explain([pasted(*nameless, FINISH)]))
     assert told.count("T004 missing-name") == 2
@@ -270,7 +270,7 @@ def test_in_short_it_is_five_lines() -> None:
     ]
 
 
-def test_in_short_what_is_possible_is_named_and_attempts_are_told() -> None:
+def test_in_short_what_is_possible_is_named_and_attempts_are_shown() -> None:
     silent = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
     verdict, what, where, fix, _ = short(explain(silent))
     assert verdict == "VERDICT   not provable"
@@ -361,7 +361,7 @@ def test_nobody_is_suspected() -> None:
     assert suspect_lines((), 2) == []
 
 
-def test_the_first_is_told_in_full_and_the_others_by_name() -> None:
+def test_the_first_is_shown_in_full_and_the_others_by_name() -> None:
     assert suspect_text(suspect(throws=THROWN), suspect("other", exact=False)) == (
         "  single-current-call  reproduces exactly what the app did (key=single)\n"
         "  it keeps one call where the stream has two\n"

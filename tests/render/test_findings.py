@@ -48,7 +48,7 @@ def test_a_reported_finding_says_what_where_who_shows_the_wire_and_what_to_do() 
     )
 
 
-def test_evidence_that_the_wire_does_not_show_is_told() -> None:
+def test_evidence_that_the_wire_does_not_show_is_shown() -> None:
     bare = reported()._replace(excerpt=None)
     assert "    evidence: [1]\n" in plain(reported_lines(bare))
     assert "evidence" not in plain(reported_lines(reported(evidence="")._replace(excerpt=None)))

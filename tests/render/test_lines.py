@@ -65,7 +65,7 @@ def test_long_texts_are_broken_with_an_indent() -> None:
     assert plain(hanging("", 7)) == "\n"
 
 
-def test_no_lines_are_no_text() -> None:
+def test_no_lines_are_not_text() -> None:
     assert (plain([]), styled([]).plain) == ("", "")
 
 

@@ -110,7 +110,7 @@ def test_a_finding_is_an_annotation_of_a_line_of_the_tape() -> None:
     assert summary == "1 error"
 
 
-def test_warnings_and_unreadable_tapes_are_told_by_their_levels() -> None:
+def test_warnings_and_unreadable_tapes_are_described_by_their_levels() -> None:
     mild = calls(entry(0, "c1", name="get", arguments=""))
     assert lines(report_on(pasted(mild, FINISH)))[0].startswith("::warning file=x.tape,line=1,")
     assert lines(unreadable()) == [

@@ -93,7 +93,7 @@ def test_times_that_were_not_recorded_are_not_shown() -> None:
     assert row.split()[:4] == ["0", "-", "0", "103"]
 
 
-def test_reads_are_shown_with_their_offsets_and_bytes_that_are_no_text() -> None:
+def test_reads_are_shown_with_their_offsets_and_bytes_that_are_not_text() -> None:
     lines = plain(read_lines(timed((0.1, b"ab\xff"), (0.2, b"cd\n")))).splitlines()
     assert lines[2].split() == ["0", "0.100", "0", "3", "ab\\xff"]
     assert lines[3].split() == ["1", "0.200", "3", "3", "cd\\n"]

@@ -129,7 +129,7 @@ def test_the_script_is_one_that_a_shell_reads(name: str, tmp_path: Path) -> None
     assert ("timeout 12.5 deltatape" in text) == (name == "hang")
 
 
-def test_no_script_comes_where_an_oracle_has_to_judge() -> None:
+def test_an_oracle_excludes_a_reproduction_script() -> None:
     assert shell_text(KITS["oracle"]) is None
 
 

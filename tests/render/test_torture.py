@@ -81,7 +81,7 @@ def test_of_a_long_output_the_beginning_and_the_end_are_shown() -> None:
     ]
 
 
-def test_variations_that_fail_alike_are_told_once() -> None:
+def test_variations_that_fail_alike_are_shown_once() -> None:
     found = result(
         failed("cr"),
         failed("cr", exchange="#2", why="exit code 2"),
@@ -96,7 +96,7 @@ def test_variations_that_fail_alike_are_told_once() -> None:
     assert "FAILED data-lines #1" in shown
 
 
-def test_all_that_hang_are_told_once() -> None:
+def test_all_that_hang_are_shown_once() -> None:
     hangs = {"verdict": RunVerdict.HANGS, "printed": ""}
     found = result(
         failed("stall-in-text", why="no end after 2.9 s", **hangs),
@@ -108,7 +108,7 @@ def test_all_that_hang_are_told_once() -> None:
     assert not [one for one in shown if "3.0 s" in one]
 
 
-def test_what_stands_all_is_told_in_a_line() -> None:
+def test_what_stands_all_is_shown_in_a_line() -> None:
     found = result(cell(), idle=("#2", "#3"), runs=4)
     assert text(found).splitlines()[-2:] == [
         "1 variation passed; 4 runs in 1.5 s",

@@ -251,7 +251,7 @@ def test_an_answer_that_the_application_left_as_it_was_ended_is_a_miss(tmp_path:
     run(scenario())
 
 
-def test_what_a_killed_run_has_left_is_told(tmp_path: Path) -> None:
+def test_what_a_killed_run_has_left_is_reported(tmp_path: Path) -> None:
     told, left = Told(), tmp_path / ".x.abc.new"
     left.mkdir()
     (left / "new.tape").touch()

@@ -28,7 +28,7 @@ def of(upstream: str, target: bytes = b"/v1/chat/completions") -> Exchange:
     return taped(upstream=upstream, target=target)
 
 
-def test_every_base_url_is_the_players_whatever_the_user_has(tmp_path: Path) -> None:
+def test_every_base_url_points_at_the_player_whatever_the_user_has_set(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("ANTHROPIC_BASE_URL=https://llm.corp.example/anthropic\n")
     given = {"OPENAI_BASE_URL": "https://openrouter.ai/api/v1", "HOME": "/home/me"}
     environment = made(tmp_path, given)

@@ -107,7 +107,7 @@ def answer_to_connect(url: str, authority: str) -> bytes:
         return sock.recv(4096)
 
 
-def test_a_provider_is_out_of_reach_and_who_asked_for_it_is_told(tmp_path: Path) -> None:
+def test_a_provider_is_out_of_reach_and_who_asked_for_it_is_reported(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text('URL = "https://api.groq.com/openai/v1"\n')
     with NetworkGuard(outbound_from({}), tmp_path) as network_guard:
         assert network_guard.problem() == ""

@@ -105,7 +105,7 @@ def test_alone_it_tells_of_every_request_and_ends_at_a_signal(tmp_path: Path, nu
     ]
 
 
-def test_a_report_that_cannot_be_written_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_reported_before_anything_runs(tmp_path: Path) -> None:
     for report, problem in (
         (tmp_path, "is a folder"),
         (tmp_path / "no" / "r", "there is no folder"),
@@ -162,7 +162,9 @@ def test_a_mistake_that_is_made_again_fails_a_command_that_ended_well(tmp_path: 
     assert told[2].startswith("MISTAKE C002 in request 2 (x.tape#2): call 0 (get, c1) of #1 was")
 
 
-def test_a_request_that_is_right_where_the_tape_is_wrong_is_told_and_passes(tmp_path: Path) -> None:
+def test_a_request_that_is_right_where_the_tape_is_wrong_is_reported_and_passes(
+    tmp_path: Path,
+) -> None:
     code, told = read_back(tmp_path, ASKED, RIGHT)
     assert code == 0
     assert told[1].endswith("(differs from the recorded request only where that was wrong (C002))")

@@ -233,13 +233,13 @@ def test_in_a_strict_mode_they_are_errors_of_those_who_promised_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["Sunny.", '{"city":"Ge', '{"city":"Gent"}}', "{'city': 'Gent'}"])
-def test_what_is_no_json_is_an_error(text: str) -> None:
+def test_what_is_not_json_is_an_error(text: str) -> None:
     how, severity, _ = broken(text)
     assert how.startswith("the text is not JSON: ")
     assert severity is Severity.ERROR
 
 
-def test_two_answers_after_each_other_are_no_json() -> None:
+def test_two_answers_after_each_other_are_not_json() -> None:
     assert broken('{"city":"Gent"}{"city":"Gent"}')[0].startswith("the text is not JSON:")
 
 

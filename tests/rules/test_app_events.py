@@ -96,7 +96,7 @@ def test_named_events_and_other_dialects_are_not_its_business() -> None:
         ('{"city":"Rome"}', "a string that contains an object", Severity.WARNING),
     ],
 )
-def test_arguments_that_are_no_object_are_told_as_what_they_are(
+def test_arguments_that_are_no_object_are_reported_as_what_they_are(
     arguments: object, what: str, severity: Severity
 ) -> None:
     finding = one(told(call("get", arguments), result(), done()), "A002")
@@ -114,12 +114,12 @@ def test_missing_arguments_are_a_warning_whether_or_not_there_is_a_name() -> Non
         assert finding.severity is Severity.WARNING
 
 
-def test_a_number_in_place_of_an_object_is_told_without_a_name_too() -> None:
+def test_a_number_in_place_of_an_object_is_reported_without_a_name_too() -> None:
     finding = one(told(call(None, 10)), "A002")
     assert finding.message == "the arguments of call 0 are the number 10, not an object"
 
 
-def test_what_is_no_json_or_free_text_or_never_whole_is_not_its_business() -> None:
+def test_what_is_not_json_or_free_text_or_never_whole_is_not_its_business() -> None:
     start = {"type": "tool-input-start", "toolCallId": "c1", "toolName": "get"}
     assert not found(told({"type": "start", "messageId": "m"}, start), "A002")
     assert not found(ui(available(value="*** Begin"), output()), "A002")

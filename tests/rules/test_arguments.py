@@ -183,7 +183,7 @@ def test_a_doubled_or_exchanged_fragment_is_upstreams_and_not_the_models() -> No
         assert clause in finding.message
 
 
-def test_the_evidence_is_what_violates_and_not_deltas_that_fit() -> None:
+def test_the_evidence_is_the_delta_that_violates_the_schema() -> None:
     asked: dict[str, object] = {"tools": [{"type": "function", "name": "get", "parameters": CITY}]}
     bad = responses.function('{"town":"a"}')
     events = (responses.created(), *responses.call('{"city":"a"}')[:-2], responses.done(bad))

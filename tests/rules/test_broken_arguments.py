@@ -125,7 +125,7 @@ def test_a_missing_piece_or_a_label_in_front_is_no_models_doing(torn: str) -> No
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
 
 
-def test_a_call_in_text_that_is_no_json_is_the_models() -> None:
+def test_a_call_in_text_that_is_not_json_is_the_models() -> None:
     written = '<tool>{"tool_name": "get", "arguments": {"a": Dave}}</tool>'
     finding = one(pasted(choice({"content": written}), choice({}, "stop")), "T002")
     assert (finding.blame, finding.confidence) == (Blame.MODEL, Confidence.LIKELY)
@@ -177,7 +177,7 @@ def test_a_cut_is_blamed_on_who_cut_and_on_nobody_who_only_left(
     assert (finding.blame, finding.severity) == (blame, severity)
 
 
-def test_arguments_that_only_look_cut_are_told_by_the_fragment_that_is_doubled() -> None:
+def test_arguments_that_only_look_cut_are_recognised_by_the_fragment_that_is_doubled() -> None:
     pieces = ['{"a":', '{"b":', '{"b":', "1}}"]
     doubled = [calls(entry(0, arguments=piece)) for piece in pieces]
     finding = one(pasted(calls(entry(0, "c1", name="get")), *doubled, FINISH), "T003")

@@ -98,7 +98,7 @@ def test_an_empty_object_lacks_what_the_schema_requires() -> None:
     assert "requires members that an empty object" in finding.excluded[1].because
 
 
-def test_a_reply_that_broke_off_accuses_nobody() -> None:
+def test_a_reply_that_broke_off_blames_nobody() -> None:
     limited = [*call(), choice({}, "length")]
     tape = digests((asks(USER), limited), (asks(USER, assistant(("c1", "get", "")), MORE), []))
     assert not [each for each in check_conversation(tape) if each.code in ("C001", "C002", "C003")]
@@ -350,7 +350,7 @@ def test_a_second_attempt_that_brings_the_call_acquits() -> None:
     assert not ran(tape)
 
 
-def test_what_the_recorder_lost_is_no_cut() -> None:
+def test_what_the_recorder_lost_is_not_a_cut() -> None:
     first, second = cut()
     assert not ran([replace(first, lossy=True), second])
     assert not ran([replace(first, reply_id="r1"), replace(second, previous="r1")])
@@ -429,7 +429,7 @@ def test_what_is_repeated_as_delivered_is_fine() -> None:
     assert not renamed(("c1", "get", '{"a":1}'), answers=("c1",))
 
 
-def test_a_copy_of_a_call_under_another_id_is_told() -> None:
+def test_a_copy_of_a_call_under_another_id_is_reported() -> None:
     copy = ("x7", "get", '{"a": 1}')
     after = asks(USER, assistant(("c1", "get", '{"a":1}'), copy), result("c1"), result("x7"))
     tape = digests((asks(USER), CALL_REPLY), (after, []))
@@ -443,7 +443,7 @@ def test_a_copy_of_a_call_under_another_id_is_told() -> None:
     assert finding.against.request_span is not None
 
 
-def test_a_further_call_that_says_something_else_is_no_copy() -> None:
+def test_a_further_call_that_says_something_else_is_not_a_copy() -> None:
     other = ("x7", "get", '{"a":2}')
     after = asks(USER, assistant(("c1", "get", '{"a":1}'), other), result("c1"), result("x7"))
     tape = digests((asks(USER), CALL_REPLY), (after, []))

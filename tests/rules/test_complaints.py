@@ -166,7 +166,7 @@ def test_without_the_call_in_the_request_nobody_knows_what_was_read() -> None:
         "without name",
     ],
 )
-def test_what_is_no_error_of_the_app(tape: list[Digest]) -> None:
+def test_what_is_not_an_error_of_the_app(tape: list[Digest]) -> None:
     assert not errors(tape)
 
 

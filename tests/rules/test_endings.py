@@ -93,7 +93,7 @@ def test_only_an_end_that_upstream_made_counts(reason: EndReason | None, *, fire
     assert [finding.blame for finding in findings] == ([Blame.TRANSPORT] if fires else [])
 
 
-def test_an_error_instead_of_the_end_is_told_by_another_rule() -> None:
+def test_an_error_instead_of_the_end_is_reported_by_another_rule() -> None:
     assert not found(pasted(TEXT, {"error": {"message": "overloaded"}}, done=False), "S001")
 
 
@@ -102,7 +102,7 @@ def test_the_sentinel_or_the_finish_reason_is_enough() -> None:
     assert not found(pasted(TEXT, done=True), "S001")
 
 
-def test_what_is_no_event_stream_or_no_success_is_not_looked_at() -> None:
+def test_what_is_not_an_event_stream_or_no_success_is_not_looked_at() -> None:
     whole = b'{"choices":[{"index":0,"message":{"content":"Hi"}}]}'
     assert not found(from_bytes(whole, content_type="application/json"), "S001")
     assert not found(pasted(TEXT, done=False, status=500), "S001")
@@ -151,7 +151,7 @@ def test_text_may_end_with_stop_and_calls_with_their_own_word() -> None:
     assert not found(pasted(*call(), choice({}, "tool_calls")), "S002")
 
 
-def test_a_second_finish_reason_is_told_by_another_rule() -> None:
+def test_a_second_finish_reason_is_reported_by_another_rule() -> None:
     exchange = pasted(*call(), choice({}, "tool_calls"), FINISH_TEXT)
     assert not found(exchange, "S002")
 
@@ -298,7 +298,7 @@ def test_text_after_the_finish_reason_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize("last", [{"choices": []}, choice({"content": ""}), choice({}), FINISH])
-def test_what_says_nothing_may_follow(last: object) -> None:
+def test_events_without_content_may_follow_the_end(last: object) -> None:
     assert not found(pasted(*call(), FINISH, last), "S010")
 
 
@@ -307,7 +307,7 @@ def test_a_finish_reason_on_every_event_says_nothing_of_what_follows() -> None:
     assert codes(pasted(*said)) == ["S004"]
 
 
-def test_a_call_behind_the_sentinel_is_told_in_place_of_its_event() -> None:
+def test_a_call_behind_the_sentinel_is_reported_in_place_of_its_event() -> None:
     finding = one(pasted(*call(), FINISH, "[DONE]", SECOND), "S010")
     assert late(finding) == "a call comes after [DONE]"
     assert finding.severity is Severity.ERROR
@@ -324,12 +324,12 @@ def test_a_block_after_the_stop_reason_of_a_message() -> None:
     assert not found(of_messages(*first, *second, *messages.END), "S010")
 
 
-def test_text_in_an_event_that_the_dialect_has_no_place_for_is_told_once() -> None:
+def test_text_in_an_event_that_the_dialect_has_no_place_for_is_reported_once() -> None:
     said = (messages.start(), messages.text_block(), messages.reason("end_turn"), messages.STOP)
     assert "S010" not in codes(of_messages(*said, messages.text("late")))
 
 
-def test_a_call_after_the_end_of_a_response_is_told_in_place_of_its_events() -> None:
+def test_a_call_after_the_end_of_a_response_is_reported_in_place_of_its_events() -> None:
     ended = responses.ended(responses.message("Hi"))
     seen = responses.findings(responses.created(), responses.say("Hi"), ended, *responses.call())
     (finding,) = [each for each in seen if each.code == "S010"]

@@ -142,7 +142,7 @@ def test_an_invalid_request_that_names_its_member_is_likely_the_apps(
         (413, "", "read the message"),
     ],
 )
-def test_what_a_server_or_gateway_says_of_itself_or_of_an_account_accuses_nobody(
+def test_what_a_server_or_gateway_says_of_itself_or_of_an_account_blames_nobody(
     status: int, body: object, hint: str
 ) -> None:
     finding = answered(body, status)
@@ -175,7 +175,7 @@ def test_a_path_that_is_no_endpoint_of_a_model_is_a_remark(status: int) -> None:
     assert (finding.severity, finding.blame is None) == (severity, status != 501)
 
 
-def test_an_invalid_request_to_another_endpoint_accuses_nobody() -> None:
+def test_an_invalid_request_to_another_endpoint_blames_nobody() -> None:
     assert answered(openai("bad", "messages"), url=f"{HOST}/v1/embeddings").blame is None
 
 
@@ -186,7 +186,7 @@ def test_an_endpoint_of_the_app_may_pass_on_what_it_was_given(
     assert answered(openai("bad", "messages"), status, tap=Tap.APP).blame is blame
 
 
-def test_an_error_that_the_app_tells_its_page_accuses_nobody() -> None:
+def test_an_error_that_the_app_tells_its_page_blames_nobody() -> None:
     finding = one(told(text("a"), {"type": "error", "content": "overloaded"}), "S005")
     assert (finding.blame, finding.severity) == (None, Severity.ERROR)
     assert finding.message.startswith("the app tells its page of an error")
@@ -258,7 +258,7 @@ def test_it_says_when_to_ask_again(headers: Headers, hint: str) -> None:
         b'{"error":{"message":"Your credit balance is too low","type":"rate_limit_error"}}',
     ],
 )
-def test_a_quota_that_is_used_up_accuses_nobody(said: bytes) -> None:
+def test_a_quota_that_is_used_up_blames_nobody(said: bytes) -> None:
     finding = one(from_bytes(said, asks(USER), 429, "application/json"), "S005")
     assert finding.blame is None
     assert finding.hint.startswith("the account's quota is used up: check its plan")

@@ -159,7 +159,7 @@ def test_what_could_be_the_end_of_no_object_does_not(rest: str) -> None:
     assert not goes_on(rest)
 
 
-def test_a_lost_beginning_is_told_as_such() -> None:
+def test_a_lost_beginning_is_reported_as_such() -> None:
     pieces = fragments('code":', '"x"}')
     found = gap_of(pieces)
     assert found is not None
@@ -168,7 +168,7 @@ def test_a_lost_beginning_is_told_as_such() -> None:
     )
 
 
-def test_a_gap_that_may_be_in_several_places_is_told_by_the_last() -> None:
+def test_a_gap_that_may_be_in_several_places_is_recognised_by_the_last() -> None:
     pieces = fragments('{"a":"', "1", "2", '3,"c":2}')
     found = gap_of(pieces)
     assert found is not None
@@ -179,7 +179,7 @@ def test_a_text_that_only_ends_too_early_has_no_gap() -> None:
     assert gap_of(fragments('{"a":', "[")) is None
 
 
-def test_a_run_is_told_with_all_its_events() -> None:
+def test_a_run_is_reported_with_all_its_events() -> None:
     texts = [*WHOLE[:3], *WHOLE]
     found = trace(*texts)
     assert found is not None

@@ -143,7 +143,7 @@ def test_a_defect_that_is_everywhere_is_not_reported_everywhere() -> None:
     assert findings[-1].message.endswith("(and 4980 more)")
 
 
-def test_the_sentinel_is_no_json_and_fine() -> None:
+def test_the_sentinel_is_not_json_and_fine() -> None:
     assert not found(pasted(TEXT, FINISH_TEXT), "W004")
 
 
@@ -188,7 +188,7 @@ def test_a_document_that_was_asked_for_is_fine() -> None:
     assert not found(from_bytes(WHOLE, request, content_type="application/json"), "W005")
 
 
-def test_an_error_answer_is_no_stream_by_right() -> None:
+def test_an_error_answer_is_not_a_stream_by_right() -> None:
     exchange = from_bytes(b"{}", asks(USER), 500, "application/json")
     assert not found(exchange, "W005")
 
@@ -280,7 +280,7 @@ def test_a_stream_that_was_read_as_text_is_recognised() -> None:
     assert "read the body as text" in finding.hint
 
 
-def test_damage_all_over_is_told_once() -> None:
+def test_damage_all_over_is_reported_once() -> None:
     reads = [(0.1 * at, DAMAGED) for at in range(1, 6)]
     assert one(timed(*reads, headers=BINARY), "W010").message.endswith("(and 4 more)")
 

@@ -279,7 +279,7 @@ def test_an_attempt_after_a_failure_is_none() -> None:
     assert not c019_findings([replace(first, whole=False, failed=True), second])
 
 
-def test_it_is_told_once() -> None:
+def test_it_is_reported_once() -> None:
     tape = digests(
         (asks(USER, USER), TEXT_REPLY),
         (asks(USER, USER, HELLO, MORE), TEXT_REPLY),
@@ -340,7 +340,7 @@ def growing(count: int = 4, answers: Sequence[list[object]] = ()) -> list[Digest
     )
 
 
-def test_the_second_answer_that_is_left_out_is_told_and_then_no_other() -> None:
+def test_the_second_answer_that_is_left_out_is_reported_and_then_no_other() -> None:
     (finding,) = c020_findings(growing(5))
     assert finding.message == (
         "the request has 3 user messages but no answer: the answer #2 and the one before"
@@ -433,7 +433,7 @@ def test_it_is_an_error_if_it_was_refused() -> None:
     assert finding.evidence == "toolConfig is missing"
 
 
-def test_it_is_told_once_until_tools_are_offered_again() -> None:
+def test_it_is_reported_once_until_tools_are_offered_again() -> None:
     said = [*ROUND, assistant(text="Hello"), MORE]
     tape = digests(
         FIRST,

@@ -72,7 +72,7 @@ def test_an_offered_tool_and_a_request_without_tools_are_fine() -> None:
     assert not found(pasted(*call("get_time"), FINISH), "T007")
 
 
-def test_a_call_without_a_name_is_told_by_another_rule() -> None:
+def test_a_call_without_a_name_is_reported_by_another_rule() -> None:
     nameless = calls({"index": 0, "id": "c1", "function": {"arguments": "{}"}})
     assert not found(pasted(nameless, FINISH, request=TOOLS), "T007")
 
@@ -212,7 +212,7 @@ def test_a_new_call_with_the_id_of_a_delivered_one() -> None:
     assert finding.against.exchange == 1
 
 
-def test_it_is_told_once_for_each_id_and_in_one_finding_per_reply() -> None:
+def test_it_is_reported_once_for_each_id_and_in_one_finding_per_reply() -> None:
     both = calls(entry(0, "c1", name="a", arguments="{}"), entry(1, "c2", name="b", arguments="{}"))
     again = [assistant(("c1", "a", "{}"), ("c2", "b", "{}")), result("c1"), result("c2")]
     tape = digests(

@@ -41,7 +41,7 @@ def c006_findings(tape: list[Digest], settings: Settings = DEFAULTS) -> list[Fin
     return [each for each in check_conversation(tape, settings) if each.code == "C006"]
 
 
-def test_the_third_time_of_a_call_is_told_and_then_each_doubling() -> None:
+def test_the_third_time_of_a_call_is_reported_and_then_each_doubling() -> None:
     found = c006_findings(digests(*rounds(7)))
     assert [finding.exchange for finding in found] == [3, 6]
     assert found[0].message == (
@@ -141,7 +141,7 @@ def c008_findings(tape: list[Digest], settings: Settings = DEFAULTS) -> list[Fin
     return [each for each in check_conversation(tape, settings) if each.code == "C008"]
 
 
-def test_the_fifth_attempt_in_a_minute_is_told_and_then_each_doubling() -> None:
+def test_the_fifth_attempt_in_a_minute_is_reported_and_then_each_doubling() -> None:
     found = c008_findings(attempts(11))
     assert [finding.exchange for finding in found] == [5, 10]
     assert found[0].message == (
@@ -265,11 +265,11 @@ def test_a_correction_and_a_new_question_are_no_loop(after: Sequence[Json]) -> N
 @pytest.mark.parametrize(
     ("choice", "chunks"), [("auto", CALL_REPLY), (None, CALL_REPLY), (NAMED, TEXT_REPLY)]
 )
-def test_what_may_be_answered_is_no_loop(choice: object, chunks: list[object]) -> None:
+def test_what_may_be_answered_is_not_a_loop(choice: object, chunks: list[object]) -> None:
     assert not c010_findings(choice, chunks)
 
 
-def test_it_is_told_once_in_a_conversation() -> None:
+def test_it_is_reported_once_in_a_conversation() -> None:
     tape = digests(
         (asks(USER, tool_choice=NAMED), CALL_REPLY),
         (asks(USER, *ROUND, tool_choice=NAMED), CALL_REPLY),

@@ -32,7 +32,7 @@ def test_a_whole_tape_and_one_that_was_made_from_a_file_lack_nothing() -> None:
     assert not is_lossy(WHOLE)
 
 
-def test_what_the_recorder_counted_is_told() -> None:
+def test_what_the_recorder_counted_is_reported() -> None:
     recorder = {"lost_records": 2, "lost_bytes": 90, "error": "No space left on device"}
     loss = loss_of(replace(WHOLE, end=replace(ended(WHOLE), recorder=recorder)))
     assert loss is not None
@@ -40,7 +40,7 @@ def test_what_the_recorder_counted_is_told() -> None:
     assert (loss.body_bytes, loss.answer) == (0, False)
 
 
-def test_a_count_that_is_no_number_is_unknown() -> None:
+def test_a_count_that_is_not_a_number_is_unknown() -> None:
     loss = loss_of(replace(WHOLE, end=replace(ended(WHOLE), recorder={"lost_records": "all"})))
     assert loss is not None
     assert (loss.records, loss.error) == (0, "")
@@ -65,7 +65,7 @@ def test_a_head_that_is_missing_is_a_loss() -> None:
         assert loss.answer
 
 
-def test_no_answer_at_all_is_no_loss() -> None:
+def test_no_answer_at_all_is_not_a_loss() -> None:
     refused = timed(framing=None)
     assert loss_of(replace(refused, end=replace(ended(refused), reason=EndReason.REFUSED))) is None
 
@@ -135,7 +135,7 @@ def lossy(exchange: Exchange, reads: int) -> Exchange:
     return replace(exchange, reads=exchange.reads[:reads], end=end)
 
 
-def test_what_the_tape_lacks_is_told_with_its_reason() -> None:
+def test_what_the_tape_lacks_is_reported_with_its_reason() -> None:
     finding = one(lossy(timed((0.1, TEXT), (0.2, TEXT), (0.3, FINISH_TEXT)), 2), "X002")
     assert finding.message.startswith(
         "the tape is missing 2 records of this exchange (No space left on device), with "
@@ -149,7 +149,7 @@ def test_an_answer_that_is_whole_is_said_to_be() -> None:
     assert finding.message.endswith("; all bytes of the answer were analysed")
 
 
-def test_a_request_that_is_missing_is_told_without_a_number() -> None:
+def test_a_request_that_is_missing_is_reported_without_a_number() -> None:
     whole = timed(*((0.1, each) for each in call()), (0.2, FINISH))
     headless = replace(whole, request=replace(whole.request, method=""))
     assert one(headless, "X002").message == "the tape is missing records of this exchange"

@@ -120,7 +120,9 @@ def answer(**asked: object) -> list[Finding]:
         {"generationConfig": {"responseSchema": {"type": "STRING"}}},
     ],
 )
-def test_an_empty_answer_in_a_form_that_is_asked_for_is_no_silence(form: dict[str, object]) -> None:
+def test_an_empty_answer_in_a_form_that_is_asked_for_is_not_a_silence(
+    form: dict[str, object],
+) -> None:
     assert answer(**form) == []
 
 
@@ -132,7 +134,7 @@ def test_plain_text_that_is_empty_is_one(form: dict[str, object]) -> None:
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
 
 
-def test_a_request_that_is_no_object_prescribes_nothing() -> None:
+def test_a_request_that_is_not_an_object_prescribes_nothing() -> None:
     body = sse(ROLE, FINISH_TEXT)
     odd = Exchange.from_body(body, content_type="text/event-stream", url=URL, request=b"[]")
     assert found(odd, "D002")

@@ -186,7 +186,7 @@ def test_in_an_object_the_text_ends_with_its_string() -> None:
         "x" * 1600 + " Failed to parse tool arguments: Unexpected end of JSON input",
     ],
 )
-def test_a_text_that_is_no_error_or_speaks_of_one_late(text: str) -> None:
+def test_a_text_that_is_not_an_error_or_speaks_of_one_late(text: str) -> None:
     assert in_message(text) is None
 
 
@@ -237,6 +237,6 @@ def test_hostile_texts_are_read_in_linear_time(piece: str) -> None:
     assert time.process_time() - start < 2.0
 
 
-def test_source_code_in_a_traceback_is_no_error_text() -> None:
+def test_source_code_in_a_traceback_is_not_an_error_text() -> None:
     assert in_log(b'    raise JSONDecodeError("Expecting value", s, err.value) from None') is None
     assert in_log(b"json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)")

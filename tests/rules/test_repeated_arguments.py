@@ -79,7 +79,7 @@ def test_a_third_source_that_differs_is_judged_against_the_others() -> None:
     assert hint.startswith("in the client, take the arguments from the joined deltas:")
 
 
-def test_what_became_of_the_deltas_is_told() -> None:
+def test_what_became_of_the_deltas_is_reported() -> None:
     _, lost = hint_of(['{"a":', "}"], WHOLE)
     assert lost.endswith("; '1' is missing before fragment 2 of 2")
     _, doubled = hint_of(['{"a"', ":", ":", "1}"], WHOLE)
@@ -126,7 +126,7 @@ def test_sources_that_agree_are_fine() -> None:
     assert told(created(), *function_call(), ended(function(WHOLE))) == []
 
 
-def test_sources_that_stand_behind_a_call_without_deltas_are_told() -> None:
+def test_sources_that_stand_behind_a_call_without_deltas_are_reported() -> None:
     bare = (created(), added(function()), done(function(WHOLE)), ended(function('{"a":2}')))
     assert [severity for severity, _ in told(*bare)] == ["error"]
 

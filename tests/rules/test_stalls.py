@@ -53,7 +53,7 @@ def test_a_silence_is_reported_with_its_phase(
     assert finding.severity is Severity.WARNING
 
 
-def test_keep_alives_and_empty_events_are_no_progress_but_prove_a_living_connection() -> None:
+def test_keep_alives_and_empty_events_are_not_progress_but_prove_a_living_connection() -> None:
     exchange = timed(
         (0.1, TEXT),
         (5.0, ALIVE),
@@ -151,7 +151,7 @@ def test_signs_of_life_at_the_edges_of_a_silence_prove_nothing() -> None:
     assert finding.confidence is Confidence.LIKELY
 
 
-def test_an_answer_that_is_no_stream_and_was_not_asked_to_be_one_has_a_minute() -> None:
+def test_an_answer_that_is_not_a_stream_and_was_not_asked_to_be_one_has_a_minute() -> None:
     media = ((b"Content-Type", b"application/json"),)
     body = b'{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}'
     whole: dict[str, object] = {"model": "m", "messages": []}
@@ -201,7 +201,7 @@ def silent(reason: EndReason | None, end_s: float = 21.5) -> Exchange:
     return ended(timed(framing=None, end_s=end_s, request=AFTER), reason)
 
 
-def test_both_clocks_are_told() -> None:
+def test_both_clocks_are_reported() -> None:
     idle = (6_500 * MS, 11_500 * MS, 16_500 * MS)
     exchange = replace(silent(EndReason.UPSTREAM_CLOSED), idle_ns=idle)
     finding = one(exchange, "D004")
@@ -224,7 +224,7 @@ def test_both_clocks_are_told() -> None:
         (EndReason.COMPLETE, "when the response ended"),
     ],
 )
-def test_how_it_ended_is_told(reason: EndReason, words: str) -> None:
+def test_how_it_ended_is_reported(reason: EndReason, words: str) -> None:
     assert one(silent(reason), "D004").message.endswith(words)
 
 
@@ -299,7 +299,7 @@ def test_what_goes_on_is_told_while_it_goes_on_after_a_result() -> None:
     assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.LIKELY)
 
 
-def test_it_is_told_once() -> None:
+def test_it_is_reported_once() -> None:
     assert "D001" not in codes(silent(EndReason.UPSTREAM_CLOSED))
     stalled = timed((0.1, TEXT), (20, FINISH_TEXT), request=AFTER)
     assert codes(stalled) == ["D001"]

@@ -83,7 +83,7 @@ def test_what_the_request_has_or_asks_about_is_fine() -> None:
     assert one(last, "S014").confidence is Confidence.POSSIBLE
 
 
-def test_a_page_that_tells_of_an_error_is_no_answer() -> None:
+def test_a_page_that_tells_of_an_error_is_not_an_answer() -> None:
     finding = one(answer(PAGE), "S014")
     assert finding.message == (
         "the answer text contains an HTML page with the title '502 Bad Gateway'"
@@ -146,7 +146,7 @@ def test_a_character_that_was_cut_is_possibly_upstreams() -> None:
     assert not found(answer("It is `\ufffd`."), "S014")
 
 
-def test_bytes_that_are_invalid_on_the_wire_are_told_as_that() -> None:
+def test_bytes_that_are_invalid_on_the_wire_are_reported_as_that() -> None:
     body = b'data: {"choices":[{"index":0,"delta":{"content":"caf\xc3"}}]}\n\ndata: [DONE]\n\n'
     assert "W002" in codes(from_bytes(body))
     assert not found(from_bytes(body), "S014")

@@ -101,7 +101,7 @@ def test_a_question_about_the_notation_may_be_answered_in_it() -> None:
     assert not is_fact(CALL)
 
 
-def test_special_tokens_and_further_calls_are_no_prose() -> None:
+def test_special_tokens_and_further_calls_are_not_prose() -> None:
     assert not is_fact(f"I look it up. {CALL}<|im_end|>\n")
     assert not is_fact(f"{CALL} [/TOOL_CALLS]")
 

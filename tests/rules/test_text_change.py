@@ -56,7 +56,7 @@ def clause_and_confidence(
         "X" * MAX_CONTENT,
     ],
 )
-def test_what_applications_do_to_a_text_is_no_change(repeated: str) -> None:
+def test_what_applications_do_to_a_text_is_not_a_change(repeated: str) -> None:
     assert change(repeated) is None
 
 
@@ -254,7 +254,7 @@ def test_clean_ups_and_cuts_are_no_change(repeated: str, pieces: Sequence[str]) 
         ),
     ],
 )
-def test_what_follows_the_fragments_is_told(
+def test_what_follows_the_fragments_is_reported(
     repeated: str, pieces: Sequence[str], what: str, confidence: str
 ) -> None:
     assert clause_and_confidence(repeated, pieces) == (
@@ -272,7 +272,7 @@ def test_what_follows_the_fragments_is_told(
         ("".join(FRENCH).replace("è", "", 1), (), "without the characters 'è'", "likely"),
     ],
 )
-def test_characters_that_were_decoded_wrongly_are_told(
+def test_characters_that_were_decoded_wrongly_are_reported(
     repeated: str, torn: Sequence[int], damage: str, confidence: str
 ) -> None:
     found = change(repeated, FRENCH, torn)
@@ -295,7 +295,7 @@ def test_the_only_character_of_its_kind_is_proven_lost_where_a_read_cut_it() -> 
     assert found.confidence is Confidence.PROVEN
 
 
-def test_several_characters_that_were_cut_are_told_together() -> None:
+def test_several_characters_that_were_cut_are_reported_together() -> None:
     whole = "".join(FRENCH)
     broken = whole.replace("é", "\ufffd\ufffd").replace("è", "\ufffd")
     found = change(broken, FRENCH)

@@ -44,7 +44,7 @@ def test_a_result_without_its_call_is_proven_where_the_tape_delivered_the_call()
     assert finding.evidence == "result for 'c1'"
 
 
-def test_both_places_are_told() -> None:
+def test_both_places_are_reported() -> None:
     (finding,) = c004_findings(digests(ONE, (asks(USER, result("c1")), [])))
     against = finding.against
     assert against is not None
@@ -358,7 +358,7 @@ def test_of_a_stored_reply_the_delivered_call_counts() -> None:
     assert finding.confidence is Confidence.POSSIBLE
 
 
-def test_it_is_told_once() -> None:
+def test_it_is_reported_once() -> None:
     history = [USER, assistant(CALL), result("c1", "[object Object]")]
     more: dict[str, object] = user("Well?")
     tape = digests(

@@ -77,7 +77,7 @@ def test_a_client_that_leaves_may_have_a_user_who_pressed_stop() -> None:
     assert finding.confidence is Confidence.POSSIBLE
 
 
-def test_a_client_that_leaves_with_all_it_wanted_is_no_finding() -> None:
+def test_a_client_that_leaves_with_all_it_wanted_is_not_a_finding() -> None:
     error = {"error": {"message": "overloaded"}}
     refused = from_head(timed((0.1, b'{"error":{"message":"no"')), 429)
     for exchange in (
@@ -102,7 +102,7 @@ def patient(seconds: float, *headers: tuple[bytes, bytes]) -> Exchange:
     return replace(exchange, request=request, sent=sent)
 
 
-def test_a_client_that_gives_up_is_told_with_the_silence() -> None:
+def test_a_client_that_gives_up_is_reported_with_the_silence() -> None:
     finding = one(patient(4.0), "W006")
     assert finding.message.startswith(
         "the client disconnected after 4.0 s without data, in the arguments"
@@ -189,7 +189,7 @@ def test_one_finished_choice_of_two_is_not_the_end() -> None:
     assert finding.severity is Severity.INFO
 
 
-def test_what_ended_in_good_order_or_was_not_taped_is_no_cut() -> None:
+def test_what_ended_in_good_order_or_was_not_taped_is_not_a_cut() -> None:
     assert not found(timed((0.1, TEXT), (0.2, FINISH_TEXT)), "W006")
     assert not found(pasted(TEXT, done=False), "W006")
 

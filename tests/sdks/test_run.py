@@ -50,7 +50,7 @@ def test_npm_installs_an_sdk_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["openai==3.54.0", "openai@7.57.0"])
-def test_without_a_registry_it_is_told_and_nothing_is_left(
+def test_without_a_registry_it_is_reported_and_nothing_is_left(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "npm_config_registry"):
@@ -73,7 +73,7 @@ def test_without_npm_it_is_told_what_to_install(
     assert left(tmp_path) == []
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "deltatape").write_text("a file")
     with pytest.raises(DeltatapeError, match="Not a directory"):
         installed(parse_spec("ai@6"), lambda _: None, {"XDG_CACHE_HOME": str(tmp_path)})
@@ -173,7 +173,7 @@ def test_two_sdks_tell_what_each_makes_of_a_response(surroundings: dict[str, str
     assert (python.made.errors, node.made.errors) == ((), ())
 
 
-def test_what_an_sdk_throws_and_what_it_refuses_is_told(surroundings: dict[str, str]) -> None:
+def test_what_an_sdk_throws_and_what_it_refuses_is_reported(surroundings: dict[str, str]) -> None:
     (python,) = made_by(vector(8), ["openai==3.54.0"], tell=pytest.fail, environment=surroundings)
     (error,) = python.made.errors
     assert error == "TypeError: list indices must be integers or slices, not NoneType"

@@ -109,7 +109,7 @@ def test_keys_proxies_and_settings_of_the_user_are_not_given(
     assert set(reply.text.split()) <= {"HOME", "LANG", "LC_ALL", "PATH", "TMPDIR"}
 
 
-def test_a_program_that_does_not_start_is_told() -> None:
+def test_a_program_that_does_not_start_is_reported() -> None:
     with pytest.raises(DeltatapeError, match=r"fake: cannot be started: Exit: .* no such package"):
         ran(fake("raise SystemExit('no such package')"), stream(VECTORS[0]))
     missing = Environment(package="fake", command=("/nonexistent/python",), folder=Path("/"))
@@ -149,7 +149,7 @@ def test_another_path_is_refused_without_a_retry() -> None:
         assert b"no number of an exchange" in body
 
 
-def test_bytes_that_are_no_request_are_told_so() -> None:
+def test_bytes_that_are_no_request_are_reported_as_such() -> None:
     async def scenario() -> bytes:
         async with standing([imported(BODY)]) as stand:
             client = await connect(int(stand.url(0).split(":")[2].partition("/")[0]))

@@ -166,7 +166,7 @@ def test_paths_are_seen_from_where_the_file_is(
         ("upstream: ", "1:16: run.upstream: a value or a list of values is accepted"),
     ],
 )
-def test_what_an_option_does_not_take_is_told_with_its_place(
+def test_what_an_option_does_not_take_is_reported_with_its_place(
     folder: Path, text: str, message: str
 ) -> None:
     write(folder, f"run: {{{text}}}\n")
@@ -181,7 +181,7 @@ def test_a_mistake_is_told_although_a_flag_overrides_it(folder: Path) -> None:
         called(["run", "--mode", "a"])
 
 
-def test_a_mistake_that_shows_later_is_told_with_its_place(folder: Path) -> None:
+def test_a_mistake_that_shows_later_is_reported_with_its_place(folder: Path) -> None:
     write(folder, "run: {listen: nowhere}\n")
     with pytest.raises(UsageError, match=r"not an address \(set at deltatape\.yaml:1:15\)$"):
         called(["run"])

@@ -56,7 +56,7 @@ def test_an_empty_document_is_an_absent_value(text: str) -> None:
         (b"%TAG ! tag:x\n---\na: !y 1", "f.yaml:3:4: the tag 'tag:xy' is not accepted"),
     ],
 )
-def test_what_is_not_accepted_is_told_with_its_place(data: bytes, message: str) -> None:
+def test_what_is_not_accepted_is_reported_with_its_place(data: bytes, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse(data, "f.yaml")
     assert str(raised.value).startswith(message)

@@ -56,12 +56,12 @@ def test_in_a_folder_of_the_same_owner_a_file_is_no_strangers(tmp_path: Path) ->
 PLACE = FilePosition(file="f.yaml", line=3, column=11)
 
 
-def test_a_place_is_told_as_editors_and_compilers_do() -> None:
+def test_a_place_is_reported_as_editors_and_compilers_do() -> None:
     assert str(PLACE) == "f.yaml:3:11"
     assert str(PLACE.refuse("no")) == "f.yaml:3:11: no"
 
 
-def test_an_unknown_key_is_told_with_the_nearest_known_ones() -> None:
+def test_an_unknown_key_is_reported_with_the_nearest_known_ones() -> None:
     known = ["listen", "max-size", "to"]
     for key, accepted in (
         ("lissen", "did you mean listen?"),

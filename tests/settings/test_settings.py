@@ -79,7 +79,9 @@ def test_an_error_about_an_upstream_tells_where_it_stands(tmp_path: Path) -> Non
         ("a: *b", "deltatape.yaml:1:4: anchors"),
     ],
 )
-def test_what_is_not_known_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_not_known_is_reported_with_its_place(
+    tmp_path: Path, text: str, message: str
+) -> None:
     with pytest.raises(UsageError) as raised:
         loaded(tmp_path, text)
     assert str(raised.value).startswith(message)
@@ -94,7 +96,7 @@ def test_a_file_above_is_called_by_its_whole_path(tmp_path: Path) -> None:
         load(inner, {}, COMMANDS)
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "deltatape.yaml"
     path.write_text("")
     path.chmod(0)
@@ -139,7 +141,7 @@ def test_every_name_can_be_set() -> None:
         ("name: [a, [b]]", "f.yaml:1:7: app-events.name: a word or a list of words is accepted"),
     ],
 )
-def test_what_is_no_name_is_told_with_its_place(text: str, message: str) -> None:
+def test_what_is_not_a_name_is_reported_with_its_place(text: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         app_names(entries(text))
     assert str(raised.value).startswith(message)

@@ -56,7 +56,7 @@ def test_every_threshold_of_the_rules_can_be_set() -> None:
         ("stall: \u0661s", "f.yaml:1:8: rules.stall: '\\u0661s': a duration"),
     ],
 )
-def test_what_is_no_threshold_is_told_with_its_place(text: str, message: str) -> None:
+def test_what_is_no_threshold_is_reported_with_its_place(text: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         thresholds(entries(text))
     assert str(raised.value).startswith(message)

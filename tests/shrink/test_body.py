@@ -76,7 +76,7 @@ def test_a_broken_document_is_taken_line_by_line() -> None:
     assert body_of(recorded(b'{\n "a": 1', "application/json")).texts == ("{",)
 
 
-def test_what_is_no_text_has_no_body() -> None:
+def test_what_is_not_text_has_no_body() -> None:
     coded = recorded(b"x")
     assert coded.response is not None
     headers = (*coded.response.headers, (b"content-encoding", b"gzip"))

@@ -67,7 +67,7 @@ def test_a_signal_and_an_end_that_does_not_come_are_failures() -> None:
     assert late.is_in(failed(code=None, signal="SIGKILL", timed_out=True))
 
 
-def test_success_is_no_failure_unless_the_user_says_so() -> None:
+def test_success_is_not_a_failure_unless_the_user_says_so() -> None:
     fine = failed("Answer: 7", code=0)
     assert failure_of(fine) is None
     assert failure_of(fine, "Answer: 8") is None

@@ -148,7 +148,7 @@ def test_exchanges_that_do_not_matter_go() -> None:
     assert search.numbers == (5,)
 
 
-def test_an_answer_becomes_plain_in_one_run() -> None:
+def test_an_answer_is_simplified_in_one_run() -> None:
     zipped = recorded(gzip.compress(sse(choice({"content": "abc"}), FINISH), mtime=0))
     coded = headed(
         zipped, ((b"content-type", b"text/event-stream"), (b"Content-Encoding", b"gzip"))
@@ -313,7 +313,7 @@ def test_a_text_that_went_with_another_is_not_looked_at() -> None:
     assert search.numbers == (2,)
 
 
-def test_data_that_is_no_json_loses_what_can_go() -> None:
+def test_data_that_is_not_json_is_shortened() -> None:
     exchange = recorded(b"data: plain text 42\n\ndata: {broken\n\ndata: [DONE]\n\ndata: 1\n\n")
     search = search_of(exchange, judge=having(b"42", b"bro"))
     shorter_data(search)
@@ -418,7 +418,7 @@ def test_equal_pieces_alone_are_left() -> None:
     assert judge.known == {}
 
 
-def test_an_event_is_told_by_its_type_its_form_and_what_it_belongs_to() -> None:
+def test_an_event_is_described_by_its_type_its_form_and_what_it_belongs_to() -> None:
     body = EditableBody.of(
         recorded(b'event: x\ndata: {"index":1,"delta":{"text":"a"}}\n\ndata: 1\n\n')
     )

@@ -61,7 +61,7 @@ def test_a_defect_that_is_there_may_stay() -> None:
     assert ShrinkSearch((cut,), having()).offer_one(shorter(WHOLE, 1))
 
 
-def test_silence_is_no_defect_since_times_are_not_kept() -> None:
+def test_silence_is_not_a_defect_since_times_are_not_kept() -> None:
     late = WHOLE.reads[-1]._replace(t_ns=90_000_000_000)
     silent = replace(WHOLE, reads=(*WHOLE.reads[:-1], late))
     assert defects(silent) == defects(WHOLE) == {"in openai-chat"}

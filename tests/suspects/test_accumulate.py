@@ -205,7 +205,7 @@ def test_calls_without_id_or_name_or_sense_may_be_dropped() -> None:
     assert _calls(steps, ("parse", "drop")) == [(None, "get", "{}")]
 
 
-def test_what_a_parser_is_given_is_told_once() -> None:
+def test_what_a_parser_is_given_is_reported_once() -> None:
     outcome = accumulate(INTERLEAVED, CORRECT)
     assert outcome == ClientResult(made(GET, PUT), (), ('{"a":1}', '{"b":2}'))
 
@@ -241,7 +241,7 @@ def test_texts_that_are_searched_again_have_earlier_calls_again() -> None:
     ]
 
 
-def test_reasoning_is_no_text() -> None:
+def test_reasoning_is_not_text() -> None:
     reply = _reply(ONE, reasoning=TWO)
     assert _found(tag_outcome(reply, "whole")) == ["get"]
     assert sorted(map(str, _found(tag_outcome(reply, "reasoning")))) == ["get", "put"]

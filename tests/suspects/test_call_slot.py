@@ -123,7 +123,7 @@ def test_the_input_of_custom_tools_is_not_parsed() -> None:
         assert (slot.call().arguments, slot.is_dropped, slot.parsed_texts) == ("ls -", False, [])
 
 
-def test_what_a_parser_is_given_is_told() -> None:
+def test_what_a_parser_is_given_is_reported() -> None:
     assert _slot(entries=PIECES).parsed_texts == ['{"a":1}']
     assert _slot(("parse", "fragments"), entries=PIECES).parsed_texts == ['{"a":', "", "1}"]
 

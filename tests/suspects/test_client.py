@@ -38,7 +38,7 @@ def test_a_guard_costs_little_only_beside_another_mistake() -> None:
     assert cost_of(client_of(guard, wrong)) == 14
 
 
-def test_what_the_documentation_leaves_open_is_no_mistake() -> None:
+def test_what_the_documentation_leaves_open_is_not_a_mistake() -> None:
     assert mistakes_of(ClientModel(id="first", name="first")) == ()
 
 

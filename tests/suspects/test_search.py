@@ -86,7 +86,7 @@ def test_calls_and_error_together_accuse_more_surely() -> None:
     assert suspects(STREAM, made(("c1", "get", '{"a":1}')), after)[0].exact
 
 
-def test_an_error_of_the_stream_itself_accuses_nobody() -> None:
+def test_an_error_of_the_stream_itself_blames_nobody() -> None:
     cut = deliver(sse(*PIECES[:2], FINISH))
     repeated = made(("c1", "get", '{"a":'))
     assert suspects(cut, repeated, "Unexpected end of JSON input") == ()
@@ -213,7 +213,7 @@ def test_likeness_counts_equal_parts() -> None:
         (ONE, "the calls come out right"),
     ],
 )
-def test_the_first_difference_is_told(mine: tuple[()], told: str) -> None:
+def test_the_first_difference_is_reported(mine: tuple[()], told: str) -> None:
     assert difference(ONE, mine) == told
 
 
@@ -226,7 +226,7 @@ def test_clients_of_other_dialects_are_not_known() -> None:
     assert suspects_of(stream, Symptom(calls=made(("x", "y", "z")))) == ()
 
 
-def test_a_stream_without_calls_accuses_nobody() -> None:
+def test_a_stream_without_calls_blames_nobody() -> None:
     stream = deliver(chat.sse(chat.choice({"content": "x"}), chat.choice({}, "stop")))
     assert suspects(stream, ()) == ()
     assert all(not row.differs for row in matrix(stream))

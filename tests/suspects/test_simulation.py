@@ -174,7 +174,7 @@ def test_the_space_behind_the_colon_is_optional() -> None:
     assert _data(_framed(b"data:1\ndata: 2\n\n", framing="space")) == ["2"]
 
 
-def test_comments_are_no_json() -> None:
+def test_comments_are_not_json() -> None:
     body = b": keep-alive\ndata: 1\n\ndata: [DONE]\n\n"
     found = _framed(body, framing="every-line")
     assert (_data(found), found.texts, found.dies) == (["1", "[DONE]"], (": keep-alive",), True)

@@ -43,7 +43,7 @@ def test_entries_tell_what_is_absent_from_what_is_empty() -> None:
     assert found[1] == ClientCallDelta(1, EntryPhase.DELTA, index=0)
 
 
-def test_the_string_null_is_no_id() -> None:
+def test_the_string_null_is_not_an_id() -> None:
     assert _chat_entries(calls(entry(0, "null", name="get")))[0].id is None
 
 
@@ -79,7 +79,7 @@ def test_choices_of_others_are_passed_over() -> None:
     assert _chat(choice({"content": "x"}, index=1)) == []
 
 
-def test_nothing_is_read_behind_the_sentinel_or_of_what_is_no_json() -> None:
+def test_nothing_is_read_behind_the_sentinel_or_of_what_is_not_json() -> None:
     assert _chat("{", FINISH, "[DONE]", FINISH) == [FinishDelta(1, "tool_calls")]
 
 
@@ -180,7 +180,7 @@ def test_an_answer_that_is_not_streamed_lists_its_calls() -> None:
     assert phases == [EntryPhase.FINAL, None]
 
 
-def test_what_is_no_json_or_of_no_known_type_says_nothing() -> None:
+def test_what_is_not_json_or_of_no_known_type_says_nothing() -> None:
     assert _responses("{", {"type": "response.in_progress"}, {"type": "error"}) == []
 
 

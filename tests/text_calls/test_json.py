@@ -56,7 +56,7 @@ def test_what_stands_between_whole_json_and_its_closer_belongs_to_the_call() -> 
     assert not only(far).closed
 
 
-def test_an_id_that_is_no_string_is_none() -> None:
+def test_an_id_that_is_not_a_string_is_none() -> None:
     call = in_tool("""{"name":"f","arguments":{'a':1},"id":"x\ny"}""")
     assert (call.name, call.arguments, call.id) == ("f", "{'a':1}", None)
 
@@ -84,7 +84,7 @@ def test_a_call_in_another_spelling_than_json_is_broken_but_seen() -> None:
     assert find_calls("<|python_tag|>{'name': 'f'}") == ()
 
 
-def test_an_object_without_a_name_is_no_call() -> None:
+def test_an_object_without_a_name_is_not_a_call() -> None:
     for body in ('{"a":1}', '{"name":1}', '{"name":"a b"}', '{"name":"\\ud8"}', '{"a" 1', "{}"):
         assert find_calls(f"<tool>{body}</tool>") == ()
 
@@ -103,7 +103,7 @@ def test_members_are_read_as_far_as_they_came() -> None:
     assert only('<tool>{"name":"f","arguments":"a\\').arguments == '"a\\'
 
 
-def test_a_body_that_is_no_object_has_no_arguments() -> None:
+def test_a_body_that_is_not_an_object_has_no_arguments() -> None:
     for text in ("x", "[1]", "{...}", "{a: 1}"):
         assert read_arguments(TextSource(text, {}), 0, None) is None
 

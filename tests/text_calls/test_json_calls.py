@@ -20,7 +20,7 @@ def test_cohere_takes_one_action_without_a_list() -> None:
     assert (call.name, call.id) == ("f", "7")
 
 
-def test_a_call_object_in_the_arguments_of_a_call_is_no_call_of_its_own() -> None:
+def test_a_call_object_in_the_arguments_of_a_call_is_not_a_call_of_its_own() -> None:
     inner = '<tool>{\\"tool_name\\":\\"g\\"}</tool>'
     (call,) = find_calls(f'<tool>{{"tool_name":"f","arguments":{{"a":"{inner}"}}}}</tool>')
     assert call.name == "f"
@@ -61,7 +61,7 @@ def test_a_call_of_mistral_that_is_cut_off_has_what_came() -> None:
     assert (call.arguments, call.closed) == ('{"a": "x', False)
 
 
-def test_what_is_no_call_of_mistral_is_none() -> None:
+def test_what_is_not_a_call_of_mistral_is_none() -> None:
     for text in ("...{}", "f[ARGS]{...}", "f[CALL_ID]x[ARGS]no", "is what it writes"):
         assert find_calls(f"[TOOL_CALLS]{text}") == ()
 

@@ -73,7 +73,7 @@ def test_a_head_in_which_the_text_ends_is_cut() -> None:
     assert read("call get ") == CallHead(end=9, cut=True, words={"name": "get"})
 
 
-def test_anything_else_is_no_head() -> None:
+def test_anything_else_is_not_a_head() -> None:
     assert all(read(text) is None for text in ("", " call f{", "call me, f", "call -", "tell f{"))
 
 

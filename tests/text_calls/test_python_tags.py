@@ -53,15 +53,15 @@ def test_several_such_calls_are_separated_by_semicolons() -> None:
         "[get_time]",
     ],
 )
-def test_other_json_is_no_call(text: str) -> None:
+def test_other_json_is_not_a_call(text: str) -> None:
     assert find_calls(text, OFFERED) == ()
 
 
-def test_without_tools_json_is_no_call() -> None:
+def test_without_tools_json_is_not_a_call() -> None:
     assert find_calls('{"name": "get_time", "parameters": {}}') == ()
 
 
-def test_code_for_the_interpreter_is_no_call() -> None:
+def test_code_for_the_interpreter_is_not_a_call() -> None:
     assert find_calls("<|python_tag|>import os\nprint(1)") == ()
     (call,) = find_calls('<|python_tag|>brave_search.call(query="x")<|eom_id|>')
     assert (call.name, call.arguments) == ("brave_search", '{"query": "x"}')
@@ -111,7 +111,7 @@ def test_literals_become_json(call: str, arguments: object) -> None:
         "import os",
     ],
 )
-def test_what_is_no_call_with_literals_is_none(call: str) -> None:
+def test_what_is_not_a_call_with_literals_is_none(call: str) -> None:
     assert read(f"{call} \n") == ()
 
 

@@ -73,7 +73,7 @@ def test_later_requests_follow_earlier_answers(tmp_path: Path) -> None:
     assert other.request.body == b'{"number": 2, "said": 0}'
 
 
-def test_requests_that_are_never_the_same_are_told(tmp_path: Path) -> None:
+def test_requests_that_are_never_the_same_are_reported(tmp_path: Path) -> None:
     exchanges = words(of=3), words(0, of=1, number=2, date=3)
     found, _ = shrunk(
         tmp_path,
@@ -108,7 +108,7 @@ def test_the_fastest_speed_at_which_it_fails_is_taken(tmp_path: Path) -> None:
         ("other", {}, "the command requested nothing on the tape: not on the tape"),
     ],
 )
-def test_what_cannot_be_shrunk_is_told(
+def test_what_cannot_be_shrunk_is_reported(
     tmp_path: Path, how: str, more: dict[str, str], problem: str
 ) -> None:
     with pytest.raises(UsageError, match=problem):
@@ -139,13 +139,13 @@ def test_a_command_that_fails_now_and_then_only_is_found_out_by_several_runs(
     assert (tmp_path / "count").read_text() == "xxxx"
 
 
-def test_what_it_fails_with_in_the_end_is_told(tmp_path: Path) -> None:
+def test_what_it_fails_with_in_the_end_is_reported(tmp_path: Path) -> None:
     found, _ = shrunk(tmp_path, setting(tmp_path, "once"), words(1, of=3))
     assert found.failure.shown != found.last.shown
     assert found.last.shown.startswith("KeyError: ")
 
 
-def test_missing_answers_are_told_where_nothing_fails(tmp_path: Path) -> None:
+def test_missing_answers_are_reported_where_nothing_fails(tmp_path: Path) -> None:
     app(tmp_path, "once")
     with pytest.raises(
         UsageError, match="but it made 1 request that the tape does not have: not on the tape"
@@ -163,7 +163,7 @@ def test_where_requests_taken_loosely_hide_the_failure_they_have_to_be_as_record
     assert found.missed is None
 
 
-def test_where_the_exit_code_alone_decides_that_is_told(tmp_path: Path) -> None:
+def test_where_the_exit_code_alone_decides_that_is_reported(tmp_path: Path) -> None:
     def notes(**more: str) -> list[str]:
         how = setting(tmp_path, "code", **more)  # type: ignore[arg-type]
         wanted = ShrinkRequest(speeds=FASTEST_FIRST[:1], runs=LEAST)

@@ -63,7 +63,7 @@ def test_a_tape_is_called_so() -> None:
         files_of(Path("x.json"))
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "folder").write_text("a file")
     files = files_of(tmp_path / "folder" / "x.tape")
     with pytest.raises(UsageError, match="folder"):

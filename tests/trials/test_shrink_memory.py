@@ -48,7 +48,7 @@ def test_lines_that_are_no_answers_are_passed_over(tmp_path: Path) -> None:
     assert SearchCache(path).found == 0
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "shrink").write_text("a file")
     with pytest.raises(UsageError, match="are kept there"):
         SearchCache(tmp_path / "shrink" / "x.jsonl").put("one", ANSWER)
@@ -67,7 +67,7 @@ def test_all_that_is_played_or_asked_counts_for_the_content() -> None:
     assert content_of([one]) == content_of([replace(one, tape="other.tape")])
 
 
-def test_it_is_for_the_owners_eyes_as_the_folder_of_tapes_is(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_cache_like_the_folder_of_tapes(tmp_path: Path) -> None:
     folder = tmp_path / ".deltatape"
     SearchCache(folder / "shrink" / "x.jsonl").put("one", ANSWER)
     assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "shrink")] == [
@@ -84,7 +84,7 @@ def secrets(folder: Path, **environ: str) -> AppCredentials:
     return AppCredentials(KEY, environ, folder)
 
 
-def test_what_the_environment_and_its_files_hold_is_masked(tmp_path: Path) -> None:
+def test_credentials_of_the_environment_and_its_files_are_masked(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("OTHER_API_KEY=fake-other-key-1\n")
     known = secrets(tmp_path, MY_API_KEY=FAKE)
     assert known.text(f"no {FAKE}, no fake-other-key-1") == f"no {'*' * 18}, no {'*' * 16}"
@@ -98,7 +98,7 @@ def test_the_placeholder_is_masked_as_a_key_would_be(tmp_path: Path) -> None:
     assert secrets(tmp_path).text("sk-replay-000000") == "*" * 16
 
 
-def test_what_a_head_carries_is_masked_from_then_on(tmp_path: Path) -> None:
+def test_credentials_of_a_head_are_masked_from_then_on(tmp_path: Path) -> None:
     known = secrets(tmp_path)
     assert known.text(FAKE) == FAKE
     known.add_head(

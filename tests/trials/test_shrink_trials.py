@@ -65,7 +65,7 @@ def test_requests_follow_from_smaller_answers_and_nobody_keeps_what_was_not_aske
     assert judge.judge((shorter, replace(second, id="other"))) is None  # now it was a miss
 
 
-def test_what_may_differ_is_not_taken_into_the_tape(tmp_path: Path) -> None:
+def test_volatile_fields_are_not_taken_into_the_tape(tmp_path: Path) -> None:
     exchanges = (words(of=2), words(0, of=1, number=2, date=1))
     judge = trials(setting(tmp_path, "dated", volatile=("date",)), tmp_path)
     judge.set_target(judge.run(exchanges, strict=True))
@@ -110,7 +110,7 @@ def test_bodies_that_are_no_objects_are_matched_as_they_are() -> None:
     ) == ("['a']",)
 
 
-def test_requests_that_are_no_json_are_compared_as_bytes(tmp_path: Path) -> None:
+def test_requests_that_are_not_json_are_compared_as_bytes(tmp_path: Path) -> None:
     judge = trials(setting(tmp_path, "once"), tmp_path)
     recorded = taped(body=b"a").request
     assert judge._differs(b"b", recorded)

@@ -106,7 +106,7 @@ def test_an_oracle_may_take_less_than_all_exchanges(tmp_path: Path) -> None:
     assert result.columns == ("#1",)
 
 
-def test_what_may_differ_is_ignored(tmp_path: Path) -> None:
+def test_ignored_output_may_differ(tmp_path: Path) -> None:
     output_rules = OutputRules(ignore=(re.compile(r" [0-9]+$", re.MULTILINE),))
     assert tortured(tmp_path, "flaky", only=("crlf",), output_rules=output_rules).passes
 
@@ -131,7 +131,7 @@ def test_only_the_exchanges_that_are_wanted_are_varied(tmp_path: Path) -> None:
     assert marks(torture(chosen)) == {"crlf #2": "same", "cut-in-text #2": "told"}
 
 
-def test_a_failure_that_comes_and_goes_is_told_as_such(tmp_path: Path) -> None:
+def test_a_failure_that_comes_and_goes_is_reported_as_such(tmp_path: Path) -> None:
     careful = rig(tmp_path, "once", only=("crlf",))
     # Each run leaves a mark; the third, the first with a variation, goes wrong.
     counting = f"echo >> runs; [ $(wc -l < runs) != 3 ] || echo oops; {shlex.join(careful.command)}"

@@ -85,7 +85,7 @@ def test_a_broken_stream_has_to_be_noticed(found: TrialResult, verdict: str, why
     assert verdict_of(found, harmless=False) == (verdict, why)
 
 
-def test_what_was_printed_of_a_whole_stream_is_no_word_about_a_broken_one() -> None:
+def test_what_was_printed_of_a_whole_stream_is_not_a_word_about_a_broken_one() -> None:
     baseline = BaselineRuns([outcome("the error is in line 3\n")], RULES)
     cut = outcome("the error is in\n")
     assert judged(cut, baseline, harmless=False).verdict is RunVerdict.SWALLOWED
@@ -94,7 +94,7 @@ def test_what_was_printed_of_a_whole_stream_is_no_word_about_a_broken_one() -> N
     assert judged(late, other, harmless=False).verdict is RunVerdict.SWALLOWED
 
 
-def test_a_summary_with_another_time_is_no_word_about_an_error() -> None:
+def test_a_summary_with_another_time_is_not_a_word_about_an_error() -> None:
     summary = "1 request, 0 errors, 0.{} s\n"
     baseline = BaselineRuns([outcome(stderr=summary.format(at)) for at in (3121, 3004)], RULES)
     swallowed = outcome("he\n", summary.format(2870))
@@ -105,7 +105,7 @@ def test_a_summary_with_another_time_is_no_word_about_an_error() -> None:
     "cut", ["Sorry, the museum is closed", "Sorry", "Sorry, the museum is clos"]
 )
 @pytest.mark.parametrize("form", ['{{"answer": "{}", "n": {}}}\n', "{}\n{}\n"])
-def test_what_the_model_says_is_no_word_about_an_error(form: str, cut: str) -> None:
+def test_what_the_model_says_is_not_a_word_about_an_error(form: str, cut: str) -> None:
     whole = "Sorry, the museum is closed on Mondays."
     baseline = BaselineRuns([outcome(form.format(whole, 39))], RULES)
     found = outcome(form.format(cut, len(cut)))
@@ -191,7 +191,7 @@ def test_a_difference_is_shown_where_it_is() -> None:
     assert first_difference("a\n", "a") == "the line end of the last output line differs"
 
 
-def test_a_request_is_told_by_the_first_path_that_differs() -> None:
+def test_a_request_is_described_by_the_first_path_that_differs() -> None:
     (missed,) = outcome(missed=1).report.missed
     difference = JsonDifference(path="$.messages[1].content", recorded='"a"', received='"b"')
     near = replace(missed, miss=replace(missed.miss, differences=(difference,)))
@@ -253,7 +253,7 @@ def mistaken(found: TrialResult) -> TrialResult:
     return replace(found, report=replace(found.report, mistakes=(mistake,)))
 
 
-def test_a_mistake_is_told_before_the_request_that_it_is_in() -> None:
+def test_a_mistake_is_reported_before_the_request_that_it_is_in() -> None:
     found = mistaken(outcome("other\n", missed=1))
     verdict, why = judged(found, BaselineRuns([outcome()], RULES), harmless=True)
     assert verdict is RunVerdict.DIFFERS
@@ -262,7 +262,7 @@ def test_a_mistake_is_told_before_the_request_that_it_is_in() -> None:
     assert judged(mistaken(outcome()), baseline, harmless=True).verdict is RunVerdict.SAME
 
 
-def test_an_app_that_is_wrong_with_the_tapes_as_they_are_is_no_standard() -> None:
+def test_an_app_that_is_wrong_with_the_tapes_as_they_are_is_not_a_standard() -> None:
     outcomes = [mistaken(outcome())] * 2
     problem = baseline_problem(outcomes, RULES, oracle=False)
     assert problem.startswith("C002 in request 2 (x.tape#1): ")

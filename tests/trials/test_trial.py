@@ -34,7 +34,7 @@ def tried(command: str, folder: Path, deadline_s: float = 10.0) -> TrialResult:
     return trial(["sh", "-c", command], (EXCHANGE,), folder, deadline_s)
 
 
-def test_a_command_gets_its_answers_and_is_told_of_as_a_whole(tmp_path: Path) -> None:
+def test_a_command_gets_its_answers_and_is_reported_as_a_whole(tmp_path: Path) -> None:
     outcome = tried(f"{ASK}; pwd; echo oh >&2; exit 3", tmp_path)
     assert outcome.stdout == EXCHANGE.body + f"{tmp_path}\n".encode()
     assert (outcome.exit_code, outcome.stderr, outcome.signal) == (3, b"oh\n", "")
@@ -42,7 +42,7 @@ def test_a_command_gets_its_answers_and_is_told_of_as_a_whole(tmp_path: Path) ->
     assert outcome.seconds > 0
 
 
-def test_what_a_command_did_not_ask_for_and_asked_otherwise_is_in_the_report(
+def test_what_a_command_did_not_ask_for_and_asked_differently_is_in_the_report(
     tmp_path: Path,
 ) -> None:
     report = tried(f"{CURL} -d '{{}}'", tmp_path).report
@@ -62,7 +62,7 @@ def test_at_the_deadline_all_that_it_started_is_killed(tmp_path: Path) -> None:
     assert outcome.seconds > 0.25
 
 
-def test_what_it_leaves_running_ends_with_it(tmp_path: Path) -> None:
+def test_background_processes_end_with_the_command(tmp_path: Path) -> None:
     outcome = tried("sleep 60 & echo $! >pid; exit 0", tmp_path)
     assert outcome.exit_code == 0
     assert not outcome.timed_out
@@ -106,7 +106,7 @@ def test_a_script_without_a_first_line_runs_as_in_every_shell(tmp_path: Path) ->
     assert outcome.stdout == b"this\n"
 
 
-def test_what_cannot_be_started_is_told_with_the_code_of_env(tmp_path: Path) -> None:
+def test_a_command_that_cannot_be_started_has_the_exit_code_of_env(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing-here: cannot be run: No such file") as caught:
         trial(["nothing-here"], (), tmp_path)
     assert caught.value.exit_code == 127

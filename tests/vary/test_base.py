@@ -48,7 +48,7 @@ def test_a_change_is_legal_where_the_reply_stays() -> None:
     assert event_values(made)[-1] == FINISH
 
 
-def test_where_on_the_wire_it_stands_is_no_content() -> None:
+def test_places_on_the_wire_are_not_content() -> None:
     one = chat(START, *in_pieces('{"a"', ':"b c"}'), FINISH)
     assert rebuild(one) != rebuild(ONE)
     assert reply_content(rebuild(one)) == reply_content(rebuild(ONE))

@@ -32,7 +32,7 @@ def test_each_read_of_a_coded_body_brings_what_it_brought(
     assert again.end == before.end
 
 
-def test_what_is_not_coded_is_plain() -> None:
+def test_a_body_without_a_coding_is_plain() -> None:
     for exchange in (taped(TWO_EVENTS), taped((), framing=None), imported(b"x")):
         assert plain(exchange) is exchange
         assert coded(exchange, ()) is exchange
@@ -52,7 +52,7 @@ def test_a_body_without_an_ending_counts_as_whole() -> None:
     assert gzip.decompress(under.body) == b"data: 1\n\ndata: 2\n\n"
 
 
-def test_what_cannot_be_undone_is_not_plain() -> None:
+def test_a_body_that_cannot_be_decoded_is_not_plain() -> None:
     assert plain(broken_gzip()) is None
     unknown = taped(TWO_EVENTS, headers=((b"Content-Encoding", b"snappy"),))
     assert plain(unknown) is None

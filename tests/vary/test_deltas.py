@@ -110,13 +110,13 @@ def test_numbers_of_events_stay_in_order() -> None:
     assert numbers == [*range(len(numbers))]
 
 
-def test_what_says_all_again_is_no_delta() -> None:
+def test_a_repetition_of_everything_is_not_a_delta() -> None:
     """The only event that has the arguments is the one that ends them."""
     only = made("r-done-only-args", recorded("openai-responses"))
     assert varied("finer-arguments", only) is None
 
 
-def test_what_nobody_can_read_has_no_deltas() -> None:
+def test_an_unreadable_stream_has_no_deltas() -> None:
     unknown = taped([(10, b'data: {"zz":"ab"}\n\n')], target=b"/of/nobody")
     assert varied("finer-text", unknown) is None
 
@@ -172,7 +172,7 @@ def test_usage_that_comes_so_stays() -> None:
 
 
 @pytest.mark.parametrize("name", LEGAL)
-def test_what_is_legal_of_the_defects_is_a_variation(name: str) -> None:
+def test_legal_mutations_are_variations(name: str) -> None:
     (mutator,) = (each for each in MUTATORS if each.name == name)
     assert named(name).summary == mutator.summary
     after = made(name, LEGAL[name])

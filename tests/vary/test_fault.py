@@ -113,7 +113,7 @@ def test_an_error_event_has_a_status_too() -> None:
     assert b"throttlingException" in after.body
 
 
-def test_a_time_is_told_as_the_byte_that_came_then() -> None:
+def test_a_time_becomes_the_byte_that_came_then() -> None:
     fault = parse_fault("cut,at=15ms")
     assert fault.at_recorded_byte(taped(TWO_EVENTS)).where == parse_where("byte:9")
     assert fault.at_recorded_byte(taped(())).applied(taped(()), SeededChoices(1)) is None
@@ -137,7 +137,7 @@ def test_of_a_body_that_cannot_be_decoded_only_the_whole_can_fail() -> None:
     assert b'{"error"' in after.body
 
 
-def test_a_place_that_is_not_there_is_none() -> None:
+def test_a_missing_place_is_none() -> None:
     assert parse_fault("cut,at=event:9").applied(taped(TWO_EVENTS), SeededChoices(1)) is None
 
 
@@ -171,7 +171,7 @@ def test_a_place_that_is_not_there_is_none() -> None:
         ("status=500,html=1", "html takes no value"),
     ],
 )
-def test_what_is_no_fault_is_refused(text: str, told: str) -> None:
+def test_an_invalid_fault_is_refused(text: str, told: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_fault(text)
     assert str(caught.value).startswith(f"--fault {text!r}: ")
@@ -293,7 +293,7 @@ def test_the_last_event_has_no_next_one_to_be_swapped_with() -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_damaged_event_is_no_json(stem: str) -> None:
+def test_a_damaged_event_is_not_json(stem: str) -> None:
     before = recorded(stem)
     after = injected("corrupt", before)
     assert len(after.body) == len(before.body)
@@ -324,7 +324,7 @@ def starts(exchange: Exchange) -> list[int]:
     return [start for start, _ in places(exchange).spans]
 
 
-def test_an_event_is_told_by_its_number_its_bytes_or_a_time() -> None:
+def test_an_event_is_described_by_its_number_its_bytes_or_a_time() -> None:
     here = places(taped(TWO_EVENTS))
     assert [here.event(parse_where(text)) for text in ("event:1", "event:2")] == [1, None]
     assert [here.event(parse_where(f"byte:{at}")) for at in (0, 8, 9, 18, 19)] == [
@@ -421,7 +421,7 @@ def test_a_place_is_an_event_a_byte_a_time_or_a_phase(text: str, expected: Answe
 
 
 @pytest.mark.parametrize("text", ["", "middle", "event:", "event:-1", "byte:x", "5", "1h"])
-def test_anything_else_is_no_place(text: str) -> None:
+def test_anything_else_is_not_a_place(text: str) -> None:
     with pytest.raises(UsageError, match=r"invalid position.*event:N.*before-first, in-text"):
         parse_where(text)
 

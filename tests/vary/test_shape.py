@@ -117,7 +117,7 @@ def test_many_pieces_are_less_apart_than_a_second_in_all() -> None:
     assert 0.9e9 < after.reads[-1].t_ns - after.reads[0].t_ns < 1e9
 
 
-def test_what_is_masked_is_masked_in_its_pieces() -> None:
+def test_masked_bytes_stay_masked_in_pieces() -> None:
     (read,) = taped([(10, b"abcdef")]).reads
     before = replace(taped([(10, b"abcdef")]), reads=(read._replace(masked=((2, 5, "h"),)),))
     assert [read.masked for read in recut(before, (3,)).reads] == [((2, 3, "h"),), ((0, 2, "h"),)]
@@ -146,7 +146,7 @@ def test_chunks_can_end_anywhere() -> None:
     assert bounds(rechunked(taped(TWO_EVENTS), (18,))) == [(), (9,)]
 
 
-def test_what_is_behind_a_place_comes_later() -> None:
+def test_bytes_after_the_place_of_a_pause_come_later() -> None:
     after = delayed(taped(TWO_EVENTS, end_ms=30), 12, 1000 * MS)
     assert [(read.t_ns // MS, read.data) for read in after.reads] == [
         (10, b"data: 1\n\n"),

@@ -65,7 +65,7 @@ def body(name: str, before: bytes, media: str = "text/event-stream") -> bytes:
         ),
     ],
 )
-def test_lines_are_written_otherwise(name: str, expected: bytes) -> None:
+def test_lines_are_written_differently(name: str, expected: bytes) -> None:
     assert body(name, EVENTS) == expected
 
 
@@ -91,7 +91,7 @@ def test_the_bytes_of_a_line_end_come_apart() -> None:
     assert varied("split-crlf", recorded("gemini-array")) is None
 
 
-def test_what_is_so_already_has_no_place() -> None:
+def test_an_unchanged_body_is_not_a_variation() -> None:
     for name, before in (
         ("no-space", b"data:1\n\n"),
         ("space", b"data: 1\n\n"),
@@ -133,7 +133,7 @@ def first_line(name: str) -> bytes:
     return made(name, imported(BODY)).body.partition(b"\n")[0]
 
 
-def test_json_is_written_otherwise() -> None:
+def test_json_is_written_differently() -> None:
     assert first_line("json-blanks") == 'data: { "choices" : [] , "a" : "é" }'.encode()
     assert first_line("json-escapes") == b'data: {"choices":[],"a":"\\u00e9"}'
     assert first_line("json-order") == 'data: {"a":"é","choices":[]}'.encode()
@@ -196,11 +196,11 @@ def test_blanks_stand_on_the_outermost_level_only() -> None:
         ('"\udcff"', '"\udcff"'),
     ],
 )
-def test_what_is_beyond_ascii_is_escaped(text: str, expected: str) -> None:
+def test_non_ascii_characters_are_escaped(text: str, expected: str) -> None:
     assert escaped(text) == expected
 
 
-def test_members_are_turned_round_unless_a_name_comes_twice() -> None:
+def test_members_are_reversed_unless_a_name_comes_twice() -> None:
     text = '{ "a": {"x":1,"y":[2,3]} , "b":"," }'
     assert reversed_members(text) == '{"b":",","a": {"x":1,"y":[2,3]}}'
     assert reversed_members('{"a":1,"a":2}') == '{"a":1,"a":2}'

@@ -72,14 +72,14 @@ def test_a_variation_says_in_one_sentence_what_the_wire_shows(variation: Variati
 
 
 @each_harmless
-def test_what_a_harmless_variation_says_stays(variation: Variation) -> None:
+def test_a_harmless_variation_keeps_the_content(variation: Variation) -> None:
     for place, exchange in enumerate(EXCHANGES):
         _assert_says_the_same(variation, exchange, _reply(place))
 
 
 @needs_corpus
 @each_harmless
-def test_what_captured_streams_say_stays(variation: Variation) -> None:
+def test_a_harmless_variation_of_a_captured_stream_keeps_the_content(variation: Variation) -> None:
     start = HARMLESS.index(variation) % _STEP
     for case in every_case()[start::_STEP]:
         exchange = as_recorded(case.exchange)
@@ -107,7 +107,7 @@ def _assert_says_the_same(variation: Variation, exchange: Exchange, before: Repl
 
 
 @each_hostile
-def test_what_fails_says_something_else(variation: Variation) -> None:
+def test_a_hostile_variation_changes_the_content(variation: Variation) -> None:
     places = 0
     for place, exchange in enumerate(EXCHANGES):
         changed = variation.make(exchange, SeededChoices(7))
@@ -213,7 +213,7 @@ def test_behind_a_call_it_is_whole() -> None:
     assert call.arguments == '{"a":"b c"}'
 
 
-def test_what_says_the_same_all_the_same_is_no_failure() -> None:
+def test_what_says_the_same_all_the_same_is_not_a_failure() -> None:
     """The finish reason came with the last fragment: a missing [DONE] loses nothing."""
     fragments = in_pieces('{"a":1}')
     last = fragments[-1]

@@ -229,7 +229,7 @@ def test_the_calls_that_a_request_repeats_wrongly_are_the_symptom() -> None:
     assert found.errors[0].startswith(THROWN)
 
 
-def test_a_call_that_is_repeated_as_delivered_is_no_symptom() -> None:
+def test_a_call_that_is_repeated_as_delivered_is_not_a_symptom() -> None:
     later = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
     assert symptom(conversation((asks(USER), [*call(), FINISH]), (later, ANSWER))) is None
 
@@ -286,13 +286,13 @@ def test_the_calls_that_the_page_is_told_of_are_the_symptom_on_both_sides() -> N
         assert [(each.name, each.arguments) for each in found.symptom.calls] == [(None, "10")]
 
 
-def test_a_page_that_is_told_the_same_however_spelled_is_no_symptom() -> None:
+def test_a_page_that_is_told_the_same_however_spelled_is_not_a_symptom() -> None:
     (upstream,) = conversation((asks(USER), [*call("get", '{"a": 1}'), FINISH]))
     assert symptom([upstream, page(upstream, app.call(), app.done())]) is None
     assert symptom([upstream, page(upstream, app.call(), app.done())], 9) is None
 
 
-def test_a_page_that_is_told_nothing_of_tools_is_no_symptom() -> None:
+def test_a_page_that_is_told_nothing_of_tools_is_not_a_symptom() -> None:
     (upstream,) = conversation((asks(USER), [*call(), FINISH]))
     tape = [upstream, page(upstream, app.text("Hi"), app.done())]
     assert symptom(tape) is None

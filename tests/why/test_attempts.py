@@ -58,7 +58,7 @@ def test_a_refused_request_that_is_asked_again_is_one_row_of_attempts() -> None:
     assert row_of([row], 3) is None
 
 
-def test_a_stream_that_broke_off_and_is_asked_for_without_streaming_is_told_so() -> None:
+def test_a_stream_that_broke_off_and_is_asked_for_without_streaming_is_shown_as_such() -> None:
     whole = {**asks(USER), "stream": False}
     first, second = conversation((asks(USER), [TEXT, TEXT]), (whole, ANSWER))
     (row,) = rows([cut(first, EndReason.UPSTREAM_RESET), second])
@@ -76,7 +76,7 @@ def _later(exchange: Exchange) -> Exchange:
     return replace(conversation(*[(asks(USER), ANSWER)] * 3)[2], number=exchange.number + 2)
 
 
-def test_a_client_that_gave_up_is_told_with_the_time_that_it_waited() -> None:
+def test_a_client_that_gave_up_is_shown_with_the_time_that_it_waited() -> None:
     first, second = conversation((asks(USER), [TEXT, TEXT]), (asks(USER), ANSWER))
     (row,) = rows([cut(first, EndReason.CLIENT_CLOSED), second])
     assert row.tries[0].outcome == "left by the client after 0.3 s"
@@ -94,7 +94,7 @@ def test_no_response_and_an_error_in_a_stream_are_outcomes_too() -> None:
     assert outcomes[2] == "answered"
 
 
-def test_of_many_attempts_the_first_and_the_last_are_told() -> None:
+def test_of_many_attempts_the_first_and_the_last_are_shown() -> None:
     tape = [refused(each) for each in conversation(*[(asks(USER), LIMIT)] * 9)]
     (row,) = rows(tape)
     told = sentence(row)
@@ -103,7 +103,7 @@ def test_of_many_attempts_the_first_and_the_last_are_told() -> None:
     assert told.endswith("#9 status 429")
 
 
-def test_what_is_asked_side_by_side_or_otherwise_is_no_attempt() -> None:
+def test_what_is_asked_side_by_side_or_otherwise_is_not_an_attempt() -> None:
     first, second = retried()
     assert first.end
     beside = replace(first, end=replace(first.end, t_ns=second.request.t_ns + MS))
@@ -131,7 +131,7 @@ def test_a_request_goes_on_from_one_failed_attempt_only() -> None:
     assert [[each.exchange for each in row.tries] for row in two] == [[1, 4], [2, 3]]
 
 
-def test_an_attempt_that_still_goes_on_is_told_so() -> None:
+def test_an_attempt_that_still_goes_on_is_shown_as_such() -> None:
     first, second = retried()
     going = replace(second, end=None, open=True, reads=second.reads[:1])
     (row,) = rows([first, going])
@@ -204,14 +204,14 @@ def test_six_attempts_and_the_exit_code_of_the_app() -> None:
     ) == 1
 
 
-def test_a_storm_of_attempts_is_told_once() -> None:
+def test_a_storm_of_attempts_is_shown_once() -> None:
     fires = Path(__file__).parents[2] / "recordings" / "rules" / "C008" / "fires.tape"
     explanation = explain(list(open_tape(fires)), 5)
     assert explanation.attempts
     assert "5 attempts" in explanation.verdict.summary
 
 
-def test_of_many_requests_that_failed_first_three_are_told() -> None:
+def test_of_many_requests_that_failed_first_three_are_shown() -> None:
     tape: list[Exchange] = []
     turns = [(asks({"role": "user", "content": str(at // 2)}), ANSWER) for at in range(10)]
     for at, each in enumerate(conversation(*turns)):
@@ -220,7 +220,7 @@ def test_of_many_requests_that_failed_first_three_are_told() -> None:
 
 
 @pytest.mark.parametrize("reason", [EndReason.UPSTREAM_RESET, EndReason.CLIENT_CLOSED])
-def test_a_call_that_broke_off_and_was_asked_for_again_accuses_nobody(reason: EndReason) -> None:
+def test_a_call_that_broke_off_and_was_asked_for_again_blames_nobody(reason: EndReason) -> None:
     after = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
     whole = [*call(), FINISH]
     first, second, third = conversation((asks(USER), whole), (asks(USER), whole), (after, ANSWER))

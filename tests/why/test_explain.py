@@ -86,7 +86,7 @@ def test_a_reply_that_the_application_spoiled_is_the_worst_not_the_request_that_
     assert explain(tape).exchange == 1
 
 
-def test_without_findings_the_last_reply_is_told() -> None:
+def test_without_findings_the_last_reply_is_shown() -> None:
     healthy = [TEXT, FINISH_TEXT]
     tape = conversation((asks(USER), healthy), (asks(), healthy), (asks(), []))
     assert explain(tape).exchange == 2
@@ -99,7 +99,7 @@ def test_an_exchange_can_be_named() -> None:
     assert (explanation.exchange, explanation.repetition) == (2, None)
 
 
-def test_a_faithful_repetition_without_calls_is_told() -> None:
+def test_a_faithful_repetition_without_calls_is_shown() -> None:
     tape = conversation(
         (asks(USER), [TEXT, FINISH_TEXT]), (asks(USER, assistant(text="Hello"), USER), [])
     )
@@ -111,7 +111,7 @@ def test_a_faithful_repetition_without_calls_is_told() -> None:
     assert not explanation.findings
 
 
-def test_a_call_without_name_or_times_is_told() -> None:
+def test_a_call_without_name_or_times_is_shown() -> None:
     tape = conversation(
         (asks(USER), [*call(), FINISH]), (asks(USER, assistant((None, None, "{}")), USER), [])
     )
@@ -156,7 +156,7 @@ def test_a_refused_request_is_blamed_on_what_the_application_put_into_it() -> No
     assert "This request was refused: the answer is HTTP 400" in summary
 
 
-def test_a_request_that_goes_on_without_the_reply_accuses_nobody() -> None:
+def test_a_request_that_goes_on_without_the_reply_blames_nobody() -> None:
     tape = conversation((asks(USER), TWO), (asks(USER, USER), [TEXT, FINISH_TEXT]))
     verdict = explain(tape, 1).verdict
     assert (verdict.kind, verdict.blame) == (VerdictKind.UNPROVABLE, None)
@@ -178,7 +178,7 @@ def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
     assert explanation.start_ns == 0
 
 
-def test_what_goes_on_and_is_in_order_so_far_is_told_so() -> None:
+def test_what_goes_on_and_is_in_order_so_far_is_shown_as_such() -> None:
     (exchange,) = conversation((asks(USER), [TEXT]))
     explanation = explain([replace(exchange, end=None, open=True)])
     assert explanation.verdict.summary == "Still in progress; no defect so far."
@@ -247,7 +247,7 @@ def test_a_mark_about_a_result_stands_at_that_result() -> None:
 
 
 @pytest.mark.parametrize("name", [b"x-request-id", b"Request-ID", b"CF-Ray"])
-def test_the_upstream_the_request_and_the_hour_are_told(name: bytes) -> None:
+def test_the_upstream_the_request_and_the_hour_are_shown(name: bytes) -> None:
     assert EXCHANGE.response
     named = replace(EXCHANGE.response, headers=((name, b"req_1"),))
     assert came_from(replace(EXCHANGE, response=named)) == (
@@ -255,7 +255,7 @@ def test_the_upstream_the_request_and_the_hour_are_told(name: bytes) -> None:
     )
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_facts_are_left_out() -> None:
     assert came_from(replace(EXCHANGE, response=None)) == (
         "https://api.openai.com, tape begun 2026-11-21T20:36:01Z"
     )

@@ -22,7 +22,7 @@ def test_a_healthy_tape_is_its_apps_and_models() -> None:
     assert (seen.exchanges, seen.apps, seen.models) == (3, ("curl/8.1", "a/1"), ("m",))
 
 
-def test_the_worst_finding_of_exchanges_and_conversations_is_told() -> None:
+def test_the_worst_finding_of_exchanges_and_conversations_is_shown() -> None:
     seen = overview(open_tape(BROKEN))
     assert (seen.findings, seen.worst and seen.worst.code) == (5, "C002")
     assert seen.models == ("demo-model",)

@@ -37,7 +37,7 @@ def _seconds(entry: TimelineEntry) -> float | None:
     return None if entry.t_ns is None else entry.t_ns / NS
 
 
-def test_the_log_is_told_from_before_the_request_to_the_next_one() -> None:
+def test_the_log_is_shown_from_before_the_request_to_the_next_one() -> None:
     lines = (
         log(8.9, b"too early"),
         log(9.5, b"asking"),
@@ -51,7 +51,7 @@ def test_the_log_is_told_from_before_the_request_to_the_next_one() -> None:
     ]
 
 
-def test_of_a_long_log_the_lines_nearest_to_the_end_of_the_response_are_told() -> None:
+def test_of_a_long_log_the_lines_nearest_to_the_end_of_the_response_are_shown() -> None:
     lines = tuple(log(at / 10, b"%d" % at) for at in range(60))
     found = told(watched(conversation(CALLS), 6), TapeContext(logs=lines))
     shown = [each for each in found if each[1] == "log"]
@@ -60,14 +60,14 @@ def test_of_a_long_log_the_lines_nearest_to_the_end_of_the_response_are_told() -
     assert shown[-1] == (2.0, "log", "... 40 more lines of the log around this exchange")
 
 
-def test_bytes_of_a_log_that_are_no_text_are_shown_and_long_lines_cut() -> None:
+def test_bytes_of_a_log_that_are_not_text_are_shown_and_long_lines_cut() -> None:
     lines = (log(0.1, b"\xff" + b"x" * 10_000),)
     shown = told(watched(conversation(CALLS), 1), TapeContext(logs=lines))[0][2]
     assert shown.startswith("stdout: \\xffxx")
     assert len(shown) < 600
 
 
-def test_connections_that_were_open_before_the_response_ended_are_told_when_they_close() -> None:
+def test_connections_that_were_open_before_the_response_ended_are_shown_when_they_close() -> None:
     clients = (
         change(0, 1, opened=True),
         change(0.2, 2, opened=True),
@@ -106,14 +106,14 @@ def test_other_traffic_ends_the_silence_unless_the_calls_stay_unanswered() -> No
     )
 
 
-def test_a_moment_is_no_silence_and_what_goes_on_has_none_yet() -> None:
+def test_a_moment_is_not_a_silence_and_what_goes_on_has_none_yet() -> None:
     assert told(watched(conversation(CALLS), 0.6, stop=None)) == []
     (exchange,) = watched(conversation(CALLS), 60)
     assert told([replace(exchange, end=None)]) == []
     assert told([replace(exchange, watch=None)]) == []
 
 
-def test_what_was_not_taped_has_no_surroundings() -> None:
+def test_an_import_has_no_surroundings() -> None:
     exchange = pasted(*call(), FINISH)
     assert told([exchange], TapeContext(logs=(log(0, b"x"),))) == []
 
@@ -132,7 +132,7 @@ def app(at_s: float, until_s: float, trace: bytes | None = None) -> Exchange:
     )
 
 
-def test_the_applications_own_side_is_told_with_request_and_answer() -> None:
+def test_the_applications_own_side_is_shown_with_request_and_answer() -> None:
     (exchange,) = conversation(CALLS)
     found = list(around(exchange, [exchange, app(0.1, 8)], ALONE, silent=False))
     assert [(each.exchange, _seconds(each), each.what) for each in found] == [
@@ -176,7 +176,7 @@ def test_sides_are_linked_by_their_trace_else_by_their_times(
     assert are_linked(one, other) is linked
 
 
-def test_why_recording_ended_is_told_in_words() -> None:
+def test_why_recording_ended_is_shown_in_words() -> None:
     assert (
         stop_of(TapeSummary(until_ns=1, stop="interrupted")) == "the recorder stopped: interrupted"
     )

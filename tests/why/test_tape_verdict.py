@@ -37,7 +37,7 @@ def summary(tape: Sequence[Exchange], number: int | None = None) -> str:
     return explain(tape, number).verdict.summary
 
 
-def test_a_tape_without_findings_is_told_as_a_whole() -> None:
+def test_a_tape_without_findings_is_shown_as_a_whole() -> None:
     verdict = explain(conversation(*HEALTHY)).verdict
     assert verdict.healthy
     assert verdict.summary.startswith(
@@ -49,7 +49,7 @@ def test_a_tape_without_findings_is_told_as_a_whole() -> None:
     assert summary(three).startswith("All 3 replies arrived complete.")
 
 
-def test_one_exchange_of_it_is_told_as_such() -> None:
+def test_one_exchange_of_it_is_shown_as_such() -> None:
     verdict = explain(conversation(*HEALTHY), 2).verdict
     assert verdict.healthy
     assert verdict.summary.startswith("No defect found: 5 characters of text arrived")
@@ -80,7 +80,7 @@ def test_an_error_of_the_app_alone_is_its_own() -> None:
     assert "Nothing on the provider's side explains it." in summary([upstream, later, told], 9)
 
 
-def test_an_error_of_the_app_without_the_providers_side_accuses_nobody() -> None:
+def test_an_error_of_the_app_without_the_providers_side_blames_nobody() -> None:
     (upstream,) = conversation((asks(USER), NAMELESS))
     told = page(upstream, app.text("I look."), {"type": "error", "content": "no database"})
     assert explain([told]).verdict.blame is None

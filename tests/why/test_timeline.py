@@ -82,7 +82,7 @@ def test_a_slow_way_to_the_upstream_is_a_line() -> None:
     assert told(reused)[2][2].endswith("on a connection used before")
 
 
-def test_what_a_lagging_client_took_late_is_a_line() -> None:
+def test_a_lagging_client_has_a_line() -> None:
     exchange = timed((0.1, TEXT), (0.2, FINISH_TEXT), end_s=9)
     late = [
         DeliveryProgress(t_ns=ns * MS, bytes=count)
@@ -156,7 +156,7 @@ def test_without_times_there_are_none_and_no_ending() -> None:
     assert lines[0].what == "the request was not recorded"
 
 
-def test_a_request_that_cannot_be_read_is_told_by_its_path() -> None:
+def test_a_request_that_cannot_be_read_is_described_by_its_path() -> None:
     unreadable = timed((0.1, TEXT))
     request = replace(unreadable.request, body=b"[")
     assert told(replace(unreadable, request=request))[0][2] == "POST /v1/chat/completions"
@@ -175,7 +175,7 @@ def test_a_request_for_an_answer_names_its_tool_choice() -> None:
     )
 
 
-def test_every_ending_is_told() -> None:
+def test_every_ending_is_shown() -> None:
     exchange = timed((0.1, TEXT))
     assert exchange.end
     for reason in EndReason:
@@ -194,7 +194,7 @@ def test_a_tape_that_breaks_off_ends_with_the_last_thing_it_says() -> None:
     assert [line[1] for line in told(silent)] == ["app", "recorder"]
 
 
-def test_an_event_that_ends_with_an_error_is_told_so() -> None:
+def test_an_event_that_ends_with_an_error_is_shown_as_such() -> None:
     assert (200, "wire", "ends: error") in told(timed((0.1, TEXT), (0.2, {"error": {"code": 1}})))
 
 
@@ -227,18 +227,18 @@ def news_of(*chunks: object) -> tuple[str, ...]:
         (choice({"reasoning": "Hm"}), "reasoning: 1 event"),
     ],
 )
-def test_an_event_is_told_by_what_it_brings(chunk: object, phrase: str) -> None:
+def test_an_event_is_described_by_what_it_brings(chunk: object, phrase: str) -> None:
     assert runs_of(chunk) == [phrase]
 
 
-def test_a_terminal_event_is_told_as_such_if_it_is_json() -> None:
+def test_a_terminal_event_is_shown_as_such_if_it_is_json() -> None:
     body = b'data: {"type":"message_start"}\n\ndata: {"type":"message_stop"}\n\n'
     made = Exchange.from_body(body, content_type="text/event-stream", url="http://h/v1/messages")
     assert runs(made)[-1] == "the terminal event"
     assert news(analyse(made))[-1] == "the terminal event"
 
 
-def test_neighbours_of_a_kind_are_told_together_and_empty_ones_go_with_them() -> None:
+def test_neighbours_of_a_kind_are_shown_together_and_empty_ones_go_with_them() -> None:
     assert runs_of(EMPTY, TEXT, EMPTY, TEXT, FINISH, EMPTY) == [
         "1 event without content",
         "text: 3 events",
@@ -247,7 +247,7 @@ def test_neighbours_of_a_kind_are_told_together_and_empty_ones_go_with_them() ->
     ]
 
 
-def test_the_arguments_of_a_call_are_told_by_its_index() -> None:
+def test_the_arguments_of_a_call_are_described_by_its_index() -> None:
     assert runs_of(*call(), FINISH)[:2] == ["call 0 opens: get (c1)", "call 0 arguments: 2 events"]
 
 
@@ -263,7 +263,7 @@ def test_a_call_that_comes_whole_and_without_identity_says_so() -> None:
     ]
 
 
-def test_a_call_is_told_fragment_by_fragment() -> None:
+def test_a_call_is_shown_fragment_by_fragment() -> None:
     assert news_of(TEXT, *call(), FINISH) == (
         "text: 'Hello'",
         "call 0 opens: get (c1)",
@@ -297,7 +297,7 @@ def test_an_empty_piece_of_arguments_is_nothing_new() -> None:
         ({"content": " \n"}, "text: ' \n'"),
     ],
 )
-def test_text_is_told_by_its_kind(delta: dict[str, object], new: str) -> None:
+def test_text_is_described_by_its_kind(delta: dict[str, object], new: str) -> None:
     assert news_of(choice(delta))[0] == new
 
 

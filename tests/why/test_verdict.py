@@ -75,7 +75,7 @@ def test_what_a_later_reply_did_wrong_does_not_convict_the_application() -> None
     assert made.summary.startswith("call 0 (get, c1) of #2 has the id of call 0 (get, c1) of #1")
 
 
-def test_the_gravest_of_several_differences_is_told_and_the_others_counted() -> None:
+def test_the_gravest_of_several_differences_is_shown_and_the_others_counted() -> None:
     after = asks(USER, assistant(("c1c1", "get", "")), result("c1c1"))
     made = verdict(*conversation((asks(USER), ONE), (after, [])))
     assert made.code == "C002"
@@ -102,7 +102,7 @@ def test_a_text_that_arrived_whole_leaves_only_what_the_application_shows() -> N
     assert "5 characters of text arrived complete" in verdict(pasted(TEXT, FINISH_TEXT)).summary
 
 
-def test_what_is_no_reply_is_no_case() -> None:
+def test_what_is_not_a_reply_is_not_a_case() -> None:
     made = verdict(from_bytes(b"<html>", content_type="text/html"))
     assert made.summary == "No finding, and no reply of a dialect that deltatape reads."
 
@@ -123,7 +123,7 @@ def test_the_error_nearest_to_the_cause_decides() -> None:
     assert verdict(pasted(half, FINISH)).code == "T003"
 
 
-def test_without_blame_there_is_no_confidence_in_it() -> None:
+def test_a_verdict_without_blame_has_no_confidence() -> None:
     made = verdict(pasted(TEXT, done=False))
     assert (made.blame, made.confidence) == (None, None)
     assert made.code == "S001"
@@ -147,7 +147,7 @@ def test_a_client_leaves_because_of_a_silence_and_a_reset_follows_one(
     assert words in made.summary
 
 
-def test_calls_that_nothing_answered_are_told_with_the_time_that_was_watched() -> None:
+def test_calls_that_nothing_answered_are_shown_with_the_time_that_was_watched() -> None:
     made = verdict(*watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0))
     assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.LIKELY, "D003")
     assert made.summary.startswith("The stream was correct: 1 call (get) was delivered")
@@ -235,7 +235,7 @@ def without_a_read(exchange: Exchange) -> Exchange:
     return replace(exchange, reads=exchange.reads[1:], end=replace(exchange.end, recorder=recorder))
 
 
-def test_what_the_tape_lacks_is_the_first_thing_that_is_said() -> None:
+def test_a_loss_on_the_tape_comes_first_in_the_summary() -> None:
     text = [choice({"content": "Hello"}), choice({"content": " there"}), FINISH_TEXT]
     exchanges = conversation((asks(USER), text), (asks(USER, USER), text))
     whole = explain(exchanges).verdict
@@ -306,7 +306,7 @@ LEFT = claimed("W006", None, POSSIBLE, Severity.INFO)
 
 
 @pytest.mark.parametrize("code", ["T020", "D001", "W007", "C001"])
-def test_what_is_only_possible_stands_below_the_verdict(code: str) -> None:
+def test_a_possible_finding_stands_below_the_verdict(code: str) -> None:
     maybe = claimed(code, Blame.APP, POSSIBLE, WARNING)
     made = judged(*(() if code == "C001" else (maybe,)), about=(maybe,) if code == "C001" else ())
     assert (made.kind, made.blame, made.code) == (VerdictKind.UNPROVABLE, None, None)
@@ -314,7 +314,7 @@ def test_what_is_only_possible_stands_below_the_verdict(code: str) -> None:
     assert maybe.message not in made.summary
 
 
-def test_what_the_tape_lacks_is_said_before_anything_else() -> None:
+def test_a_loss_on_the_tape_is_said_before_anything_else() -> None:
     alone = judged(LOST)
     assert (alone.kind, alone.code) == (VerdictKind.UNPROVABLE, "X002")
     assert alone.summary == "what X002 says."
@@ -345,7 +345,7 @@ def test_a_refusal_by_the_model_is_nobodys_fault() -> None:
     assert made.summary == "The model refused to answer: 'I cannot help with that.'."
 
 
-def test_a_fact_accuses_nobody_and_is_noted() -> None:
+def test_a_fact_blames_nobody_and_is_noted() -> None:
     fact = claimed("C002", None, PROVEN, Severity.INFO)
     made = judged(about=(fact,))
     assert (made.kind, made.code) == (VerdictKind.UNPROVABLE, None)
@@ -355,7 +355,7 @@ def test_a_fact_accuses_nobody_and_is_noted() -> None:
     assert "C011" not in judged(about=(of_app,)).summary
 
 
-def test_a_conversation_that_accuses_nobody_does_not_speak_of_the_app() -> None:
+def test_a_conversation_that_blames_nobody_does_not_speak_of_the_app() -> None:
     loop = claimed("C006", None, PROVEN, WARNING)
     made = judged(about=(loop,))
     assert (made.kind, made.code, made.summary) == (
@@ -380,7 +380,7 @@ def test_what_is_odd_about_a_reply_decides_before_a_request_that_goes_on_without
     assert judged(burst, continued_by=7).kind is VerdictKind.UNPROVABLE
 
 
-def test_after_an_error_a_silence_is_told_only_if_it_is_more_than_possible() -> None:
+def test_after_an_error_a_silence_is_shown_only_if_it_is_more_than_possible() -> None:
     error = claimed("S005", Blame.UPSTREAM, PROVEN, Severity.ERROR)
     silent = claimed("D003", Blame.APP, Confidence.LIKELY, WARNING)
     reply = analyse(pasted(*ONE)).reply
@@ -415,7 +415,7 @@ def test_a_call_that_the_app_may_have_lost_is_not_healthy() -> None:
         assert made.fix.startswith("if all calls should run, read every entry of tool_calls,")
 
 
-def test_what_an_app_changed_by_right_is_told_with_a_healthy_verdict() -> None:
+def test_a_legitimate_change_is_shown_with_a_healthy_verdict() -> None:
     kept = asks(USER, assistant(("c1", "get", '{"a":"Gent"}')), result("c1"))
     said = [*call("get", '{"a":"gent "}'), FINISH]
     tape = conversation((asks(USER), said), (kept, [TEXT, FINISH_TEXT]))

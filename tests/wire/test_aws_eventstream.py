@@ -208,7 +208,7 @@ def test_a_message_that_somebody_read_as_text_costs_only_itself() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5, 11, 12, 13, len(DELTA) - 1])
-def test_a_torn_last_message_is_told_and_makes_no_event(size: int) -> None:
+def test_a_torn_last_message_is_reported_and_makes_no_event(size: int) -> None:
     body = START + DELTA[:size]
     whole = run(body)
     assert (len(whole.events), whole.pending) == (1, None)
@@ -249,7 +249,7 @@ def test_nothing_is_held_of_what_is_skipped() -> None:
     assert len(decoder._buffer) < 12
 
 
-def test_a_payload_that_is_no_text_is_replaced_and_noted() -> None:
+def test_a_payload_that_is_not_text_is_replaced_and_noted() -> None:
     body = START + eventstream.message({":event-type": "chunk"}, b"{\xff}")
     whole = run(body)
     assert whole.data()[1] == "{\ufffd}"
@@ -300,7 +300,7 @@ def test_a_message_is_written_as_amazon_writes_it(
 
 
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=40)), st.binary(max_size=40))
-def test_what_is_written_is_read(headers: dict[str, str], payload: bytes) -> None:
+def test_a_written_message_is_read_back(headers: dict[str, str], payload: bytes) -> None:
     encoded = encode_headers(headers)
     assert parse_headers(encoded) == headers
     places = list(header_places(encoded, 0, len(encoded)))

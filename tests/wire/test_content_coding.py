@@ -74,7 +74,7 @@ def test_any_cutting_decodes_to_the_body(name: str, encode: Callable[[bytes], by
 
 
 @EACH
-def test_what_precedes_a_cut_is_kept_and_the_cut_is_told(
+def test_data_before_a_cut_is_kept_and_the_cut_is_reported(
     name: str, encode: Callable[[bytes], bytes]
 ) -> None:
     coded = encode(BODY)[:-1]
@@ -90,7 +90,7 @@ def test_what_precedes_a_cut_is_kept_and_the_cut_is_told(
 
 
 @EACH
-def test_what_follows_the_end_is_told_and_not_part_of_the_body(
+def test_data_after_the_end_is_reported_and_not_part_of_the_body(
     name: str, encode: Callable[[bytes], bytes]
 ) -> None:
     coded = encode(BODY) + b"garbage"
@@ -183,7 +183,7 @@ def test_a_zstd_window_beyond_the_standard_is_refused() -> None:
         (["gzip"] * 9, "9 codings on top of each other"),
     ],
 )
-def test_a_coding_that_cannot_be_undone_is_told(codings: list[str], detail: str) -> None:
+def test_a_coding_that_cannot_be_undone_is_reported(codings: list[str], detail: str) -> None:
     assert run(codings, [b"x"]) == (b"", DecodeFault(AnomalyKind.BAD_CONTENT_CODING, detail))
 
 

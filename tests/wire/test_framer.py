@@ -14,7 +14,7 @@ from helpers.splits import each_alone
 SIZE = 300_000
 
 
-def test_what_is_held_comes_out_with_its_end_and_leaves_nothing() -> None:
+def test_a_held_event_comes_out_when_it_ends() -> None:
     held = PartialUnit()
     held.add(b"ab", 10)
     held.add(b"c", 10)
@@ -24,7 +24,7 @@ def test_what_is_held_comes_out_with_its_end_and_leaves_nothing() -> None:
     assert held.take(b"x", 10) == b"x"
 
 
-def test_what_is_larger_than_its_room_is_dropped_up_to_its_end() -> None:
+def test_an_event_over_the_limit_is_dropped_up_to_its_end() -> None:
     held = PartialUnit()
     for piece in (b"ab", b"cd", b"e"):
         held.add(piece, 3)

@@ -87,7 +87,7 @@ def test_the_span_of_an_event_is_its_source_without_what_separates() -> None:
         (b'[{}\xff,"\\', ["{}"], [b"\xff"]),
     ],
 )
-def test_what_belongs_to_no_element_is_noted_and_skipped(
+def test_bytes_outside_of_elements_are_noted_and_skipped(
     body: bytes, expected: list[str], bad: list[bytes]
 ) -> None:
     whole = run(body)
@@ -112,7 +112,9 @@ def test_what_belongs_to_no_element_is_noted_and_skipped(
         (b"[[[[", "[[["),
     ],
 )
-def test_what_the_end_of_the_body_leaves_open_is_told(body: bytes, pending: str | None) -> None:
+def test_an_element_open_at_the_end_of_the_body_is_reported(
+    body: bytes, pending: str | None
+) -> None:
     whole = run(body)
     assert (whole.pending.data if whole.pending else None) == pending
     assert whole.kinds() == ["unterminated-event"]

@@ -61,7 +61,7 @@ def test_an_element_is_added_at_the_end() -> None:
     assert append('{"a":[]}', ("b",), "3") == '{"a":[]}'
 
 
-def test_what_is_at_a_path_is_found_in_values_and_in_their_source() -> None:
+def test_a_path_is_found_in_values_and_in_their_source() -> None:
     value = json.loads(SPELLED)
     assert at(value, "a", 1, "b") == "é"
     assert at(value, "a", 2) is None

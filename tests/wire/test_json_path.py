@@ -44,7 +44,7 @@ def test_paths_are_read_into_steps(text: str, steps: tuple[Step, ...]) -> None:
     "text",
     ["", "$", ".", "..", "$..", "a.", "a..", "a[", "a[]", "a[x]", "a[01]", "a[1:2]", "$a.b["],
 )
-def test_what_is_no_path_is_told(text: str) -> None:
+def test_an_invalid_path_is_reported(text: str) -> None:
     with pytest.raises(UsageError, match="not a path; metadata"):
         parse_path(text)
 
@@ -69,7 +69,7 @@ def test_what_is_no_path_is_told(text: str) -> None:
         ("[0]", None),
     ],
 )
-def test_what_a_path_names_is_taken_out(path: str, left: object) -> None:
+def test_the_value_at_a_path_is_removed(path: str, left: object) -> None:
     whole = {"a": 1, "b": [{"a": 2}, {"a": 3, "c": [{"a": 4}]}]}
     value = {"a": 1, "b": [{"a": 2}, {"a": 3, "c": [{"a": 4}]}]}
     drop(value, parse_path(path))

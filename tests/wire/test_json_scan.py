@@ -108,7 +108,7 @@ def test_whitespace_is_an_empty_prefix(text: str) -> None:
     ("text", "end", "extra"),
     [('{"a":1}{', 7, 7), ("{} \n>", 2, 4), ("1 2", 1, 2), ("01", 1, 1), ("null,", 4, 4)],
 )
-def test_what_follows_a_value_is_extra(text: str, end: int, extra: int) -> None:
+def test_data_after_a_value_is_extra(text: str, end: int, extra: int) -> None:
     scanner = scan(text)
     assert (scanner.verdict, scanner.end, scanner.extra) == (ScanState.EXTRA, end, extra)
     assert (scanner.problem, scanner.position) == ("data after the JSON value", extra)
@@ -138,7 +138,9 @@ def test_what_follows_a_value_is_extra(text: str, end: int, extra: int) -> None:
         ("}", 0, "unexpected '}', expected a value"),
     ],
 )
-def test_malformed_text_is_told_with_offset_and_reason(text: str, offset: int, reason: str) -> None:
+def test_malformed_text_is_reported_with_offset_and_reason(
+    text: str, offset: int, reason: str
+) -> None:
     scanner = scan(text)
     assert scanner.verdict is ScanState.MALFORMED
     assert (scanner.position, scanner.problem) == (offset, reason)
@@ -249,7 +251,7 @@ def test_numbers_of_the_grammar_are_whole(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-", "01", "1.", ".5", "1e", "1e+", "+1", "0x1", "\u0661"])
-def test_what_the_grammar_does_not_know_is_no_number(text: str) -> None:
+def test_a_number_outside_of_the_grammar_is_not_one(text: str) -> None:
     assert not whole(text)
 
 

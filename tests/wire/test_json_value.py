@@ -24,7 +24,7 @@ def test_a_value_is_parsed() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a":1}x', "NaN", "[-Infinity]", "\ufeff{}", "[1,]"])
-def test_what_is_no_strict_json_has_an_error_and_no_value(text: str) -> None:
+def test_invalid_json_has_an_error_and_no_value(text: str) -> None:
     parsed = parse(text)
     assert parsed.value is None
     assert parsed.error is not None
@@ -93,7 +93,7 @@ def test_an_object_is_read_in_short_where_nothing_is_unusual() -> None:
 @pytest.mark.parametrize(
     "text", ["", " {}", "{} ", "{", "[]", "1", '{"a":NaN}', '{"a":' + "9" * 5000 + "}", "x", "{}{}"]
 )
-def test_what_is_no_object_or_unusual_is_left_to_the_parser(text: str) -> None:
+def test_what_is_not_an_object_or_unusual_is_left_to_the_parser(text: str) -> None:
     assert read_object(text) is None
 
 
@@ -186,7 +186,7 @@ def test_parse_never_raises_and_agrees_with_the_standard_library(text: str) -> N
         assert slice_at(text, ()) == text.strip(" \t\r\n")
 
 
-def test_brackets_in_strings_and_under_equal_keys_are_no_depth() -> None:
+def test_brackets_in_strings_and_under_equal_keys_are_not_depth() -> None:
     many = ",".join(["{}"] * DEPTH_LIMIT)
     assert parse(f'[{many},"{{"]').error is None
     deep = "[" * (DEPTH_LIMIT + 1) + "]" * (DEPTH_LIMIT + 1)
@@ -207,11 +207,11 @@ def test_brackets_in_strings_and_under_equal_keys_are_no_depth() -> None:
         ('{"a"', False),
     ],
 )
-def test_what_all_parsers_surely_read_alike_is_told_quickly(text: str, *, alike: bool) -> None:
+def test_json_without_pitfalls_is_recognised_quickly(text: str, *, alike: bool) -> None:
     assert reads_alike(text) is alike
 
 
-def test_json_in_a_string_is_no_depth_of_the_text_around_it() -> None:
+def test_json_in_a_string_is_not_depth_of_the_text_around_it() -> None:
     inner = json.dumps([{"a": [["b"]]}] * DEPTH_LIMIT)
     assert read_object(json.dumps({"arguments": inner})) == {"arguments": inner}
     deep = '{"a":' * (DEPTH_LIMIT + 1) + "1" + "}" * (DEPTH_LIMIT + 1)

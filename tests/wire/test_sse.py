@@ -159,7 +159,7 @@ def test_spans_hold_the_bytes_of_events_and_comments() -> None:
     assert [event.number for event in events] == [0, 1]
 
 
-def test_what_the_standard_drops_is_kept_with_its_bytes() -> None:
+def test_bytes_that_the_standard_drops_are_kept() -> None:
     assert spans(BOM + b"data:x\n\n") == [("byte-order-mark", BOM)]
     assert spans(b"data:x\nfoo: 1\n\n") == [("unknown-field", b"foo: 1")]
     assert spans(b"data:x\nid:1\0\n\n") == [("id-with-null", b"id:1\0")]

@@ -29,7 +29,7 @@ from helpers.program import deltatape
         (("--client-key", "k.pem", "--", "true"), "a key without its certificate"),
     ],
 )
-def test_what_makes_no_sense_is_told_and_leaves_no_tape(
+def test_what_makes_no_sense_is_reported_and_leaves_no_tape(
     tmp_path: Path, arguments: tuple[str, ...], problem: str
 ) -> None:
     result = called("record", "--to", "tapes", *arguments, folder=tmp_path)

@@ -175,7 +175,7 @@ def test_an_app_that_came_is_not_asked_after(
     assert "1 exchange taped" in told
 
 
-def test_the_port_of_another_program_is_told_and_leaves_no_tape(tmp_path: Path) -> None:
+def test_the_port_of_another_program_is_reported_and_leaves_no_tape(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with recorder(tmp_path) as running:
             arguments = ["record", "--listen", f"127.0.0.1:{running.port}", "--to", "other"]

@@ -34,7 +34,7 @@ def asked(path: str = PATH, **request: object) -> RequestSummary:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff"])
-def test_a_body_that_is_no_json_object_asks_nothing(body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_asks_nothing(body: bytes) -> None:
     assert read_request(body, PATH) == NOTHING_ASKED
 
 
@@ -103,7 +103,7 @@ def test_the_tool_choice_is_a_mode_or_a_name(config: dict[str, object], choice: 
     assert asked(tool_config={"function_calling_config": config}).tool_choice == choice
 
 
-def test_no_config_is_no_choice() -> None:
+def test_no_config_is_not_a_choice() -> None:
     assert asked().tool_choice is None
 
 

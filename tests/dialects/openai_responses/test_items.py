@@ -148,7 +148,7 @@ def test_the_source_of_most_authority_counts(rest: list[object], arguments: str)
     assert one(*OPENED, *rest).arguments == arguments
 
 
-def test_sources_that_differ_are_told_with_both_texts() -> None:
+def test_sources_that_differ_are_reported_with_both_texts() -> None:
     events = (*OPENED, delta('{"a":'), done(function(WHOLE)), ended(function(WHOLE)))
     found = [finding for finding in findings(*events) if finding.code == "T015"]
     assert len(found) == 1
@@ -157,7 +157,7 @@ def test_sources_that_differ_are_told_with_both_texts() -> None:
     assert "at response.output_item.done" in found[0].message
 
 
-def test_the_same_json_in_another_spelling_is_no_difference() -> None:
+def test_the_same_json_in_another_spelling_is_not_a_difference() -> None:
     again = function('{ "a" : 1 }')
     assert codes(*OPENED, delta(WHOLE), done(again), ended(again)) == []
 
@@ -268,7 +268,7 @@ def test_the_provider_runs_its_own_tools_and_mcp() -> None:
     assert [(each.arguments, each.status) for each in cut.server_calls] == [("x = [1", "truncated")]
 
 
-def test_an_id_that_goes_missing_or_changes_is_told_once() -> None:
+def test_an_id_that_goes_missing_or_changes_is_reported_once() -> None:
     bare = function(WHOLE)
     del bare["id"]
     assert codes(*OPENED, delta(WHOLE), done(bare), ended(bare)) == ["T010"]
@@ -318,7 +318,7 @@ def test_a_type_that_is_not_on_the_wire_is_ids_and_arguments() -> None:
     assert one(*events).arguments == WHOLE
 
 
-def test_an_item_that_is_no_call_takes_no_arguments() -> None:
+def test_an_item_that_is_not_a_call_takes_no_arguments() -> None:
     event = analyse(exchange(sse(created()))).stream.events[0]
     policy = DialectPolicy()
     item = ItemDraft("message", 0, ChoiceDraft(0, NOTHING_ASKED, policy), NOTHING_ASKED)
@@ -460,7 +460,7 @@ def test_two_calls_are_kept_apart_by_their_place() -> None:
     assert codes(*events) == []
 
 
-def test_a_place_used_twice_is_told_and_ids_decide() -> None:
+def test_a_place_used_twice_is_reported_and_ids_decide() -> None:
     events = [
         created(),
         added(function(number=1)),
@@ -506,7 +506,7 @@ def test_one_id_for_all_items_leaves_the_place_to_decide() -> None:
     assert ids_and_arguments(*events) == [("call_1", WHOLE), ("call_2", '{"b":2}')]
 
 
-def test_wrong_places_of_pieces_are_told_and_the_id_decides() -> None:
+def test_wrong_places_of_pieces_are_reported_and_the_id_decides() -> None:
     events = [created(), *call(), added(function(number=2), 1), delta('{"b":2}', 0, "fc_2")]
     assert ids_and_arguments(*events)[1] == ("call_2", '{"b":2}')
     assert codes(*events, done(function('{"b":2}', 2), 1))[-1] == "S006"

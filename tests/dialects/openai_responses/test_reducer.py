@@ -77,7 +77,7 @@ def test_a_stream_that_breaks_off_has_no_finish() -> None:
     ],
 )
 @pytest.mark.parametrize("lines", [True, False])
-def test_every_shape_of_an_error_is_told(error: dict[str, object], lines: bool) -> None:  # noqa: FBT001
+def test_every_shape_of_an_error_is_reported(error: dict[str, object], lines: bool) -> None:  # noqa: FBT001
     taken = exchange(sse(*SPOKEN, error, lines=lines))
     assert rebuild(taken).error == "boom"
     assert [one.code for one in check(taken)] == ["S005"]
@@ -107,7 +107,7 @@ def test_an_unreadable_first_event_may_have_been_its_creation() -> None:
     assert codes('{"type": "response.cre', *HEALTHY[1:]) == ["W004"]
 
 
-def test_gaps_and_repeats_in_the_numbers_are_told_once() -> None:
+def test_gaps_and_repeats_in_the_numbers_are_reported_once() -> None:
     events = numbered(*HEALTHY)
     assert codes(*events) == []
     assert codes(*events[:3], *events[4:]) == ["T015", "S007"]
@@ -143,13 +143,13 @@ def test_event_lines_are_not_needed_and_enough() -> None:
     assert rebuild(exchange(body)).tool_calls[0].arguments == WHOLE
 
 
-def test_events_after_the_end_are_told_and_left_out() -> None:
+def test_events_after_the_end_are_reported_and_left_out() -> None:
     assert codes(*HEALTHY, delta("x")) == ["S006"]
     assert codes(*HEALTHY, HEALTHY[-1]) == ["S004"]
     assert reply_to(*HEALTHY, delta("x")).tool_calls == reply_to(*HEALTHY).tool_calls
 
 
-def test_another_response_in_the_same_stream_is_told() -> None:
+def test_another_response_in_the_same_stream_is_reported() -> None:
     other = {"type": "response.in_progress", "response": {**response(), "id": "resp_other"}}
     assert codes(created(), other, *HEALTHY[1:]) == ["S006"]
 
@@ -196,7 +196,7 @@ def test_an_error_body_is_an_error() -> None:
         7,
     ],
 )
-def test_odd_shapes_are_told_and_nothing_is_lost(odd: object) -> None:
+def test_odd_shapes_are_reported_and_nothing_is_lost(odd: object) -> None:
     events = (*HEALTHY[:3], odd, *HEALTHY[3:])
     assert "S006" in codes(*events)
     assert reply_to(*events).tool_calls[0].arguments == WHOLE

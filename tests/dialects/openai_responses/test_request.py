@@ -24,7 +24,7 @@ def test_model_stream_and_plain_input_are_read() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff"])
-def test_what_is_no_object_asks_nothing(body: bytes) -> None:
+def test_what_is_not_an_object_asks_nothing(body: bytes) -> None:
     assert read_request(body) == NOTHING_ASKED
 
 
