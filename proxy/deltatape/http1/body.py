@@ -156,8 +156,13 @@ class ChunkedBody:
 
     @property
     def pending(self) -> bytes:
-        """The incomplete framing line of earlier reads."""
-        return self._line
+        """The incomplete framing of earlier reads: of a line, or of the last chunk."""
+        return b"0\r\n" + self._line if self.in_last_chunk else self._line
+
+    @property
+    def in_last_chunk(self) -> bool:
+        """Whether the size of the last chunk has come, and not its end."""
+        return self._state is _State.TRAILERS and not self.done
 
     def _feed_line(self, piece: bytes, *, complete: bool) -> bool:
         """Check part of a framing line; set `problem` if it is invalid."""

@@ -18,7 +18,7 @@ from deltatape.http1.head import (
     parse_response,
 )
 from deltatape.http1.socket import leftovers
-from deltatape.model.exchange import BROKEN_CHUNKS, INVALID_HEAD, Framing
+from deltatape.model.exchange import BROKEN_CHUNKS, CUT_LAST_CHUNK, INVALID_HEAD, Framing
 
 
 class ConnectionLost(enum.Enum):
@@ -104,6 +104,8 @@ class UpstreamConnection(asyncio.Protocol):
             handler.on_response_end(())
             return
         self._forward_incomplete_head(handler)
+        if isinstance(self._body, ChunkedBody) and self._body.in_last_chunk:
+            handler.on_response_note(f"{CUT_LAST_CHUNK}, which some clients take for its end")
         if exc is None:
             handler.on_upstream_lost(ConnectionLost.CLOSED, self._invalid)
         else:

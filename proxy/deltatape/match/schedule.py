@@ -13,10 +13,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from deltatape.errors import UsageError
-from deltatape.model.exchange import BROKEN_CHUNKS, EndReason, Exchange, Framing, Read
+from deltatape.model.exchange import (
+    BROKEN_CHUNKS,
+    CUT_LAST_CHUNK,
+    EndReason,
+    Exchange,
+    Framing,
+    Read,
+)
 
 _TOGETHER_NS = 1_000_000
 """Records within this time can come from the same read of the socket."""
+_LAST_SIZE = b"0\r\n"
 _SLOWEST = 0.001
 _FASTEST = 1_000_000.0
 
@@ -132,6 +140,8 @@ def timetable(
     end = _end_instant(exchange)
     if ending is ConnectionEnd.COMPLETE and chunked:
         _put_behind(parts, _Part(end, _terminator(exchange)))
+    elif chunked and any(note.text.startswith(CUT_LAST_CHUNK) for note in exchange.notes):
+        _put_behind(parts, _Part(end, _LAST_SIZE))
     parts = [part for part in parts if part.data]
     due = list(tempo.waits([*(part.t_ns - start for part in parts), end - start]))
     steps = tuple(
@@ -168,7 +178,7 @@ def _put_behind(parts: list[_Part], last: _Part) -> None:
 def _terminator(exchange: Exchange) -> bytes:
     """Return the last chunk and the trailers."""
     kept = ((name, value) for name, value in exchange.trailers if isinstance(value, bytes))
-    return b"0\r\n%b\r\n" % b"".join(b"%b: %b\r\n" % pair for pair in kept)
+    return b"%b%b\r\n" % (_LAST_SIZE, b"".join(b"%b: %b\r\n" % pair for pair in kept))
 
 
 def _end_instant(exchange: Exchange) -> int:

@@ -30,6 +30,8 @@ MaskedSpan: TypeAlias = tuple[int, int, str]
 BROKEN_CHUNKS = "broken chunk framing"
 INVALID_HEAD = "the response head is not valid HTTP/1"
 """How the recorder's note begins after which reads are raw bytes, with any chunk framing."""
+CUT_LAST_CHUNK = "the response ended within its last chunk"
+"""How the recorder's note begins about a cut that some clients take for the end."""
 
 
 class Source(enum.StrEnum):
