@@ -4,6 +4,7 @@ import json
 import pytest
 
 from deltatape.redact.audit import Auditor, AuditReport, ExchangeOrder, ProblemKind, TapeProblem
+from deltatape.tape.payload import LOSS_NOTE
 from helpers.eventstream import event
 from helpers.readings import parsed_exchange
 from helpers.secret_tapes import KEY, STARS, exchange, numbered, record, tape
@@ -184,6 +185,7 @@ def faults(lines: list[bytes]) -> list[tuple[int, str]]:
 
 WHOLE = exchange(framing="chunked", reads=[b"abc", b"de"])
 """Lines 2 to 8: request, request-body, request-end, response, two reads, end."""
+END = json.loads(WHOLE[-1])[3]
 
 
 def with_line(at: int, code: str, payload: object, t_ns: int = 60) -> list[bytes]:
@@ -258,12 +260,22 @@ def test_bytes_that_were_changed_are_told() -> None:
     ]
 
 
-def test_an_exchange_knows_whether_losses_are_told() -> None:
-    end = json.loads(WHOLE[-1])
+@pytest.mark.parametrize(
+    ("lines", "lost"),
+    [
+        (WHOLE, False),
+        (WHOLE[:-1], False),
+        (WHOLE[1:-1], True),
+        (WHOLE[1:], False),
+        ([record(1, 1, "note", {"text": f"{LOSS_NOTE}disk full"}), *WHOLE[1:]], True),
+        ([record(1, 1, "note", {"text": "disk full"}), *WHOLE[1:]], False),
+        ([record(1, 1, "end", {**END, "recorder": {"lost_records": 2}})], True),
+    ],
+)
+def test_a_loss_is_told_by_the_end_or_a_note_or_else_by_the_missing_head(
+    lines: list[bytes], *, lost: bool
+) -> None:
     order = ExchangeOrder()
-    assert not order.lost
-    order.check(
-        7, numbered([record(1, 1, "end", {**end[3], "recorder": {"lost_records": 2}})])[0][1]
-    )
-    assert order.lost
-    assert order.line == 7
+    for at, each in numbered(lines):
+        order.check(at, each)
+    assert order.lost is lost

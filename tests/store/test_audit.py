@@ -7,11 +7,15 @@ import pytest
 
 from deltatape.model.app_names import CONTRACT
 from deltatape.redact.audit import ProblemKind, TapeProblem
-from deltatape.store.audit import misreadings
+from deltatape.store.audit import audit, misreadings
+from deltatape.store.names import open_new
 from deltatape.store.reader import open_tape
+from deltatape.store.tape_file import LossCounter, TapeFile
+from deltatape.tape.encode import header_line
+from helpers.disk import file_size_limit
 from helpers.readings import BODY, TOOL, parsed_exchange
 from helpers.secret_tapes import exchange, record, tape
-from helpers.tapes import write_tape
+from helpers.tapes import HEADER, write_tape
 
 
 def found(folder: Path, *lines: bytes) -> tuple[TapeProblem, ...]:
@@ -57,3 +61,23 @@ def test_what_stands_behind_damage_is_left_to_who_looks_for_that(tmp_path: Path)
 def test_a_body_that_speaks_of_it_is_none(tmp_path: Path) -> None:
     speaking = exchange(2, reads=[b'data: [1,2,"parsed",{}]\n\n'])
     assert found(tmp_path, *parsed_exchange(1), *speaking) == ()
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_tape_is_in_order_whichever_lines_its_disk_refused(
+    tmp_path: Path, *, ended: bool
+) -> None:
+    """Each line of an exchange in turn, and the one after it."""
+    lines = exchange(1, framing="chunked", reads=[b"abc", b"de"])[: None if ended else -1]
+    for refused in range(len(lines) - 1):
+        fd, path = open_new(tmp_path, "x")
+        file = TapeFile(fd, path, header_line(HEADER), LossCounter(lambda _: None))
+        file.append((), 0)
+        for at, line in enumerate(lines):
+            with file_size_limit(file.size if at in {refused, refused + 1} else 1 << 20):
+                file.append([(1, line)], 0)
+        file.finish(0)
+        file.close()
+        report = audit(path)
+        assert report.problems == ()
+        assert ("lost" in str(report.facts)) is (ended or refused < len(lines) - 2)

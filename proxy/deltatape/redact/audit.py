@@ -23,11 +23,13 @@ from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
+    LOSS_NOTE,
     BodyRead,
     Boundaries,
     EndRecord,
     MaskedSpans,
     ParsedAs,
+    RemarkRecord,
     RequestBodyPiece,
     RequestHeadRecord,
     ResponseStart,
@@ -96,6 +98,7 @@ class ExchangeOrder:
     seen: set[str] = field(default_factory=set)
     faults: list[OrderFault] = field(default_factory=list)
     ending: EndRecord | None = None
+    loss_noted: bool = False
     line: int = 0
     """Of its first record."""
     _last_ns: int = 0
@@ -107,8 +110,13 @@ class ExchangeOrder:
 
     @property
     def lost(self) -> bool:
-        """Whether the recorder reported that it lost records of this exchange."""
-        return self.ending is not None and bool(self.ending.recorder)
+        """Whether the recorder lost records of this exchange.
+
+        Its `end` tells, or a note; where neither reached the disk, the missing head does.
+        """
+        if self.ending is None:
+            return self.loss_noted or "request" not in self.seen
+        return self.loss_noted or bool(self.ending.recorder)
 
     def check(self, line: int, record: Record) -> None:
         """Check the next record of the exchange."""
@@ -159,6 +167,8 @@ class ExchangeOrder:
             case BodyRead(data=data):
                 yield from self._piece(len(data))
                 yield from self._read(data)
+            case RemarkRecord(text=text):
+                self.loss_noted |= text.startswith(LOSS_NOTE)
             case EndRecord():
                 yield from self._end(payload)
             case _:
@@ -297,9 +307,10 @@ class Auditor:
         ending = order.ending
         if ending is None and header.source is not Source.IMPORT:
             self._facts.append(f"#{exchange} has no `end`: the tape ends before the exchange did")
-        if order.lost and ending is not None:
-            records = ending.recorder.get("lost_records", "some")
-            error = ending.recorder.get("error", "unknown")
+        if order.lost and header.source is not Source.IMPORT:
+            recorder = ending.recorder if ending is not None else {}
+            records = recorder.get("lost_records", "some")
+            error = recorder.get("error", "unknown")
             self._facts.append(f"#{exchange} lost {records} records ({error})")
             self._facts += (
                 f"#{exchange}, line {line}: {message}" for line, message in order.faults

@@ -343,7 +343,7 @@ class SegmentRing:
         if budget is not None and least > budget and "excess" not in self._reported:
             self._reported.add("excess")
             self._note(
-                f"more is kept than the {budget / 1e6:g} MB asked for, {least / 1e6:.1f} MB by now:"
+                f"{least / 1e6:.1f} MB are kept, more than the {budget / 1e6:.1f} MB asked for:"
                 " exchanges that go on at the same time share a tape, which is deleted as a whole,"
                 " and not before a newer one has ended"
             )
