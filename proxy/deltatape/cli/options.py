@@ -41,6 +41,14 @@ FORMAT = option(
 click names the variable after the parameter."""
 
 
+FULL = option(
+    "--full",
+    is_flag=True,
+    help="Of a large tape, read everything, not only what surrounds #N.",
+)
+"""The same on commands that take `TAPE#N` and show it in its conversation."""
+
+
 def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """Parse a duration such as `30s`, `1.5s`, `500ms` or `2m` to seconds; a click callback."""
     if value is None:

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from deltatape.cli.options import FORMAT, option
+from deltatape.cli.options import FORMAT, FULL, option
 from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write, write_bytes
 from deltatape.conversation import check_conversation
@@ -14,7 +14,6 @@ from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.model.tape_summary import LogEntry
 from deltatape.render.lines import Line, hanging
 from deltatape.render.show import (
     call_lines,
@@ -38,8 +37,9 @@ from deltatape.settings.defaults import current_rules
 @option("--reads", is_flag=True, help="The socket reads (one #N).")
 @option("--raw", is_flag=True, help="The response body's very bytes, to a file or pipe (one #N).")
 @option("--log", is_flag=True, help="What the recorded program printed.")
+@FULL
 @FORMAT
-def command(*, tape: str, format: str, **parts: bool) -> int:  # noqa: A002 - the option's name
+def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noqa: A002 - the option's name
     """Show a tape: each exchange in a line, or the parts of one.
 
     Without TAPE: the latest one.
@@ -47,7 +47,7 @@ def command(*, tape: str, format: str, **parts: bool) -> int:  # noqa: A002 - th
     asked = [part for part, wanted in parts.items() if wanted]
     if len(asked) > 1:
         raise UsageError(f"--{asked[0]} and --{asked[1]}: one at a time")
-    source = named(tape) if tape else latest()
+    source = named(tape, alone=bool(asked), full=full) if tape else latest()
     exchanges = [each for each in source.exchanges if source.number in (None, each.number)]
     app = current_rules().app
     if asked == ["log"]:
@@ -69,7 +69,7 @@ def _show_summaries(source: NamedExchanges) -> None:
         say(f"note: {source.name}: {NO_REQUEST}")
     rules = current_rules()
     analyses = [analyse(exchange, rules.app) for exchange in source.exchanges]
-    printed = _log(source)
+    printed = source.beside().logs
     digests = (digest_analysis(analysis, rules) for analysis in analyses)
     about_app = check_conversation(digests, rules, printed)
     lines: list[Line] = []
@@ -85,14 +85,10 @@ def _show_summaries(source: NamedExchanges) -> None:
     show(lines)
 
 
-def _log(source: NamedExchanges) -> tuple[LogEntry, ...]:
-    return source.tape.logs if source.tape else ()
-
-
 def _show_log(source: NamedExchanges, form: str) -> None:
     if source.number is not None:
         raise UsageError(f"--log shows that of the whole tape; leave out #{source.number}")
-    printed = _log(source)
+    printed = source.tape.logs if source.tape else ()
     write(log_json(printed)) if form == "json" else show(log_lines(printed, width()))
 
 

@@ -12,9 +12,12 @@ from deltatape.importers.parts import ImportSource
 from deltatape.importers.raw import BODY, FILES
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.explanation import ALONE, TapeContext
+from deltatape.printable import count
+from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
+from deltatape.store.surroundings import is_large, surroundings
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 NO_REQUEST = "it has no request; deltatape ls lists the other tapes"
@@ -34,6 +37,8 @@ class NamedExchanges:
     number: int | None
     tape: Tape | None = None
     """None: it is a file that was imported."""
+    context: TapeContext | None = None
+    """Of a large tape, what else is on the part that was read; None: all of it was read."""
 
     def beside(self) -> TapeContext:
         """Return what the tape contains besides its exchanges.
@@ -41,6 +46,8 @@ class NamedExchanges:
         Raises:
             TapeFormatError: the tape is damaged.
         """
+        if self.context is not None:
+            return self.context
         if self.tape is None:
             return ALONE
         return TapeContext(logs=self.tape.logs, clients=self.tape.clients)
@@ -76,12 +83,15 @@ def provider_exchanges(tapes: Sequence[str]) -> tuple[Exchange, ...]:
     return exchanges
 
 
-def named(text: str) -> NamedExchanges:
-    """Read a tape with all its exchanges, or import a file or stdin.
+def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchanges:
+    """Read a tape, or import a file or stdin.
 
     Args:
         text: `TAPE[#N]`, `FILE`, a folder of a captured case or of tapes, `-`, or "" for the latest
             tape.
+        alone: whether to read no other exchange than the named one.
+        full: whether to read all of a large tape, too, for one exchange that is named. Otherwise,
+            only those that surround it are read, and the user is told.
 
     Raises:
         UsageError: there is no such thing, or it cannot be read.
@@ -99,10 +109,21 @@ def named(text: str) -> NamedExchanges:
     if not is_tape(place.path):
         return NamedExchanges(str(place.path), (import_exchange(material(place.path)),), None)
     tape = _opened(place.path)
+    if place.exchange is not None and alone:
+        return NamedExchanges(str(place.path), (tape[place.exchange],), place.exchange, tape)
+    if place.exchange is not None and not full and is_large(place.path):
+        return _surrounded(str(place.path), tape, place.exchange)
     exchanges = _in_order(tape)
     if place.exchange is not None and all(e.number != place.exchange for e in exchanges):
         tape[place.exchange]  # says which there are
     return NamedExchanges(str(place.path), exchanges, place.exchange, tape)
+
+
+def _surrounded(name: str, tape: Tape, number: int) -> NamedExchanges:
+    near = surroundings(tape, number, current_rules().app)
+    others = count(len(near.exchanges) - 1, "exchange")
+    say(f"note: {name} is large: this is from #{number} and {others} around it; --full reads all")
+    return NamedExchanges(name, near.exchanges, number, tape, near.context)
 
 
 def latest() -> NamedExchanges:

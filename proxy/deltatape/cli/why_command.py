@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from deltatape.cli.options import FILE, FOLDER, option
+from deltatape.cli.options import FILE, FOLDER, FULL, option
 from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.clock import SystemClock
@@ -67,6 +67,7 @@ from deltatape.why.reproduction import mistakes, needed
     metavar="DIR",
     help="Write what mends the app: the smallest tape, a failing test, a brief.",
 )
+@FULL
 @option(
     "--format",
     type=click.Choice(["text", "json", "md"]),
@@ -82,6 +83,7 @@ def command(
     sdks: tuple[str, ...],
     html: Path | None,
     fix: Path | None,
+    full: bool,
     format: str,  # noqa: A002 - the option's name
 ) -> int:
     """Explain an exchange: what went wrong, whose fault it was, and which mistake.
@@ -96,7 +98,7 @@ def command(
     if text is not None:
         show(document_lines(text, width()))
         return 0
-    found = named(what) if what else latest()
+    found = named(what, full=full) if what else latest()
     if not found.exchanges:
         raise UsageError(f"{found.name}: {NO_REQUEST}")
     explanation = _explained(found, errors=error, suspects=suspects, sdks=sdks)
@@ -126,6 +128,8 @@ def _explained(
         errors=errors,
         clients=suspects,
     )
+    if found.context is not None:  # of what was not read, nothing is known
+        explanation = replace(explanation, elsewhere=())
     if not sdks:
         return explanation
     exchange = next(each for each in found.exchanges if each.number == explanation.exchange)
@@ -219,7 +223,7 @@ def write_fix(found: NamedExchanges, explanation: Explanation, folder: Path) -> 
         )
     exchange = next(each for each in found.exchanges if each.number == explanation.exchange)
     numbers = needed(explanation, found.exchanges)
-    count = len(found.exchanges) if numbers is None else len(numbers)
+    count = len(found.tape if numbers is None else numbers)
     stem = _UNSAFE.sub("-", Path(found.name).stem).strip("-") or "tape"
     user_agent = header(exchange.request.headers, "user-agent") or b""
     kit = fix_kit(

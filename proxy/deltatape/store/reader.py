@@ -1,7 +1,8 @@
 """Reads tapes: lazily, in constant memory, trusting no byte.
 
 Strategy: a `Tape` holds a path and a header; every method reads the file once. How the tape ends
-(`stop`, a torn line) is read from its end first, so that the first exchanges already know it.
+(`stop`, a torn line) is read from its end first, so that the first exchanges already know it. Where
+one exchange is wanted, blocks of the file without any of its lines are not split into lines.
 
 A torn last line is the trace of a crash, not an error. Any other damage is a `TapeFormatError` that
 names file and line.
@@ -12,11 +13,11 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from io import BytesIO
-from itertools import compress, islice
+from itertools import compress
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from deltatape.errors import TapeFormatError, UsageError, did_you_mean
 from deltatape.model.exchange import Exchange
@@ -37,6 +38,29 @@ _Batch: TypeAlias = tuple[Sequence[int], Sequence[bytes]]
 
 _START = re.compile(rb'\[[0-9]+,([0-9]{1,19}),"([a-z-]+)",')
 """How every line of ours starts; what starts otherwise is looked at in full."""
+_OTHERS = rb'\n(?!\Z|\[[0-9]+,(?!%d,)[0-9]{1,19},"[a-z-]+",)'
+"""The start of a line that is not known to be of another exchange than a certain one."""
+
+
+class Place(NamedTuple):
+    """Where whole lines begin in a tape."""
+
+    at: int
+    """In bytes."""
+    line: int
+    """The number of the first line, from 1."""
+
+
+class FoundExchange(NamedTuple):
+    """An exchange, and where it stands on its tape."""
+
+    exchange: Exchange
+    places: Sequence[Place]
+    """Of the blocks of the file that were read to find it, from the first on."""
+    start: int
+    """Which of them has its first record."""
+    end: int
+    """Which of them has its last record."""
 
 
 class Tape:
@@ -63,18 +87,41 @@ class Tape:
             UsageError: the tape has no such exchange.
             TapeFormatError: the tape is damaged before the end of that exchange.
         """
-        found = assemble(
-            self._parts(number),
-            tape=self.path,
-            header=self.header,
-            stopped_ns=self.stopped_ns,
-            watch=self.watch,
-        )
-        for exchange in islice(found, 1):
-            return exchange
+        return self.find(number).exchange
+
+    def find(self, number: int) -> FoundExchange:
+        """Return the exchange with this number, and where it stands; see `__getitem__`."""
+        places: list[Place] = []
+        blocks: list[int] = []
+
+        def records() -> Iterator[tuple[int, Record | ReadRecord]]:
+            for place, data in line_blocks(self.path):
+                places.append(place)
+                for numbered in self._records_of(number, place, data):
+                    blocks.append(len(places) - 1)
+                    yield numbered
+
+        for exchange in self._assembled(records()):
+            return FoundExchange(exchange, places, blocks[0], blocks[-1])
         numbers = self._numbers()
         has = f"it has {min(numbers)} to {max(numbers)}" if numbers else "it has none"
         raise UsageError(f"{self.path}#{number}: no such exchange on the tape; {has}")
+
+    def records_in(
+        self, only: Container[int], place: Place, data: bytes
+    ) -> Iterator[tuple[int, Record | ReadRecord]]:
+        """Yield the records of some exchanges in a block, each with the number of its line.
+
+        Args:
+            only: the numbers of the exchanges; 0 is the tape itself.
+            place: of the block.
+            data: the block; see `line_blocks`.
+        """
+        for batch in _batches(self.path, place, data):
+            lines = zip(*_lines_of_exchanges(only, *batch), strict=True)
+            for numbered in decode_lines(lines, self._record):
+                if numbered[1][1] in only:
+                    yield numbered
 
     def records(self) -> Iterator[Numbered]:
         """Every record with its line number, in order.
@@ -95,14 +142,7 @@ class Tape:
             TapeFormatError: the tape is damaged; raised at the damaged place.
         """
         own: set[type] = set()
-        yield from assemble(
-            self._parts(None),
-            tape=self.path,
-            header=self.header,
-            stopped_ns=self.stopped_ns,
-            watch=self.watch,
-            own=own,
-        )
+        yield from self._assembled(self._every_record(), own)
         if LogLine not in own and not self.recording:
             self.logs = ()
         if ClientRecord not in own and not self.recording:
@@ -115,15 +155,7 @@ class Tape:
         Raises:
             TapeFormatError: the tape is damaged.
         """
-        return tuple(
-            ClientChange(
-                t_ns=record.t_ns,
-                connection=record.payload.connection,
-                opened=record.payload.state is ClientState.OPENED,
-            )
-            for _, record in self._records(0)
-            if isinstance(record.payload, ClientRecord)
-        )
+        return tuple(changes_of(self._own_records()))
 
     @functools.cached_property
     def logs(self) -> tuple[LogEntry, ...]:
@@ -132,15 +164,7 @@ class Tape:
         Raises:
             TapeFormatError: the tape is damaged.
         """
-        return tuple(
-            LogEntry(
-                t_ns=record.t_ns,
-                stream=record.payload.stream,
-                line=record.payload.line,
-            )
-            for _, record in self._records(0)
-            if isinstance(record.payload, LogLine)
-        )
+        return tuple(entries_of(self._own_records()))
 
     @functools.cached_property
     def recording(self) -> bool:
@@ -207,24 +231,33 @@ class Tape:
                 numbers.update(record.exchange for record in self._record(number, line))
         return numbers - {0}
 
-    def _records(self, only: int) -> Iterator[Numbered]:
-        """Yield the records of one exchange, or of the tape itself."""
-        for batch in _batches(self.path):
-            for number, line in zip(*_lines_of_exchange(only, *batch), strict=True):
-                for record in self._record(number, line):
-                    if record.exchange == only:
-                        yield number, record
+    def _assembled(
+        self, records: Iterable[tuple[int, Record | ReadRecord]], own: set[type] | None = None
+    ) -> Iterator[Exchange]:
+        return assemble(
+            records,
+            tape=self.path,
+            header=self.header,
+            stopped_ns=self.stopped_ns,
+            watch=self.watch,
+            own=own,
+        )
 
-    def _parts(self, only: int | None) -> Iterator[tuple[int, Record | ReadRecord]]:
-        """Yield the records of exchanges, or of one if `only` is given."""
-        for batch in _batches(self.path):
-            if only is None:
+    def _every_record(self) -> Iterator[tuple[int, Record | ReadRecord]]:
+        for place, data in line_blocks(self.path):
+            for batch in _batches(self.path, place, data):
                 yield from decode_lines(zip(*batch, strict=True), self._record)
-                continue
-            lines = zip(*_lines_of_exchange(only, *batch), strict=True)
-            for number, record in decode_lines(lines, self._record):
-                if record[1] == only:
-                    yield number, record
+
+    def _own_records(self) -> Iterator[tuple[int, Record | ReadRecord]]:
+        for place, data in line_blocks(self.path):
+            yield from self._records_of(0, place, data)
+
+    def _records_of(
+        self, number: int, place: Place, data: bytes
+    ) -> Iterator[tuple[int, Record | ReadRecord]]:
+        """Yield the records of one exchange in a block, of which most have none."""
+        if re.search(_OTHERS % number, b"\n" + data):
+            yield from self.records_in({number}, place, data)
 
     def _record(self, number: int, line: bytes) -> Iterator[Record]:
         """Yield the record of a line, unless it is incomplete."""
@@ -286,47 +319,80 @@ def _names_beside(path: Path) -> list[str]:
         return []
 
 
+def changes_of(records: Iterable[tuple[int, Record | ReadRecord]]) -> Iterator[ClientChange]:
+    """Yield when clients connected and left, as `records` tell."""
+    for _, (t_ns, _, content) in records:
+        if isinstance(content, ClientRecord):
+            opened = content.state is ClientState.OPENED
+            yield ClientChange(t_ns=t_ns, connection=content.connection, opened=opened)
+
+
+def entries_of(records: Iterable[tuple[int, Record | ReadRecord]]) -> Iterator[LogEntry]:
+    """Yield the lines that the program printed, as `records` tell."""
+    for _, (t_ns, _, content) in records:
+        if isinstance(content, LogLine):
+            yield LogEntry(t_ns=t_ns, stream=content.stream, line=content.line)
+
+
 def _lines(name: str) -> Iterator[tuple[int, bytes]]:
     """Yield the lines after the header, with their numbers."""
-    for batch in _batches(name):
-        yield from zip(*batch, strict=True)
+    for place, data in line_blocks(name):
+        for batch in _batches(name, place, data):
+            yield from zip(*batch, strict=True)
 
 
-def _batches(name: str) -> Iterator[_Batch]:
-    """Yield the lines after the header in batches of a file block."""
-    with open_regular_file(name) as file:
-        file.readline(MAX_LINE)
-        first, rest = 2, b""
-        # A line that is longer than a block is read in steps that double, so that joins stay cheap.
-        while block := file.read(max(_BLOCK, len(rest))):
-            lines = BytesIO(rest + block).readlines()
-            ended = lines[-1].endswith(b"\n") or len(lines[-1]) > MAX_LINE
-            rest = b"" if ended else lines.pop()
-            yield from _short_enough(name, first, lines)
-            first += len(lines)
-        if rest:
-            yield (first,), (rest,)
+def line_blocks(name: str, start: Place | None = None) -> Iterator[tuple[Place, bytes]]:
+    """Yield the file from `start` on, or after the header, in blocks of whole lines.
 
-
-def _short_enough(name: str, first: int, lines: Sequence[bytes]) -> Iterator[_Batch]:
-    """Yield the lines from number `first` on, up to one that is too long.
+    The last one may end within a line.
 
     Raises:
         TapeFormatError: a line is too long.
     """
+    with open_regular_file(name) as file:
+        at, line = start or (len(file.readline(MAX_LINE)), 2)
+        file.seek(at)
+        rest = b""
+        # A line that is longer than a block is read in steps that double, so that joins stay cheap.
+        while len(data := rest + file.read(max(_BLOCK, len(rest)))) > len(rest):
+            end = data.rfind(b"\n") + 1
+            data, rest = data[:end], data[end:]
+            if data:
+                yield Place(at, line), data
+            at += len(data)
+            line += data.count(b"\n")
+            if len(rest) > MAX_LINE:
+                raise _too_long(name, line)
+        if rest:
+            yield Place(at, line), rest
+
+
+def _batches(name: str, place: Place, data: bytes) -> Iterator[_Batch]:
+    """Yield the lines of a block, up to one that is too long.
+
+    Raises:
+        TapeFormatError: a line is too long.
+    """
+    lines = BytesIO(data).readlines()
     good = len(lines)
-    if max(map(len, lines), default=0) > MAX_LINE:
+    if max(map(len, lines)) > MAX_LINE:
         good = next(at for at, line in enumerate(lines) if len(line) > MAX_LINE)
-    yield range(first, first + good), lines[:good]
+    yield range(place.line, place.line + good), lines[:good]
     if good < len(lines):
-        problem = f"longer than {MAX_LINE} bytes, the most that a line may have"
-        raise TapeFormatError(name, first + good, problem)
+        raise _too_long(name, place.line + good)
 
 
-def _lines_of_exchange(exchange: int, numbers: Sequence[int], lines: Sequence[bytes]) -> _Batch:
-    """Return the lines of an exchange, and lines that must be decoded to know."""
+def _too_long(name: str, line: int) -> TapeFormatError:
+    problem = f"longer than {MAX_LINE} bytes, the most that a line may have"
+    return TapeFormatError(name, line, problem)
+
+
+def _lines_of_exchanges(
+    only: Container[int], numbers: Sequence[int], lines: Sequence[bytes]
+) -> _Batch:
+    """Return the lines of some exchanges, and lines that must be decoded to know."""
     starts = map(_START.match, lines)
-    matching = [start is None or int(start[1]) == exchange for start in starts]
+    matching = [start is None or int(start[1]) in only for start in starts]
     return tuple(compress(numbers, matching)), tuple(compress(lines, matching))
 
 
