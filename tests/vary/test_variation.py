@@ -149,7 +149,7 @@ def test_every_recording_can_be_varied_in_many_ways() -> None:
 
 @given(
     st.sampled_from((*RECORDED, *CODED, *BUILT)),
-    st.lists(st.sampled_from(HARMLESS), min_size=2, max_size=4),
+    st.lists(st.sampled_from(HARMLESS), min_size=2, max_size=4, unique_by=lambda each: each.name),
     st.integers(),
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
