@@ -60,6 +60,7 @@ def test_equal_requests_play_in_order_however_they_are_spelled() -> None:
     bodies = (b'{"a":1}', b'{"a": 1}', b'{"a":1.0}', b'{"a":1}')
     matcher = RequestMatcher([taped(body=body, number=at + 1) for at, body in enumerate(bodies)])
     assert [found(matcher, ask(b'{"a":1}')) for _ in range(4)] == [0, 3, 1, 2]
+    assert matcher.spent == {0, 1, 2, 3}
 
 
 def test_what_is_spent_answers_again_in_turn_if_that_is_wanted() -> None:

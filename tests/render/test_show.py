@@ -13,6 +13,7 @@ from deltatape.render.show import (
     event_lines,
     events_json,
     log_hint,
+    log_json,
     log_lines,
     read_lines,
     reads_json,
@@ -198,3 +199,14 @@ def test_reads_are_text_or_hexadecimal() -> None:
         {"t_ns": 200_000_000, "bytes": 1, "hex": "ff"},
     ]
     assert json.loads(reads_json(pasted(TEXT)))["reads"][0]["t_ns"] is None
+
+
+def test_lines_of_the_log_are_json_with_their_stream() -> None:
+    entries = (
+        LogEntry(t_ns=5, stream=LogStream.STDOUT, line=b"ready"),
+        LogEntry(t_ns=6, stream=LogStream.STDERR, line=b"\xff"),
+    )
+    assert json.loads(log_json(entries))["log"] == [
+        {"t_ns": 5, "stream": "stdout", "line": "ready"},
+        {"t_ns": 6, "stream": "stderr", "hex": "ff"},
+    ]

@@ -72,6 +72,23 @@ def test_credentials_and_userinfo_reach_no_line() -> None:
     assert lines.text.count('{"masked":{"length":6,') == 6
 
 
+@pytest.mark.parametrize(
+    ("first", "masked"),
+    [
+        (b"HTTP/1.1 200\nno colon\nSet-Cookie: session=fake-cookie-0123456789", True),
+        (b"HTTP/1.1 200\nServer: x\n\nSet-Cookie: session=fake-cookie-0123456789", False),
+    ],
+)
+def test_credentials_in_the_fields_of_a_broken_head_are_masked(
+    first: bytes, *, masked: bool
+) -> None:
+    def feed(tap: ExchangeTap) -> None:
+        tap.debris(60, first)
+        tap.debris(61, b"later: x\n")
+
+    assert ("fake-cookie" not in taped(feed).text) is masked
+
+
 def test_a_read_that_is_exactly_one_chunk_needs_no_boundaries() -> None:
     assert taped(lambda tap: tap.read(1, b"abc", (3,))).text == '[1,1,"read","abc"]\n'
 

@@ -101,6 +101,7 @@ def test_an_error_may_come_first() -> None:
 
 def test_a_stream_begins_with_its_creation() -> None:
     assert codes(*HEALTHY[1:]) == ["S006"]
+    assert codes({}, *HEALTHY[1:]) == ["S006", "S006"]
 
 
 def test_an_unreadable_first_event_may_have_been_its_creation() -> None:
