@@ -2,6 +2,8 @@ import gc
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
+
 from deltatape.diagnose.check import check
 from deltatape.diagnose.check_tape import check_exchanges, fingerprint, request_identity, shape
 from deltatape.diagnose.digest import digest
@@ -90,6 +92,7 @@ def test_exchanges_that_are_checked_together_are_not_mixed_up() -> None:
         )
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_left_that_only_the_garbage_collector_frees() -> None:
     # It runs seldom while tapes are checked: until then, memory would grow with every exchange.
     tapes = sorted(RECORDINGS.parent.rglob("*.tape"))

@@ -46,6 +46,7 @@ def survives(exchange: Exchange, body: bytes) -> None:
     assert calls_json([analysis])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_spoilt_recording_is_read_to_its_end(name: str) -> None:
     chance = random.Random(name)

@@ -46,6 +46,7 @@ def test_there_are_nineteen_vectors_of_responses() -> None:
     assert len(RESPONSES) == 19
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("vector", "url", "dialect"),
     [

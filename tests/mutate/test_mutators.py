@@ -97,6 +97,7 @@ def test_a_defect_is_caught_and_a_trap_fires_no_error(row: Row) -> None:
         assert any(trial.as_expected for trial in found), f"expected {row.codes}, found {fired}"
 
 
+@pytest.mark.exhaustive
 @needs_corpus
 @pytest.mark.parametrize("row", OF_OTHERS, ids=lambda row: row.name)
 def test_in_captured_streams_a_trap_fires_no_error_and_a_defect_is_caught(row: Row) -> None:

@@ -196,6 +196,7 @@ def said(exchange: Exchange) -> str:
     return repr(rebuild(exchange)) + repr([document for _, document in documents(exchange)])
 
 
+@pytest.mark.exhaustive
 @each_recording
 @some
 @given(data=st.data())

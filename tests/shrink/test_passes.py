@@ -56,6 +56,7 @@ def marked(found: Exchanges) -> int:
     return sum(b"#" in event for event in bodies(found).split(b"\n\n"))
 
 
+@pytest.mark.exhaustive
 def test_of_two_thousand_events_those_with_the_three_bytes_are_left_in_few_runs() -> None:
     words = [f"word{at} {'#' if at in MARKED else ''}" for at in range(EVENTS - 2)]
     chunks = [choice({"content": word}) for word in words]

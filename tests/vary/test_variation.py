@@ -77,6 +77,7 @@ def test_a_harmless_variation_keeps_the_content(variation: Variation) -> None:
         _assert_says_the_same(variation, exchange, _reply(place))
 
 
+@pytest.mark.exhaustive
 @needs_corpus
 @each_harmless
 def test_a_harmless_variation_of_a_captured_stream_keeps_the_content(variation: Variation) -> None:
