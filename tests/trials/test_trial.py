@@ -12,7 +12,7 @@ from deltatape.errors import UsageError
 from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.player.play_options import PlayOptions
-from deltatape.trials.trial import MAX_OUTPUT_BYTES, TrialResult, attempt
+from deltatape.trials.trial import MAX_OUTPUT_BYTES, TrialResult, attempt, wait_to_the_end
 from helpers.taped import taped
 from helpers.upstream import eventually, run
 
@@ -135,3 +135,19 @@ def test_several_run_side_by_side_in_one_loop(tmp_path: Path) -> None:
     outcomes = asyncio.run(three())
     assert [outcome.exit_code for outcome in outcomes] == [0, 1, 2]
     assert all(outcome.report.whole for outcome in outcomes)
+
+
+def test_a_wait_for_a_killed_process_outlasts_its_cancellation() -> None:
+    async def cancelled_while_waiting() -> None:
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = asyncio.ensure_future(wait_to_the_end(ended))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting], timeout=0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        ended.set_result(None)
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    run(cancelled_while_waiting())

@@ -29,7 +29,7 @@ from deltatape.player.play_options import MissedRequest
 from deltatape.printable import count, excerpt
 from deltatape.render.json_document import document
 from deltatape.replay.report import mistake_text
-from deltatape.trials.trial import TrialResult
+from deltatape.trials.trial import TrialResult, wait_to_the_end
 
 if TYPE_CHECKING:
     from deltatape.run_check import RunMistake
@@ -394,18 +394,20 @@ class Oracle:
                 cwd=self.folder,
                 start_new_session=True,
             )
+            ended = asyncio.ensure_future(process.wait())
             try:
-                code = await asyncio.wait_for(process.wait(), self.limit_s)
-            except TimeoutError:
-                raise DeltatapeError(
-                    f"--oracle {self.command!r} still running after {self.limit_s:g} s"
-                ) from None
+                await asyncio.wait([ended], timeout=self.limit_s)
+                in_time = ended.done()
             finally:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)  # and what it has left running
-                await process.wait()
+                await wait_to_the_end(ended)
+            if not in_time:
+                raise DeltatapeError(
+                    f"--oracle {self.command!r} still running after {self.limit_s:g} s"
+                )
             printed.seek(0)
-            return code, printed.read(_MOST).decode("utf-8", "replace")
+            return ended.result(), printed.read(_MOST).decode("utf-8", "replace")
 
 
 def oracle_of(

@@ -120,6 +120,19 @@ def _ignore(what: RequestOutcome) -> None:
     """Ignore it: the report covers it."""
 
 
+async def wait_to_the_end(killed: asyncio.Future[int] | asyncio.Future[None]) -> None:
+    """Wait for the end of a process that was killed, even if cancelled meanwhile."""
+    cancelled: asyncio.CancelledError | None = None
+    while True:
+        try:
+            await asyncio.wait([killed], timeout=DRAIN_S)
+            break
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+
+
 async def _start(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> "_Run":
     run = _Run()
     try:
@@ -203,7 +216,7 @@ class _Run(asyncio.SubprocessProtocol):
         if not self._exited.done():
             self._kill()
         self._transport.close()
-        await asyncio.wait([self._exited], timeout=DRAIN_S)  # else nobody takes note of its end
+        await wait_to_the_end(self._exited)  # else nobody takes note of its end
 
     def _kill(self) -> None:
         """Kill its process group."""
