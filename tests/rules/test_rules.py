@@ -63,7 +63,7 @@ def test_every_module_with_rules_is_loaded_and_no_code_is_used_twice() -> None:
         for code in CODE.findall((FOLDER / f"{module.name}.py").read_text())
     ]
     families = {each.__name__.rpartition(".")[2] for each in (*FAMILIES, rule)}
-    assert {module for module, _ in codes} == families
+    assert {module for module, _ in codes} == families, "see FAMILIES in rules/__init__.py"
     assert sorted(code for _, code in codes) == sorted(rule.code for rule in RULES)
 
 
