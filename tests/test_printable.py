@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.printable import MAX_EVIDENCE, count, escape, excerpt
+from helpers.secret_tapes import KEY, STARS
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"}
 
@@ -45,3 +46,8 @@ def test_a_cut_never_splits_an_escape_and_is_marked() -> None:
 
 def test_one_is_singular() -> None:
     assert [count(number, "event") for number in (0, 1, 2)] == ["0 events", "1 event", "2 events"]
+
+
+def test_what_looks_like_a_secret_is_not_shown_also_where_the_text_is_cut() -> None:
+    assert escape(f"it is {KEY}\n") == f"it is {STARS}\\n"
+    assert excerpt(f"it is {KEY}", 12) == "it is ***..."

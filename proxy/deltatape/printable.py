@@ -1,12 +1,16 @@
-r"""Text of a tape made safe to print: the one place that escapes.
+r"""Text of a tape made safe to print: the one place that escapes, and hides secrets.
 
 A tape is untrusted: its text must not move a terminal's cursor, reverse the reading order, start
 a line of its own in a log, or end one early in CI. Every character that could is written as a
 visible escape as in Python and JSON source: `\n`, `\x1b`, `\u202e`. A backslash stays as it is,
 so that JSON remains readable; what is shown is for eyes, not for parsers.
+
+A report goes where the tape does not: what looks like a secret is shown as asterisks.
 """
 
 import unicodedata
+
+from deltatape.secret_text.search import without_secrets
 
 MAX_EVIDENCE = 200
 """Longest evidence of a finding, in characters after escaping."""
@@ -16,10 +20,15 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # line and paragraph separators, Co and Cn private and unassigned: fonts draw them as they like.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"})
 _ELLIPSIS = "..."
+_LONG_SECRET = 256
 
 
 def escape(text: str) -> str:
     """`text` on one line, with everything that a terminal or a log could act on made visible."""
+    return _visible(without_secrets(text))
+
+
+def _visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
@@ -38,7 +47,9 @@ def _escaped(character: str) -> str:
 
 def excerpt(text: str, limit: int = MAX_EVIDENCE) -> str:
     """`text` escaped and cut to `limit` characters; `...` at its end if something is left out."""
-    shown = escape(text[: limit + 1])
+    # A secret that the cut would make unrecognisable is seen whole.
+    text = without_secrets(text[: limit + _LONG_SECRET])
+    shown = _visible(text[: limit + 1])
     if len(text) <= limit and len(shown) <= limit:
         return shown
     return _whole_escapes(text, limit - len(_ELLIPSIS)) + _ELLIPSIS

@@ -4,8 +4,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 
-from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.search import secrets
+from deltatape.secret_text.escaped_text import overwrite
 from deltatape.tape.decode import decode_record
 from deltatape.tape.encode import header_line, json_text
 from deltatape.tape.fields import bytes_to_json

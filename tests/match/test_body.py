@@ -21,8 +21,8 @@ from deltatape.match.body import (
 from deltatape.match.request import MatchLevel, MatchQuery, RecordedMatch, RequestMatcher
 from deltatape.model.exchange import Exchange
 from deltatape.redact.content import mask, vocabulary
-from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.fillers import Fillers
+from deltatape.secret_text.escaped_text import overwrite
 from deltatape.store.reader import open_tape
 from deltatape.wire.json_path import parse_path
 

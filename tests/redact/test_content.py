@@ -3,8 +3,8 @@ import json
 import pytest
 
 from deltatape.redact.content import mask, vocabulary
-from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.fillers import Fillers
+from deltatape.secret_text.escaped_text import overwrite
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.secret_tapes import TOOL, arguments, words
 

@@ -19,9 +19,9 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange, Read
 from deltatape.model.stream import Format
 from deltatape.redact.content import mask
-from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.search import secrets
+from deltatape.secret_text.escaped_text import overwrite
 from deltatape.store.reader import open_tape
 from helpers.eventstream import frame
 from helpers.secret_tapes import without_secrets

@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deltatape.redact.content import mask
-from deltatape.redact.escaped_text import Overwrite, overwrite
 from deltatape.redact.eventstream import check_checksums, unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.search import secrets
+from deltatape.secret_text.escaped_text import Overwrite, overwrite
 from deltatape.wire.aws_eventstream import EventStreamDecoder
 from helpers.eventstream import STRING, error, event, exception, frame, header, message
 from helpers.secret_tapes import KEY, STARS, without_secrets

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from deltatape.redact.escaped_text import LayeredView, Overwrite
 from deltatape.redact.json_strings import Leaf, framed, leaves
+from deltatape.secret_text.escaped_text import LayeredView, Overwrite
 
 
 def found(text: str, whole: frozenset[str] = frozenset()) -> list[Leaf]:

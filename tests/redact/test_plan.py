@@ -5,7 +5,6 @@ import json
 import pytest
 
 from deltatape.model.tape_summary import LogStream
-from deltatape.redact.escaped_text import Overwrite, overwrite
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import (
     CONTENT,
@@ -21,6 +20,7 @@ from deltatape.redact.plan import (
     search_body,
     words_of,
 )
+from deltatape.secret_text.escaped_text import Overwrite, overwrite
 from deltatape.tape.decode import decode_record
 from deltatape.tape.fields import bytes_from_json, bytes_to_json
 from helpers.eventstream import event

@@ -9,6 +9,7 @@ from deltatape.render.json_document import FindingsDocument, document, inert_jso
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import USER, asks, assistant, call, digests, pasted, result, timed
 from helpers.reports import report_on, unreadable, valid_findings, written
+from helpers.secret_tapes import KEY, STARS
 
 
 def findings_json(findings: Iterable[Finding]) -> str:
@@ -35,6 +36,12 @@ def test_no_character_in_it_can_act_on_a_terminal_and_none_is_lost() -> None:
     assert text.isascii()
     assert text.replace("\n", "").isprintable()
     assert json.loads(text) == [evil]
+
+
+def test_secrets_in_it_are_overwritten() -> None:
+    value = {"a": [KEY, 1, None, (KEY,)], "b": {"c": KEY}}
+    hidden = {"a": [STARS, 1, None, [STARS]], "b": {"c": STARS}}
+    assert json.loads(inert_json(value)) == hidden
 
 
 ORPHAN = (asks(USER, result("c1")), [FINISH])

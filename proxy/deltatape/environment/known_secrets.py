@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from deltatape.environment.dotenv import DotenvFile
-from deltatape.redact import patterns
+from deltatape.secret_text import patterns
 from deltatape.tape.credentials import basic, in_url, is_word
 from deltatape.tape.mask import credential_spans, is_credential_header
 

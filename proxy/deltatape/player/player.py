@@ -26,7 +26,7 @@ from deltatape.player.play_options import (
     StagedExchange,
 )
 from deltatape.player.response_bytes import Renditions
-from deltatape.redact import patterns
+from deltatape.secret_text import patterns
 from deltatape.tape.mask import Masker
 from deltatape.tape.seen_credentials import blanked, merged
 

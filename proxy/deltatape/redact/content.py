@@ -13,10 +13,10 @@ import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltatape.redact.escaped_text import LayeredView, Overwrite, overwrite, plain, unescaped
 from deltatape.redact.eventstream import unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.json_strings import Channel, FramedBody, Leaf, framed, leaves
+from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite, plain, unescaped
 from deltatape.wire.json_value import parse
 
 _STRUCTURE = frozenset(

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from deltatape.model.stream import AnomalyKind
-from deltatape.redact.escaped_text import LayeredView, Overwrite, joined
 from deltatape.redact.json_strings import FramedBody, framed
+from deltatape.secret_text.escaped_text import LayeredView, Overwrite, joined
 from deltatape.wire.aws_eventstream import (
     CHECKSUM_SIZE,
     PRELUDE_SIZE,

@@ -17,7 +17,7 @@ import hashlib
 import re
 from collections.abc import Set as AbstractSet
 
-from deltatape.redact.escaped_text import ESCAPE, unescaped
+from deltatape.secret_text.escaped_text import ESCAPE, unescaped
 
 _PAIR = r"\\+u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"
 _FILL = re.compile(

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from deltatape.redact.escaped_text import LayeredView, plain
+from deltatape.secret_text.escaped_text import LayeredView, plain
 from deltatape.wire.json_value import parse
 
 _JSON_START = re.compile(r"(?:\xef\xbb\xbf)?[ \t\r\n]*[\[{]")

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltatape.model.exchange import MaskedCredential
-from deltatape.redact.escaped_text import overwrite
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.search import Secret, secrets
+from deltatape.redact.search import secrets
+from deltatape.secret_text.escaped_text import overwrite
+from deltatape.secret_text.search import Secret
 from deltatape.tape.encode import json_text
 from deltatape.tape.fields import (
     MalformedError,

@@ -19,12 +19,13 @@ from typing import NamedTuple
 from deltatape.model.exchange import Headers, MaskedSpan, header
 from deltatape.printable import count
 from deltatape.redact.content import mask, vocabulary
-from deltatape.redact.escaped_text import LayeredView, Overwrite, overwrite
 from deltatape.redact.eventstream import ChecksummedBody, check_checksums, unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.json_strings import framed
 from deltatape.redact.payload_strings import fill_payload, redact_payload
-from deltatape.redact.search import Secret, secrets
+from deltatape.redact.search import secrets
+from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite
+from deltatape.secret_text.search import Secret
 from deltatape.tape.assemble import Numbered
 from deltatape.tape.decode import CODES
 from deltatape.tape.encode import json_bytes, payload_record

@@ -1,49 +1,18 @@
-"""Find the secrets of one body, also split and escaped, and overwrite them.
+"""Find the secrets of one body, also split over events, and overwrite them.
 
-Strategy. The body is searched unchanged, then with JSON escapes decoded once, twice, and so on,
-which finds secrets in strings, in JSON inside strings, and in broken JSON. In a stream, the strings
-at the same path of consecutive events are joined and searched, too, since a model streams a key in
-several deltas.
-
-Everything found is overwritten with asterisks, byte by byte. Whitespace, quotes, backslashes and
-short escapes stay: JSON stays JSON, and lines stay lines. Amazon's messages are searched as
-unfolded text, too; in base64 the asterisks are encoded.
+Strategy. The body is searched as a text, see `secret_text`. In a stream, the strings at the same
+path of consecutive events are joined and searched, too, since a model streams a key in several
+deltas. Amazon's messages are searched as unfolded text; in base64 the asterisks are encoded.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
-from deltatape.redact.escaped_text import (
-    Layer,
-    LayeredView,
-    Overwrite,
-    joined,
-    overwrite,
-    unescaped,
-)
 from deltatape.redact.eventstream import unfold
 from deltatape.redact.json_strings import Channel, FramedBody, Leaf, framed, leaves
-from deltatape.redact.patterns import SecretMatch, find
-
-_LEVELS = 16
-"""How often escapes are undone at most: once for each JSON text that stands in a string."""
-
-_VISIBLE = re.compile(r'[^\s"\\\x00-\x1f\x7f]')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
-    """A secret in a body. `spans` are its bytes, ascending, at least one."""
-
-    kind: str
-    certain: bool
-    value: bytes
-    """The secret itself, for its hash: never shown."""
-    spans: tuple[tuple[int, int], ...]
-    edits: tuple[Overwrite, ...]
-    """What overwrites it, if those of all secrets of the body are applied."""
+from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite, unescaped
+from deltatape.secret_text.search import Secret, in_view, spans_of
 
 
 def secrets(data: bytes) -> tuple[Secret, ...]:
@@ -65,59 +34,21 @@ def secrets(data: bytes) -> tuple[Secret, ...]:
 def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[list[Secret], bytes]:
     """Return the secrets in a text, and the text without them."""
     merged = _FoundSecrets()
-    before = -1
     # A secret may begin where another one ended, and show only when that is gone.
-    while before < len(merged.edits):
+    while True:
         before = len(merged.edits)
         body = LayeredView(data.decode("latin-1"))
         framed_body = frame(body)
-        merged.add(_in_view(body))
+        merged.add(in_view(body))
         by_index, by_keys = _channels(framed_body)
         merged.add(_in_channels(framed_body, by_index))
         if framed_body.is_stream:
             # By keys alone, strings of several texts may be joined: only where nothing is merged.
             merged.add(_in_channels(framed_body, by_keys), extend=False)
-        data = overwrite(data, merged.edits[before:])
-    return merged.secrets, data
-
-
-def _in_view(view: LayeredView) -> Iterator[Secret]:
-    """Yield the secrets in a text, at every level of escapes."""
-    texts = [view.text]
-    layers: list[Layer] = []
-    while "\\" in texts[-1] and len(layers) < _LEVELS:
-        layer = unescaped(texts[-1], [(0, len(texts[-1]))])
-        if layer.text == texts[-1]:
-            break
-        layers.append(layer)
-        texts.append(layer.text)
-        view = view.on(layer)
-    for level, text in enumerate(texts):
-        for match in find(text):
-            value = text[match.start : match.end]
-            edits = _asterisks(view, layers[level:], match)
-            if edits:
-                yield Secret(
-                    kind=match.kind,
-                    certain=match.certain,
-                    value=value.encode("latin-1"),
-                    spans=_spans(edits),
-                    edits=edits,
-                )
-
-
-def _asterisks(
-    view: LayeredView, above: Iterable[Layer], match: SecretMatch
-) -> tuple[Overwrite, ...]:
-    """Return the changes of the bytes that overwrite a match.
-
-    They are made in the fully decoded text, so that no escape is broken.
-    """
-    start, end = match.start, match.end
-    for layer in above:
-        start, end = layer.lifted(start, end)
-    stars = _VISIBLE.sub("*", view.text[start:end])
-    return tuple(edit for edit in view.down([Overwrite(start, stars)]) if edit.text)
+        changed = overwrite(data, merged.edits[before:])
+        if changed == data:
+            return merged.secrets, data
+        data = changed
 
 
 _Channels: TypeAlias = dict[Channel, list[tuple[int, int]]]
@@ -144,11 +75,7 @@ def _in_channels(frame: FramedBody, channels: _Channels) -> Iterator[Secret]:
     """Yield secrets that appear only when strings of consecutive events are joined."""
     for slices in channels.values():
         if len(slices) > 1:
-            yield from _in_view(frame.view.on(unescaped(frame.view.text, slices)))
-
-
-def _spans(edits: Iterable[Overwrite]) -> tuple[tuple[int, int], ...]:
-    return joined((edit.start, edit.end) for edit in edits)
+            yield from in_view(frame.view.on(unescaped(frame.view.text, slices)))
 
 
 class _FoundSecrets:
@@ -186,6 +113,6 @@ def _merged(first: Secret, more: Secret) -> Secret:
         kind=more.kind if more.certain and not first.certain else first.kind,
         certain=first.certain or more.certain,
         value=longer.value,
-        spans=_spans(edits),
+        spans=spans_of(edits),
         edits=edits,
     )

@@ -1,4 +1,4 @@
-"""JSON for programs: ASCII, inert on terminals and in CI logs.
+"""JSON for programs: ASCII, inert on terminals and in CI logs, without secrets.
 
 Schema of findings: docs/findings.schema.json.
 """
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from deltatape.render.ci_log import inert_text
+from deltatape.secret_text.search import without_secrets
 
 if TYPE_CHECKING:
     from deltatape.diagnose.check_tape import TapeReport
@@ -25,7 +26,7 @@ def document(**content: object) -> str:
 
 def inert_json(value: object) -> str:
     """Return `value` as ASCII JSON that is inert on terminals and in CI logs."""
-    return _inert(json.dumps(value, ensure_ascii=True, indent=1))
+    return _inert(json.dumps(_hidden(value), ensure_ascii=True, indent=1))
 
 
 def inert_members(value: Mapping[str, object], margin: str) -> str:
@@ -35,9 +36,22 @@ def inert_members(value: Mapping[str, object], margin: str) -> str:
     fifth of the time.
     """
     members = f",\n{margin} ".join(
-        f'"{key}": {_ENCODER.encode(member)}' for key, member in value.items()
+        f'"{key}": {_ENCODER.encode(_hidden(member))}' for key, member in value.items()
     )
     return _inert(f"{margin}{{\n{margin} {members}\n{margin}}}")
+
+
+def _hidden(value: object) -> object:
+    """Return `value` with asterisks for what looks like a secret in its strings."""
+    match value:
+        case str():
+            return without_secrets(value)
+        case list() | tuple():
+            return [_hidden(element) for element in value]
+        case dict():
+            return {key: _hidden(member) for key, member in value.items()}
+        case _:
+            return value
 
 
 def _inert(text: str) -> str:

@@ -26,6 +26,7 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.numbers import NO_TIMES, seconds, since_request
+from deltatape.secret_text.search import without_secrets
 from deltatape.why.timeline import news
 
 _BROKEN = "red"
@@ -134,7 +135,8 @@ def _ends(data: bytes, room: int) -> str:
     """Shorten `data` to its beginning and its end."""
     if len(data) > 2 * room:
         data = data[:room] + data[-room:]
-    shown = [escape(character) for character in data.decode("utf-8", "backslashreplace")]
+    text = without_secrets(data.decode("utf-8", "backslashreplace"))
+    shown = [escape(character) for character in text]
     if sum(map(len, shown)) <= room:
         return "".join(shown)
     front = (room - len(_CUT)) // 3

@@ -1,9 +1,10 @@
 import pytest
 
-from deltatape.redact.patterns import PATTERNS, find
+from deltatape.secret_text.patterns import PATTERNS, find
 from helpers.secret_tapes import KEY
 
 LOOSE = [
+    ("Telegram token", "12345678:AA" + "fake" * 8),
     ("private key", "-----BEGIN RSA PRIVATE KEY-----\nabc=\n-----END RSA PRIVATE KEY-----"),
     ("private key", "-----BEGIN PRIVATE KEY-----\nabc"),
     ("private key", "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 1\n\nabc"),

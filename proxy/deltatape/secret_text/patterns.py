@@ -47,13 +47,19 @@ class _Pattern(NamedTuple):
     tight: re.Pattern[str] | None
     hints: tuple[str, ...]
     """One of them stands in every match; empty: unknown."""
+    names: tuple[str, ...]
+    """The same in lower case, without `-` and `_`."""
 
 
 def _pattern(
-    kind: str, loose: str, tight: str | None = None, hints: tuple[str, ...] = ()
+    kind: str,
+    loose: str,
+    tight: str | None = None,
+    hints: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
 ) -> _Pattern:
     exact = None if tight is None else re.compile(tight, re.ASCII)
-    return _Pattern(kind, re.compile(loose, re.ASCII), exact, hints)
+    return _Pattern(kind, re.compile(loose, re.ASCII), exact, hints, names)
 
 
 PATTERNS = (
@@ -137,6 +143,12 @@ PATTERNS = (
         ("Q~",),
     ),
     _pattern(
+        "Telegram token",
+        r"(?<!\d)\d{8,10}:AA[\w-]{30,}+",
+        r"\d{8,10}:AA[\w-]{33}",
+        (":AA",),
+    ),
+    _pattern(
         "JSON Web Token",
         r"(?<![\w-])ey[\w-]{10,}+\.ey[\w-]{10,}+[\w.-]*+",
         r"ey[\w-]{17,}+\.ey[\w-]{17,}+\.[\w-]{10,}",
@@ -153,6 +165,18 @@ PATTERNS = (
     _pattern(
         "credential by its name",
         rf"(?i:(?<![A-Za-z])(?:{_NAMES})){_ANSWER}((?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12,}}+)",
+        names=(
+            "apikey",
+            "secretkey",
+            "secretaccesskey",
+            "accesstoken",
+            "authtoken",
+            "refreshtoken",
+            "sessiontoken",
+            "clientsecret",
+            "password",
+            "passwd",
+        ),
     ),
 )
 """In the order of precedence where finds overlap: the first one names it."""
@@ -160,8 +184,11 @@ PATTERNS = (
 
 def find(text: str) -> Iterator[SecretMatch]:
     """Yield every secret in `text`, kind by kind; several kinds may overlap."""
+    squeezed = text.lower().replace("-", "").replace("_", "")
     for pattern in PATTERNS:
         if pattern.hints and not any(hint in text for hint in pattern.hints):
+            continue
+        if pattern.names and not any(name in squeezed for name in pattern.names):
             continue
         group = 1 if pattern.loose.groups else 0
         for match in pattern.loose.finditer(text):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.redact.escaped_text import (
+from deltatape.secret_text.escaped_text import (
     LayeredView,
     Overwrite,
     joined,

@@ -1,0 +1,116 @@
+"""Find the secrets of one text, also escaped and encoded, and overwrite them.
+
+Strategy. The text is searched unchanged, then with its escapes decoded once, twice, and so on: JSON
+escapes, percent-encoding and HTML entities alike. What is base64 or hexadecimal of text in the
+fully decoded text is decoded and searched, too.
+
+Everything found is overwritten with asterisks, byte by byte. Whitespace, quotes, backslashes and
+short escapes stay: JSON stays JSON, and lines stay lines.
+"""
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from deltatape.secret_text.escaped_text import (
+    Layer,
+    LayeredView,
+    Overwrite,
+    decoded,
+    encoded_runs,
+    joined,
+    overwrite,
+)
+from deltatape.secret_text.patterns import SecretMatch, find
+
+_LEVELS = 16
+"""How often escapes are undone at most: once for each JSON text that stands in a string."""
+_ENCODINGS = 2
+"""How often base64 and hexadecimal are undone at most."""
+_SHORTEST = 7
+"""Characters of the shortest match: `://a:b@`."""
+_CACHED = 512
+
+_VISIBLE = re.compile(r'[^\s"\\\x00-\x1f\x7f]')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """A secret in a body. `spans` are its bytes, ascending, at least one."""
+
+    kind: str
+    certain: bool
+    value: bytes
+    """The secret itself, for its hash: never shown."""
+    spans: tuple[tuple[int, int], ...]
+    edits: tuple[Overwrite, ...]
+    """What overwrites it, if those of all secrets of the body are applied."""
+
+
+def in_view(view: LayeredView, encodings: int = _ENCODINGS) -> Iterator[Secret]:
+    """Yield the secrets in a text, at every level of escapes."""
+    texts = [view.text]
+    layers: list[Layer] = []
+    while len(layers) < _LEVELS:
+        layer = decoded(texts[-1])
+        if layer is None:
+            break
+        layers.append(layer)
+        texts.append(layer.text)
+        view = view.on(layer)
+    for level, text in enumerate(texts):
+        for match in find(text):
+            value = text[match.start : match.end]
+            edits = _asterisks(view, layers[level:], match)
+            if edits:
+                yield Secret(
+                    kind=match.kind,
+                    certain=match.certain,
+                    value=value.encode("latin-1"),
+                    spans=spans_of(edits),
+                    edits=edits,
+                )
+    if encodings:
+        for run in encoded_runs(view.text):
+            yield from in_view(view.on(run), encodings - 1)
+
+
+def _asterisks(
+    view: LayeredView, above: Iterable[Layer], match: SecretMatch
+) -> tuple[Overwrite, ...]:
+    """Return the changes of the bytes that overwrite a match.
+
+    They are made in the fully decoded text, so that no escape is broken.
+    """
+    start, end = match.start, match.end
+    for layer in above:
+        start, end = layer.lifted(start, end)
+    stars = _VISIBLE.sub("*", view.text[start:end])
+    return tuple(edit for edit in view.down([Overwrite(start, stars)]) if edit.text)
+
+
+def spans_of(edits: Iterable[Overwrite]) -> tuple[tuple[int, int], ...]:
+    """Return the bytes that `edits` change."""
+    return joined((edit.start, edit.end) for edit in edits)
+
+
+def without_secrets(text: str) -> str:
+    """Return `text` with asterisks for what looks like a secret in it."""
+    if len(text) < _SHORTEST:
+        return text
+    return _cached(text) if len(text) < _CACHED else _overwritten(text)
+
+
+def _overwritten(text: str) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    # A secret may begin where another one ended, and show only when that is gone.
+    while True:
+        found = in_view(LayeredView(data.decode("latin-1")))
+        changed = overwrite(data, [edit for secret in found for edit in secret.edits])
+        if changed == data:
+            return data.decode("utf-8", "surrogatepass")
+        data = changed
+
+
+_cached = functools.lru_cache(_CACHED)(_overwritten)
