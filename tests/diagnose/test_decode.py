@@ -324,3 +324,12 @@ def test_documents_and_what_is_nothing(body: bytes, media: str, expected: Format
 def test_a_body_that_no_coding_was_applied_to_shows_it() -> None:
     assert all(is_plain(body) for body in (b"data: x\n\n", LINES, b"[", MESSAGE))
     assert not is_plain(b"\x1f\x8bxx")
+
+
+def test_what_the_tape_says_is_a_credential_is_not_decoded() -> None:
+    coded = gzip.compress(b'data: {"a":"secret"}\n\n')
+    made = exchange(coded[:-9], coded[-9:], coding="gzip")
+    first, last = made.reads
+    hidden = (12, 18, "ab12cd34")
+    stream = decode(replace(made, reads=(first, last._replace(hidden=(hidden,)))))
+    assert [event.data for event in stream.events] == ['{"a":"******"}']

@@ -102,6 +102,21 @@ def test_a_coded_body_that_holds_a_secret_is_overwritten_as_a_whole() -> None:
     assert plan.spans == {}
 
 
+def test_a_credential_that_the_recorder_saw_under_a_coding_is_overwritten_with_its_body() -> None:
+    told = record(60, 1, "masked", {"spans": [], "decoded": [[0, 4, "ab12cd34"]]})
+    both = record(60, 1, "masked", {"spans": [[0, 1, "ab12cd34"]], "decoded": [[0, 4, "ab12cd34"]]})
+    data = gzip.compress(b"word")
+    lines = exchange(reads=[data[:5], data[5:]], answered=[["Content-Encoding", "gzip"]])
+    content = tape(*lines[:4], told, lines[4], both, *lines[5:])
+    plan = planned(content.splitlines(keepends=True)[1:])
+    assert places(plan) == [
+        ("unmasked credential", 1, line, "response body", (0, 4)) for line in (6, 8)
+    ]
+    after = rewritten(content)
+    assert payloads(after, "masked") == [{"spans": [[0, 1, "ab12cd34"]]}]
+    assert payloads(after, "read") == ["*" * 5, "*" * (len(data) - 5)]
+
+
 def test_a_coded_body_without_secrets_stays_unless_content_is_masked() -> None:
     lines = exchange(reads=[gzip.compress(b"Hello")], answered=[["Content-Encoding", "gzip"]])
     assert planned(lines).edits == {}

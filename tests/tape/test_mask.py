@@ -224,6 +224,8 @@ def test_what_is_masked_already_stays_as_it_is() -> None:
         (b"X-Auth-Header", b"Bearer fake-0000", True),
         (b"Sec-WebSocket-Protocol", b"realtime, openai-insecure-api-key.fake", True),
         (b"Sec-WebSocket-Protocol", b"realtime", False),
+        (b"X-Config", b'{"retry":1,"targets":[{"api_key": "fake"}]}', True),
+        (b"X-Config", b'{"provider":"openai","cache_key":"fake"}', False),
         (b"Location", b"https://host/x?a=1", False),
         (b"Date", b"https://user:pass@host/", False),
     ],

@@ -74,7 +74,10 @@ def test_all_that_an_exchange_may_have_comes_back(tmp_path: Path) -> None:
     full = replace(
         base,
         request=replace(base.request, body=b"key sk-fake", masked=((4, 11, "0011aabb"),)),
-        reads=(base.reads[0]._replace(masked=((6, 7, "0011aabb"),)), base.reads[1]),
+        reads=(
+            base.reads[0]._replace(masked=((6, 7, "0011aabb"),)),
+            base.reads[1]._replace(hidden=((0, 7, "0011aabb"),)),
+        ),
         sent=RequestSent(t_ns=MS, connect_ns=1, tls_ns=2, reused=False),
         delivered=(DeliveryProgress(t_ns=15 * MS, bytes=11),),
         idle_ns=(12 * MS,),

@@ -1,5 +1,7 @@
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -331,6 +333,51 @@ def test_a_compressed_body_is_told_to_be_unmasked() -> None:
         {"text": "credentials in the response body are not masked: it is gzip-coded"},
     ]
     assert [record[2] for record in records(taped(bodiless))] == ["response"]
+
+
+CODED = ((b"Content-Encoding", b"gzip"),)
+
+
+def compressed(*pieces: bytes) -> list[bytes]:
+    packer = zlib.compressobj(wbits=31)
+    return [packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH) for piece in pieces]
+
+
+def decoded_in(*pieces: bytes) -> list[object]:
+    """What the tape says about the credentials in these pieces of a response."""
+
+    def feed(tap: ExchangeTap) -> None:
+        tap.response(1, status=200, reason=b"", http="1.1", framing=Framing.CLOSE, headers=CODED)
+        for piece in pieces:
+            tap.read(2, piece, None)
+
+    return [payload for _, _, code, payload in knowing(feed) if code == "masked"]
+
+
+def test_credentials_in_a_compressed_body_are_told_before_the_piece_that_ends_them() -> None:
+    half = len(KEY) // 2
+    pieces = compressed(b"no", b" a " + KEY[:half], KEY[half:], b" b ", KEY)
+    assert decoded_in(*pieces) == [
+        {"spans": [], "decoded": [[5, 19, HASH]]},
+        {"spans": [], "decoded": [[22, 36, HASH]]},
+    ]
+
+
+def test_the_end_of_a_compressed_body_counts_if_it_may_begin_a_credential() -> None:
+    assert decoded_in(*compressed(KEY[:10])) == [{"spans": [], "decoded": [[0, 10, HASH]]}]
+
+
+def test_what_is_not_in_its_coding_tells_nothing() -> None:
+    assert decoded_in(b"no gzip", *compressed(KEY)) == []
+
+
+def test_credentials_in_a_compressed_request_are_told_too() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        tap.request(0, id="A", method="POST", target=b"/", upstream="", http="1.1", headers=CODED)
+        tap.request_body(1, gzip.compress(KEY))
+
+    told = [payload for _, _, code, payload in knowing(feed) if code == "masked"]
+    assert told == [{"spans": [], "decoded": [[0, 14, HASH]]}]
 
 
 def masker() -> BodyMasker:

@@ -20,7 +20,7 @@ from deltatape.model.stream import (
     Stream,
 )
 from deltatape.wire.aws_eventstream import EventStreamDecoder, is_message
-from deltatape.wire.content_coding import ContentDecoder, DecodeFault, parse_codings
+from deltatape.wire.content_coding import DecodeFault, decoded, parse_codings
 from deltatape.wire.framer import Decoder
 from deltatape.wire.json_array import JsonArrayDecoder
 from deltatape.wire.json_scan import ScanState
@@ -71,13 +71,10 @@ def _decode_reads(
     plain = [read.data for read in exchange.reads]
     if not codings:
         return plain, None
-    decoder = ContentDecoder(codings)
-    pieces = [decoder.feed(data) for data in plain]
-    decoder.end()
-    fault = decoder.fault is not None and not any(pieces)
-    if fault and not exchange.timed and is_plain(exchange.body):
+    pieces, fault = decoded(plain, codings, exchange.hidden)
+    if fault and not any(pieces) and not exchange.timed and is_plain(exchange.body):
         return plain, None  # an import: its content-coding was undone, its head left as it was
-    return pieces, decoder.fault
+    return pieces, fault
 
 
 def _decode_stream(

@@ -144,6 +144,8 @@ class Read(NamedTuple):
     line: int | None
     masked: tuple[MaskedSpan, ...] = ()
     """The masked parts of `data`, ascending."""
+    hidden: tuple[MaskedSpan, ...] = ()
+    """Credentials in the decoded body that end in this read; `data` still has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +255,11 @@ class Exchange:
     def body(self) -> bytes:
         """The response body after transfer-coding, before content-coding."""
         return b"".join(read.data for read in self.reads)
+
+    @property
+    def hidden(self) -> tuple[MaskedSpan, ...]:
+        """Credentials in the response's body, its content-coding undone: to be shown nowhere."""
+        return tuple(span for read in self.reads for span in read.hidden)
 
     @property
     def masked(self) -> bool:

@@ -110,6 +110,8 @@ class RedactionPlan:
     leaks: list[LeakedSecret] = field(default_factory=list)
     opaque: list[OpaqueBody] = field(default_factory=list)
     sums: list[ChecksumErrors] = field(default_factory=list)
+    undecoded: set[int] = field(default_factory=set)
+    """Lines of `masked` records whose `decoded` is about a body that is overwritten."""
 
     @property
     def kinds(self) -> Counter[str]:
@@ -156,6 +158,8 @@ class RecordedBody:
     data: bytearray = field(default_factory=bytearray)
     masked: list[tuple[int, int]] = field(default_factory=list)
     """What the tape itself says was overwritten."""
+    hidden: dict[int, tuple[MaskedSpan, ...]] = field(default_factory=dict)
+    """What it says is a credential under the content-coding, by the line that says it."""
 
     def add(self, line: int, data: bytes, masked: Iterable[MaskedSpan] = ()) -> None:
         """Add the next record; the line of a log includes its line feed."""
@@ -205,6 +209,7 @@ class RedactionPlanner:
         self._bodies: dict[tuple[int, BodySide], RecordedBody] = {}
         self._pending_lines: dict[int, int] = {}
         self._pending_spans: dict[int, tuple[MaskedSpan, ...]] = {}
+        self._pending_decoded: dict[int, dict[int, tuple[MaskedSpan, ...]]] = {}
         self._first_lines: dict[int, int] = {}
 
     def add(self, line: int, record: Record) -> None:
@@ -217,9 +222,12 @@ class RedactionPlanner:
                 self._add_piece(self._body(exchange, BodySide.RESPONSE), line, data)
             case LogLine(line=data):
                 self._add_piece(self._body(exchange, BodySide(payload.stream.value)), line, data)
-            case MaskedSpans(spans=spans):
-                self._pending_lines[exchange] = line
-                self._pending_spans[exchange] = spans
+            case MaskedSpans(spans=spans, decoded=decoded):
+                if decoded:
+                    self._pending_decoded.setdefault(exchange, {})[line] = decoded
+                if spans or not decoded:
+                    self._pending_lines[exchange] = line
+                    self._pending_spans[exchange] = spans
             case Boundaries():  # stay with their read
                 self._pending_lines.setdefault(exchange, line)
             case _:
@@ -237,6 +245,7 @@ class RedactionPlanner:
     def _add_piece(self, body: RecordedBody, line: int, data: bytes) -> None:
         self._first_lines[line] = self._pending_lines.pop(body.exchange, line)
         body.add(line, data, self._pending_spans.pop(body.exchange, ()))
+        body.hidden |= self._pending_decoded.pop(body.exchange, {})
 
     def _add_other(self, line: int, record: Record) -> None:
         exchange, payload = record.exchange, record.payload
@@ -276,13 +285,26 @@ class RedactionPlanner:
             self._list_masked(body, found.secrets)
             edits += self._fill_content(body, overwrite(body.data, edits))
         else:
-            edits = self._overwrite_whole(body) if found.secrets or self._fillers else ()
+            secret = found.secrets or body.hidden or self._fillers
+            edits = self._overwrite_whole(body) if secret else ()
         self._change(body, edits)
         for piece in body.pieces:
             self._first_lines.pop(piece.line)
 
     def _report_secrets(self, body: RecordedBody, found: BodySearchResult) -> None:
         coded = found.coded is ContentCoding.READ
+        known = [(span[:2], line) for line, spans in body.hidden.items() for span in spans]
+        for place, line in known:
+            leak = LeakedSecret(
+                kind="unmasked credential",
+                certain=True,
+                exchange=body.exchange,
+                line=line,
+                where=body.side.value,
+                span=place,
+                coded=True,
+            )
+            self._plan.leaks.append(leak)
         for secret in found.secrets:
             start = secret.spans[0][0]
             leak = LeakedSecret(
@@ -319,6 +341,7 @@ class RedactionPlanner:
             )
 
     def _overwrite_whole(self, body: RecordedBody) -> tuple[Overwrite, ...]:
+        self._plan.undecoded |= body.hidden.keys()
         edits = (Overwrite(0, "*" * len(body.data)),)
         if overwrite(body.data, edits) == body.data:
             return ()
@@ -455,6 +478,11 @@ class TapeRewriter:
             remark = RemarkRecord(text=self._plan.remarks[number])
             yield payload_record(t_ns, exchange, remark)
         spans = self._plan.spans.get(number, [])
+        if number in self._plan.undecoded:
+            left = Unknown(code=code, value={"spans": value["spans"]})
+            if value["spans"]:
+                yield payload_record(t_ns, exchange, left)
+            return
         if code == "masked" and spans:
             merged = {**value, "spans": _merged(value["spans"], spans)}
             yield payload_record(t_ns, exchange, Unknown(code=code, value=merged))

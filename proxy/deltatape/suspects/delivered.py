@@ -17,7 +17,7 @@ from deltatape.suspects.steps import (
     ollama_steps,
     responses_steps,
 )
-from deltatape.wire.content_coding import ContentDecoder, parse_codings
+from deltatape.wire.content_coding import decoded, parse_codings
 
 FAMILIES: Mapping[EventShape | None, DialectFamily] = {
     EventShape.CHAT: DialectFamily.CHAT,
@@ -114,8 +114,9 @@ def delivered(
         asked: what the request says; its history shows whether this is a second stream.
     """
     headers = exchange.response.headers if exchange.response else ()
-    decoder = ContentDecoder(parse_codings(header(headers, "content-encoding")))
-    reads = tuple(filter(None, (decoder.feed(read.data) for read in exchange.reads)))
+    codings = parse_codings(header(headers, "content-encoding"))
+    pieces, _ = decoded((read.data for read in exchange.reads), codings, exchange.hidden)
+    reads = tuple(filter(None, pieces))
     last = asked.history[-1] if asked.history else None
     return DeliveredResponse(
         format=stream.format,

@@ -69,6 +69,7 @@ class _Parts:
     chunked: bool = False
     boundaries: tuple[int, ...] | None = None
     masked: tuple[MaskedSpan, ...] = ()
+    hidden: tuple[MaskedSpan, ...] = ()
     reads: list[Read] = field(default_factory=list)
     trailers: Headers = ()
     delivered: list[DeliveryProgress] = field(default_factory=list)
@@ -83,8 +84,9 @@ class _Parts:
                 self.add_read(data, t_ns, line)
             case Boundaries(ends=ends):
                 self.boundaries = ends
-            case MaskedSpans(spans=spans):
-                self.masked = spans
+            case MaskedSpans():
+                self.masked = payload.spans or self.masked
+                self.hidden += payload.decoded
             case RequestHeadRecord() if self.head is None:
                 self.head, self.head_ns, self.head_line = payload, t_ns, line
             case RequestBodyPiece(data=data):
@@ -94,6 +96,7 @@ class _Parts:
                     (at + start, at + end, name) for start, end, name in masked
                 )
                 self.request_body += data
+                self.hidden = ()
             case RequestEnd():
                 self.request_end_ns = t_ns
             case SentUpstream():
@@ -138,7 +141,8 @@ class _Parts:
         elif self.chunked:
             boundaries = (len(data),)
         masked = self._masked_in(len(data)) if self.masked else ()
-        self.reads.append(_new(Read, (t_ns, data, boundaries, line, masked)))
+        self.reads.append(_new(Read, (t_ns, data, boundaries, line, masked, self.hidden)))
+        self.hidden = ()
 
     def _masked_in(self, size: int) -> tuple[MaskedSpan, ...]:
         """Return what was masked in the piece of `size` bytes that has come."""

@@ -119,6 +119,10 @@ _HASH_DIGITS = 8
 _SHORT_BYTES = 1024
 """Up to how many bytes of a value it is remembered what is secret in it."""
 
+_MEMBER = re.compile(rb'"([^"\\]{1,64})"\s*+:\s*+"([^"\\]++)"')
+"""Of a configuration, which gateways take as JSON in a header field."""
+_BOT = re.compile(rb"/bot(\d{6,12}:[\w-]{20,}+)")
+"""A path of Telegram's API."""
 _USERINFO = re.compile(rb"://([^/?#&\s<>]*)@")
 _QUERY = re.compile(rb"[?#]")
 _SECTION = re.compile(rb"[^&]+")
@@ -146,14 +150,14 @@ def _is_listed(name: bytes, names: frozenset[str]) -> bool:
 def credential_spans(target: bytes) -> tuple[tuple[int, int], ...]:
     """Return where credentials are in a request target or URL: ascending, disjoint `[start, end)`.
 
-    That is URL userinfo, and the values of credential parameters: in the path from its first `;`,
-    in the query and in the fragment, each up to its `&` or the end of the path. Takes time in
-    proportion to the length, whatever the bytes.
+    That is URL userinfo, a bot's token in the path, and the values of credential parameters: in the
+    path from its first `;`, in the query and in the fragment, each up to its `&` or the end of the
+    path. Takes time in proportion to the length, whatever the bytes.
     """
     match = _QUERY.search(target)
     query = match.start() if match else len(target)
     path = target.find(b";", 0, query)
-    users = ((*match.span(1), "") for match in _USERINFO.finditer(target))
+    users = ((*match.span(1), "") for each in (_USERINFO, _BOT) for match in each.finditer(target))
     found = (
         (start, end, "")
         for where in ((query if path < 0 else path, query), (query, len(target)))
@@ -279,8 +283,16 @@ def _in_header(name: bytes, value: bytes) -> Iterator[bytes]:
         yield from credentials.in_field(name, value)
         return
     yield from credentials.in_other_field(name, value)
+    yield from _in_members(value)
     if _repeats_urls(name):
         yield from _in_url(value)
+
+
+def _in_members(value: bytes) -> Iterator[bytes]:
+    if b"{" in value:
+        for name, found in _MEMBER.findall(value):
+            if _is_listed(name, QUERY):
+                yield found
 
 
 def _in_url(url: bytes) -> Iterator[bytes]:
@@ -292,6 +304,7 @@ def _must_be_masked(name: bytes, value: bytes) -> bool:
     return (
         is_credential_header(name)
         or any(credentials.in_other_field(name, value))
+        or any(_in_members(value))
         or (_repeats_urls(name) and bool(credential_spans(value)))
     )
 

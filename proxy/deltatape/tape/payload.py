@@ -256,13 +256,23 @@ class MaskedSpans:
 
     code: ClassVar[str] = "masked"
     spans: tuple[MaskedSpan, ...]
+    decoded: tuple[MaskedSpan, ...] = ()
+    """Where credentials that end in this piece stand in the whole body, its content-coding undone:
+    they were not overwritten."""
 
     def to_json(self) -> object:
-        return {"spans": [list(span) for span in self.spans]}
+        value = {"spans": [list(span) for span in self.spans]}
+        if self.decoded:
+            value["decoded"] = [list(span) for span in self.decoded]
+        return value
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        return cls(spans=fields.spans_from_json(Fields.read(value).of.get("spans")))
+        of = Fields.read(value).of
+        return cls(
+            spans=fields.spans_from_json(of.get("spans")),
+            decoded=fields.spans_from_json(of.get("decoded", [])),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

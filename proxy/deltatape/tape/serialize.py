@@ -139,7 +139,7 @@ def _response(exchange: Exchange) -> Iterator[_Timed]:
 
 def _read(read: Read) -> Iterator[_Timed]:
     for start, data, masked in _pieces(read.data, read.masked):
-        payloads: list[Payload] = [*_spans(masked)]
+        payloads: list[Payload] = [*_spans(masked, () if start else read.hidden)]
         if read.boundaries is not None:
             lowest = start + 1 if start else 0
             within = (end for end in read.boundaries if lowest <= end <= start + len(data))
@@ -162,8 +162,10 @@ def _pieces(
         yield start, body[start:end], tuple(span for span in spans if span[0] < span[1])
 
 
-def _spans(masked: tuple[MaskedSpan, ...]) -> Iterable[MaskedSpans]:
-    return (MaskedSpans(spans=masked),) if masked else ()
+def _spans(
+    masked: tuple[MaskedSpan, ...], hidden: tuple[MaskedSpan, ...] = ()
+) -> Iterable[MaskedSpans]:
+    return (MaskedSpans(spans=masked, decoded=hidden),) if masked or hidden else ()
 
 
 def _side_records(exchange: Exchange) -> Iterator[_Timed]:

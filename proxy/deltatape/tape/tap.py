@@ -15,7 +15,7 @@ Format: recordings/README.md, "Codes", "Log lines", "Masked bytes" and "Order".
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltatape.model.exchange import EndReason, Framing, Headers, MaskedSpan, Tap
@@ -41,6 +41,7 @@ from deltatape.tape.payload import (
 )
 from deltatape.tape.record import Payload
 from deltatape.tape.seen_credentials import LEAST, SeenCredentials, blanked, merged
+from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
 Put = Callable[[int, bytes], None]
 """Takes an exchange's number and a line of it."""
@@ -93,49 +94,93 @@ class TapePiece:
         return (blanked(self._data, spans) if spans else self._data), spans
 
 
-class BodyMasker:
-    """Masks one body, whose pieces come in order."""
+class BodySearch:
+    """Searches a body, whose pieces come in order, for credentials that were seen."""
 
-    __slots__ = ("_end", "_open", "_seen", "_tail")
+    __slots__ = ("_seen", "end", "tail")
 
     def __init__(self, seen: SeenCredentials) -> None:
         self._seen = seen
-        self._end = 0
-        self._tail = b""  # what has come that may begin a credential
-        self._open: list[TapePiece] = []  # the pieces that it stands in
+        self.end = 0
+        self.tail = b""
+        """What has come that may begin a credential."""
+
+    def add(self, data: bytes) -> Iterator[MaskedSpan]:
+        """Yield the credentials that the next piece completes, by their places in the body."""
+        window = self.tail + data
+        at = self.end - len(self.tail)
+        self.end += len(data)
+        for start, end, digest in self._seen.find(window):
+            yield at + start, at + end, digest
+        length, _ = self._seen.tail(window)
+        self.tail = window[len(window) - length :]
+
+    def unfinished(self) -> tuple[int, str]:
+        """Return the length and the hash of what may begin a credential."""
+        return self._seen.tail(self.tail)
+
+
+class CodedSearch:
+    """Searches a body under its content-coding, which nobody can mask.
+
+    Its end, where that may begin a credential, counts as one at once: nobody waits for the rest.
+    """
+
+    __slots__ = ("_decoder", "_search")
+
+    def __init__(self, codings: Sequence[str], seen: SeenCredentials) -> None:
+        self._decoder = ContentDecoder(codings, salvage=False)
+        self._search = BodySearch(seen)
+
+    def add(self, data: bytes) -> tuple[MaskedSpan, ...]:
+        """Return the credentials that end in the next piece, by their places in the plain body."""
+        plain = self._decoder.feed(data)
+        found = list(self._search.add(plain)) if plain else []
+        length, digest = self._search.unfinished()
+        if plain and length >= LEAST:
+            found.append((self._search.end - length, self._search.end, digest))
+        return merged(found)
+
+
+class BodyMasker:
+    """Masks one body, whose pieces come in order."""
+
+    __slots__ = ("_open", "_search")
+
+    def __init__(self, seen: SeenCredentials) -> None:
+        self._search = BodySearch(seen)
+        self._open: list[TapePiece] = []  # the pieces that its tail stands in
 
     @property
     def waiting(self) -> bool:
         """Check whether the next piece may continue a credential."""
-        return bool(self._tail)
+        return bool(self._search.tail)
 
     def add(self, data: bytes) -> TapePiece:
         """Add the next piece; it may decide earlier ones."""
-        piece = TapePiece(data, self._end)
-        window = self._tail + data
-        at = self._end - len(self._tail)
-        self._end += len(data)
+        search = self._search
+        piece = TapePiece(data, search.end)
         self._open.append(piece)
-        for start, end, digest in self._seen.find(window):
-            self._mark(at + start, at + end, digest)
-        length, _ = self._seen.tail(window)
-        self._tail = window[len(window) - length :]
-        self._decide(self._end - length)
+        for span in search.add(data):
+            self._mark(*span)
+        self._decide(search.end - len(search.tail))
         return piece
 
     def finish(self) -> None:
         """Decide at the end: mask what may be an incomplete credential."""
-        length, digest = self._seen.tail(self._tail)
+        search = self._search
+        length, digest = search.unfinished()
         if length >= LEAST:
-            self._mark(self._end - length, self._end, digest)
-        self._tail = b""
-        self._decide(self._end)
+            self._mark(search.end - length, search.end, digest)
+        search.tail = b""
+        self._decide(search.end)
 
     def give_up(self) -> None:
         """Decide early: mask what may begin a credential."""
-        length, digest = self._seen.tail(self._tail)
-        self._mark(self._end - length, self._end, digest)
-        self._decide(self._end)
+        search = self._search
+        length, digest = search.unfinished()
+        self._mark(search.end - length, search.end, digest)
+        self._decide(search.end)
 
     def _mark(self, start: int, end: int, digest: str) -> None:
         for piece in self._open:
@@ -219,6 +264,8 @@ class ExchangeTap:
 
     __slots__ = (
         "_body",
+        "_coded_request",
+        "_coded_response",
         "_ended",
         "_hash",
         "_masker",
@@ -240,6 +287,8 @@ class ExchangeTap:
         self._seen = masker.seen
         self._request = BodyMasker(masker.seen)
         self._response = BodyMasker(masker.seen)
+        self._coded_request: CodedSearch | None = None
+        self._coded_response: CodedSearch | None = None
         self._queue = MaskingQueue(self._put_line, self._put_held)
         self._waiting = False  # whether a read may have to wait, or to continue a credential
         self._ended = False
@@ -275,7 +324,7 @@ class ExchangeTap:
                 tap=tap,
             ),
         )
-        self._note_coding(t_ns, "request", headers)
+        self._coded_request = self._coded(t_ns, "request", headers)
 
     def request_body(self, t_ns: int, data: bytes) -> None:
         """Write a piece of the request body."""
@@ -283,6 +332,8 @@ class ExchangeTap:
             return
         for at in range(0, len(data), PIECE):
             piece = data[at : at + PIECE]
+            if self._coded_request is not None:
+                self._search_coded(t_ns, self._coded_request, piece)
             if self._waiting or not self._seen.clean(piece):
                 self._hold(t_ns, self._body, piece, None)
             else:
@@ -338,7 +389,7 @@ class ExchangeTap:
             ),
         )
         if framing is not Framing.NONE:
-            self._note_coding(t_ns, "response", headers)
+            self._coded_response = self._coded(t_ns, "response", headers)
 
     def read(self, t_ns: int, data: bytes, chunk_ends: tuple[int, ...] | None) -> None:
         """Write body bytes of one read from the upstream socket, at least 1.
@@ -355,6 +406,8 @@ class ExchangeTap:
         if size > PIECE:
             self._long_read(t_ns, data, chunk_ends)
             return
+        if self._coded_response is not None:
+            self._search_coded(t_ns, self._coded_response, data)
         if self._waiting or not self._seen.clean(data):
             self._hold(t_ns, self._read, data, chunk_ends)
             return
@@ -427,10 +480,19 @@ class ExchangeTap:
         self._response.finish()
         self._release()
 
-    def _note_coding(self, t_ns: int, body: str, headers: Headers) -> None:
+    def _coded(self, t_ns: int, body: str, headers: Headers) -> CodedSearch | None:
+        """Write a note if a body has a content-coding, and return the search under that."""
         coding = content_coding(headers)
-        if coding:
-            self.note(t_ns, f"credentials in the {body} body are not masked: it is {coding}-coded")
+        if not coding:
+            return None
+        self.note(t_ns, f"credentials in the {body} body are not masked: it is {coding}-coded")
+        return CodedSearch(parse_codings(coding.encode()), self._seen)
+
+    def _search_coded(self, t_ns: int, search: CodedSearch, data: bytes) -> None:
+        """Write which credentials stand in a piece under its content-coding."""
+        found = search.add(data)
+        if found:
+            self._write(t_ns, MaskedSpans(spans=(), decoded=found))
 
     def _hold(
         self, t_ns: int, middle: str, data: bytes, chunk_ends: tuple[int, ...] | None

@@ -16,7 +16,7 @@ import zstandard
 
 from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, header
 from deltatape.vary.shape import is_chunked, refitted
-from deltatape.wire.content_coding import ContentDecoder, parse_codings
+from deltatape.wire.content_coding import decoded, parse_codings
 
 _CODING = b"content-encoding"
 _GZIP = 31
@@ -31,15 +31,13 @@ def plain(exchange: Exchange) -> Exchange | None:
     codings = _codings(exchange)
     if not codings:
         return exchange
-    decoder = ContentDecoder(codings)
-    pieces = [(read, decoder.feed(read.data)) for read in exchange.reads]
-    decoder.end()
-    if decoder.fault is not None:
+    pieces, fault = decoded((read.data for read in exchange.reads), codings, exchange.hidden)
+    if fault is not None:
         return None
     chunked = is_chunked(exchange)
     reads = tuple(
         Read(t_ns=read.t_ns, data=data, boundaries=(len(data),) if chunked else None, line=None)
-        for read, data in pieces
+        for read, data in zip(exchange.reads, pieces, strict=True)
         if data
     )
     return refitted(_with_coding(exchange, None), reads)

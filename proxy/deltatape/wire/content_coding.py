@@ -10,11 +10,11 @@ to the input. After a fault nothing more comes out.
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
-import zstandard
-
+from deltatape.model.exchange import MaskedSpan
 from deltatape.model.stream import AnomalyKind
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
@@ -97,6 +97,10 @@ class _Deflate:
 
 class _Zstd:
     def __init__(self) -> None:
+        # Imported here: few bodies need it, and every recorder has this module.
+        import zstandard  # noqa: PLC0415
+
+        self._error = zstandard.ZstdError
         decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
         self._decoder = decoder.decompressobj()
         self.rest: bytes | None = None
@@ -112,7 +116,7 @@ class _Zstd:
                     break
                 if len(out) > room:
                     break
-        except zstandard.ZstdError as problem:
+        except self._error as problem:
             raise _CodingError(str(problem)) from problem
         return bytes(out)
 
@@ -162,9 +166,10 @@ def parse_codings(value: bytes | None) -> tuple[str, ...]:
 class _Stage:
     """Undoes one coding."""
 
-    def __init__(self, name: str, limit: int) -> None:
+    def __init__(self, name: str, limit: int, *, salvage: bool) -> None:
         self._name = name
         self._limit = limit
+        self._salvages = salvage
         self._coding = _CODINGS[name]
         self._engine = self._coding.begin()
         self._members = 1
@@ -178,7 +183,8 @@ class _Stage:
         """Return the output for `data`; b"" after a fault."""
         if self.fault is not None or not data:
             return b""
-        self._seen.append(data)
+        if self._salvages:
+            self._seen.append(data)
         try:
             out = self._decode(data)
         except _CodingError as problem:
@@ -189,7 +195,7 @@ class _Stage:
 
     def end(self) -> None:
         """Report data that stops short of its end."""
-        if self.fault is None and self._seen and self._engine.rest is None:
+        if self.fault is None and self._consumed and self._engine.rest is None:
             self.fault = self._bad(f"the {self._name} data is cut: its end is missing")
         elif self.fault is None and self._between:
             self.fault = self._trailing(self._between)
@@ -234,7 +240,7 @@ class _Stage:
 
     def _salvage(self) -> bytes:
         """Return the output before the damage that `_decode` has just met and lost."""
-        again = _Stage(self._name, self._limit)
+        again = _Stage(self._name, self._limit, salvage=False)
         out = bytearray()
         try:
             for data in self._seen:
@@ -253,9 +259,18 @@ class _Stage:
 
 
 class ContentDecoder:
-    """Undoes the content-codings of one body."""
+    """Undoes the content-codings of one body.
 
-    def __init__(self, codings: Sequence[str], *, limit: int = OUTPUT_LIMIT) -> None:
+    Args:
+        codings: as `parse_codings` returns them.
+        limit: bytes of output of each coding.
+        salvage: also return what stands before the damage in what is fed at once; all that was fed
+            is kept for that.
+    """
+
+    def __init__(
+        self, codings: Sequence[str], *, limit: int = OUTPUT_LIMIT, salvage: bool = True
+    ) -> None:
         self.fault: DecodeFault | None = None
         """The first thing that went wrong; what was decoded before it is good."""
         self._stages: list[_Stage] = []
@@ -267,7 +282,7 @@ class ContentDecoder:
                 self._refuse(f"unknown coding {name[:80]!r}; known are {', '.join(_CODINGS)}")
                 return
             try:
-                self._stages.append(_Stage(name, limit))
+                self._stages.append(_Stage(name, limit, salvage=salvage))
             except ImportError:
                 self._refuse("the coding br needs the extra: pip install deltatape[compression]")
                 return
@@ -290,3 +305,28 @@ class ContentDecoder:
 
     def _refuse(self, detail: str) -> None:
         self.fault = DecodeFault(AnomalyKind.BAD_CONTENT_CODING, detail)
+
+
+def decoded(
+    pieces: Iterable[bytes], codings: Sequence[str], hidden: Iterable[MaskedSpan] = ()
+) -> tuple[list[bytes], DecodeFault | None]:
+    """Return what each piece of a body adds to the decoded one, and the decoder's fault.
+
+    Args:
+        pieces: of the body, in order.
+        codings: as `parse_codings` returns them.
+        hidden: spans of the decoded body, of which asterisks are returned.
+    """
+    decoder = ContentDecoder(codings)
+    plain = [decoder.feed(piece) for piece in pieces]
+    decoder.end()
+    spans = tuple(hidden)
+    if not spans:
+        return plain, decoder.fault
+    body = bytearray().join(plain)
+    for start, end, _ in spans:
+        body[start:end] = b"*" * len(body[start:end])
+    ends = list(accumulate(map(len, plain)))
+    return [bytes(body[end - len(piece) : end]) for piece, end in zip(plain, ends, strict=True)], (
+        decoder.fault
+    )
