@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
@@ -94,7 +94,7 @@ def test_a_recording_is_rebuilt_alike_at_every_single_cut_and_byte_by_byte(path:
 
 
 @each_recording
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_recording_is_rebuilt_alike_at_random_cuts(path: Path, data: st.DataObject) -> None:
     exchange = recorded(path)

@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.printable import MAX_EVIDENCE, count, escape, excerpt
@@ -27,7 +27,6 @@ def test_what_a_terminal_could_act_on_is_shown_instead(text: str, shown: str) ->
     assert escape(text) == shown
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=300))
 def test_no_hidden_character_survives_and_evidence_stays_short(text: str) -> None:
     for shown in (escape(text), excerpt(text)):

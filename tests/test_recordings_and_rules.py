@@ -102,7 +102,7 @@ def test_no_cutting_changes_a_finding(exchange: Exchange) -> None:
 
 
 @each_recording
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_no_random_cutting_changes_a_finding(exchange: Exchange, data: st.DataObject) -> None:
     body = exchange.body

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.compare import (
@@ -54,7 +54,6 @@ def test_a_mutated_recording_differs_unless_only_times_or_ids_of_answers_do(stem
         assert all(call.cause is not None for call in comparison.calls), mutator.name
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from(CHUNKS), max_size=14), st.lists(st.sampled_from(CHUNKS), max_size=14)
 )

@@ -89,7 +89,7 @@ def test_equal_streams_are_one_equal_change() -> None:
     assert changes_of((), ()) == ()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sets(st.integers(0, 8)))
 def test_what_is_left_out_is_dropped_and_the_other_way_round_inserted(gone: set[int]) -> None:
     whole = [*STREAM, "[DONE]"]
@@ -193,7 +193,6 @@ def longest(left: str, right: str) -> int:
     return row[-1]
 
 
-@settings(max_examples=60, deadline=None)
 @given(SHORT, SHORT)
 def test_pairs_ascend_and_hold_equal_values(left: str, right: str) -> None:
     pairs = align(left, right)
@@ -202,7 +201,6 @@ def test_pairs_ascend_and_hold_equal_values(left: str, right: str) -> None:
         assert list(side) == sorted(set(side))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from("ab"), max_size=9), st.lists(st.sampled_from("ab"), max_size=9))
 def test_without_anchors_the_alignment_is_the_longest(left: list[str], right: list[str]) -> None:
     # Between walls of values that stand twice there is nothing to be an anchor.
@@ -211,7 +209,6 @@ def test_without_anchors_the_alignment_is_the_longest(left: list[str], right: li
         assert len(align(one + "vv", other + "uu")) == longest(one, other)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 99), max_size=60), st.data())
 def test_what_is_left_out_or_put_in_is_all_that_is_not_paired(
     left: list[int], data: st.DataObject
@@ -280,7 +277,6 @@ def test_an_end_is_compared_as_a_whole() -> None:
     assert run([*words("a"), FINISH], [*words("a"), FINISH], 1, 1) == (2, 2)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1, max_size=20), st.data())
 def test_any_two_cuttings_of_a_text_are_runs(text: str, data: st.DataObject) -> None:
     sides = [words(*cut(text, data.draw(random_cuts(len(text))))) for _ in range(2)]

@@ -58,7 +58,7 @@ def retold(turns: list[Turn], steps: Sequence[Transformation], seed: int) -> lis
 
 
 @pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     turns=st.one_of(scripts(), scripts().map(renumbered)),
     steps=st.lists(st.sampled_from(TRANSFORMATIONS), max_size=3),
@@ -72,7 +72,7 @@ def test_a_correct_client_is_never_accused(
 
 
 @pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(turns=scripts())
 def test_every_answer_with_calls_is_read_back(dialect: ScriptDialect, turns: list[Turn]) -> None:
     links = read_backs(digests(dialect, turns))
@@ -137,7 +137,7 @@ STORING = [each for each in SCRIPT_DIALECTS if each.previous]
 
 
 @pytest.mark.parametrize("dialect", WITH_IDS, ids=lambda dialect: dialect.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(client=mistaken(list(MISTAKES), least=2), step=st.sampled_from(KEEPING), seed=SEEDS)
 def test_with_ids_a_mistake_is_found_whatever_goes_on_beside(
     dialect: ScriptDialect, client: Mistaken, step: Transformation, seed: int
@@ -147,7 +147,7 @@ def test_with_ids_a_mistake_is_found_whatever_goes_on_beside(
 
 
 @pytest.mark.parametrize("dialect", [*WITH_IDS, *WITHOUT_IDS], ids=lambda dialect: dialect.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(client=mistaken([dropped, emptied], least=2), branch=st.booleans(), seed=SEEDS)
 def test_in_a_history_that_goes_on_a_lost_call_is_found_without_any_id(
     dialect: ScriptDialect,
@@ -160,7 +160,7 @@ def test_in_a_history_that_goes_on_a_lost_call_is_found_without_any_id(
 
 
 @pytest.mark.parametrize("dialect", STORING, ids=lambda dialect: dialect.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     client=mistaken([dropped, renamed], least=2),
     steps=st.lists(st.sampled_from(TRANSFORMATIONS), max_size=2),
@@ -176,7 +176,7 @@ def test_where_the_provider_keeps_the_history_results_tell_which_calls_were_know
 
 
 @pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     client=mistaken(list(MISTAKES)),
     steps=st.lists(st.sampled_from(TRANSFORMATIONS), max_size=3),

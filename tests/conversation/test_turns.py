@@ -2,7 +2,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.conversation import check_conversation, findings_of_turn, read_backs, turns
@@ -146,7 +146,6 @@ def test_no_request_of_a_real_application_is_found_wrong() -> None:
     assert {(each.code, each.blame) for each in check_conversation(tape)} <= {("C018", None)}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     script=scripts(),
     steps=st.lists(st.sampled_from(WHOLE), max_size=3),

@@ -2,7 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.clock import SystemClock
@@ -126,7 +126,6 @@ def test_hostile_events_are_findings_and_never_exceptions(data: str, content_typ
     assert "X001" not in {finding.code for finding in check(exchange)}
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=300), st.binary(max_size=60), st.sampled_from([200, 404, 500]))
 def test_no_body_raises(body: bytes, asked: bytes, status: int) -> None:
     for media in ("text/event-stream", "text/html"):
@@ -149,7 +148,6 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(JSON_VALUES, max_size=4), st.booleans())
 def test_no_delta_raises(entries: list[object], done: bool) -> None:  # noqa: FBT001 - drawn
     exchange = pasted(choice({"tool_calls": entries}), FINISH, done=done, request=request(get={}))

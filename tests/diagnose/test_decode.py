@@ -2,7 +2,7 @@ import gzip
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode, format_of, is_plain, media_type
@@ -126,7 +126,6 @@ def test_every_format_of_streams_is_decoded_read_by_read(body: bytes, expected: 
     assert (stream.anomalies, stream.pending) == ((), None)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from((b"data: a", b": c", b"x", b"\n", b"\r", b"\r\n\r\n"))))
 @pytest.mark.parametrize("coding", ["", "gzip"])
 def test_events_come_of_all_reads_at_once_as_they_do_one_by_one(
@@ -188,7 +187,6 @@ def test_an_exchange_without_response_has_no_events() -> None:
     assert (stream.format, stream.body) == (Format.OTHER, b"")
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.binary(min_size=1, max_size=20)

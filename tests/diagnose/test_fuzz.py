@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltatape.conversation import check_conversation
@@ -88,7 +88,7 @@ def test_a_request_of_any_shape_is_read(dialect: object) -> None:
             survives(replace(exchange, request=replace(exchange.request, body=body)), exchange.body)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(st.binary(max_size=400), st.sampled_from(PATHS), st.sampled_from(MEDIA))
 def test_random_bytes_are_read_to_their_end(body: bytes, path: str, media: str) -> None:
     made = Exchange.from_body(body, content_type=media, url=f"http://h{path}", request=body)

@@ -2,7 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
@@ -94,7 +94,6 @@ PIECES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from([b"data: ", b"\n\n", *[one.encode() for one in PIECES]])).map(b"".join)
     | st.binary(),
@@ -134,7 +133,6 @@ ENTRY = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(JSON | st.lists(ENTRY, max_size=3), max_size=8))
 def test_no_shape_of_deltas_makes_rebuilding_raise(shapes: list[object]) -> None:
     chunks = [choice({"tool_calls": shape, "function_call": shape}) for shape in shapes]

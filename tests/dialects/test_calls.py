@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.dialects._calls import (
@@ -267,7 +267,6 @@ def test_anything_else_stays_as_the_wire_said_it(pieces: list[str]) -> None:
     assert repair_arguments(pieces)[:2] == ("".join(pieces), ())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["{}", '{"a":', "1}", '{"a":1}', " ", "{", "}"]), max_size=6))
 def test_mending_yields_one_value_or_what_is_left_of_the_wire(pieces: list[str]) -> None:
     found = repair_arguments(pieces)

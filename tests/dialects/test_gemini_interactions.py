@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.rebuild import rebuild
@@ -127,7 +127,6 @@ NESTED = st.recursive(
 
 
 @given(st.lists(NESTED, max_size=4))
-@settings(max_examples=60)
 def test_any_values_make_a_reply(chunks: list[object]) -> None:
     kinds = ("step.start", "step.delta", "step.stop", "interaction.completed", "error")
     fields = ("step", "delta", "interaction", "index", "error")
@@ -410,6 +409,5 @@ REQUEST_VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(REQUEST_WORDS), REQUEST_VALUES, max_size=6))
-@settings(max_examples=60)
 def test_any_request_is_read(request: dict[str, object]) -> None:
     assert asked(**request).known

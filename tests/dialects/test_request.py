@@ -346,7 +346,7 @@ def histories(draw: st.DrawFn) -> list[list[Message]]:
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(histories=histories(), tools=st.booleans(), separators=st.sampled_from([None, (",", ":")]))
 def test_what_is_shared_changes_no_result(
     name: str,

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.doctor.sources import (
@@ -379,7 +379,6 @@ def test_other_names_are_none() -> None:
     st.sampled_from(sorted(set(LANGUAGES.values()))),
     st.text(st.sampled_from("\"'`#/*\\${}()=:?| \nabA_https://x.y\u202e"), max_size=300),
 )
-@settings(max_examples=60)
 def test_any_text_is_taken(language: str, text: str) -> None:
     for found in literals(SourceFile(path="x", language=language, text=f"{text}'{URL}'")):
         assert found.host

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.gateway.access import (
@@ -234,7 +234,6 @@ def test_the_owner_of_a_key_is_told_with_where_it_is_reached(owner: str, prefix:
     assert (f"--upstream {owner}=https://HOST" in problem) == (owner not in UPSTREAMS)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(PREFIXES),
     st.binary(min_size=6, max_size=40),

@@ -107,9 +107,7 @@ def on_disk(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.builds(Planted, *[KEYS] * 6, CUTS.map(tuple)))
 def test_no_planted_credential_is_found_on_the_disk(planted: Planted) -> None:
     async def script(peer: Peer) -> None:

@@ -171,7 +171,6 @@ def test_each_framing_has_its_scanner() -> None:
     assert body_of(Framing.NONE, 7).done
 
 
-@settings(max_examples=60)
 @given(st.lists(st.binary(min_size=1, max_size=300), max_size=6), st.data())
 def test_written_chunks_are_read_back_under_any_cutting(
     chunks: list[bytes], data: st.DataObject

@@ -1,7 +1,7 @@
 import pkgutil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape import importers
@@ -35,7 +35,6 @@ def test_a_folder_without_a_body_is_refused() -> None:
     st.binary(max_size=80)
     | st.text("data:event id{}\"'[]\\\n\r <>|*12:T-HTP/.b\x1b\ufeff", max_size=80).map(str.encode)
 )
-@settings(max_examples=60)
 def test_any_file_gives_an_exchange_that_claims_no_time_and_no_ending(body: bytes) -> None:
     exchange = import_exchange(ImportSource(name="x", files={"x": body}))
     assert (exchange.source, exchange.timed, exchange.cut) == (Source.IMPORT, False, False)

@@ -3,7 +3,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
@@ -48,7 +48,6 @@ def test_a_coded_body_and_none_at_all_cannot_be_changed() -> None:
 
 
 @given(st.sampled_from(STEMS), st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_changed_event_leaves_all_others_and_their_reads_as_they_were(
     stem: str, data: st.DataObject
 ) -> None:
@@ -214,7 +213,6 @@ def test_edits_are_put_in_order_and_do_not_overlap() -> None:
 
 
 @given(st.binary(max_size=6), st.binary(max_size=6))
-@settings(max_examples=60)
 def test_the_smallest_edit_makes_the_new_bytes(old: bytes, new: bytes) -> None:
     edit = narrowed(3, old, new)
     assert edited(b"..." + old + b"...", [edit]) == b"..." + new + b"..."

@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
@@ -119,7 +119,6 @@ def test_there_are_healthy_streams_of_every_dialect_that_streams_arguments() -> 
     st.lists(st.sampled_from(MUTATORS), min_size=1, max_size=4),
     st.integers(),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_mutator_takes_what_any_other_has_made(
     exchange: Exchange, mutators: list[Mutator], seed: int
 ) -> None:

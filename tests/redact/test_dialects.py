@@ -138,7 +138,7 @@ KEYS = [
 ]
 
 each_recording = pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
-some = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 
 
 class Planted(NamedTuple):

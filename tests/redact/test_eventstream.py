@@ -4,7 +4,7 @@ import struct
 import zlib
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deltatape.redact.content import mask
@@ -244,7 +244,6 @@ pieces = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(pieces, max_size=5).map(b"".join), st.data())
 def test_any_body_keeps_its_lengths_and_its_events_and_twice_is_once(
     body: bytes, data: st.DataObject

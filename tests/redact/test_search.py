@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.redact.search import secrets
@@ -140,7 +140,6 @@ def test_what_shows_when_something_else_is_gone_is_overwritten_too() -> None:
     assert (pem.kind, jwt.kind) == ("private key", "JSON Web Token")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(values, min_size=1, max_size=4), st.booleans(), st.booleans())
 def test_lengths_and_json_survive_and_twice_is_once(
     found: list[object],
@@ -160,7 +159,6 @@ def test_lengths_and_json_survive_and_twice_is_once(
         json.loads(line.removeprefix("data: "))
 
 
-@settings(max_examples=60, deadline=None)
 @given(text)
 def test_any_text_keeps_its_length_and_twice_is_once(found: str) -> None:
     data = found.encode("utf-8", "surrogatepass")
@@ -168,7 +166,6 @@ def test_any_text_keeps_its_length_and_twice_is_once(found: str) -> None:
     assert (len(after), without_secrets(after)) == (len(data), after)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_searched(data: bytes) -> None:
     assert len(without_secrets(data)) == len(data)

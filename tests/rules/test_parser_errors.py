@@ -18,7 +18,7 @@ from deltatape.rules.parser_errors import (
 
 
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.pattern.pattern)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.data())
 def test_every_text_has_a_word_that_is_looked_for_first(
     entry: ParserErrorPattern, data: st.DataObject

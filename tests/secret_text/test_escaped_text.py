@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.secret_text.escaped_text import (
@@ -79,7 +79,6 @@ def test_a_span_is_lifted_with_the_escapes_that_it_touches(
     assert unescaped(text, [(0, len(text))]).lifted(*span) == lifted
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=20), st.booleans(), st.integers(0, 3))
 def test_stars_keep_lengths_and_json(text: str, ascii_only: bool, depth: int) -> None:  # noqa: FBT001 - drawn
     value: object = text

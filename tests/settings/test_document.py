@@ -1,7 +1,7 @@
 import string
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltatape.errors import UsageError
@@ -69,7 +69,6 @@ def test_a_bomb_of_aliases_is_refused_before_it_grows() -> None:
         parse("\n".join(lines).encode(), "f.yaml")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=60) | st.text(string.printable, max_size=60).map(str.encode))
 @example(b"!<tag:x> y")
 @example(b"'\\N")

@@ -97,7 +97,7 @@ def test_a_recording_shrinks_to_its_call_and_stays_sound(stem: str) -> None:
     assert {finding.code for finding in check(small)} <= before
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.sets(st.integers(0, 11), min_size=1, max_size=4), st.integers(0, 1))
 def test_what_is_left_holds_and_no_event_of_it_can_go(needed: set[int], sound: int) -> None:
     needles = [f"word{at}x".encode() for at in sorted(needed)]

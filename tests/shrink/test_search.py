@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import Exchange, MaskedCredential, Note, ResponseHead
@@ -114,7 +114,6 @@ def asked_for(items: Sequence[int], needed: set[int]) -> tuple[list[int], int]:
     return list(fewest(items, holds)), len(seen)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sets(st.integers(0, 59)), st.integers(0, 60))
 def test_what_is_needed_is_left_and_nothing_else(needed: set[int], count: int) -> None:
     needed = {one for one in needed if one < count}
@@ -152,7 +151,6 @@ def test_the_whole_is_never_asked_about() -> None:
     assert list(fewest(range(5), holds)) == [0, 1, 2, 3, 4]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 100), st.integers(1, 100), st.integers(-1, 120))
 def test_the_largest_number_that_holds_is_found(answer: int, limit: int, guess: int) -> None:
     def holds(number: int) -> bool:
@@ -162,7 +160,6 @@ def test_the_largest_number_that_holds_is_found(answer: int, limit: int, guess: 
     assert largest(limit, holds, guess) == min(answer, limit)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 40))
 def test_the_next_number_never_holds(answers: list[bool], guess: int) -> None:
     asked: set[int] = set()

@@ -61,7 +61,6 @@ def payloads(tape: Tape, code: str) -> list[object]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(plans("a"), plans("b"))
 def test_every_exchange_stays_what_it_is_at_the_same_hour(one: Plan, other: Plan) -> None:
     with TemporaryDirectory() as name:
@@ -86,7 +85,7 @@ def test_every_exchange_stays_what_it_is_at_the_same_hour(one: Plan, other: Plan
             assert "after the `stop`" not in problem.message
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(plans("a"), st.data())
 def test_an_exchange_that_is_cut_out_is_the_same_exchange(one: Plan, data: st.DataObject) -> None:
     with TemporaryDirectory() as name:

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.suspects.call_slot import CallSlot, repaired
@@ -144,7 +144,6 @@ def test_both_schools_close_what_is_open(text: str, closed: object, whole_member
     assert json.loads(repaired(text, whole_members=True)) == whole_members
 
 
-@settings(max_examples=60)
 @given(st.text(alphabet='{}[],:"\\a1 ', max_size=40), st.booleans())
 def test_any_text_becomes_json(text: str, whole: bool) -> None:  # noqa: FBT001
     json.loads(repaired(text, whole_members=whole))

@@ -1,7 +1,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.tape import encode
@@ -192,7 +192,6 @@ def test_other_lines_are_left_to_the_one_who_looks_in_full(line: bytes) -> None:
 
 
 @given(st.binary(max_size=30))
-@settings(max_examples=60)
 def test_what_is_read_the_short_way_is_what_a_full_look_sees(text: bytes) -> None:
     line = b'[12,3,"read","' + text + b'"]\n'
     read = short(line)
@@ -203,7 +202,6 @@ def test_what_is_read_the_short_way_is_what_a_full_look_sees(text: bytes) -> Non
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=60)
 def test_any_bytes_are_a_record_or_refused(line: bytes) -> None:
     for decode in (decode_record, decode_header):
         with contextlib.suppress(MalformedError):
@@ -211,7 +209,6 @@ def test_any_bytes_are_a_record_or_refused(line: bytes) -> None:
 
 
 @given(st.sampled_from(sorted(CODES)), JSON)
-@settings(max_examples=60)
 def test_any_payload_is_read_or_refused(code: str, payload: object) -> None:
     line = encode.payload_record(0, 1, Unknown(code=code, value=payload))
     with contextlib.suppress(MalformedError):

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltatape.tape import encode
@@ -46,7 +46,6 @@ def test_surrogates_overlong_and_cut_sequences_are_no_utf8(data: bytes) -> None:
 @given(st.binary() | st.text().map(str.encode))
 @example(b"")
 @example(b'"\\/\x7f\x85')
-@settings(max_examples=60)
 def test_any_bytes_come_back_from_their_line(data: bytes) -> None:
     line = encode.data_record(7, ',3,"read",', data)
     assert line.count(b"\n") == 1

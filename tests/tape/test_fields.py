@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import EndReason, Headers, HeaderValue, MaskedCredential
@@ -16,13 +16,11 @@ VALUES = LINES | st.builds(
 
 
 @given(st.lists(st.tuples(LINES, VALUES), max_size=4).map(tuple))
-@settings(max_examples=60)
 def test_any_header_fields_come_back(headers: Headers) -> None:
     assert fields.headers_from_json(fields.headers_to_json(headers)) == headers
 
 
 @given(st.lists(VALUES, max_size=4).map(tuple))
-@settings(max_examples=60)
 def test_any_target_comes_back(target: tuple[HeaderValue, ...]) -> None:
     assert fields.target_from_json(fields.target_to_json(target)) == target
 

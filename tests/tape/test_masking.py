@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from urllib.parse import quote
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers
@@ -156,7 +156,6 @@ def strings(value: object) -> list[str]:
 
 
 @given(plans())
-@settings(max_examples=60, deadline=None)
 def test_no_credential_that_was_seen_reaches_the_tape(plan: Plan) -> None:
     play(plan)
     told = [text.encode() for line in plan.lines.all for text in strings(json.loads(line))]
@@ -187,7 +186,6 @@ def pieces(exchange: Exchange, name: str, plan: Plan) -> None:
 
 
 @given(plans())
-@settings(max_examples=60, deadline=None)
 def test_all_but_credentials_is_on_the_tape_as_it_came(plan: Plan) -> None:
     play(plan)
     found = records(plan)

@@ -242,7 +242,6 @@ def everywhere(data: bytes, credentials: list[bytes]) -> tuple[MaskedSpan, ...]:
 
 
 @given(FEW | MANY, st.text("ab ", max_size=80).map(str.encode))
-@settings(max_examples=60)
 def test_no_occurrence_is_missed_and_none_invented(credentials: list[bytes], data: bytes) -> None:
     found = known(*credentials)
     expected = everywhere(data, credentials)
@@ -293,7 +292,6 @@ def test_what_encoders_make_of_a_credential_is_known(credential: bytes, expected
 
 
 @given(credentials)
-@settings(max_examples=60)
 def test_every_usual_spelling_is_known(credential: str) -> None:
     found = spellings(credential.encode())
     assert {one.encode() for one in spelled(credential)} <= set(found)

@@ -4,7 +4,7 @@ import pkgutil
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import deltatape.text_calls
@@ -325,7 +325,6 @@ def test_a_text_without_openers_has_no_calls() -> None:
 
 
 @given(text=st.text())
-@settings(max_examples=60)
 def test_no_text_raises(text: str) -> None:
     assert isinstance(find_calls(text, OFFERED), tuple)
 
@@ -354,7 +353,6 @@ PIECES = [
 
 
 @given(parts=st.lists(st.sampled_from(PIECES), max_size=12))
-@settings(max_examples=60)
 def test_calls_of_random_fragments_are_in_order_and_within_the_text(parts: list[str]) -> None:
     text = "".join(parts)
     end = 0

@@ -3,7 +3,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
@@ -17,7 +17,6 @@ READS = st.lists(st.binary(min_size=1, max_size=200), min_size=1, max_size=6)
 
 
 @given(READS, st.lists(st.sampled_from(CODINGS), min_size=1, max_size=2))
-@settings(max_examples=60, deadline=None)
 def test_each_read_of_a_coded_body_brings_what_it_brought(
     reads: list[bytes], codings: list[str]
 ) -> None:

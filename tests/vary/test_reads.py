@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
@@ -94,7 +94,6 @@ def test_events_of_a_coded_body_are_cut_before_it_is_coded() -> None:
 
 
 @given(st.integers(0, 5000), st.integers(0, 2**63))
-@settings(max_examples=60, deadline=None)
 def test_random_pieces_are_the_same_for_a_seed(size: int, seed: int) -> None:
     cuts = [*random_cuts(size, seed)]
     assert cuts == [*random_cuts(size, seed)]

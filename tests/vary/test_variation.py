@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
@@ -153,7 +153,6 @@ def test_every_recording_can_be_varied_in_many_ways() -> None:
     st.lists(st.sampled_from(HARMLESS), min_size=2, max_size=4, unique_by=lambda each: each.name),
     st.integers(),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_harmless_variations_of_each_other_are_harmless(
     exchange: Exchange, variations: list[Variation], seed: int
 ) -> None:

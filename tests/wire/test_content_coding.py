@@ -6,7 +6,7 @@ from collections.abc import Callable
 import brotli  # type: ignore[import-untyped]
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.stream import AnomalyKind
@@ -195,7 +195,6 @@ def test_br_without_its_extra_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert "pip install deltatape[compression]" in fault.detail
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_bytes_decode_to_the_same_under_any_cutting(data: st.DataObject) -> None:
     name, encode = data.draw(st.sampled_from(CODERS))

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.wire.framer import UNIT_LIMIT
@@ -173,7 +173,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> None:
     body = data.draw(BROKEN)
@@ -185,7 +184,6 @@ def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> Non
         assert body[slice(*event.place.span)].decode(errors="replace") == event.data
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     values=st.lists(VALUES, max_size=5),
     indent=st.sampled_from([None, 2]),

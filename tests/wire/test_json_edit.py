@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.wire.json_edit import Path, append, at, drop, listed, put, quoted, source_at
@@ -79,7 +79,6 @@ def test_a_string_is_quoted_as_plain_as_its_surroundings() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=3), JSON, min_size=1), JSON, st.data())
-@settings(max_examples=60)
 def test_edits_are_those_of_the_values(
     value: dict[str, object], new: object, data: st.DataObject
 ) -> None:

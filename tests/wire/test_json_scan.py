@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.wire.json_scan import (
@@ -216,7 +216,6 @@ JSON = st.recursive(
 ).map(lambda value: json.dumps(value, ensure_ascii=False))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_the_verdict_on_mutated_json_is_the_standard_librarys(data: st.DataObject) -> None:
     text = data.draw(JSON)
@@ -227,7 +226,6 @@ def test_the_verdict_on_mutated_json_is_the_standard_librarys(data: st.DataObjec
     assert (scan(mutated).verdict is ScanState.COMPLETE) == strict(mutated)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_cutting_changes_the_verdict_on_any_text(data: st.DataObject) -> None:
     text = data.draw(JSON | st.text('{}[]",:01.e-\\u dtrue\ud83d', max_size=20) | st.text())
@@ -255,7 +253,6 @@ def test_a_number_outside_of_the_grammar_is_not_one(text: str) -> None:
     assert not whole(text)
 
 
-@settings(max_examples=60)
 @given(st.text("0123456789.eE+-", min_size=1, max_size=8))
 def test_the_table_agrees_with_the_standard_library(text: str) -> None:
     try:

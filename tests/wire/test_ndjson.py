@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.stream import Span
@@ -124,7 +124,6 @@ LINES = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> None:
     body = data.draw(LINES)

@@ -1,7 +1,7 @@
 from itertools import accumulate
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.stream import Anomaly, AnomalyKind, Comment, Event, Span
@@ -305,7 +305,6 @@ STREAMS = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> None:
     body = data.draw(STREAMS)
@@ -379,7 +378,6 @@ def test_everything_has_the_time_and_line_of_the_read_that_completed_it(
             assert made(each, 16, at_once=True) == made(each, 16, at_once=False)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_reads_at_once_are_what_they_are_one_by_one(data: st.DataObject) -> None:
     body = data.draw(READ_STREAMS)
@@ -389,7 +387,6 @@ def test_any_reads_at_once_are_what_they_are_one_by_one(data: st.DataObject) -> 
         assert made(pieces, limit, at_once=True) == made(pieces, limit, at_once=False)
 
 
-@settings(max_examples=60, deadline=None)
 @given(READ_STREAMS, st.integers(0, 60))
 def test_reads_may_come_in_several_groups(body: bytes, at: int) -> None:
     decoder = SseDecoder()

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.rebuild import rebuild
@@ -140,7 +140,6 @@ NESTED = st.recursive(
 
 
 @given(st.lists(NESTED, max_size=4))
-@settings(max_examples=60)
 def test_any_values_make_a_reply(chunks: list[object]) -> None:
     calls = [{"functionCall": chunk} for chunk in chunks]
     more = [{"functionCall": {"name": "f", "partialArgs": chunk}} for chunk in chunks]
@@ -569,7 +568,6 @@ def flat(value: object, path: str) -> list[tuple[str, object]]:
 
 
 @given(st.dictionaries(st.text(max_size=3), VALUES, max_size=4), st.data())
-@settings(max_examples=60)
 def test_any_value_comes_back_from_its_paths(value: dict[str, object], data: st.DataObject) -> None:
     arguments = PartialArguments()
     for path, each in data.draw(st.permutations(flat(value, "$"))):

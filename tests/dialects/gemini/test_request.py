@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.dialects.gemini.request import DEPTH_LIMIT, json_schema, method_of, read_request
@@ -163,7 +163,6 @@ NESTED = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(WORDS), NESTED, max_size=6))
-@settings(max_examples=60)
 def test_any_request_is_read(request: dict[str, object]) -> None:
     assert read_request(json.dumps(request).encode(), PATH).known
 
