@@ -1,4 +1,4 @@
-"""Streams of an application's own endpoint, for tests that say what it tells its page."""
+"""Streams of an application's own endpoint, for tests of what it sends its page."""
 
 from deltatape.model.exchange import Exchange
 from helpers.chat import sse
@@ -28,7 +28,7 @@ def result(name: object = "get", **more: object) -> Json:
 
 
 def done(content: object = None) -> Json:
-    """The end; without `content` it has none."""
+    """The last event, with the whole text in `content` if given."""
     return {"type": "done"} if content is None else {"type": "done", "content": content}
 
 

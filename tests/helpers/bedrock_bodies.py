@@ -1,4 +1,4 @@
-"""Answers of models on Bedrock built in a line, for tests that say what the wire says."""
+"""Answers of models on Bedrock built in a line, for tests that write the wire out."""
 
 import base64
 import json
@@ -48,7 +48,7 @@ def whole(value: object) -> Exchange:
 
 
 def reduced(exchange: Exchange) -> Reply:
-    """The reply in this dialect, whether its answer shows the dialect or not."""
+    """The reply in this dialect, without detecting it."""
     reducer = BedrockInvoke().reducer(NOTHING_ASKED)
     for event in decode(exchange).events:
         reducer.feed(event)

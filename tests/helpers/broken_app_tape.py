@@ -1,4 +1,4 @@
-"""A tape of an app that changed the arguments of a call, and requests as a right app sends them."""
+"""A tape of an app that changed the arguments of a call, and the requests of a correct app."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ RIGHT = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1", "one"))
 
 
 def mistaken(*, refused: bool = False) -> list[Exchange]:
-    """A call, and what became of it; `refused`: the provider did not take that."""
+    """A call, and the app's repetition of it; `refused`: the provider rejected that."""
     first, second = conversation((ASKED, [*call(), FINISH]), (WRONG, [TEXT, FINISH_TEXT]))
     if refused:
         assert second.response is not None

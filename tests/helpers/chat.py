@@ -1,4 +1,4 @@
-"""Chat completions built in a line, for tests that say what the wire says."""
+"""Chat completions built in a line, for tests that write the wire out."""
 
 import json
 

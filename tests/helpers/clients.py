@@ -18,13 +18,13 @@ PYTHON = ROOT / ".venv-clients" / "bin" / "python"
 
 @dataclass(frozen=True)
 class Client:
-    """A program that makes one conversation turn and prints what it understood."""
+    """A program that makes one conversation turn and prints the reply as it understood it."""
 
     name: str
     command: tuple[str, ...]
 
     async def run(self, base_url: str, request: dict[str, object]) -> str:
-        """What it prints; fails when it fails."""
+        """Run it; return its output, and raise if it fails."""
         environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
         process = await asyncio.create_subprocess_exec(
             *(*self.command, base_url, json.dumps(request)),
@@ -107,7 +107,7 @@ AMAZON = {  # no file of the user's, and no question to the network
 
 @contextlib.asynccontextmanager
 async def conversing(sdk: Sdk, request: bytes) -> AsyncIterator[Callable[[str], Awaitable[str]]]:
-    """Start `sdk`; what is yielded makes one turn with a base URL and tells what it understood."""
+    """Start `sdk`; yield a function that makes one turn with a base URL and returns the reply."""
     process = await asyncio.create_subprocess_exec(
         *(*sdk.command, request.decode()),
         stdin=asyncio.subprocess.PIPE,

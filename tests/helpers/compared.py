@@ -11,7 +11,7 @@ MESSAGES = "http://127.0.0.1/v1/messages"
 
 
 def analysed(body: bytes, url: str = URL, media: str = SSE) -> Analysis:
-    """A body that nobody recorded, analysed."""
+    """An imported body, analysed."""
     return analyse(Exchange.from_body(body, content_type=media, url=url))
 
 
@@ -42,7 +42,7 @@ def units(analysis: Analysis) -> tuple[ComparableEvent, ...]:
 
 
 def unlike(comparison: Comparison) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """What is told of events that are not equal: kind, left, right."""
+    """The changes of events that are not equal: kind, left, right."""
     return [
         (change.kind.value, change.left, change.right)
         for change in comparison.changes

@@ -1,4 +1,4 @@
-"""What a rule sees of an exchange, and one rule alone on it."""
+"""The context of a rule, and the findings of a single rule."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -26,13 +26,13 @@ def context_of(exchange: Exchange) -> RuleContext:
 
 
 def findings_of(code: str, context: RuleContext) -> list[Finding]:
-    """What the rule `code` about exchanges finds in `context`."""
+    """The findings of the exchange rule `code` in `context`."""
     (rule,) = (rule for rule in EXCHANGE_RULES if rule.code == code)
     return list(rule.findings(context))
 
 
 def failing(code: str, rules: Iterable[Rule[Seen]]) -> tuple[Rule[Seen], ...]:
-    """`rules`, of which that with `code` raises."""
+    """`rules`, with the rule `code` replaced by one that raises."""
     return tuple(replace(rule, check=_fail) if rule.code == code else rule for rule in rules)
 
 

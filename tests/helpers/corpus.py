@@ -43,7 +43,7 @@ needs_corpus = pytest.mark.skipif(not is_present(), reason=ABSENT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A captured response and what the vendor's own SDK made of it."""
+    """A captured response, and the reply that the vendor's own SDK built from it."""
 
     id: str
     dialect: str
@@ -62,7 +62,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Why we differ from the SDK in cases of one dialect."""
+    """Known differences from the SDK in cases of one dialect, each with its reason."""
 
     different: Mapping[tuple[str, str], str]
     """By case and aspect."""
@@ -85,7 +85,7 @@ def every_case() -> tuple[Case, ...]:
 
 @cache
 def left_out() -> Mapping[str, str]:
-    """Cases that tell nothing, and why."""
+    """Cases that are left out, and why."""
     found = {}
     for folder in sorted(ROOT.glob("*--*--*")) if is_present() else []:
         url = str(_read(folder / "request.json")["url"])
@@ -101,7 +101,7 @@ def left_out() -> Mapping[str, str]:
 
 
 def rules(dialect: str) -> Rules:
-    """Why we differ from the SDK in cases of `dialect`."""
+    """The known differences from the SDK in cases of `dialect`."""
     path = RULES / f"{dialect}.yaml"
     data = yaml.safe_load(path.read_text()) if path.exists() else {}
     return Rules(
@@ -113,7 +113,7 @@ def rules(dialect: str) -> Rules:
 
 
 def differences(case: Case, analysis: Analysis) -> dict[str, tuple[object, object]]:
-    """By aspect, what the SDK and we make of a case, where that differs.
+    """By aspect, the results of the SDK and of deltatape for a case, if they differ.
 
     An answer that the SDK did not come to the end of tells only some aspects.
     """
@@ -186,7 +186,7 @@ def _json(text: str) -> str:
 
 
 def _dialect(folder: Path, url: str) -> str:
-    """What we call the dialect of a case."""
+    """The name of the dialect of a case in deltatape."""
     name = folder.name.split("--")[1]
     if name == "bedrock-eventstream":
         return "bedrock-invoke" if "/invoke" in url else "bedrock-converse"

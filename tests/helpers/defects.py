@@ -1,4 +1,4 @@
-"""The known defects (tests/defects.yaml), healthy streams to put them in, and what is then found.
+"""The known defects (tests/defects.yaml), healthy streams to put them in, and the findings.
 
 Healthy streams come from the recordings (`built`) and, where it is, from the corpus: one of each
 source and dialect. Those of the corpus are given the times and the ending of a recorder, since
@@ -30,9 +30,9 @@ RECORDINGS = TESTS.parent / "recordings" / "dialects"
 BUILT = "built"
 MS = 1_000_000
 _LONG = 30
-"""Events from which on a stream is long."""
+"""A stream with this many events is long."""
 _OF_APPS = ("app-events", "ai-sdk-ui")
-"""Dialects that applications speak: what is wrong there is theirs."""
+"""Dialects of applications: defects there are the application's."""
 _SEEDS = 1000
 """More than there are streams."""
 
@@ -47,19 +47,19 @@ class Row:
     """Who causes it: P provider or gateway, T transport, C client."""
     dialects: str
     codes: tuple[str, ...] = ()
-    """Any of these is to fire."""
+    """One of these must fire."""
     blame: tuple[str, ...] = ("upstream",)
     """Any of these is right."""
     trap: str = ""
-    """Why it is legal, if it is."""
+    """The reason if it is legal."""
     needs: str = ""
     suspect: str = ""
     what: str = ""
-    """What a client does that has this defect."""
+    """How a client with this defect behaves."""
 
     @property
     def mutator(self) -> Mutator | None:
-        """The mutator of the row; None for what only clients cause."""
+        """The mutator of the row; None for a defect of clients."""
         return next((each for each in MUTATORS if each.row == self.number), None)
 
 
@@ -76,13 +76,13 @@ class Healthy:
     is_long: bool
 
     def suits(self, row: Row) -> bool:
-        """Whether it has what must be there for a row's defect to be seen."""
+        """Whether it has what a row's defect needs to show."""
         return {"tools": self.has_tools, "long": self.is_long}.get(row.needs, True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A defect in a healthy stream, and the findings that this brought."""
+    """A defect in a healthy stream, and the findings on it."""
 
     row: Row
     healthy: Healthy
@@ -101,7 +101,7 @@ class Trial:
 
     @property
     def is_blamed(self) -> bool:
-        """Whether one of the expected findings blames those that it should."""
+        """Whether one of the expected findings blames the right party."""
         right = self.row.blame
         if self.healthy.dialect in _OF_APPS and Blame.TRANSPORT not in right:
             right = (Blame.APP,)

@@ -1,4 +1,4 @@
-"""Events of no wire in particular, the replies to them, and streams with every value spoilt."""
+"""Events of no particular wire format, their replies, and streams with wrong values."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -146,7 +146,7 @@ def digests(*exchanges: tuple[dict[str, object], Sequence[object]]) -> list[Dige
 
 
 def found(exchange: Exchange, code: str) -> list[Finding]:
-    """What the rule `code` reports."""
+    """The findings of the rule `code`."""
     return [finding for finding in check(exchange) if finding.code == code]
 
 

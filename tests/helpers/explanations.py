@@ -1,4 +1,4 @@
-"""Stories whose app made a mistake, and suspects, as the tests of their renderings need them."""
+"""Explanations that blame an app, and suspects, for tests of renderings."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def suspect(name: str = "single-current-call", *, exact: bool = True, throws: st
 
 
 def tried(name: str, *calls: RepeatedCall, throws: str = "", problem: str = "") -> ClientTrial:
-    """A client that makes these calls, which is wrong."""
+    """A wrong client that makes these calls."""
     made = ClientReading(calls=calls, errors=(throws,) if throws else ())
     return ClientTrial(name=name, made=made, differs=True, problem=problem)
 

@@ -1,4 +1,4 @@
-"""A small application that fails on some answers, for what runs applications."""
+"""A small application that fails on some answers, for tests of commands that run applications."""
 
 import os
 import sys

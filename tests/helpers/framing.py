@@ -1,4 +1,4 @@
-"""What a decoder makes of a body, in any cutting."""
+"""Decode a body in any pieces."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from deltatape.wire.framer import Decoder
 
 
 class Framed(NamedTuple):
-    """All that a decoder tells of a body."""
+    """The result of a decoder for a body."""
 
     events: list[Event]
     comments: list[Comment]
@@ -25,7 +25,7 @@ class Framed(NamedTuple):
 
 
 def framed(decoder: Decoder, pieces: Sequence[bytes]) -> Framed:
-    """What `decoder` makes of `pieces`, all fed at the same time."""
+    """The result of `decoder` for `pieces`, all with the same time."""
     events = [event for piece in pieces for event in decoder.feed(piece, 0, None)]
     pending = decoder.end()
     tail = [decoder.tail] if decoder.tail else []

@@ -1,4 +1,4 @@
-"""Answers of Gemini built in a line, for tests that say what the wire says."""
+"""Answers of Gemini built in a line, for tests that write the wire out."""
 
 import json
 from collections.abc import Mapping
@@ -43,14 +43,14 @@ def piece(*, goes_on: bool = False, **fields: object) -> dict[str, object]:
 
 
 def pieces(*each: Mapping[str, object], goes_on: bool = True) -> dict[str, object]:
-    """A part with values of streamed arguments, after which the call goes on or does not."""
+    """A part with values of streamed arguments; the call continues after it or not."""
     if goes_on:
         return call(partialArgs=list(each), willContinue=True)
     return call(partialArgs=list(each))
 
 
 STOP = candidate({"text": ""}, finish="STOP")
-"""The response that ends a candidate in good order."""
+"""The response that ends a candidate normally."""
 
 
 def sse(*chunks: object) -> bytes:

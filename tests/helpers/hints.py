@@ -1,4 +1,4 @@
-"""What a response shows of its dialect, and who claims it."""
+"""The hints of a response about its dialect, and the dialects that claim it."""
 
 from collections.abc import Sequence
 

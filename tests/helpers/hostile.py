@@ -1,4 +1,4 @@
-"""A tape on which every text wants to act on the terminal that shows it."""
+"""A tape on which every text has escape sequences for the terminal that shows it."""
 
 import json
 import re
@@ -69,7 +69,7 @@ STREAM = sse(
 
 
 def hostile_tape(folder: Path, name: str = FILE_NAME) -> Path:
-    """Two exchanges; the second repeats what the first said, wrongly."""
+    """Two exchanges; the second repeats the first reply wrongly."""
     lines: list[bytes] = []
 
     def put(_: int, line: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Anthropic's streams built in a line, for tests that say what the wire says."""
+"""Anthropic's streams built in a line, for tests that write the wire out."""
 
 import json
 
@@ -73,7 +73,7 @@ def reason(word: object, **usage: object) -> Frame:
 STOP: Frame = {"type": "message_stop"}
 PING: Frame = {"type": "ping"}
 END = (reason("tool_use"), STOP)
-"""What a message with calls ends with."""
+"""The last events of a message with calls."""
 
 
 def sse(*frames: Frame | str, named: bool = True) -> bytes:

@@ -103,7 +103,7 @@ class Running:
         raise AssertionError(f"{count} exchanges did not end: {self.observed}")
 
     async def until(self, condition: Callable[[ObserverLog], bool]) -> None:
-        """Wait until what was observed meets a condition."""
+        """Wait until the observations meet a condition."""
         for _ in range(500):
             if condition(self.observed):
                 return
@@ -157,7 +157,7 @@ class Own:
     folder: Path
 
     async def stop(self) -> str:
-        """End it; what it printed."""
+        """End it; return what it printed."""
         self.process.send_signal(signal.SIGTERM)
         out, _ = await self.process.communicate()
         return out.decode()
@@ -172,7 +172,7 @@ class Own:
 async def own_mitmproxy(
     folder: Path, command: tuple[str, ...], env: Mapping[str, str], *more: str
 ) -> AsyncIterator[Own]:
-    """A mitmdump that deltatape knows nothing of; `command` starts it."""
+    """A mitmdump that deltatape did not start; `command` starts it."""
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(*command, "--listen-host", "127.0.0.1", "--listen-port", str(port)),
@@ -205,7 +205,7 @@ class Authority:
 
     @property
     def trusted(self) -> tuple[str, ...]:
-        """What makes mitmproxy trust it."""
+        """The options that make mitmproxy trust it."""
         return ("--set", f"ssl_verify_upstream_trusted_ca={self.path}")
 
 

@@ -1,4 +1,4 @@
-"""Exchanges to mutate and to vary, what comes out, and bodies under content-codings."""
+"""Exchanges to mutate and to vary, the results, and bodies under content-codings."""
 
 import gzip
 from dataclasses import replace
@@ -64,7 +64,7 @@ TWO_EVENTS = ((10, b"data: 1\n\n"), (20, b"data: 2\n\n"))
 
 
 def changed(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
-    """What the mutator called `name` makes of `exchange`."""
+    """`exchange` with the mutation `name`."""
     (mutator,) = (each for each in MUTATORS if each.name == name)
     return mutator.mutate(exchange, SeededChoices(seed))
 
@@ -100,7 +100,7 @@ def of_type(exchange: Exchange | None, kind: str) -> list[object]:
 
 
 def imported(body: bytes, media: str = "text/event-stream") -> Exchange:
-    """A body that nobody recorded."""
+    """An imported body."""
     return Exchange.from_body(body, content_type=media, url=URL)
 
 
@@ -120,13 +120,13 @@ def reads(*pieces: bytes) -> tuple[Read, ...]:
 
 
 def named(name: str) -> Variation:
-    """The variation called so."""
+    """The variation of this name."""
     (found,) = (each for each in VARIATIONS if each.name == name)
     return found
 
 
 def varied(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
-    """What the variation called `name` makes of `exchange`."""
+    """`exchange` with the variation `name`."""
     return named(name).make(exchange, SeededChoices(seed))
 
 
@@ -138,7 +138,7 @@ def made(name: str, exchange: Exchange, seed: int = 1) -> Exchange:
 
 
 def pieces(exchange: Exchange) -> list[bytes]:
-    """What each read brought."""
+    """The bytes of each read."""
     return [read.data for read in exchange.reads]
 
 
@@ -156,6 +156,6 @@ def with_fields(exchange: Exchange, *fields: tuple[bytes, bytes]) -> Exchange:
 
 
 def broken_gzip() -> Exchange:
-    """An exchange whose coded body is cut, so that nobody can say what it is."""
+    """An exchange whose coded body is cut, so that it cannot be decoded."""
     headers = ((b"Content-Encoding", b"gzip"),)
     return taped([(10, gzip.compress(b"data: 1\n\n")[:-9])], headers=headers)

@@ -1,4 +1,4 @@
-"""Bodies spoilt in ways that nobody planned: bytes, and the values of the JSON inside."""
+"""Randomly damaged bodies: their bytes, or the values of the JSON inside."""
 
 import json
 import random
@@ -20,7 +20,7 @@ HOSTILE: tuple[object, ...] = (
     "$" + ".a" * DEEP,
     "x" * LONG,
 )
-"""Values that stand where others are expected."""
+"""Values of unexpected types."""
 
 
 def spoilt_bytes(body: bytes, chance: random.Random) -> bytes:

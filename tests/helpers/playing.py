@@ -1,4 +1,4 @@
-"""Players, in the test's own loop or in another thread or process, and what clients get of them."""
+"""Players, in the test's own loop or in another thread or process, and their clients."""
 
 import contextlib
 import http.client
@@ -53,7 +53,7 @@ async def playing(
 
 
 def answer(exchange: Exchange, request: bytes = b"", **how: float) -> tuple[bytes, str]:
-    """All that a client gets to one request, and how the connection ends."""
+    """The whole response to one request, and how the connection ends."""
 
     async def scenario() -> tuple[bytes, str]:
         async with playing(exchange, hold_s=how.get("hold_s", 30.0)) as stage:

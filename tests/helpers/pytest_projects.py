@@ -44,7 +44,7 @@ def ask(*says, base=None):
         raise StreamError("the stream ended without [DONE]")
     return text
 """
-"""An application that notices everything."""
+"""An application that reports every error."""
 
 TESTS = "test_app.py"
 QUIET = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
@@ -84,5 +84,5 @@ def plugged(
 
 
 def reports(result: pytest.RunResult) -> str:
-    """What is told of the tests; not the summary behind it, which is longer where CI is set."""
+    """Pytest's report of the tests, without the summary, which is longer if CI is set."""
     return result.stdout.str().partition(" short test summary info ")[0]

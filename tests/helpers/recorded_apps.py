@@ -1,4 +1,4 @@
-"""A provider that answers everybody, and `deltatape record` in front of it."""
+"""A provider that gives every request the same answer, and `deltatape record` in front of it."""
 
 import asyncio
 import json
@@ -22,13 +22,13 @@ EVENTS = (_event({"role": "assistant", "content": ANSWER}), _event({}, "stop"), 
 
 
 class Provider:
-    """Streams `ANSWER` to everybody; `asked` are the heads it got."""
+    """Streams `ANSWER` to every client; `asked` has the request heads."""
 
     def __init__(self) -> None:
         self.asked: list[bytes] = []
 
     async def serve(self, peer: Peer) -> None:
-        """One connection."""
+        """Answer the requests of one connection."""
         while True:
             head, _ = await peer.request()
             self.asked.append(head)

@@ -21,12 +21,12 @@ FAILING = frozenset({Severity.ERROR})
 
 
 def report_on(*exchanges: Exchange, name: str = "x.tape") -> TapeReport:
-    """What there is to say about a tape with these exchanges."""
+    """The report on a tape with these exchanges."""
     return check_exchanges(name, exchanges, DEFAULTS)
 
 
 def unreadable(name: str = "bad.tape") -> TapeReport:
-    """A tape that is none."""
+    """A file that is not a tape."""
     return TapeReport(name=name, problem=f"{name}:5: no JSON")
 
 

@@ -1,4 +1,4 @@
-"""Responses built in a line, for tests that say what the wire says."""
+"""Responses built in a line, for tests that write the wire out."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What correct clients do to a history before they send it again, and what recorders miss of it.
+"""Histories as correct clients rewrite them, and as recorders miss parts of them.
 
 Every transformation takes the turns of a conversation and gives those that a tape would hold then.
 None of them changes what the first request after an answer repeats of that answer's calls.
@@ -62,7 +62,7 @@ def _answers(draw: st.DrawFn, name: str) -> Message:
 
 
 def trimmed(turns: Turns, rng: random.Random) -> list[Turn]:
-    """From some request on, the oldest messages are left out."""
+    """Drop the oldest messages from some request on."""
     first = rng.randrange(len(turns))
     return [
         turn if place < first else replace(turn, history=_trimmed(turn.history, rng))
@@ -76,7 +76,7 @@ def _trimmed(history: tuple[Message, ...], rng: random.Random) -> tuple[Message,
 
 
 def summarised(turns: Turns, rng: random.Random) -> list[Turn]:
-    """The same with a summary in place of what is left out."""
+    """Replace the oldest messages by a summary."""
     short = trimmed(turns, rng)
     summary = user("Summary: we spoke of the weather, and tools were called.")
     return [
@@ -86,7 +86,7 @@ def summarised(turns: Turns, rng: random.Random) -> list[Turn]:
 
 
 def reordered(turns: Turns, rng: random.Random) -> list[Turn]:
-    """Calls and results in another order than they came in; the same order from then on."""
+    """Reorder calls and results, and keep that order from then on."""
     seed = rng.random()
     return [replace(turn, history=tuple(_reordered(turn.history, seed))) for turn in turns]
 
@@ -110,7 +110,7 @@ def _shuffled(values: Sequence[T], seed: float) -> list[T]:
 
 
 def edited(turns: Turns, rng: random.Random) -> list[Turn]:
-    """Texts are other ones from some request on, of any message but the last answer."""
+    """Change texts from some request on, but not that of the last answer."""
     first, seed = rng.randrange(len(turns)), rng.random()
     return [
         turn if place < first else replace(turn, history=_edited(turn.history, seed))
@@ -134,7 +134,7 @@ def _last_answer(history: Sequence[Message]) -> int:
 
 
 def compacted(turns: Turns, _: random.Random) -> list[Turn]:
-    """Calls of all answers but the last lose their arguments, and results their text."""
+    """Empty the arguments of calls and the texts of results, except those of the last answer."""
     return [replace(turn, history=_compacted(turn.history)) for turn in turns]
 
 
@@ -152,7 +152,7 @@ def _bare(message: Message) -> Message:
 
 
 def redacted(turns: Turns, rng: random.Random) -> list[Turn]:
-    """Text and arguments that the application, or the recorder, hides behind a mask."""
+    """Mask texts and arguments, in the application or in the recorder."""
     mask = rng.choice(["********", "[REDACTED]", "<redacted>", "*same*"])
     return [
         replace(turn, history=tuple(_masked(message, mask) for message in turn.history))
@@ -180,7 +180,7 @@ def _mask(text: str, mask: str) -> str:
 
 
 def retried(turns: Turns, rng: random.Random) -> list[Turn]:
-    """A request comes twice, and the client goes on from one of the answers."""
+    """Send a request twice, and continue from one of the answers."""
     place = rng.randrange(len(turns))
     lost = _other(turns[place])
     at = place + rng.randint(0, 1)
@@ -196,7 +196,7 @@ def _other(turn: Turn) -> Turn:
 
 
 def branched(turns: Turns, rng: random.Random) -> list[Turn]:
-    """The user goes back to an earlier question, asks another one, and later goes on here."""
+    """Branch off from an earlier question, and later continue the main branch."""
     place = rng.randrange(len(turns))
     # Another one each time: the same twice in a row is a user message that was doubled.
     history = (*turns[place].history, user(f"No, something else, {len(turns)}!"))
@@ -209,7 +209,7 @@ def branched(turns: Turns, rng: random.Random) -> list[Turn]:
 
 
 def joined(turns: Turns, rng: random.Random) -> list[Turn]:
-    """Another conversation that begins with the same question goes on beside this one."""
+    """Interleave another conversation that begins with the same question."""
     others = list(_of_another(turns))
     found: list[Turn] = []
     ours = list(turns)

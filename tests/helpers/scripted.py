@@ -1,4 +1,4 @@
-"""Conversations by a script: the same one in every dialect, as requests, answers and digests.
+"""Scripted conversations: the same one in every dialect, as requests, answers and digests.
 
 A script is what is said, in terms that no dialect has; a `ScriptDialect` writes it as the history
 of a request and as an answer. Answers are whole documents; how they stream is tested elsewhere.
@@ -112,7 +112,7 @@ def digests(dialect: ScriptDialect, turns: Sequence[Turn]) -> list[Digest]:
 def _grouped(
     history: Sequence[Message], write: Callable[[Message], Iterable[Json]], assistant: str
 ) -> Iterator[tuple[str, list[Json]]]:
-    """What `write` makes of the messages of each role in a row, results being the user's."""
+    """The output of `write` for each run of messages of one role; results count as the user's."""
     last_role = ""
     written: list[Json] = []
     for message in history:

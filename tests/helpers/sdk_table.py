@@ -1,4 +1,4 @@
-"""What real SDKs make of streams, in one word per stream: for docs/sdks.md and the test of it.
+"""How real SDKs read streams, in one word per stream: for docs/sdks.md and its test.
 
 The words: `same` as the reference; what differs otherwise. An application learns of an exception,
 and of a call that the SDK itself marks as unusable; what else differs begins with `silently`.
@@ -58,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A stream and what a correct client makes of it."""
+    """A stream, and the calls of a correct client."""
 
     name: str
     dialect: str
@@ -134,21 +134,21 @@ def captured() -> tuple[Row, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SdkResults:
-    """What the SDKs make of all streams: by column, its versions; by column and row, a word."""
+    """The results of the SDKs: the versions by column, and a word by column and row."""
 
     versions: Mapping[str, Mapping[str, str]]
     words: Mapping[str, Mapping[str, str]]
-    """Without those that are `same`."""
+    """The words other than `same`."""
 
 
 def written() -> SdkResults:
-    """What is committed."""
+    """The committed results."""
     found = yaml.safe_load(DATA.read_text())
     return SdkResults(versions=found["versions"], words=found["words"])
 
 
 def measured(columns: Sequence[Column], rows: Sequence[Row]) -> SdkResults:
-    """What the installed SDKs make of the streams now."""
+    """Run the installed SDKs on the streams."""
 
     async def all_of_them() -> list[tuple[Mapping[str, str], dict[str, str]]]:
         free = asyncio.Semaphore(AT_ONCE)
@@ -172,7 +172,7 @@ async def _measure(
 
 
 def word(reference: Sequence[RepeatedCall], reply: SdkReply) -> str:
-    """How what an SDK gives differs from the reference.
+    """How the result of an SDK differs from the reference.
 
     A call whose arguments are cut may be kept back: nobody could run it.
     """
@@ -203,7 +203,7 @@ def _number(count: int) -> str:
 def _aspects(
     reference: Sequence[RepeatedCall], calls: Sequence[RepeatedCall]
 ) -> tuple[list[str], list[RepeatedCall]]:
-    """What of the calls is otherwise than in the reference, and which of its calls are left."""
+    """The differing aspects of the calls, and the reference's calls that the SDK has."""
     left, found = list(reference), set()
     for call, twin in _pairs(calls, left):
         if (call.name or "") != (twin.name or ""):
@@ -218,7 +218,7 @@ def _aspects(
 def _pairs(
     calls: Sequence[RepeatedCall], left: list[RepeatedCall]
 ) -> Iterator[tuple[RepeatedCall, RepeatedCall]]:
-    """Which call of the reference each one is: by id, else by name, else the next.
+    """Pair each call with one of the reference: by id, else by name, else the next one.
 
     Those are taken out of `left`.
     """
@@ -237,7 +237,7 @@ def _pairs(
 
 
 def _value(arguments: str) -> str:
-    """Arguments as what an application gets by parsing them: none are `{}`, twice is as once."""
+    """Arguments as an application parses them: empty ones are `{}`, also if encoded twice."""
     value = canonical(arguments)
     if value is not None and value.startswith('"'):
         return canonical(json.loads(value)) or value

@@ -1,4 +1,4 @@
-"""What real SDKs make of variations of healthy streams: for docs/torture-sdks.md and its test.
+"""How real SDKs read variations of healthy streams: for docs/torture-sdks.md and its test.
 
 Each SDK reads the stream as it is and then varied; the word for a variation tells how what it gives
 to its application differs from what it gives of the whole stream.
@@ -31,19 +31,19 @@ HARMLESS = frozenset(one.name for one in VARIATIONS if one.harmless)
 SEEDS = (1, 2, 3)
 HANGS = "hangs"
 STALL = "stall"
-"""How the variations begin that are tried once, as each costs seconds."""
+"""The first words of variations that are tried once, as each costs seconds."""
 FINISH = "only its finish tells,"
 """What an application learns that looks at why the answer ended."""
 GOOD = frozenset({"stop", "tool_calls", "tool-calls", "end_turn", "tool_use", "completed", "STOP"})
-"""Finishes that say that all is well."""
+"""Finish reasons of a complete answer."""
 GZIP = "in gzip, "
 LIMIT_S = 13.0
-"""Longer than the ten seconds that the SDKs are told to wait at most."""
+"""Longer than the timeout of ten seconds that the SDKs get."""
 BUSY_LIMIT_S = 120.0
 """For streams without a stall: only a busy machine makes them slow."""
 AT_ONCE = 2
 IDLE_AT_ONCE = 9
-"""How many SDKs may wait for what never comes."""
+"""How many SDKs may wait for a timeout at the same time."""
 
 Words = Mapping[str, Mapping[str, str]]
 """By dialect and by variation, those that are not `same`."""
@@ -109,7 +109,7 @@ def _cases(
 
 
 def inputs() -> str:
-    """A digest of all streams: what the words that are written are about.
+    """A digest of all streams, to notice when the committed results are outdated.
 
     The same wherever it is made: of what is compressed it is about what is in it, since how it is
     compressed is the library's to decide.
@@ -134,7 +134,7 @@ def _content(exchange: Exchange) -> Iterator[object]:
 
 
 def written() -> SdkResults:
-    """What is committed."""
+    """The committed results."""
     found = yaml.safe_load(DATA.read_text())
     return SdkResults(inputs=found["inputs"], versions=found["versions"], words=found["words"])
 
@@ -142,7 +142,7 @@ def written() -> SdkResults:
 def measured(
     columns: Sequence[Column] = COLUMNS, selected: Callable[[Case], bool] = lambda _: True
 ) -> SdkResults:
-    """What the installed SDKs make of streams now.
+    """Run the installed SDKs on the streams.
 
     Args:
         columns: the SDKs.
@@ -207,7 +207,7 @@ def _sdk_stream(case: Case) -> SdkStream:
 
 
 def _words(dialect: str, replies_by_case: _Replies) -> dict[str, str]:
-    """By variation, how what an SDK gives of it differs; the first seed with which it does."""
+    """By variation, how the result of an SDK differs, with the first seed for which it does."""
     unvaried = replies_by_case[dialect, "", None]
     found: dict[str, str] = {}
     for (of, name, seed), reply in replies_by_case.items():
@@ -220,7 +220,7 @@ def _words(dialect: str, replies_by_case: _Replies) -> dict[str, str]:
 
 
 def varied_word(unvaried: SdkReply, reply: SdkReply) -> str:
-    """How what an SDK gives of a varied stream differs from what it gives of the unvaried one."""
+    """How an SDK's result for a varied stream differs from that for the unvaried one."""
     if reply.error.startswith("Timeout: no end after"):  # the runner's words
         return HANGS
     difference = word(unvaried.calls, reply)
@@ -237,7 +237,7 @@ def varied_word(unvaried: SdkReply, reply: SdkReply) -> str:
 
 
 def replies(column: str, variation: str) -> Iterator[tuple[Case, SdkReply]]:
-    """What one SDK makes of the streams as they are, and of one variation of them."""
+    """The results of one SDK for the unvaried streams, and for one variation of them."""
     (found,) = (one for one in COLUMNS if one.name == column)
     own = [
         case
@@ -251,7 +251,7 @@ def replies(column: str, variation: str) -> Iterator[tuple[Case, SdkReply]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why cells fail: those of these columns, variations and dialects."""
+    """The reason why the cells of these columns, variations and dialects fail."""
 
     columns: Sequence[str]
     variations: Sequence[str]

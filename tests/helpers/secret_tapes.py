@@ -32,7 +32,7 @@ TOOL = {
         },
     },
 }
-"""A tool as chat completions take it."""
+"""A tool in the format of Chat Completions."""
 
 
 def record(t_ns: int, exchange: int, code: str, payload: object) -> bytes:

@@ -12,7 +12,7 @@ from helpers.upstream import Peer, connect
 CHUNKED = b"POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 """The head of a request for /c; chunks follow."""
 REFUSED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nrefused"
-"""What is answered to bytes that are no request."""
+"""The answer to bytes that are not a request."""
 
 
 def answered(body: bytes) -> bytes:

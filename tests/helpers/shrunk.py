@@ -1,4 +1,4 @@
-"""Searches whose judge is a question about bytes, and what they asked."""
+"""Searches with a judge that only looks for bytes, and a log of the trials."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from helpers.defects import as_recorded
 
 @dataclass
 class Asked:
-    """A judge that counts; the same tape is asked about once, as by the real one."""
+    """A judge that counts its trials; like the real one, it tries equal tapes only once."""
 
     holds: Callable[[Exchanges], bool]
     most: int = 10_000
@@ -35,12 +35,12 @@ def bodies(exchanges: Exchanges) -> bytes:
 
 
 def having(*needles: bytes) -> Asked:
-    """A judge for whom these bytes have to be in the bodies."""
+    """A judge for which a tape fails as long as the bodies have these bytes."""
     return Asked(lambda exchanges: all(each in bodies(exchanges) for each in needles))
 
 
 def said(search: ShrinkSearch) -> list[object]:
-    """What the events of all exchanges say: JSON values, and texts where it is none."""
+    """The data of all events: JSON values, or texts if it is not JSON."""
     events = (event.data for one in search.exchanges for event in decode(one).events)
     return [data if (parsed := parse(data)).error else parsed.value for data in events]
 
@@ -55,12 +55,12 @@ def streamed(*chunks: object, done: bool = True) -> Exchange:
 
 
 def recorded(body: bytes, media: str = "text/event-stream") -> Exchange:
-    """A body as a recorder would have taped it."""
+    """A body as if recorded."""
     return as_recorded(Exchange.from_body(body, content_type=media, url=URL, request={"a": 1}))
 
 
 def smallest(*exchanges: Exchange, judge: Asked, sound: bool = False) -> Exchanges:
-    """What all passes leave."""
+    """The exchanges after all passes."""
     search = search_of(*exchanges, judge=judge, sound=sound)
     assert shrink(search, lambda _: None)
     return search.exchanges

@@ -1,4 +1,4 @@
-"""Credentials that are nobody's, and how programs write them."""
+"""Fake credentials, and how programs write them."""
 
 import json
 import re
@@ -19,7 +19,7 @@ credentials = st.builds(
 
 
 def spelled(credential: str) -> list[str]:
-    """As programs write it: plain, in JSON, in JSON in JSON, in a URL."""
+    """A credential as programs write it: plain, in JSON, in JSON in JSON, in a URL."""
     ascii_json, plain_json = (
         json.dumps(credential, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)
     )

@@ -1,4 +1,4 @@
-"""Every way of cutting bytes or text that a decoder must not notice."""
+"""Ways to split bytes or text that a decoder must not notice."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise

@@ -1,4 +1,4 @@
-"""Small applications with one known mistake each, what they make of streams, who is suspected.
+"""Small applications with one known mistake each, their results, and the suspects for them.
 
 The applications are in tests/clients/apps, in JavaScript; each was written from a description of
 its mistake, and by nobody who looked at how deltatape models that. What they made of the streams
@@ -37,11 +37,11 @@ _HEADERS = ((b"content-type", SSE.encode()), (b"transfer-encoding", b"chunked"))
 RESPONSES_URL = "http://127.0.0.1/v1/responses"
 _LIMIT_S = 30.0
 _PLACE = re.compile(r" \(line \d+ column \d+\)")
-"""Newer versions of Node add this to the position."""
+"""Newer versions of Node append this to the position."""
 _AT_ONCE = 2
 _SUSPECTS = 50
 _GAP_NS = 150_000_000
-"""Between reads that an application is to see one by one."""
+"""The time between reads that an application must see separately."""
 _CHAT, _NETWORK, _OTHER, _CLAUDE, _TEXT = "chat", "network", "responses", "messages", "text"
 _OTHERS = {
     **dict.fromkeys(("13", "14", "15"), _NETWORK),
@@ -70,7 +70,7 @@ Written by `scripts/suspects-found`, which the tests check.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What an application made of a stream. `made.text` is None where it shows nothing."""
+    """The result of an application for a stream. `made.text` is None if it shows no text."""
 
     app: str
     stream: str
@@ -78,7 +78,7 @@ class Outcome:
 
 
 def apps() -> tuple[str, ...]:
-    """Their names, which tell the mistake: `01-single-current-call`."""
+    """The names of the applications, each with its mistake: `01-single-current-call`."""
     return tuple(sorted(path.stem for path in APPS.glob("[0-9]*.mjs")))
 
 
@@ -205,7 +205,7 @@ def _read(body: bytes, url: str, *, cuts: Sequence[int] = ()) -> Exchange:
 
 
 def written() -> tuple[Outcome, ...]:
-    """What is committed: of each application, the streams that it makes something else of."""
+    """The committed results: by application, the streams that it reads differently."""
     return tuple(
         Outcome(app=one["app"], stream=one["stream"], made=_reading(one))
         for one in yaml.safe_load(DATA.read_text())
@@ -225,7 +225,7 @@ def _reading(data: Mapping[str, object]) -> ClientReading:
 
 
 def measured() -> tuple[Outcome, ...]:
-    """The same as Node runs the applications now."""
+    """The same results from running the applications on Node."""
 
     async def all_of_them() -> list[list[Outcome]]:
         free = asyncio.Semaphore(_AT_ONCE)
@@ -264,12 +264,12 @@ async def _measure(app: str, free: asyncio.Semaphore) -> list[Outcome]:
 
 
 def is_same(made: ClientReading, other: ClientReading | None) -> bool:
-    """Whether two clients would do the same: no id is as an empty one, empty arguments are `{}`."""
+    """Whether two results are equal; a missing id equals an empty one, empty arguments `{}`."""
     return other is not None and made.errors == other.errors and _calls(made) == _calls(other)
 
 
 def is_reference(exchange: Exchange, made: ClientReading) -> bool:
-    """Whether it is what a correct client makes of the stream."""
+    """Whether it equals the result of a correct client."""
     reply = analyse(exchange).reply
     calls = reply.tool_calls or tuple(one.call for one in reply.text_calls)
     right = tuple(
@@ -286,7 +286,7 @@ def _calls(made: ClientReading) -> list[tuple[str, str, str]]:
 
 
 def as_data(outcomes: Sequence[Outcome]) -> str:
-    """The file's text: an outcome per line."""
+    """The outcomes as the text of the committed file, one per line."""
     lines = []
     for outcome in outcomes:
         made = outcome.made
@@ -303,15 +303,15 @@ def as_data(outcomes: Sequence[Outcome]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Who is suspected of what an application made of a stream."""
+    """The suspects for the result of an application."""
 
     outcome: Outcome
     exact: tuple[str, ...]
-    """The names of those that do exactly the same, best first."""
+    """The names of the suspects with exactly the same result, best first."""
 
     @property
     def place(self) -> int | None:
-        """Where the first preset stands that names its mistake; None if nowhere."""
+        """The rank of the first preset that names its mistake; None if there is none."""
         presets = mistakes().get(self.outcome.app[:2], ())
         return next((at for at, name in enumerate(self.exact) if name in presets), None)
 

@@ -1,4 +1,4 @@
-"""Delivered streams for suspects, and the calls that applications make of them."""
+"""Delivered streams for suspects, and the calls that applications build from them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ def deliver(
 
 
 def follow_up() -> dict[str, object]:
-    """A request that brings the result of a tool."""
+    """A request with the result of a tool."""
     call = {"id": "c0", "type": "function", "function": {"name": "get", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "q"},
@@ -62,10 +62,10 @@ def suspects(
     calls: tuple[RepeatedCall, ...] | None = None,
     *errors: str,
 ) -> tuple[Suspect, ...]:
-    """The suspects where an application repeats `calls` and says `errors`."""
+    """The suspects if an application repeats `calls` and reports `errors`."""
     return suspects_of(stream, Symptom(calls=calls, errors=errors))
 
 
 def names(found: Sequence[Suspect]) -> list[str]:
-    """Their names, in order."""
+    """The names of the suspects, in order."""
     return [one.name for one in found]

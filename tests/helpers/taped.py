@@ -19,7 +19,7 @@ from deltatape.model.exchange import (
 
 MS = 1_000_000
 IDLE_MS = 5_000
-"""How often a recorder says that it still watches."""
+"""How often a recorder notes that it is watching."""
 
 
 def taped(
@@ -100,7 +100,7 @@ def taped(
 
 
 def idle_times(*marks_ms: int) -> tuple[int, ...]:
-    """When a recorder that lives says so in the silences between `marks_ms`, in ns."""
+    """When a running recorder writes `idle` in the silences between `marks_ms`, in ns."""
     known = sorted({0, *marks_ms})
     return tuple(
         ms * MS

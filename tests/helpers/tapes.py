@@ -116,7 +116,7 @@ def every_record(put: Callable[[int, bytes], None]) -> None:
 
 
 def whole_tape() -> bytes:
-    """A tape with every code that is written today, ended in good order."""
+    """A tape with every code that is written today, and a normal end."""
     lines = Lines()
     every_record(lines.put)
     TapeTap(lines.put).stop(160, "child-exit", 0)

@@ -1,4 +1,4 @@
-"""Torture in a test: a tape of two answers, an application that reads it in good and bad ways."""
+"""Torture in a test: a tape of two answers, and an application with a choice of mistakes."""
 
 import json
 import sys
@@ -113,7 +113,7 @@ def named(*names: str) -> tuple[Variation, ...]:
 
 
 def rig(folder: Path, *how: str, only: Sequence[str], **settings: object) -> TortureSetup:
-    """A rig with the application and these variations."""
+    """A set-up with the application and these variations."""
     command = app(folder, *how)
     filing = CaseFiler(tapes=("x.tape",), options=(), command=command)
     made = TortureSetup(
@@ -131,7 +131,7 @@ def rig(folder: Path, *how: str, only: Sequence[str], **settings: object) -> Tor
 
 
 def tortured(folder: Path, *how: str, only: Sequence[str], **settings: object) -> TortureResult:
-    """What torture says of the application."""
+    """The result of torturing the application."""
     return torture(rig(folder, *how, only=only, **settings))
 
 

@@ -147,7 +147,7 @@ def post(body: bytes = b"{}", target: str = "/v1/chat/completions", extra: str =
 
 
 def free_port() -> int:
-    """A port that nobody uses, below those that the system gives out: so nobody gets it later."""
+    """A free port below the ephemeral ones, so that no other program gets it later."""
     while True:
         port = 15_000 + secrets.randbelow(15_000)
         with socket.socket() as sock, contextlib.suppress(OSError):

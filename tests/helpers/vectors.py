@@ -1,4 +1,4 @@
-"""Synthetic streams, healthy and defective, with the calls they amount to.
+"""Synthetic streams, healthy and defective, with their calls.
 
 40 chat completions and 19 responses of OpenAI's other API.
 """
@@ -15,13 +15,13 @@ _Case = Mapping[str, list[dict[str, object]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
-    """A stream and what a correct client makes of it."""
+    """A stream, and the calls of a correct client."""
 
     name: str
     kind: str
     """`healthy`, `trap` (legal, but clients stumble) or `defective`."""
     codes: frozenset[str]
-    """Finding codes of which a defective one shows at least one."""
+    """Finding codes, at least one of which a defective stream must have."""
     body: bytes
     calls: tuple[tuple[str | None, str | None, str], ...]
     """Id, name and arguments of each call."""

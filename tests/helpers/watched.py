@@ -1,4 +1,4 @@
-"""Exchanges of a tape of which it is known how long it was watched."""
+"""Exchanges of a tape that says how long it was watched."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

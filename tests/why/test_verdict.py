@@ -102,7 +102,7 @@ def test_a_text_that_arrived_whole_leaves_only_what_the_application_shows() -> N
     assert "5 characters of text arrived complete" in verdict(pasted(TEXT, FINISH_TEXT)).summary
 
 
-def test_what_is_not_a_reply_is_not_a_case() -> None:
+def test_without_a_reply_there_is_no_case() -> None:
     made = verdict(from_bytes(b"<html>", content_type="text/html"))
     assert made.summary == "No finding, and no reply of a dialect that deltatape reads."
 

@@ -1,4 +1,4 @@
-"""The recordings of each rule: one that fires it, and those that look like it and are silent.
+"""The recordings of each rule: one that fires it, and similar ones that do not.
 
 By code and name; `RECORDINGS["W006"]["silent-user-stop"]` is the tape
 `recordings/rules/W006/silent-user-stop.tape`, which scripts/tape-rules writes. Nothing in them has

@@ -23,7 +23,7 @@ from helpers.rule_recordings.tape import Json, ScriptedExchange
 
 
 def app(*events: Json, at_s: float | None = None) -> ScriptedExchange:
-    """What an application streams to its page, an event per read."""
+    """An application's stream to its page, an event per read."""
     return ScriptedExchange(
         reads=[sse(event, done=False) for event in events],
         request={"message": QUESTION},
@@ -55,12 +55,12 @@ ANSWER = (text("It is 13 °C,"), text(" and <b>windy</b>."))
 
 
 def tool_call(call_id: str, name: str, **more: object) -> Json:
-    """An event about a call with an id, which holds its arguments if `more` does."""
+    """An event about a call with an id; `more` are other members, such as the arguments."""
     return {"type": "tool_call", "callId": call_id, "name": name, **more}
 
 
 def tool_result(call_id: str, name: str, value: str) -> Json:
-    """The result of such a call."""
+    """The result of a call with an id."""
     return {"type": "tool_result", "callId": call_id, "name": name, "result": value}
 
 

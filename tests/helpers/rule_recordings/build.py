@@ -69,7 +69,7 @@ def request_with(
     at_s: float | None = None,
     **request: object,
 ) -> ScriptedExchange:
-    """An exchange whose request has just these messages."""
+    """An exchange whose request has only these messages."""
     return exchange(reply, {"messages": list(messages), **request}, at_s=at_s)
 
 
@@ -101,7 +101,7 @@ CALL_REPLY = (*CALL, FINISH)
 ONE_CALL = chat(*CALL_REPLY)
 TWO_CALLS = chat(*weather_call(GENT), *weather_call(ROME, index=1), FINISH)
 CALLS = [("call_fake0", "get_weather", GENT), ("call_fake1", "get_weather", ROME)]
-"""What a history repeats of `TWO_CALLS`: id, name and arguments of each."""
+"""`TWO_CALLS` as a history repeats them: id, name and arguments of each."""
 
 
 def with_results(*repeated: tuple[str, str, str]) -> list[Json]:
@@ -116,7 +116,7 @@ ASKS, RESULT = STEP
 def error_reply(
     status: int, body: bytes, content_type: str = "application/json"
 ) -> ScriptedExchange:
-    """An answer that is nothing but an error."""
+    """An answer that is only an error."""
     return replace(chat(body, done=False), status=status, content_type=content_type)
 
 
@@ -171,13 +171,13 @@ def sample(
     edit_request: tuple[str, str] = ("", ""),
     pause: tuple[int, float] = (0, 0.0),
 ) -> ScriptedExchange:
-    """A healthy stream of recordings/dialects, changed.
+    """A changed copy of a healthy stream of recordings/dialects.
 
     Args:
         name: of the tape.
-        edit: what is replaced in each piece of the response, and by what.
-        edit_request: the same in the request's JSON text.
-        pause: before the piece of this number so many seconds pass.
+        edit: the old and the new bytes, replaced in each piece of the response.
+        edit_request: the old and the new text in the request's JSON.
+        pause: the number of a piece, and the seconds to wait before it.
     """
     stream = sample_stream(name)
     number, seconds = pause

@@ -1,4 +1,4 @@
-"""Recordings about what requests repeat of the answers before: rules C, except C013."""
+"""Recordings of conversations: rules C, except C013."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -76,7 +76,7 @@ def calls_tool(name: str, arguments: str = "{}") -> list[object]:
 
 
 def returned(content: str) -> list[ScriptedExchange]:
-    """One call, and the request that brings this result."""
+    """One call, and the request with this result."""
     return [ONE_CALL, next_turn(ASKS, result("call_fake0", content))]
 
 
@@ -101,7 +101,7 @@ def repeated_text(repeated: str, *pieces: str) -> list[ScriptedExchange]:
 
 
 def rate_limited(at_s: float, took_s: float = 0.1) -> ScriptedExchange:
-    """A request that is refused since there are too many."""
+    """A request that is rejected by a rate limit."""
     body = b'{"error":{"message":"Rate limit reached","type":"requests"}}'
     return replace(error_reply(429, body), reads=[(took_s, body)], at_s=at_s)
 
@@ -421,7 +421,7 @@ HELPER = user("Help the customer.")
 
 
 def text_answer(question: Json, text: str, at_s: float = 0.0) -> ScriptedExchange:
-    """A conversation of its own, answered with a text."""
+    """A separate conversation, answered with a text."""
     return request_with(question, reply=text_reply(text), at_s=at_s)
 
 
@@ -587,7 +587,7 @@ REMEMBERED = user(f"You said: {ANSWER}")
 
 
 def remembering(*answers: str) -> Json:
-    """A system prompt that holds what was answered so far."""
+    """A system prompt that quotes the answers so far."""
     so_far = "".join(f"\nYou have said: {text}" for text in answers)
     return system(f"You are a friendly meteorologist.{so_far}")
 

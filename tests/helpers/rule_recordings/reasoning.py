@@ -1,4 +1,4 @@
-"""Recordings about reasoning that does not come back with its calls: rule C013."""
+"""Recordings of requests that repeat calls without their reasoning: rule C013."""
 
 from helpers import gemini, messages, responses
 from helpers.chat import FINISH, choice

@@ -50,18 +50,18 @@ def from_model(model: str) -> ScriptedExchange:
 
 
 def with_total(tokens: int) -> ScriptedExchange:
-    """An answer whose usage says so in total, for 9 tokens and 2."""
+    """An answer whose usage has this total for 9 and 2 tokens."""
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": tokens}
     return chat(TEXT, {**FINISH_TEXT, "usage": usage})
 
 
 def gzipped(body: bytes) -> ScriptedExchange:
-    """A body that is under gzip, as its head says."""
+    """A gzip body with its `content-encoding`."""
     return replace(chat(body, done=False), headers=(("Content-Encoding", "gzip"),))
 
 
 def closed_by_client(exchange: ScriptedExchange, end_s: float) -> ScriptedExchange:
-    """`exchange`, which its client left so long after it had asked."""
+    """`exchange` with a client that disconnected this long after its request."""
     return replace(exchange, reason=EndReason.CLIENT_CLOSED, end_s=end_s)
 
 

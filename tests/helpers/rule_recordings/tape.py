@@ -1,4 +1,4 @@
-"""Tapes of scripted exchanges: what a gateway would have taped had a provider done just that.
+"""Tapes of scripted exchanges, as a gateway would have recorded them.
 
 Everything is fixed, ids and times included: the same code makes the same bytes.
 
