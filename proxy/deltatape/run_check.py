@@ -282,7 +282,7 @@ class RunCheck:
             is_right = codes.isdisjoint(self._codes_of(parent.position))
             known = [parent.position, *successors]
         else:
-            is_right = repeats_all and not codes and self._was_left(parent.position)
+            is_right = repeats_all and not codes and self._ends_blamed(parent.position)
             known = [parent.position]
         if is_right and any(self._may_end_here(at, asked, rest) for at in known):
             return Correction(position=None, codes=self._codes_of(parent.position), ended=True)
@@ -514,7 +514,7 @@ class RunCheck:
             codes |= self._tape.codes.get(at, frozenset())
         return tuple(sorted(codes or {each.code for each in self._of_endpoint}))
 
-    def _was_left(self, position: int) -> bool:
+    def _ends_blamed(self, position: int) -> bool:
         """Check whether the tape ends after a reply with calls, for which it blames the app."""
         reply = self._tape.requests[position].digest
         if not (reply.calls or reply.text_calls) or self._successors(position):

@@ -81,10 +81,12 @@ def exchange_of(text: str) -> Exchange:
     if place is None or not is_tape(place.path):
         return named(text).exchanges[0]
     tape = open_tape(place.path)
-    return tape[place.exchange] if place.exchange is not None else _only(tape, place.path)
+    return (
+        tape[place.exchange] if place.exchange is not None else _single_exchange(tape, place.path)
+    )
 
 
-def _only(tape: Tape, path: Path) -> Exchange:
+def _single_exchange(tape: Tape, path: Path) -> Exchange:
     found = list(islice(tape, _TWO))
     if len(found) != 1:
         has = f"has {len(tape)} exchanges" if found else "has no exchange"

@@ -61,7 +61,7 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
     masker = Masker(mask_key(os.environ, say))
     done = draft(source, to, masker, content=content, mode=SHARED)
     try:
-        path = _promoted(done, source, to, stem)
+        path = _renamed_draft(done, source, to, stem)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from error
     finally:
@@ -101,7 +101,7 @@ def _make(folder: Path) -> None:
         raise UsageError(f"--to {folder}: {error.strerror}") from error
 
 
-def _promoted(done: RedactedCopy, source: Tape, folder: Path, stem: str) -> Path | None:
+def _renamed_draft(done: RedactedCopy, source: Tape, folder: Path, stem: str) -> Path | None:
     """Rename the draft, unless a secret is left on it or the name is taken."""
     report = audit(done.path)
     secrets = [problem for problem in report.problems if problem.kind is ProblemKind.SECRET]

@@ -277,7 +277,7 @@ def _plain(
 def _auto(
     arguments: ReplayArguments, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
 ) -> Responders:
-    tape = _only(arguments.tapes)
+    tape = _single_tape(arguments.tapes)
     every = list(exchanges_of(arguments.tapes[0])) if tape.exists() else []
     exchanges = _of_provider(every)
     routes = ProviderRoutes(
@@ -299,7 +299,7 @@ def _auto(
     )
 
 
-def _only(tapes: tuple[str, ...]) -> Path:
+def _single_tape(tapes: tuple[str, ...]) -> Path:
     """Return the path of the one tape to play and to add to."""
     if len(tapes) != 1 or (place := locate(tapes[0])).exchange is not None:
         raise UsageError(

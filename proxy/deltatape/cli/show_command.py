@@ -53,7 +53,7 @@ def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noq
     if asked == ["log"]:
         _show_log(source, format)
     elif asked and asked[0] != "calls":
-        _show_part(_only(exchanges, source.name, asked[0]), asked[0], format)
+        _show_part(_single_exchange(exchanges, source.name, asked[0]), asked[0], format)
     elif format == "json":
         write(calls_json(analyse(exchange, app) for exchange in exchanges))
     elif asked:
@@ -92,7 +92,7 @@ def _show_log(source: NamedExchanges, form: str) -> None:
     write(log_json(printed)) if form == "json" else show(log_lines(printed, width()))
 
 
-def _only(exchanges: list[Exchange], tape: str, part: str) -> Exchange:
+def _single_exchange(exchanges: list[Exchange], tape: str, part: str) -> Exchange:
     if len(exchanges) != 1:
         numbers = f"#{exchanges[0].number} to #{exchanges[-1].number}" if exchanges else "none"
         raise UsageError(f"--{part} shows one exchange; {tape} has {numbers}: add #N")

@@ -41,7 +41,7 @@ def join(places: Sequence[Location], path: Path) -> None:
     """
     sources = sources_of(places)
     for source in sources:
-        if _same(Path(source.tape.path), path):
+        if _is_same_file(Path(source.tape.path), path):
             raise UsageError(f"-o {path}: is one of the tapes to be read; name another file")
     done = splice(sources, path, SystemClock())
     for tape in (source.tape for source in sources):
@@ -61,7 +61,9 @@ def sources_of(places: Sequence[Location]) -> list[SpliceSource]:
     """
     found: list[tuple[Path, set[int] | None]] = []
     for place in places:
-        at = next((at for at, (path, _) in enumerate(found) if _same(path, place.path)), None)
+        at = next(
+            (at for at, (path, _) in enumerate(found) if _is_same_file(path, place.path)), None
+        )
         if at is None:
             found.append((place.path, None if place.exchange is None else {place.exchange}))
             continue
@@ -86,7 +88,7 @@ def _print_summary(done: SplicedTape) -> None:
     say(f"{done.path}: {count(done.exchanges, 'exchange')}")
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same_file(one: Path, other: Path) -> bool:
     """Check whether two names refer to one file."""
     try:
         return one.samefile(other)

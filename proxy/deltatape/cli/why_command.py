@@ -138,11 +138,11 @@ def _explained(
         for call in explanation.arrival.calls
         if call.kind not in NOT_OURS
     )
-    tried = (_tried(each, reference) for each in made_by(exchange, sdks, tell=say))
+    tried = (_client_trial(each, reference) for each in made_by(exchange, sdks, tell=say))
     return replace(explanation, tried=(*explanation.tried, *tried))
 
 
-def _tried(by: SdkReading, reference: tuple[RepeatedCall, ...]) -> ClientTrial:
+def _client_trial(by: SdkReading, reference: tuple[RepeatedCall, ...]) -> ClientTrial:
     version = next(iter(by.versions.values()), "")
     ids = frozenset(call.id for call in reference)
     right = not by.made.errors and equal(by.made.calls, reference, ids)

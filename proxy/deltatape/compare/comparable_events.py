@@ -311,7 +311,7 @@ def _unit(
     tokens = tuple(token_of(contribution, owners) for contribution in contributions)
     event_type = "" if _names_type(value) else event.type
     forms = ignoring.forms(value) if is_json else None
-    sort = " ".join([event_type, *_sort(value)])
+    sort = " ".join([event_type, *_type_of_data(value)])
     kinds = dict.fromkeys(f"{token.what}{token.owner or ''}" for token in tokens)
     return ComparableEvent(
         event=event,
@@ -328,7 +328,7 @@ def _names_type(value: object) -> bool:
     return isinstance(value, dict) and any(isinstance(value.get(key), str) for key in _TYPES)
 
 
-def _sort(value: object) -> list[str]:
+def _type_of_data(value: object) -> list[str]:
     """Return the type that data names; else its keys, or its JSON type."""
     if not isinstance(value, dict):
         return [type(value).__name__]

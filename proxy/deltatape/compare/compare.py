@@ -175,7 +175,7 @@ def framing_of(
 def _of_bodies(left: Stream, right: Stream) -> Iterator[FramingDifference]:
     sides = (left, right)
     if left.format is not right.format:
-        yield _of_body(SpacingDifference.FORMAT, left.format.value, right.format.value)
+        yield _body_difference(SpacingDifference.FORMAT, left.format.value, right.format.value)
     texts = [[comment.text for comment in side.comments] for side in sides]
     if texts[0] != texts[1]:
         shown = [
@@ -183,15 +183,15 @@ def _of_bodies(left: Stream, right: Stream) -> Iterator[FramingDifference]:
             + (f", first: {excerpt(side[0].strip(), _SHOWN)}" if side else "")
             for side in texts
         ]
-        yield _of_body(SpacingDifference.COMMENTS, *shown)
+        yield _body_difference(SpacingDifference.COMMENTS, *shown)
     pending = [side.pending.data if side.pending else "" for side in sides]
     if pending[0] != pending[1]:
-        yield _of_body(
+        yield _body_difference(
             SpacingDifference.PENDING, *(excerpt(each, _SHOWN) or "nothing" for each in pending)
         )
 
 
-def _of_body(what: SpacingDifference, left: str, right: str) -> FramingDifference:
+def _body_difference(what: SpacingDifference, left: str, right: str) -> FramingDifference:
     return FramingDifference(what=what, count=1, left=left, right=right, event=None)
 
 

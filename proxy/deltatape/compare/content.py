@@ -297,7 +297,11 @@ def argument_differences(one: ToolCall, other: ToolCall) -> tuple[JsonDifference
     `{}` only if the tool is known to need none: otherwise somebody put an empty object in the place
     of lost arguments.
     """
-    if one.arguments == other.arguments or _needless(one, other) or _needless(other, one):
+    if (
+        one.arguments == other.arguments
+        or _are_both_empty(one, other)
+        or _are_both_empty(other, one)
+    ):
         return ()
     values = [parse(call.arguments) for call in (one, other)]
     is_text = CallKind.CUSTOM in (one.kind, other.kind)
@@ -306,7 +310,7 @@ def argument_differences(one: ToolCall, other: ToolCall) -> tuple[JsonDifference
     return compare(_plain(values[0].value), _plain(values[1].value))
 
 
-def _needless(one: ToolCall, other: ToolCall) -> bool:
+def _are_both_empty(one: ToolCall, other: ToolCall) -> bool:
     """Return whether one call needs no arguments and has none, and the other has `{}`."""
     return one.status is CallStatus.EMPTY_OK and parse(other.arguments).value == {}
 

@@ -51,13 +51,13 @@ def _between(
     i = j = 0
     pairs = align([unit.loose for unit in left], [unit.loose for unit in right])
     for pair in (*pairs, (len(left), len(right))):
-        yield from _unlike(left[i : pair[0]], right[j : pair[1]])
+        yield from _unequal_changes(left[i : pair[0]], right[j : pair[1]])
         if pair[0] < len(left):
             yield _altered(ChangeKind.REINDEXED, left[pair[0]], right[pair[1]])
         i, j = pair[0] + 1, pair[1] + 1
 
 
-def _unlike(
+def _unequal_changes(
     left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]
 ) -> Iterator[EventChange]:
     """Yield the changes of events that differ in more than their ids."""
@@ -324,10 +324,10 @@ def _furthest(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]
             if x <= width and y <= height:
                 best = max(best, (x + y, -abs(diagonal), edits, diagonal))
             if x == width and y == height:
-                return _back(trace, edits, diagonal, (x, y), (i0, j0))
+                return _traced_back(trace, edits, diagonal, (x, y), (i0, j0))
     far, _, edits, diagonal = best
     x = (far + diagonal) // 2
-    return _back(trace, edits, diagonal, (x, x - diagonal), (i0, j0))
+    return _traced_back(trace, edits, diagonal, (x, x - diagonal), (i0, j0))
 
 
 def _step(reached: dict[int, int], diagonal: int, edits: int) -> int:
@@ -338,7 +338,7 @@ def _step(reached: dict[int, int], diagonal: int, edits: int) -> int:
     return across + 1
 
 
-def _back(
+def _traced_back(
     trace: Sequence[dict[int, int]], edits: int, diagonal: int, end: Pair, origin: Pair
 ) -> list[Pair]:
     """Return the pairs on the path to `end`, ascending, and `end` itself."""

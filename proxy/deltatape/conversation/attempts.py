@@ -39,7 +39,7 @@ def attempts_of(digests: Iterable[Digest]) -> tuple[Attempts, ...]:
         if digest.tap is not Tap.PROVIDER or not digest.known:
             continue
         rest = waiting.setdefault(_key(digest), [])
-        row = max((row for row in rest if _is_over(row[-1], digest)), key=_end, default=None)
+        row = max((row for row in rest if _had_ended(row[-1], digest)), key=_end, default=None)
         if row is None:
             row = []
             rows.append(row)
@@ -110,7 +110,7 @@ def _end(row: Sequence[Digest]) -> int:
     return row[-1].end_ns or 0
 
 
-def _is_over(before: Digest, digest: Digest) -> bool:
+def _had_ended(before: Digest, digest: Digest) -> bool:
     """Return whether `before` had ended when `digest` was requested, by time or else order."""
     if before.end_ns is None or digest.t_ns is None:
         return before.t_ns is None
@@ -157,14 +157,14 @@ def _outcome(digest: Digest) -> str:
     if digest.status is not None and digest.status >= _ERROR:
         return f"status {digest.status}"
     if digest.left:
-        return f"left by the client{_lasted(digest)}"
+        return f"left by the client{_duration_text(digest)}"
     if digest.error is not None:
         return f"error in the answer ({excerpt(digest.error, _SHOWN)})"
     what = "the stream" if digest.stream else "the answer"
     return "no response" if digest.status is None else f"{what} broke off"
 
 
-def _lasted(digest: Digest) -> str:
+def _duration_text(digest: Digest) -> str:
     if digest.t_ns is None or digest.end_ns is None:
         return ""
     return f" after {_seconds(digest.end_ns - digest.t_ns)}"

@@ -83,7 +83,7 @@ def _with_exchanges(found: Mapping[int, MisplacedMessages]) -> Mapping[int, Misp
     }
 
 
-def _few() -> deque[Any]:
+def _bounded_deque() -> deque[Any]:
     """Keep only the latest alike: servers that number calls from 0 have thousands of `call_0`."""
     return deque(maxlen=_ALIKE)
 
@@ -97,9 +97,15 @@ class _Search:
     swapped_seen: set[str] = field(default_factory=set)
     by_history: dict[str, list[Digest]] = field(default_factory=lambda: defaultdict(list))
     """Replies by the hash of their request's history."""
-    by_content: dict[str, deque[Digest]] = field(default_factory=lambda: defaultdict(_few))
-    by_id: dict[str, deque[DeliveredCallRef]] = field(default_factory=lambda: defaultdict(_few))
-    results: dict[str, deque[DeliveredCallRef]] = field(default_factory=lambda: defaultdict(_few))
+    by_content: dict[str, deque[Digest]] = field(
+        default_factory=lambda: defaultdict(_bounded_deque)
+    )
+    by_id: dict[str, deque[DeliveredCallRef]] = field(
+        default_factory=lambda: defaultdict(_bounded_deque)
+    )
+    results: dict[str, deque[DeliveredCallRef]] = field(
+        default_factory=lambda: defaultdict(_bounded_deque)
+    )
     """By the hash of a result's text, the calls that it is for."""
 
     def enter(self, digest: Digest) -> None:

@@ -69,7 +69,7 @@ def with_unread(turns: Sequence[Turn], digests: Sequence[Digest]) -> Iterator[Tu
     if not any(_may_be_unread(complaint) for turn in turns for complaint in turn.complaints):
         yield from turns
         return
-    worked = dict(_worked(digests))
+    worked = dict(_successful_empty_calls(digests))
     for turn in turns:
         complaints = tuple(
             replace(complaint, unread=_unread(complaint, turn, worked))
@@ -102,7 +102,7 @@ def _unread(complaint: Complaint, turn: Turn, worked: Mapping[tuple[str, str], i
     )
 
 
-def _worked(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, str], int]]:
+def _successful_empty_calls(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, str], int]]:
     """Yield tape and tool with a request whose result for the arguments `{}` is no error."""
     for digest in digests:
         names: dict[str, str] = {}

@@ -326,7 +326,7 @@ def _match(index: _Index, run: AssistantRun) -> ReadBack | _UncertainMatch | Non
     same_history = index.by_history.get(run.later.prefixes[run.start], [])
     same_system = [reply for reply in same_history if reply.system == run.later.system]
     nearest = _nearest(same_system or same_history, run)
-    candidates = [reply for reply in nearest if _could_be(reply, run)]
+    candidates = [reply for reply in nearest if _may_be_repeated(reply, run)]
     for reply in candidates:
         pairing = _pair(reply, run)
         if pairing.identical and (reply.calls or reply.text in run.texts or not reply.text):
@@ -406,7 +406,7 @@ def _decide(index: _Index, match: _UncertainMatch) -> ReadBack | None:
     return _read_back(reply, run, pairing, confidence)
 
 
-def _could_be(reply: Digest, run: AssistantRun) -> bool:
+def _may_be_repeated(reply: Digest, run: AssistantRun) -> bool:
     """Return whether the reply has content and had ended when the request came, if known."""
     if not (reply.whole or reply.calls or reply.text):
         return False
@@ -485,7 +485,7 @@ def _confidence_of_only(
         return Confidence.PROVEN if run.texts <= {reply.text} else Confidence.POSSIBLE
     if any(is_derived(pair.delivered, pair.repetition) for pair in pairing.pairs):
         return Confidence.PROVEN
-    if not _is_alike(reply, pairing):
+    if not _may_be_changed(reply, pairing):
         return None
     if not any(call.id for call in run.calls):
         return Confidence.PROVEN
@@ -495,7 +495,7 @@ def _confidence_of_only(
     return Confidence.LIKELY if named and not pairing.extra else None
 
 
-def _is_alike(reply: Digest, pairing: CallPairing) -> bool:
+def _may_be_changed(reply: Digest, pairing: CallPairing) -> bool:
     """Return whether the repeated calls may derive from those of the reply."""
     calls = reply.calls
     if pairing.pairs:

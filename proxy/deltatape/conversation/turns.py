@@ -241,7 +241,7 @@ def _orphans(
             )
     for call_id in conversation.twice:
         found = _delivered(index, call_id, digest, conversation.before)
-        if found and _is_alone(found) and index.first("twice", call_id):
+        if found and _is_only_candidate(found) and index.first("twice", call_id):
             yield OrphanResult(call_id=call_id, delivered=found, trimmed=False, twice=True)
     for message in fresh:
         index.owned.update(message.owns)
@@ -255,7 +255,7 @@ def _is_same_agent(digest: Digest, reply: Digest) -> bool:
     return goes_on_from(digest, reply) and not handed_on
 
 
-def _is_alone(delivered: DeliveredCallRef) -> bool:
+def _is_only_candidate(delivered: DeliveredCallRef) -> bool:
     """Return whether the reply has no other call to which the same result could belong."""
     named = frozenset(delivered.call.answers_to)
     return sum(not named.isdisjoint(call.answers_to) for call in delivered.reply.calls) == 1

@@ -69,7 +69,7 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
     threw = bool(line and _TIMEOUT.search(line))
     ended_well = own.watch is not None and own.watch.exit_code == 0
     timed_out = threw or (TIMED_OUT in finding.message and not ended_well)
-    if not timed_out or own.lossy or any(_goes_on(each, own) for each in digests):
+    if not timed_out or own.lossy or any(_continues(each, own) for each in digests):
         return finding
     return replace(
         finding,
@@ -89,7 +89,7 @@ def _own_error(
     """Return the exception that made the application crash and disconnect; "" if unknown."""
     if finding.code != "W006" or finding.blame is not None or own.tap is Tap.APP or own.lossy:
         return ""
-    if not crashed(own.watch) or any(_goes_on(each, own) for each in digests):
+    if not crashed(own.watch) or any(_continues(each, own) for each in digests):
         return ""
     end_ns = own.end_ns or 0
     error = last_thrown(logs, end_ns - _SOONER_NS, end_ns + _LATER_NS)
@@ -117,7 +117,7 @@ def _of_crash(finding: Finding, own: Digest, error: str) -> Finding:
     )
 
 
-def _goes_on(other: Digest, own: Digest) -> bool:
+def _continues(other: Digest, own: Digest) -> bool:
     """Return whether the application repeated this request, or continued its conversation."""
     if other is own or other.tap is Tap.APP:
         return False

@@ -89,16 +89,16 @@ def _narrowed(finding: Finding, span: Span, analysis: Analysis) -> tuple[Span, b
     for text in () if evident else spellings:
         at = region.find(text)
         if at >= 0 and (len(text) > _LEAST or region.count(text) == 1):
-            return _within(span, at, len(text)), True
+            return _shifted(span, at, len(text)), True
     for text in _fragments(finding, analysis):
         places = list(re.finditer(_ARGUMENTS + b"(" + re.escape(text) + b")", region))
         if places:
-            return _within(span, places[-1].start(1), len(text)), evident
+            return _shifted(span, places[-1].start(1), len(text)), evident
     at = region.find(data) if data else -1
-    return (_within(span, at, len(data)), evident) if at >= 0 else (span, evident)
+    return (_shifted(span, at, len(data)), evident) if at >= 0 else (span, evident)
 
 
-def _within(span: Span, at: int, size: int) -> Span:
+def _shifted(span: Span, at: int, size: int) -> Span:
     return Span(span.start + at, span.start + at + size)
 
 

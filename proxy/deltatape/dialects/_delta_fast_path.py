@@ -133,7 +133,7 @@ class _Form:
         self._second = False
         """Whether the text is the second of them."""
         aside = _ASIDE.search(tail) or _ASIDE.search(head)
-        if aside is None or not _is_of(frame, aside[1], head + tail):
+        if aside is None or not _is_direct_member(frame, aside[1], head + tail):
             return
         around, end = aside.string, aside.end()
         pieces = [around[:end], around[around.index('"', end) + 1 :]]
@@ -197,7 +197,7 @@ def _form_of(learned: _Learned) -> _Form | None:
     return form
 
 
-def _is_of(frame: Frame, name: str, around: str) -> bool:
+def _is_direct_member(frame: Frame, name: str, around: str) -> bool:
     """Check that the only string `name` in `around` is a direct member of `frame`."""
     return isinstance(frame.get(name), str) and around.count(f'"{name}"') == 1
 

@@ -145,7 +145,9 @@ def advise(literal: UrlLiteral, provider: str) -> MigrationAdvice:
         return _in_configuration(literal)
     split = _split(literal, provider)
     old, new = _replaced(literal, split)
-    return MigrationAdvice(old=old, new=new, variable=split.variable, how=_how(literal, split, new))
+    return MigrationAdvice(
+        old=old, new=new, variable=split.variable, how=_advice_text(literal, split, new)
+    )
 
 
 def _split(literal: UrlLiteral, provider: str) -> _Split:
@@ -191,7 +193,7 @@ def _origin(url: str) -> str:
     return match[0]
 
 
-def _how(literal: UrlLiteral, split: _Split, new: str) -> str:
+def _advice_text(literal: UrlLiteral, split: _Split, new: str) -> str:
     start = RECORD if split.usual else f"{split.variable}={split.base} {RECORD}"
     if not new:
         without = f", without its {split.surplus}" if split.surplus else ""

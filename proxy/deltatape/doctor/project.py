@@ -268,7 +268,7 @@ def _code_remark(found: Hardcoded) -> DoctorRemark:
     advice = found.advice
     return DoctorRemark(
         level=RemarkLevel.PROBLEM if found.certain else RemarkLevel.NOTE,
-        text=f"{place} {_what(found)}",
+        text=f"{place} {_summary_of(found)}",
         shown=found.code,
         instead=advice.new if found.certain else "",
         fix=advice.how if found.certain or found.variable else "",
@@ -284,7 +284,7 @@ def _code_remark(found: Hardcoded) -> DoctorRemark:
     )
 
 
-def _what(found: Hardcoded) -> str:
+def _summary_of(found: Hardcoded) -> str:
     if found.variable:
         return f"goes to {found.host} unless {found.variable} is set"
     if found.use is UrlUse.MENTIONED:

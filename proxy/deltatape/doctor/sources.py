@@ -173,7 +173,7 @@ def _paths(folder: Path) -> Iterator[str]:
     dotenv = [path.name for path in sorted(folder.glob(".env*"))]
     yield from dotenv
     for path in listed:
-        if path not in dotenv and not any(map(_left_out, PurePosixPath(path).parts[:-1])):
+        if path not in dotenv and not any(map(_is_ignored_folder, PurePosixPath(path).parts[:-1])):
             yield path
 
 
@@ -187,14 +187,14 @@ def _listed_by_git(folder: Path) -> list[str]:
 
 def _walked(folder: Path) -> Iterator[str]:
     for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not _left_out(name))
+        folders[:] = sorted(name for name in folders if not _is_ignored_folder(name))
         if "pyvenv.cfg" in names:
             folders.clear()
             continue
         yield from (Path(parent, name).relative_to(folder).as_posix() for name in sorted(names))
 
 
-def _left_out(name: str) -> bool:
+def _is_ignored_folder(name: str) -> bool:
     return name.startswith(".") or name in _LEFT_OUT
 
 

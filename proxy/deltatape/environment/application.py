@@ -128,7 +128,7 @@ class ProxyPrefixes:
 
     def _find(self, url: BaseUrl) -> Upstream | None:
         for upstream in self._upstreams.values():
-            if _same(upstream.origin, url.origin) and _is_below(upstream.path, url.path):
+            if _is_same_origin(upstream.origin, url.origin) and _is_below(upstream.path, url.path):
                 return upstream
         return None
 
@@ -156,7 +156,7 @@ class ProxyPrefixes:
         return name
 
 
-def _same(one: Origin, other: Origin) -> bool:
+def _is_same_origin(one: Origin, other: Origin) -> bool:
     if one == other:
         return True
     # What listens on this machine is commonly reached by either name.
@@ -292,7 +292,7 @@ class _Planner:
     def _on_demand(self) -> dict[str, dict[str, str]]:
         """Return the variables of configured upstreams, without those that break apps."""
         return {
-            provider: {name: path for name, path in names.items() if not self._why_left(name)}
+            provider: {name: path for name, path in names.items() if not self._reason_to_stay(name)}
             for provider, names in ON_DEMAND.items()
             if provider in self._named
         }
@@ -325,7 +325,7 @@ class _Planner:
         url = parse_url(name, self._known[name].value.strip())
         if url is None or url.origin != upstream.origin:
             self.notes.append(
-                f"{self._where(name, url)} is not used: --upstream sends everything there to"
+                f"{self._described(name, url)} is not used: --upstream sends everything there to"
                 f" {upstream.origin.url}{upstream.path}"
             )
 
@@ -335,10 +335,10 @@ class _Planner:
         if url is None:
             if is_listed(name):
                 self.notes.append(
-                    f"{self._where(name, url)} is not an http or https URL and stays as it is"
+                    f"{self._described(name, url)} is not an http or https URL and stays as it is"
                 )
             return
-        if self._is_left(name, url):
+        if self._must_stay(name, url):
             return
         if self._single is not None:
             self._note_unused(name, self._single)
@@ -348,23 +348,23 @@ class _Planner:
         prefix, rest = self.prefixes.split(url)
         self.variables[name] = self._join(url, f"/{prefix}{rest}")
         if not self._is_default(name, url):
-            where = f"{self._where(name, url)}: taped as /{prefix}{rest.partition('?')[0]}"
+            where = f"{self._described(name, url)}: taped as /{prefix}{rest.partition('?')[0]}"
             self.notes.append(where + self._hidden(name, url))
 
-    def _is_left(self, name: str, url: BaseUrl) -> bool:
+    def _must_stay(self, name: str, url: BaseUrl) -> bool:
         """Check whether the URL must stay."""
         if self._purpose is EnvironmentPurpose.REPLAY:
             return False
         gateways = [self.base, *(self._known[n].value for n in (GATEWAY,) if self._has(n))]
         if is_deltatape(url, gateways):
-            self.notes.append(f"{self._where(name, url)}, a deltatape already: left as it is")
+            self.notes.append(f"{self._described(name, url)}, a deltatape already: left as it is")
             return True
-        if reason := self._why_left(name, url):
-            self.notes.append(f"{self._where(name, url)}: not taped. {reason}")
+        if reason := self._reason_to_stay(name, url):
+            self.notes.append(f"{self._described(name, url)}: not taped. {reason}")
             return True
         return False
 
-    def _why_left(self, name: str, url: BaseUrl | None = None) -> str:
+    def _reason_to_stay(self, name: str, url: BaseUrl | None = None) -> str:
         """Return why an app fails if this variable names a gateway; "" if it works."""
         if self._purpose is EnvironmentPurpose.REPLAY:
             return ""
@@ -388,7 +388,7 @@ class _Planner:
             for provider, path in named
         )
 
-    def _where(self, name: str, url: BaseUrl | None) -> str:
+    def _described(self, name: str, url: BaseUrl | None) -> str:
         place = f"{name} in {self._known[name].where}"
         return f"{place} points at {url.shown}" if url is not None else place
 

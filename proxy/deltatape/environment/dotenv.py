@@ -86,7 +86,7 @@ def read_dotenv(folder: Path, environment: Mapping[str, str]) -> tuple[DotenvFil
         names.append(f".env.{mode}.local")
     for place in _places(folder):
         files = [place / name for name in names]
-        found = tuple(_read(f, os.path.relpath(f, folder)) for f in files if _is_there(f))
+        found = tuple(_read(f, os.path.relpath(f, folder)) for f in files if _exists(f))
         if found:
             return found
     return ()
@@ -99,7 +99,7 @@ def _places(folder: Path) -> Iterator[Path]:
     yield from above[1 : root + 1]
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         # A folder of that name is somebody's virtual environment.
         return not stat.S_ISDIR(path.stat().st_mode)
@@ -202,13 +202,13 @@ def settings(
                     f"{where}: {entry.name} is longer than {MAX_VALUE_CHARS} characters"
                 )
                 continue
-            found[entry.name] = _stronger(value, where, found.get(entry.name))
+            found[entry.name] = _overriding(value, where, found.get(entry.name))
     for name, value in environment.items():
-        found[name] = _stronger(value, "the environment", found.get(name))
+        found[name] = _overriding(value, "the environment", found.get(name))
     return found, tuple(problems)
 
 
-def _stronger(value: str, where: str, weaker: ResolvedValue | None) -> ResolvedValue:
+def _overriding(value: str, where: str, weaker: ResolvedValue | None) -> ResolvedValue:
     hidden = weaker.hidden if weaker else ()
     if weaker is not None and weaker.value != value:
         hidden = (*hidden, (weaker.where, weaker.value))

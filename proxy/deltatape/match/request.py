@@ -194,7 +194,7 @@ class RequestMatcher:
             if found is not None:
                 return RecordedMatch(position=found, level=level)
         matches = self._masked_equal(places, body, again=again)
-        found = min(matches, key=self._turn, default=None) if again else next(matches, None)
+        found = min(matches, key=self._play_order, default=None) if again else next(matches, None)
         return None if found is None else RecordedMatch(position=found, level=MatchLevel.MASKED)
 
     def _keys(self, body: bytes) -> Iterator[tuple[MatchLevel, bytes]]:
@@ -216,12 +216,12 @@ class RequestMatcher:
         equals = [found for place in places if (found := index.get((place, key))) is not None]
         if again:
             return min(
-                (at for each in equals for at in each.positions), key=self._turn, default=None
+                (at for each in equals for at in each.positions), key=self._play_order, default=None
             )
         left = [each.left(self._spent) for each in equals]
         return min((at for at in left if at is not None), default=None)
 
-    def _turn(self, position: int) -> tuple[int, int]:
+    def _play_order(self, position: int) -> tuple[int, int]:
         """Order repeated exchanges: the one played least comes first."""
         return self._plays[position], position
 

@@ -45,7 +45,7 @@ def _parallel(draft: MutableExchange) -> list[ChatCall]:
     return []
 
 
-def _in_turn(calls: list[ChatCall], draft: MutableExchange) -> bool:
+def _are_sequential(calls: list[ChatCall], draft: MutableExchange) -> bool:
     """Return whether each call ends before the next begins."""
     order = [
         place
@@ -105,7 +105,7 @@ def index_chunk_local(draft: MutableExchange, _: MutationChoices) -> None:
 def index_by_name(draft: MutableExchange, _: MutationChoices) -> None:
     """Calls of the same tool share an index, since the server assigns it by name."""
     calls = _parallel(draft)
-    if not _in_turn(calls, draft):
+    if not _are_sequential(calls, draft):
         return
     for place, call in enumerate(calls):
         first = next(at for at, other in enumerate(calls) if other.name == call.name)
@@ -137,7 +137,7 @@ def index_split_call(draft: MutableExchange, chance: MutationChoices) -> None:
 def index_wrong_call(draft: MutableExchange, _: MutationChoices) -> None:
     """The second call has the index of the first, an empty name and no id."""
     calls = _parallel(draft)
-    if not calls or not _in_turn(calls, draft):
+    if not calls or not _are_sequential(calls, draft):
         return
     for entry in calls[1].entries:
         _set_index(entry, 0)
@@ -160,7 +160,7 @@ def index_dup_in_chunk(draft: MutableExchange, chance: MutationChoices) -> None:
 def bridge_identity_lost(draft: MutableExchange, _: MutationChoices) -> None:
     """A bridge from Responses to chat completions gives all calls index 0; the ids stay."""
     calls = _parallel(draft)
-    if _in_turn(calls, draft):
+    if _are_sequential(calls, draft):
         for call in calls:
             for entry in call.entries:
                 _set_index(entry, 0)

@@ -54,7 +54,7 @@ def recording(item: pytest.Item, options: MarkerOptions, mode: str) -> Iterator[
     Raises:
         DeltatapeError: recording fails, or the tape cannot be kept.
     """
-    tape = _only(item, options, mode)
+    tape = _single_tape(item, options, mode)
     work = _Work(tape)
     exchanges = work.begin_with(options) if mode == AUTO and tape.exists() else ()
     playing = as_recorded(options.marked)
@@ -85,7 +85,7 @@ def recording(item: pytest.Item, options: MarkerOptions, mode: str) -> Iterator[
         raise UsageError(f"{shown(tape)}: not made: {why}")
 
 
-def _only(item: pytest.Item, options: MarkerOptions, mode: str) -> Path:
+def _single_tape(item: pytest.Item, options: MarkerOptions, mode: str) -> Path:
     """Return the one tape to record.
 
     Raises:

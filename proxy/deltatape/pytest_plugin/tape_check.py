@@ -63,7 +63,7 @@ class JudgedTest:
         report = fixture.report
         complete = report.whole and not (fixture.change or fixture.unused_faults() or report.ended)
         undecided = fixture.asks_later and not (
-            fixture.hostile or report.missed or _lasting(report)
+            fixture.hostile or report.missed or _has_lasting_mistake(report)
         )
         if complete or (error is None and undecided):
             fixture.holds = error is None
@@ -108,7 +108,7 @@ def asks_later(fixture: pytest.FixtureDef[object]) -> bool:
 def report_setup(item: pytest.Item, fixture: TapeFixture) -> None:
     """Add missed requests to the report of a failed set-up."""
     report = fixture.report
-    if report.missed or _lasting(report):
+    if report.missed or _has_lasting_mistake(report):
         text = _complaint(item, fixture, report, error=None, late_s=None)
         item.add_report_section("setup", "tape", _framed(item, fixture, text, report))
 
@@ -123,7 +123,7 @@ def check_after_teardown(item: pytest.Item, fixture: TapeFixture) -> str:
     return text and _framed(item, fixture, text, report)
 
 
-def _lasting(report: PlayReport) -> bool:
+def _has_lasting_mistake(report: PlayReport) -> bool:
     """Check whether the app made a mistake that no later request can correct."""
     return any(not mistake.silent for mistake in report.failures)
 

@@ -82,7 +82,7 @@ def _untrue_to_tape(run: FinishedTest) -> Iterator[str]:
         mistakes = report.failures
         yield f"the app made {count(len(mistakes), 'mistake')} with what it was sent:"
         yield from (f"  {mistake_text(mistake)}" for mistake in mistakes[:_LISTED])
-        yield from _rest(len(mistakes))
+        yield from _omitted_lines(len(mistakes))
     if report.missed:
         yield from _misses(report.missed)
     if report.unplayed:
@@ -91,7 +91,7 @@ def _untrue_to_tape(run: FinishedTest) -> Iterator[str]:
         yield f"{count(len(unplayed), 'exchange')} {verb} not asked for:"
         for one in unplayed[:_LISTED]:
             yield f"  {name_of(one)} {one.request.method} {excerpt(one.request.path, _SHOWN)}"
-        yield from _rest(len(unplayed))
+        yield from _omitted_lines(len(unplayed))
         if run.forwarded:
             yield f"{count(run.forwarded, 'request')} went to the provider, not being on the tape"
         elif not report.played and not report.missed:
@@ -116,9 +116,9 @@ def _misses(missed: Sequence[MissedRequest]) -> Iterator[str]:
             recorded = excerpt(difference.recorded, _SHOWN)
             received = excerpt(difference.received, _SHOWN)
             yield f"    {difference.path}: recorded {recorded}, received {received}"
-    yield from _rest(len(missed))
+    yield from _omitted_lines(len(missed))
 
 
-def _rest(number: int) -> Iterator[str]:
+def _omitted_lines(number: int) -> Iterator[str]:
     if number > _LISTED:
         yield f"  ... and {number - _LISTED} more"

@@ -29,7 +29,7 @@ class Audit:
 def audit_lines(audits: Iterable[Audit], width: int = WIDTH) -> list[Line]:
     """Format the problems and facts of each tape, and what to do."""
     audited = list(audits)
-    lines = [each for audit in audited for each in _one(audit, width)]
+    lines = [each for audit in audited for each in _audit_lines(audit, width)]
     leaking = [audit.path for audit in audited if audit.report and _leaks(audit.report.problems)]
     if leaking:
         lines.append(
@@ -45,7 +45,7 @@ def problem_lines(problems: Sequence[TapeProblem], width: int = WIDTH) -> list[L
     ]
 
 
-def _one(audit: Audit, width: int) -> list[Line]:
+def _audit_lines(audit: Audit, width: int) -> list[Line]:
     if audit.report is None:
         return wrapped(audit.error, 0, STYLES[Severity.ERROR], width)
     problems = audit.report.problems

@@ -21,11 +21,11 @@ def document_lines(text: str, width: int = WIDTH) -> list[Line]:
             in_code = not in_code
             lines.append(line(StyledText(block, DIM)))
         elif in_code:
-            lines += _laid(block, width, DIM, indent=4, anywhere=True)
+            lines += _hanging(block, width, DIM, indent=4, anywhere=True)
         elif block.startswith("#"):
-            lines += _laid(block, width, BOLD)
+            lines += _hanging(block, width, BOLD)
         else:
-            lines += _laid(block, width, "", indent=2 if block.startswith(_ITEM) else 0)
+            lines += _hanging(block, width, "", indent=2 if block.startswith(_ITEM) else 0)
     return lines
 
 
@@ -47,7 +47,7 @@ def _blocks(text: str) -> Iterator[str]:
         yield " ".join(open_)
 
 
-def _laid(
+def _hanging(
     text: str, width: int, style: str, indent: int = 0, *, anywhere: bool = False
 ) -> list[Line]:
     """Wrap `text` with a hanging indent; break addresses only if `anywhere`."""

@@ -98,7 +98,7 @@ def short_lines(explanation: Explanation, width: int) -> list[Line]:
     whole = f"deltatape why {_named(explanation)}"  # all of it: the short form has left most out
     lines = [_label("VERDICT", *_judged(explanation))]
     for name, text in (
-        ("WHAT", _in_short(explanation)),
+        ("WHAT", _summary_line(explanation)),
         ("WHERE", _place(explanation)),
         ("FIX", explanation.verdict.fix),
         ("NEXT", whole if explanation.timed else next_step(explanation)[1]),
@@ -107,7 +107,7 @@ def short_lines(explanation: Explanation, width: int) -> list[Line]:
     return lines
 
 
-def _in_short(explanation: Explanation) -> str:
+def _summary_line(explanation: Explanation) -> str:
     verdict, decided = explanation.verdict, _decided(explanation)
     if decided is None or verdict.kind is VerdictKind.NOBODY:
         parts = [verdict.summary.rstrip(".")]

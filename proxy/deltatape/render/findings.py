@@ -139,7 +139,7 @@ def one_finding(
         known: texts on the same page, which are not repeated.
     """
     head = _head(finding)
-    where = _where(finding, seen)
+    where = _remaining_place(finding, seen)
     place = [line(*head, StyledText(f"  {where}", DIM))] if where else [line(*head)]
     if measured(place[0]) > width:
         place = [line(*head), *wrapped(where, 4, DIM, width)]
@@ -213,10 +213,10 @@ def counted(found: Mapping[Severity, int]) -> str:
 
 def place(finding: Finding) -> str:
     """Return the full place of a finding: `x.tape#3, line 14, event 7, 1.234 s into the tape`."""
-    return _where(finding, _NOWHERE)
+    return _remaining_place(finding, _NOWHERE)
 
 
-def _where(finding: Finding, seen: FindingContext) -> str:
+def _remaining_place(finding: Finding, seen: FindingContext) -> str:
     """Return the part of the place that its context does not show."""
     parts = []
     same = finding.tape == seen.tape

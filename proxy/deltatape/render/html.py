@@ -37,7 +37,7 @@ def _body(explanation: Explanation) -> Iterator[str]:
     yield from _head(explanation)
     yield from _verdict(explanation)
     yield from _suspects(explanation.suspects)
-    yield from _tried(explanation.tried)
+    yield from _client_trials(explanation.tried)
     yield from _timeline(explanation)
     yield from _calls(explanation)
     yield from _findings(explanation.findings)
@@ -77,7 +77,7 @@ def _suspects(suspects: Iterable[Suspect]) -> Iterator[str]:
     yield from _table("Suspects", ("the app behaves like", "", "what that does", "fix"), rows)
 
 
-def _tried(tried: Iterable[ClientTrial]) -> Iterator[str]:
+def _client_trials(tried: Iterable[ClientTrial]) -> Iterator[str]:
     rows = []
     for each in tried:
         word = "not tried" if each.problem else ("wrong" if each.differs else "right")
@@ -128,7 +128,7 @@ def _calls(explanation: Explanation) -> Iterator[str]:
             _code(call.id or ""),
             _text(call.status),
             _arguments(call.arguments),
-            _again(repetition, call),
+            _repeated_call(repetition, call),
         )
         for call in explanation.arrival.calls
     ]
@@ -146,7 +146,7 @@ def _calls(explanation: Explanation) -> Iterator[str]:
     yield from _table("Calls", ("call", "name", "id", "status", "arrived", again), rows)
 
 
-def _again(repetition: ReplyRepetition | None, call: ToolCall) -> str:
+def _repeated_call(repetition: ReplyRepetition | None, call: ToolCall) -> str:
     """Describe a call in a later request."""
     if repetition is None:
         return "not on the tape"

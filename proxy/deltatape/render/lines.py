@@ -80,7 +80,7 @@ def cropped(whole: Line, width: int = WIDTH) -> Line:
     left = width if measured(whole) <= width else width - len(_MORE)
     pieces: list[StyledText] = []
     for segment in shown:
-        pieces.append(StyledText(_front(segment.text, left), segment.style))
+        pieces.append(StyledText(_leading(segment.text, left), segment.style))
         left -= cell_len(segment.text)
     if pieces != shown:
         pieces.append(StyledText(_MORE, DIM))
@@ -107,7 +107,7 @@ def _pieces(text: str, width: int) -> list[str]:
             lines.append(current)
         current = word
         while cell_len(current) > width:
-            front = _front(current, width) or current[0]
+            front = _leading(current, width) or current[0]
             lines.append(front)
             current = current[len(front) :]
     return [*lines, current] if current else lines
@@ -182,10 +182,10 @@ def _fitting(widths: Sequence[int], room: int, give: Mapping[int, int]) -> list[
 
 
 def _cut(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else _front(text, width - len(_MORE)) + _MORE
+    return text if cell_len(text) <= width else _leading(text, width - len(_MORE)) + _MORE
 
 
-def _front(text: str, width: int) -> str:
+def _leading(text: str, width: int) -> str:
     """Return the characters of the front that fit; some take two columns."""
     if cell_len(text) <= width:
         return text

@@ -82,7 +82,7 @@ def _calls(explanation: Explanation) -> Iterator[str]:
     yield f"| call | name | id | arguments that arrived | {repeated} |"
     yield "| --- | --- | --- | --- | --- |"
     for call in explanation.arrival.calls:
-        again = _again(repetition, call)
+        again = _repeated_call(repetition, call)
         cells = (code(call.name or ""), code(call.id or ""), _arguments(call.arguments))
         yield _row(str(call.index), *cells, again)
     for extra in repetition.extra if repetition else ():
@@ -91,7 +91,7 @@ def _calls(explanation: Explanation) -> Iterator[str]:
     yield ""
 
 
-def _again(repetition: ReplyRepetition | None, call: ToolCall) -> str:
+def _repeated_call(repetition: ReplyRepetition | None, call: ToolCall) -> str:
     """Describe a call in a later request."""
     if repetition is None:
         return "not on the tape"

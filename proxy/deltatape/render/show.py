@@ -102,7 +102,7 @@ def _event_cells(
 ) -> Iterator[Cell]:
     start, end = unit.place.span
     yield str(unit.number) if isinstance(unit, Event) else ":"
-    yield _since(unit.place.t_ns, exchange)
+    yield _elapsed(unit.place.t_ns, exchange)
     yield f"{start}-{end}"
     if typed:
         yield excerpt(unit.type, 30) if isinstance(unit, Event) else ""
@@ -122,7 +122,7 @@ def read_lines(exchange: Exchange, width: int = WIDTH) -> list[Line]:
     rows: list[list[Cell]] = []
     offset = 0
     for number, read in enumerate(exchange.reads):
-        time = _since(read.t_ns, exchange)
+        time = _elapsed(read.t_ns, exchange)
         rows.append([str(number), time, str(offset), str(len(read.data))])
         offset += len(read.data)
     room = max(LEAST, width - measured(table([head[:-1], *rows], right=(0, 1, 2, 3))[0]) - 2)
@@ -141,16 +141,22 @@ def _ends(data: bytes, room: int) -> str:
         return "".join(shown)
     front = (room - len(_CUT)) // 3
     back = room - len(_CUT) - front
-    return "".join([*_taken(shown, front), _CUT, *reversed(_taken(shown[::-1], back))])
+    return "".join(
+        [
+            *_fitting_characters(shown, front),
+            _CUT,
+            *reversed(_fitting_characters(shown[::-1], back)),
+        ]
+    )
 
 
-def _taken(shown: Sequence[str], room: int) -> list[str]:
+def _fitting_characters(shown: Sequence[str], room: int) -> list[str]:
     """Return the characters that fit, without splitting an escape."""
     ends = itertools.accumulate(map(len, shown))
     return [each for each, end in zip(shown, ends, strict=True) if end <= room]
 
 
-def _since(t_ns: int, exchange: Exchange) -> str:
+def _elapsed(t_ns: int, exchange: Exchange) -> str:
     return seconds(t_ns - exchange.request.t_ns) if exchange.timed else "-"
 
 

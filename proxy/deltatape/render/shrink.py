@@ -163,7 +163,7 @@ def pytest_text(kit: ShrinkKit) -> str:
         options=_listed(kit.options),
         limit=_limit(kit),
         imports=judging.imports,
-        not_run="" if _is_own(kit) else _ASSERT,
+        not_run="" if _is_own_exit_code(kit) else _ASSERT,
         constant=judging.constant.substitute(
             oracle=ascii(kit.oracle), pattern=ascii(kit.failure.pattern)
         ),
@@ -184,12 +184,12 @@ def shell_text(kit: ShrinkKit) -> str | None:
         replay=timed,
         command=shlex.join(kit.command),
         judged=(_GREP if literal else _CODE).substitute(
-            literal=shlex.quote(literal), not_run="" if _is_own(kit) else _CASE
+            literal=shlex.quote(literal), not_run="" if _is_own_exit_code(kit) else _CASE
         ),
     )
 
 
-def _is_own(kit: ShrinkKit) -> bool:
+def _is_own_exit_code(kit: ShrinkKit) -> bool:
     """Check whether the command itself failed with the code that means "not run" elsewhere.
 
     Then an answer that it got from the tape is the proof that it ran.

@@ -35,7 +35,7 @@ def torture_lines(result: TortureResult, width: int) -> list[Line]:
         return _unfit(result, width)
     if why := untried(result):
         head = wrapped(f"no variation was run: {why}", 0, _BAD, width)
-        return [*head, *_left_out(result, width)]
+        return [*head, *_unvaried_lines(result, width)]
     lines = _matrix(result, width)
     for failures in _alike(result.failed):
         lines += [(), *_failure(failures, width)]
@@ -72,10 +72,10 @@ def cell_line(cell: MatrixCell) -> str:
 
 
 def _name(cell: MatrixCell) -> str:
-    return f"{cell.variation} {_where(cell)}"
+    return f"{cell.variation} {_cell_place(cell)}"
 
 
-def _where(cell: MatrixCell) -> str:
+def _cell_place(cell: MatrixCell) -> str:
     seed = "" if cell.seed is None else f" (seed {cell.seed})"
     return f"{cell.exchange}{seed}"
 
@@ -167,7 +167,7 @@ def _failure(variations: Sequence[Sequence[MatrixCell]], width: int) -> list[Lin
         lines.append(line("  ", StyledText(f"tape: {cell.kept}", DIM)))
     for other in first[1:]:
         why = "" if other.why == cell.why else f": {other.why}"
-        lines += hanging(f"  also {_where(other)}{why}", width, 7)
+        lines += hanging(f"  also {_cell_place(other)}{why}", width, 7)
     if more:
         names = "; ".join(f"{_name(each[0])}{_others(each[1:])}" for each in more)
         lines += hanging(f"  same failure: {names}", width)
@@ -175,7 +175,7 @@ def _failure(variations: Sequence[Sequence[MatrixCell]], width: int) -> list[Lin
 
 
 def _others(cells: Sequence[MatrixCell]) -> str:
-    return "".join(f", {_where(cell)}" for cell in cells)
+    return "".join(f", {_cell_place(cell)}" for cell in cells)
 
 
 def _output(printed: str, width: int) -> list[Line]:
@@ -193,10 +193,10 @@ def _end(result: TortureResult, width: int) -> list[Line]:
     of = count(len(_placed(result)), "variation")
     verdict = f"{failed} of {of} failed" if failed else f"{of} passed"
     runs = f"; {count(result.runs, 'run')} in {result.seconds:.1f} s"
-    return [line(StyledText(verdict, style), runs), *_left_out(result, width)]
+    return [line(StyledText(verdict, style), runs), *_unvaried_lines(result, width)]
 
 
-def _left_out(result: TortureResult, width: int) -> list[Line]:
+def _unvaried_lines(result: TortureResult, width: int) -> list[Line]:
     """Format what was not varied, and which variations were not played."""
     lines: list[Line] = []
     without = [row.name for row in result.rows if row.name not in _placed(result)]

@@ -255,7 +255,7 @@ class AutoPlayer:
             self._miss(head.method, head.target, _NO_KEY)
             return error_answer(403, "no_key", _NO_KEY, fields=NO_RETRY)
         target = shown(head.target, hide=self._player.hide)
-        self._ways.say(f"forwarding to the provider: {head.method} {target}: {_why(found)}")
+        self._ways.say(f"forwarding to the provider: {head.method} {target}: {_reason(found)}")
         self.forwarded += 1
         self._forwarding = head
         return ExchangeForwarder(self._gateway, client)
@@ -284,7 +284,7 @@ def _brings_placeholder(head: ParsedRequestHead) -> bool:
     return key in head.target or any(key in value for _, value in head.fields)
 
 
-def _why(miss: NoMatch) -> str:
+def _reason(miss: NoMatch) -> str:
     if miss.nearest is None:
         return "the tape has no request yet"
     if not miss.differences:
@@ -433,7 +433,11 @@ class StagingTape:
         prefix = f".{self._tape.stem}."
         found: list[Path] = []
         for folder in sorted(self._tape.parent.glob(f".*{_NEW}")):
-            if not folder.name.startswith(prefix) or not folder.is_dir() or not _is_left(folder):
+            if (
+                not folder.name.startswith(prefix)
+                or not folder.is_dir()
+                or not _is_abandoned(folder)
+            ):
                 continue
             if any(folder.glob(f"*{SUFFIX}")):
                 found.append(folder)
@@ -469,7 +473,7 @@ class StagingTape:
                 sources.append(SpliceSource(tape=tape, numbers=numbers))
         kept: list[Exchange] = []
         try:
-            with _in_turn(self._tape.parent):
+            with _folder_lock(self._tape.parent):
                 if sources:
                     self._put(sources, folder, clock)
                     kept += (each for each in open_tape(self._tape).exchanges() if each.id in ids)
@@ -499,7 +503,7 @@ class StagingTape:
 
 
 @contextlib.contextmanager
-def _in_turn(folder: Path) -> Iterator[None]:
+def _folder_lock(folder: Path) -> Iterator[None]:
     """Lock the tapes in `folder` against others that add to them, if its file system has locks.
 
     A lock that is held for longer belongs to no run of ours, but perhaps to its parent, such as
@@ -536,7 +540,7 @@ def _locked(folder: str | Path) -> int:
     return descriptor
 
 
-def _is_left(folder: Path) -> bool:
+def _is_abandoned(folder: Path) -> bool:
     """Return whether the process that created a folder is gone."""
     with contextlib.suppress(OSError):
         os.close(_locked(folder))

@@ -42,7 +42,7 @@ def replay_environment(
         exchanges: what is played. Without any, every provider gets a placeholder key.
     """
     dotenv = read_dotenv(folder, environ)
-    providers = _whose(exchanges)
+    providers = _providers_of(exchanges)
     planned = plan(url, environ, dotenv, tuple(_needed(providers)), EnvironmentPurpose.REPLAY)
     kept = {name: value for name, value in environ.items() if name.upper() not in _PROXIES}
     for each in (PROVIDERS[name] for name in providers if PROVIDERS[name].is_signed):
@@ -61,7 +61,7 @@ def placeholders(
     exchanges: Iterable[Exchange], environ: Mapping[str, str], dotenv: Sequence[DotenvFile]
 ) -> Mapping[str, str]:
     """Return placeholders for keys that are not set."""
-    return dict(_placeholders(_whose(exchanges), _set(environ, dotenv)))
+    return dict(_placeholders(_providers_of(exchanges), _set(environ, dotenv)))
 
 
 def _set(environ: Mapping[str, str], dotenv: Sequence[DotenvFile]) -> frozenset[str]:
@@ -70,7 +70,7 @@ def _set(environ: Mapping[str, str], dotenv: Sequence[DotenvFile]) -> frozenset[
     return frozenset(name for name, setting in known.items() if setting.value.strip())
 
 
-def _whose(exchanges: Iterable[Exchange]) -> frozenset[str]:
+def _providers_of(exchanges: Iterable[Exchange]) -> frozenset[str]:
     """Return the providers of the tapes; all known ones if there are none."""
     return frozenset(_providers(exchanges)) or frozenset(KEY_VARIABLES) - ON_DEMAND.keys()
 

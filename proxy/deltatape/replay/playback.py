@@ -124,14 +124,14 @@ class Playback:
     @property
     def report(self) -> PlayReport:
         """Return the requests so far; any thread may call it, also afterwards."""
-        self._do(settle)
+        self._run_in_loop(settle)
         return self._machine.report
 
     def cut(self) -> None:
         """Stop listening and cut what plays; return when that is done."""
-        self._do(self._machine.stop)
+        self._run_in_loop(self._machine.stop)
 
-    def _do(self, what: Callable[[], Coroutine[object, object, None]]) -> None:
+    def _run_in_loop(self, what: Callable[[], Coroutine[object, object, None]]) -> None:
         """Run a coroutine in the loop, if it is still running."""
         if self._loop is not None and self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(what(), self._loop).result(PATIENCE_S)

@@ -57,13 +57,13 @@ def is_risky(pattern: str) -> bool:
     return (
         _RISKY.search(bare) is not None
         or loops > 1 + bare.startswith("^")
-        or _ways(bare) > _MAX_WAYS
+        or _match_count(bare) > _MAX_WAYS
         or any(int(least) > _MAX_REPEATED for least in _REPEATED.findall(bare))
         or (bare.count("|") > 0 and bare.count("(") > _MAX_GROUPS)
     )
 
 
-def _ways(bare: str) -> int:
+def _match_count(bare: str) -> int:
     """Return an upper bound on the ways in which optional and counted parts can match."""
     ways = 1 << min(len(_OPTIONAL.findall(bare)), 10)
     for least, most in _COUNTED.findall(bare):
@@ -153,7 +153,7 @@ def metered(base: type[Validator]) -> type[Validator]:
         "additionalProperties": _additional_properties(base),
         "uniqueItems": _unique_items,
         "multipleOf": _multiple_of,
-        **dict.fromkeys(_UNBOUNDED, _left_out),
+        **dict.fromkeys(_UNBOUNDED, _allow_everything),
     }
     keywords = {**base.VALIDATORS, **{key: own[key] for key in own if key in base.VALIDATORS}}
     charged = {name: _charged(name, keyword) for name, keyword in keywords.items()}
@@ -174,7 +174,7 @@ def _charged(name: str, keyword: Keyword) -> Keyword:
     return check
 
 
-def _left_out(*_: object) -> None:
+def _allow_everything(*_: object) -> None:
     """Return a validator keyword that allows everything."""
 
 
@@ -198,7 +198,7 @@ def _pattern(
 
 
 def _pattern_properties(base: type[Validator]) -> Keyword:
-    original: Keyword = base.VALIDATORS.get("patternProperties", _left_out)
+    original: Keyword = base.VALIDATORS.get("patternProperties", _allow_everything)
 
     def check(
         validator: Validator, patterns: object, instance: object, schema: Mapping[str, object]
@@ -213,7 +213,7 @@ def _pattern_properties(base: type[Validator]) -> Keyword:
 
 
 def _additional_properties(base: type[Validator]) -> Keyword:
-    original: Keyword = base.VALIDATORS.get("additionalProperties", _left_out)
+    original: Keyword = base.VALIDATORS.get("additionalProperties", _allow_everything)
 
     def check(
         validator: Validator, wanted: object, instance: object, schema: Mapping[str, object]

@@ -105,7 +105,7 @@ class _Reader:
             _UnreadableError: it is none.
         """
         self._skip()
-        if not self._takes("{"):
+        if not self._skip_any("{"):
             raise _UnreadableError
         self._members()
         self._skip()
@@ -123,7 +123,7 @@ class _Reader:
             self.habits.add("a comment")
             self._at = comment.end()
 
-    def _takes(self, *each: str) -> str:
+    def _skip_any(self, *each: str) -> str:
         """Step over the first of `each` that is next, and return it; "" if none is."""
         for one in each:
             if self._text.startswith(one, self._at):
@@ -144,7 +144,7 @@ class _Reader:
             first = False
             self._key()
             self._skip()
-            separator = self._takes(":", "=>", "=")
+            separator = self._skip_any(":", "=>", "=")
             if not separator:
                 raise _UnreadableError
             if separator != ":":
@@ -169,7 +169,7 @@ class _Reader:
     def _closes(self, closer: str, *, first: bool) -> bool:
         """Return whether `closer` comes next where a member could."""
         self._skip()
-        if not self._takes(closer):
+        if not self._skip_any(closer):
             return False
         if not first:
             self.habits.add("a comma before its end")
@@ -178,9 +178,9 @@ class _Reader:
     def _ends(self, closer: str) -> bool:
         """Return whether `closer` comes next; otherwise require a comma and something after it."""
         self._skip()
-        if self._takes(closer):
+        if self._skip_any(closer):
             return True
-        if not self._takes(","):
+        if not self._skip_any(","):
             raise _UnreadableError
         return False
 
@@ -199,7 +199,7 @@ class _Reader:
         if self._text[self._at : self._at + 1] in ('"', "'", "`"):
             self._string()
             return
-        opener = self._takes("{", "[", "(")
+        opener = self._skip_any("{", "[", "(")
         if opener == "{":
             self._members()
         elif opener:

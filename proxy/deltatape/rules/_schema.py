@@ -101,7 +101,7 @@ def _is_bound(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def _is(*kinds: type) -> Callable[[object], bool]:
+def _type_check(*kinds: type) -> Callable[[object], bool]:
     return lambda value: isinstance(value, kinds)
 
 
@@ -122,23 +122,23 @@ _BOUNDS = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
 """Numbers; in draft 4 they say whether `minimum` and `maximum` exclude."""
 _FORMS: Mapping[str, Callable[[object], bool]] = {
     "type": _is_type,
-    "enum": _is(list),
+    "enum": _type_check(list),
     "required": _is_names,
-    "pattern": _is(str),
-    "$ref": _is(str),
-    "uniqueItems": _is(bool),
+    "pattern": _type_check(str),
+    "$ref": _type_check(str),
+    "uniqueItems": _type_check(bool),
     "minimum": _is_number,
     "maximum": _is_number,
     "multipleOf": lambda value: _is_count(value) and value != 0,
-    "items": _is(dict, bool, list),
+    "items": _type_check(dict, bool, list),
     "dependentRequired": lambda value: (
         isinstance(value, dict) and all(map(_is_names, value.values()))
     ),
     **dict.fromkeys(_BOUNDS, _is_bound),
     **dict.fromkeys(_COUNTS, _is_count),
-    **dict.fromkeys(_ONE, _is(dict, bool)),
-    **dict.fromkeys(_LISTS, _is(list)),
-    **dict.fromkeys(_NAMED, _is(dict)),
+    **dict.fromkeys(_ONE, _type_check(dict, bool)),
+    **dict.fromkeys(_LISTS, _type_check(list)),
+    **dict.fromkeys(_NAMED, _type_check(dict)),
 }
 
 
@@ -271,17 +271,17 @@ def _along(schema: object, path: Sequence[str | int]) -> Iterator[dict[str, obje
     """Yield the schemas for the value at `path`, following properties and items."""
     at = schema
     for step in path:
-        at = _within(schema, at)
+        at = _resolved(schema, at)
         if not isinstance(at, dict):
             return
         inner = at.get("items") if isinstance(step, int) else at.get("properties")
         at = inner.get(step) if isinstance(inner, dict) and isinstance(step, str) else inner
-    for each in (at, _within(schema, at)):
+    for each in (at, _resolved(schema, at)):
         if isinstance(each, dict):
             yield each
 
 
-def _within(root: object, schema: object) -> object:
+def _resolved(root: object, schema: object) -> object:
     """Resolve `schema` inside `root`, if it is only a reference."""
     where = schema.get("$ref") if isinstance(schema, dict) else None
     if not isinstance(where, str) or not where.startswith("#/"):

@@ -196,7 +196,7 @@ def impossible_usage(context: RuleContext) -> Iterator[Claim]:
     counts = _counts_in(usage) if usage else None
     if not usage or not counts or not context.reply.terminated or context.exchange.cut:
         return
-    wrong = _wrong(counts, usage) or _nothing_counted(context, counts)
+    wrong = _contradiction(counts, usage) or _nothing_counted(context, counts)
     if wrong is None:
         return
     yield Claim(
@@ -216,7 +216,7 @@ class _Wrong(NamedTuple):
     confidence: Confidence = Confidence.LIKELY
 
 
-def _wrong(counts: _TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
+def _contradiction(counts: _TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
     """Return the contradiction in the counts; None if there is none."""
     prompt, answer, total, cached = counts
     for name, count in zip(_TokenCounts._fields, counts, strict=True):

@@ -234,7 +234,7 @@ def call_without_result(context: RuleContext) -> Iterator[Claim]:
     if not reply.results_due or reply.error is not None or context.exchange.cut:
         return
     calls = [call for _, call in context.calls()]
-    left, strays = _paired(calls, reply.results)
+    left, strays = _unpaired(calls, reply.results)
     silent = reply.terminated and not reply.results
     stray = f"; a result came for {strays[0]!r}, which matches no call" if strays else ""
     dies = dies_in_call(context)
@@ -264,7 +264,7 @@ _RESULTS_ARE_REPORTED = (
 )
 
 
-def _paired(
+def _unpaired(
     calls: Sequence[ToolCall], results: Sequence[ToolResult]
 ) -> tuple[Sequence[ToolCall], Sequence[str]]:
     """Return the calls without a result, and the id or name of each result without a call."""

@@ -116,7 +116,7 @@ def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
         if outcome.unchecked:
             partly_checked.add(tool.name)
         claim = _violation(call, outcome)
-        spoilt = _spoilt(context, call, tool) if outcome.violations else None
+        spoilt = _changed_after_model(context, call, tool) if outcome.violations else None
         if spoilt is not None:
             claim = replace(
                 claim,
@@ -124,7 +124,7 @@ def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
                 hint=HINT,
                 blame=Blame.UPSTREAM,
             )
-        elif outcome.violations and (lost := _lost(context, call, tool, outcome)):
+        elif outcome.violations and (lost := _missing_part(context, call, tool, outcome)):
             claim = replace(
                 claim,
                 message=f"{claim.message}; {lost}",
@@ -135,7 +135,7 @@ def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
         yield about_call(context, call, claim)
 
 
-def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
+def _changed_after_model(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
     """Return the evidence that the model's arguments fitted and were changed later."""
     joined = "".join(fragment.text for fragment in call.fragments)
     if joined != call.arguments:
@@ -146,7 +146,9 @@ def _spoilt(context: RuleContext, call: ToolCall, tool: ToolSpec) -> str | None:
     return trace.description if trace and trace.fits else None
 
 
-def _lost(context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "SchemaResult") -> str:
+def _missing_part(
+    context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "SchemaResult"
+) -> str:
     """Describe in a clause the evidence that a part of the arguments is missing, or "".
 
     If a parameter is missing, the model left it out or its fragment was lost. A parameter under

@@ -260,7 +260,7 @@ def broken_call_executed(turn: Turn) -> Iterator[Claim]:
     for reply, call in _broken(found):
         again = _named(call, repeated)
         result = next((results[each] for each in call.answers_to if each in results), None)
-        if again is None or result is None or not _was_run(again, result):
+        if again is None or result is None or not _may_have_run(again, result):
             continue
         if not _is_completed(call, again) or _came_otherwise(again, found, reply):
             continue
@@ -318,7 +318,7 @@ def _named(call: DeliveredCall, repeated: Sequence[RepeatedCall]) -> RepeatedCal
     return same[0] if len(same) == 1 else None
 
 
-def _was_run(again: RepeatedCall, result: HistoryMessage) -> bool:
+def _may_have_run(again: RepeatedCall, result: HistoryMessage) -> bool:
     """Return whether the arguments can be run and the result does not say that they were not."""
     whole = parse(again.arguments.strip() or "{}").error is None
     return whole and not _ERROR.search(result.content)

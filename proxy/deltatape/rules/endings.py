@@ -225,7 +225,7 @@ def call_after_finish(context: RuleContext) -> Iterator[Claim]:
             yield about_call(context, call, _late_call(context, choice, call))
         yield from _late_text(context, choice)
     for seen in context.observed("S010"):
-        claim = _late(context, f"{seen.detail}; {_LOST}", seen.evidence)
+        claim = _late_claim(context, f"{seen.detail}; {_LOST}", seen.evidence)
         yield replace(claim, event=seen.event, place=seen.place)
 
 
@@ -234,7 +234,7 @@ def _late_text(context: RuleContext, choice: Choice) -> Iterator[Claim]:
     if last is None or any(seen.event == last.event for seen in context.observed("S006")):
         return  # where the dialect has no place for it, S006 reports it
     message = f"text arrives {_after_finish(choice)}, in event {last.event}; {_LOST}"
-    claim = _late(context, message, last.carrier.data)
+    claim = _late_claim(context, message, last.carrier.data)
     yield replace(claim, severity=Severity.WARNING, at=last.carrier)
 
 
@@ -244,7 +244,9 @@ def _late_call(context: RuleContext, choice: Choice, call: ToolCall) -> Claim:
     verb = "starts" if opened else "continues"
     after = f"{verb} {_after_finish(choice)}, in event {event}"
     place = call.start if opened else call.fragments[-1].place
-    return replace(_late(context, f"{label(call)} {after}; {_LOST}", ""), event=event, place=place)
+    return replace(
+        _late_claim(context, f"{label(call)} {after}; {_LOST}", ""), event=event, place=place
+    )
 
 
 def _after_finish(choice: Choice) -> str:
@@ -252,7 +254,7 @@ def _after_finish(choice: Choice) -> str:
     return f"after the finish reason {excerpt(reason, 40)!r} of event {choice.finish_event}"
 
 
-def _late(context: RuleContext, message: str, evidence: str) -> Claim:
+def _late_claim(context: RuleContext, message: str, evidence: str) -> Claim:
     return Claim(
         message=message,
         hint=(

@@ -56,7 +56,7 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
     )
 
 
-def _later(context: RuleContext) -> str:
+def _retry_advice(context: RuleContext) -> str:
     """Return when to ask again, as far as the answer says."""
     head = context.exchange.response
     retry_after = header(head.headers, "retry-after") if head is not None else None
@@ -192,7 +192,7 @@ def _cause(context: RuleContext, status: int) -> _Cause:
     if status >= _SERVER_ERROR or status in _NOT_THE_REQUEST:
         # The app's endpoint may pass on an error of its provider.
         passed_on = of_app and status != _SERVER_ERROR
-        return _Cause(hint=_later(context), blame=None if passed_on else Blame.UPSTREAM)
+        return _Cause(hint=_retry_advice(context), blame=None if passed_on else Blame.UPSTREAM)
     if status in _PROBES and not context.recognised:
         return _NOT_THERE
     if status in _KEYS:

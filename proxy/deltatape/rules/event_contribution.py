@@ -65,12 +65,12 @@ def brought(
             if event.data.strip()
         }
     found: dict[int, list[EventContribution]] = {}
-    for event, thing in _things(reply):
+    for event, thing in _contributions(reply):
         found.setdefault(event, []).append(thing)
     return {event: tuple(things) for event, things in found.items()}
 
 
-def _things(reply: Reply) -> Iterator[tuple[int, EventContribution]]:
+def _contributions(reply: Reply) -> Iterator[tuple[int, EventContribution]]:
     for choice in reply.choices:
         for piece in choice.pieces:
             yield piece.event, EventContribution(ContributionKind(piece.channel.value), piece.text)

@@ -125,8 +125,8 @@ def user_message_repeated(turn: Turn) -> Iterator[Claim]:
     for place in range(max(news, 1), len(history)):
         if not _is_specific(history[place]):
             continue
-        if _same(history[place - 1], history[place]):
-            yield from _in_a_row(turn, place)
+        if _is_same_message(history[place - 1], history[place]):
+            yield from _doubled_claims(turn, place)
             return
         if place == len(history) - 1 and _repeats_answered_question(history, place, news):
             yield _repeated_message(
@@ -137,7 +137,7 @@ def user_message_repeated(turn: Turn) -> Iterator[Claim]:
             )
 
 
-def _in_a_row(turn: Turn, place: int) -> Iterator[Claim]:
+def _doubled_claims(turn: Turn, place: int) -> Iterator[Claim]:
     history = turn.digest.history
     first = place - 1 < turn.news
     found = turn.continues
@@ -182,7 +182,7 @@ def _is_specific(message: HistoryMessage) -> bool:
     return len(text.split()) >= _WORDS or not text.isascii()
 
 
-def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
+def _is_same_message(one: HistoryMessage, other: HistoryMessage) -> bool:
     same = one.role == other.role and one.text == other.text and bool(one.text)
     return same and one.call_id is None and one.content == other.content
 
@@ -192,7 +192,7 @@ def _repeats_answered_question(history: Sequence[HistoryMessage], place: int, ne
     if place - 2 < 0 or place - 1 < news:
         return False
     answer, before = history[place - 1], history[place - 2]
-    return bool(answer.text) and not answer.calls and _same(before, history[place])
+    return bool(answer.text) and not answer.calls and _is_same_message(before, history[place])
 
 
 def _all_doubled(history: Sequence[HistoryMessage]) -> int:

@@ -190,7 +190,7 @@ def _otherwise(read_back: ReadBack, call: DeliveredCall) -> str:
     history, wanted = read_back.later.history, _content(call)
     if any(_content(each) == wanted for message in history for each in message.calls):
         return "the history has an equal call"
-    if any(_retells(message, call) for message in history[read_back.start :]):
+    if any(_mentions_call(message, call) for message in history[read_back.start :]):
         return "a text in the request mentions it"
     return ""
 
@@ -199,7 +199,7 @@ def _content(call: DeliveredCall | RepeatedCall) -> tuple[str | None, str]:
     return call.name, canonical(call.arguments.strip() or "{}") or call.arguments
 
 
-def _retells(message: HistoryMessage, call: DeliveredCall) -> bool:
+def _mentions_call(message: HistoryMessage, call: DeliveredCall) -> bool:
     """Return whether a message mentions the call's name with a value of its arguments."""
     text = message.content
     if not call.name or call.name not in text:

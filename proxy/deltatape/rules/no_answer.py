@@ -205,10 +205,10 @@ def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: floa
         ended = f"the app exited with {watch.exit_code}, {watched_s:.1f} s later"
         return f"{came} no request followed before {ended}{others}"
     silent = f"no request followed within {watched_s:.1f} s"
-    return f"{came} {silent}; {_then(watch)}{others}"
+    return f"{came} {silent}; {_end_of_recording(watch)}{others}"
 
 
-def _then(watch: TapeSummary) -> str:
+def _end_of_recording(watch: TapeSummary) -> str:
     """Return what ended the recording."""
     if watch.stop is None:
         return "the recording still goes on" if watch.recording else "then the tape ends"

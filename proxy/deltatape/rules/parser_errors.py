@@ -343,12 +343,12 @@ def _looked_up(text: str) -> _Found | None:
         match = entry.pattern.search(text)
         if match is not None:
             about = entry.of_call or _OF_CALL.search(text) is not None
-            shown = excerpt(_from(text, match.start()), _SHOWN)
+            shown = excerpt(_message_from(text, match.start()), _SHOWN)
             return _Found(match.start(), ParserError(entry.parser, entry.means, shown, about))
     return None
 
 
-def _from(text: str, start: int) -> str:
+def _message_from(text: str, start: int) -> str:
     """Return `text` from `start`; in a JSON object, to the end of the string there."""
     end = _QUOTE.search(text, start) if text.lstrip().startswith(("{", "[")) else None
     if end is None:

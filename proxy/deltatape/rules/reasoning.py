@@ -32,7 +32,7 @@ def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
     reply, later = read_back.reply, read_back.later
     if not reply.thoughts or not _must_return(reply, later):
         return
-    turn = _turn(read_back)
+    turn = _repeating_messages(read_back)
     loss = _loss(reply, later, [each for message in turn for each in message.thoughts])
     if not turn or loss is None:
         return
@@ -84,7 +84,7 @@ def _must_return(reply: Digest, later: Digest) -> bool:
     return all(message.role != _REFERENCE for message in later.history)
 
 
-def _turn(read_back: ReadBack) -> Sequence[HistoryMessage]:
+def _repeating_messages(read_back: ReadBack) -> Sequence[HistoryMessage]:
     """Return the assistant's messages at the end of the history that repeat the reply."""
     history, calls = read_back.later.history, read_back.repeated_calls
     end = len(history)
@@ -100,18 +100,20 @@ def _turn(read_back: ReadBack) -> Sequence[HistoryMessage]:
 
 def _loss(reply: Digest, later: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
     """Return what is missing or changed; None if nothing is."""
-    here = {_bare(each.signature) for each in thoughts}
+    here = {_normal_signature(each.signature) for each in thoughts}
     if here & _BARE_PLACEHOLDERS:
         return None
     signed = [each for each in reply.thoughts if each.signature]
     if not signed:
         return _unsigned_loss(reply, later, thoughts)
-    missing = [each for each in signed if _bare(each.signature) not in here]
+    missing = [each for each in signed if _normal_signature(each.signature) not in here]
     if not missing:
         return _text_loss(reply, thoughts)
-    delivered = {_bare(each.signature) for each in signed}
+    delivered = {_normal_signature(each.signature) for each in signed}
     strange = [
-        each for each in thoughts if each.signature and _bare(each.signature) not in delivered
+        each
+        for each in thoughts
+        if each.signature and _normal_signature(each.signature) not in delivered
     ]
     if strange:
         return _changed(reply, missing[0].signature, strange[0].signature)
@@ -173,13 +175,13 @@ def _text_loss(reply: Digest, thoughts: Sequence[Thought]) -> _Loss | None:
     return _Loss(message, sure, found)
 
 
-def _bare(signature: str) -> str:
+def _normal_signature(signature: str) -> str:
     """Normalise a signature, so that variants of Base64 compare equal."""
     return signature.rstrip("=").replace("-", "+").replace("_", "/")
 
 
 _BARE_PLACEHOLDERS = frozenset(
-    _bare(each)
+    _normal_signature(each)
     for text in _PLACEHOLDERS
     for each in (text, base64.b64encode(text.encode()).decode())
 )

@@ -259,7 +259,7 @@ def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
     doubled = _doubled(text, pieces)
     if doubled:
         return Relation(ArgumentsDamage.DOUBLED, doubled)
-    taken = _taken(text, pieces)
+    taken = _used_fragments(text, pieces)
     if taken is not None:
         missing = [str(at + 1) for at in range(len(pieces)) if at not in taken]
         clause = f"fragment {', '.join(missing[:8])} of {len(pieces)} is missing"
@@ -312,7 +312,7 @@ def _of_several(text: str, calls: Sequence[DeliveredCall]) -> Relation | None:
     return Relation(ArgumentsDamage.MIXED, clause)
 
 
-def _taken(text: str, pieces: list[str]) -> set[int] | None:
+def _used_fragments(text: str, pieces: list[str]) -> set[int] | None:
     """Return the fragments that make up `text` in order, unless all do; None if none do."""
     at, taken = 0, set()
     for number, piece in enumerate(pieces):

@@ -101,12 +101,12 @@ def _stall_message(context: RuleContext, silence: Silence) -> str:
     where = f" of {label(silence.call)}" if silence.call else ""
     signs = _signs_of_life((silence.comments, _KEEP_ALIVE), (silence.idle_events, _EMPTY))
     noise = f", with {' and '.join(signs)} in between" if signs else ""
-    then = _then(context, silence)
+    then = _after_silence(context, silence)
     unseen = not_watched(silence)
     return f"no progress for {seconds:.1f} s ({silence.phase}{where}){noise}{unseen}; {then}"
 
 
-def _then(context: RuleContext, silence: Silence) -> str:
+def _after_silence(context: RuleContext, silence: Silence) -> str:
     if not silence.open:
         return "then data came again"
     if context.exchange.open:

@@ -104,7 +104,7 @@ def text_change(
             or _one_gap(text, repeated)
             or _one_more(text, repeated)
         )
-        found = found or _swapped(text, repeated) or _several(text, repeated)
+        found = found or _swapped(text, repeated) or _several_fragments(text, repeated)
     return found
 
 
@@ -172,7 +172,7 @@ def _recoded(text: _Text, repeated: str) -> TextChange | None:
             )
     if _REPLACED in repeated and _REPLACED not in original:
         return _replaced(text, repeated)
-    return _left_out(text, repeated)
+    return _dropped_characters(text, repeated)
 
 
 def _replaced(text: _Text, repeated: str) -> TextChange | None:
@@ -207,7 +207,7 @@ def _is_with_gaps(parts: Sequence[str], original: str) -> bool:
     return True
 
 
-def _left_out(text: _Text, repeated: str) -> TextChange | None:
+def _dropped_characters(text: _Text, repeated: str) -> TextChange | None:
     """Detect missing non-ASCII characters, as after chunk-by-chunk decoding that ignores errors."""
     original, at, lost = text.whole, 0, []
     for place, character in enumerate(original):
@@ -227,7 +227,7 @@ def _left_out(text: _Text, repeated: str) -> TextChange | None:
     clause = (
         "without the characters"
         f" {', '.join(map(_quoted, dict.fromkeys(original[place] for place in lost[:8])))},"
-        f" near {_near(original, lost[0])}"
+        f" near {_excerpt_around(original, lost[0])}"
     )
     if torn:
         return _encoding(
@@ -267,10 +267,10 @@ def _encoding(
 
 def _near_special(text: str) -> str:
     place = next(at for at, each in enumerate(text) if not each.isascii())
-    return _near(text, place)
+    return _excerpt_around(text, place)
 
 
-def _near(text: str, place: int) -> str:
+def _excerpt_around(text: str, place: int) -> str:
     return _quoted(text[max(0, place - 12) : place + 12])
 
 
@@ -283,15 +283,15 @@ def _doubled(text: _Text, repeated: str) -> TextChange | None:
     half = len(repeated) - len(original)
     around = half >= len(original) and repeated.startswith(original) and repeated.endswith(original)
     if around and not repeated[len(original) : half].strip():
-        return _twice("twice", "the provider delivered it once")
+        return _doubled_text("twice", "the provider delivered it once")
     if len(pieces) > 1 and repeated == "".join(piece * 2 for piece in pieces).strip():
-        return _twice(
+        return _doubled_text(
             f"with each of its {len(pieces)} fragments duplicated",
             ("the provider delivered each one once"),
         )
     long = len(pieces) > 1 and len(repeated) == sum(text.ends)
     if long and repeated == "".join(original[:end] for end in text.ends):
-        return _twice(
+        return _doubled_text(
             (
                 f"as a series of snapshots: for each of its {len(pieces)} fragments, all text"
                 " up to it was appended"
@@ -301,7 +301,7 @@ def _doubled(text: _Text, repeated: str) -> TextChange | None:
     return None
 
 
-def _twice(clause: str, because: str) -> TextChange:
+def _doubled_text(clause: str, because: str) -> TextChange:
     return TextChange(
         damage=TextDamage.DOUBLED,
         clause=clause,
@@ -350,7 +350,7 @@ def _one_more(text: _Text, repeated: str) -> TextChange | None:
             return None
         return TextChange(
             damage=TextDamage.DOUBLED,
-            clause=f"with {text.nth(first, place)} duplicated: {_near(repeated, end)}",
+            clause=f"with {text.nth(first, place)} duplicated: {_excerpt_around(repeated, end)}",
             where=f"{first}",
             confidence=Confidence.PROVEN
             if _splits_word(original[: end - more], double) or _splits_word(double, original[end:])
@@ -457,11 +457,11 @@ def _last_lost(text: _Text, repeated: str, first: int) -> TextChange | None:
     inside = _splits_word(left, lost)
     clause = "its last fragment" if alone else f"its last {len(text.pieces) - first} fragments"
     because = ""
-    if inside and alone and not _is_round(len(repeated)):
+    if inside and alone and not _is_round_number(len(repeated)):
         confidence, because = Confidence.PROVEN, "the text now ends inside a word"
-    elif inside and (alone or not _is_round(len(repeated))):
+    elif inside and (alone or not _is_round_number(len(repeated))):
         confidence = Confidence.POSSIBLE
-    elif not alone or len(text.pieces) < _FEW or _is_round(len(repeated)):
+    elif not alone or len(text.pieces) < _FEW or _is_round_number(len(repeated)):
         return None
     elif repeated[-1] not in _ENDS and text.whole[-1] in _ENDS:
         confidence, because = Confidence.LIKELY, "the text now ends in the middle of a sentence"
@@ -481,7 +481,7 @@ def _last_lost(text: _Text, repeated: str, first: int) -> TextChange | None:
     )
 
 
-def _is_round(length: int) -> bool:
+def _is_round_number(length: int) -> bool:
     return length % _ROUND == 0 or length & (length - 1) == 0
 
 
@@ -516,7 +516,7 @@ def _one_gap(text: _Text, repeated: str) -> TextChange | None:
         confidence = Confidence.PROVEN if last == first else Confidence.LIKELY
         return TextChange(
             damage=TextDamage.LOST,
-            clause=f"without {text.nth(first, last)}: {_near(repeated, start)}",
+            clause=f"without {text.nth(first, last)}: {_excerpt_around(repeated, start)}",
             where=f"{first}",
             lost=lost,
             confidence=confidence if inside else Confidence.POSSIBLE,
@@ -544,7 +544,7 @@ def _swapped(text: _Text, repeated: str) -> TextChange | None:
             damage=TextDamage.ORDER,
             clause=(
                 f"with fragments {first + 1} and {first + 2} of {len(pieces)} swapped:"
-                f" {_near(repeated, start)}"
+                f" {_excerpt_around(repeated, start)}"
             ),
             where=f"{first}",
             confidence=Confidence.PROVEN,
@@ -558,7 +558,7 @@ def _swapped(text: _Text, repeated: str) -> TextChange | None:
     return None
 
 
-def _several(text: _Text, repeated: str) -> TextChange | None:
+def _several_fragments(text: _Text, repeated: str) -> TextChange | None:
     """Detect fragments that are missing or doubled in several places."""
     lost: list[int] = []
     double: list[int] = []
@@ -606,10 +606,10 @@ def _is_inside_word(text: _Text, place: int) -> bool:
 
 def _in_common(one: str, other: str) -> tuple[int, int]:
     """Count the characters that are equal at the start, and at the end."""
-    return _in_front(one, other), _in_front(one[::-1], other[::-1])
+    return _common_prefix(one, other), _common_prefix(one[::-1], other[::-1])
 
 
-def _in_front(one: str, other: str) -> int:
+def _common_prefix(one: str, other: str) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 

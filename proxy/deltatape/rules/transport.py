@@ -37,14 +37,14 @@ def stream_cut(context: RuleContext) -> Iterator[Claim]:
         return
     end = context.exchange.end
     if end is not None and end.reason is EndReason.CLIENT_CLOSED:
-        if not _had_all(context):
-            yield _left(context)
+        if not _lost_nothing(context):
+            yield _disconnect_claim(context)
         return
     ending = _ending(context.exchange)
     detail = f" ({end.detail})" if end and end.detail else ""
     confidence = _confidence(context, ending)
     yield Claim(
-        message=f"{ending.what}{detail}{_where(context)}",
+        message=f"{ending.what}{detail}{_place_of_end(context)}",
         hint=ending.hint,
         blame=ending.blame,
         confidence=confidence,
@@ -164,7 +164,7 @@ def _half_calls(context: RuleContext) -> list[str]:
     return [label(call) for _, call in context.calls() if call.status is CallStatus.TRUNCATED]
 
 
-def _where(context: RuleContext) -> str:
+def _place_of_end(context: RuleContext) -> str:
     """Describe where in the answer the connection ended."""
     stream = context.stream
     if context.exchange.response is None:
@@ -200,7 +200,7 @@ def _confidence(context: RuleContext, ending: _Ending) -> Confidence:
     return Confidence.PROVEN if reset or torn else Confidence.LIKELY
 
 
-def _had_all(context: RuleContext) -> bool:
+def _lost_nothing(context: RuleContext) -> bool:
     """Return whether the client lost nothing by disconnecting, as after an error."""
     reply = context.reply
     if reply.terminated or reply.error is not None:  # which a status from 400 on is, too
@@ -208,7 +208,7 @@ def _had_all(context: RuleContext) -> bool:
     return bool(reply.choices) and all(choice.finish_reason_raw for choice in reply.choices)
 
 
-def _left(context: RuleContext) -> Claim:
+def _disconnect_claim(context: RuleContext) -> Claim:
     """Describe a client that disconnected in the middle of an answer."""
     end = context.exchange.end
     detail = f" ({end.detail})" if end and end.detail else ""
@@ -224,7 +224,7 @@ def _left(context: RuleContext) -> Claim:
     elif silence_ns >= context.settings.stall_s * NS and _was_watched(exchange, silence_ns):
         what = f"{what}, {STALLED}"
     return Claim(
-        message=f"{what}{detail}{_where(context)}",
+        message=f"{what}{detail}{_place_of_end(context)}",
         hint=hint,
         blame=None,
         confidence=Confidence.POSSIBLE,

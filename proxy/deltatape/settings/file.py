@@ -38,13 +38,13 @@ def find(start: Path, environment: Mapping[str, str]) -> Path | None:
         return path
     for folder in (start, *start.parents):
         path = folder / NAME
-        if _is_there(path):
+        if _exists(path):
             _refuse_strangers(path, start)
             return path
     return None
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:  # a folder that we may not look into

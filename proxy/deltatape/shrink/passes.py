@@ -108,7 +108,7 @@ def _offer_changed(search: ShrinkSearch, exchange: Exchange, changes: Iterable[_
     return changed == exchange or search.offer_one(changed, smaller=False)
 
 
-def _bare(exchange: Exchange) -> Exchange:
+def _without_notes(exchange: Exchange) -> Exchange:
     """Return the exchange without notes of the recorder, and without 1xx heads."""
     notes = tuple(note for note in exchange.notes if note.text.startswith(BROKEN_CHUNKS))
     return replace(exchange, informational=(), delivered=(), idle_ns=(), notes=notes)
@@ -152,7 +152,7 @@ def _at_even_times(exchange: Exchange) -> Exchange:
     return replace(exchange, reads=reads, end=end)
 
 
-_PLAIN: tuple[_Change, ...] = (_bare, _uncoded, _by_event, _at_even_times)
+_PLAIN: tuple[_Change, ...] = (_without_notes, _uncoded, _by_event, _at_even_times)
 
 
 # Passes over events: kinds, single ones, neighbours, and joined pieces.
@@ -484,10 +484,10 @@ def _shorten_json(search: ShrinkSearch, text: _Text, value: str) -> None:
         every = frozenset(paths)
 
         def offer(kept: Sequence[Path], value: str = value, every: frozenset[Path] = every) -> bool:
-            return text.offer_value(search, _without(value, every - frozenset(kept)))
+            return text.offer_value(search, _without_paths(value, every - frozenset(kept)))
 
         kept = fewest(paths, offer)
-        value = _without(value, every - frozenset(kept))
+        value = _without_paths(value, every - frozenset(kept))
         depth += 1
     for path, leaf in [*leaves(parse(value).value)]:
         shorter = put(value, path, _EMPTY) if path and isinstance(leaf, str) else value
@@ -495,7 +495,7 @@ def _shorten_json(search: ShrinkSearch, text: _Text, value: str) -> None:
             value = shorter
 
 
-def _without(value: str, paths: frozenset[Path]) -> str:
+def _without_paths(value: str, paths: frozenset[Path]) -> str:
     """Return a JSON text without some members and elements of one depth."""
     for path in sorted(paths, key=from_behind, reverse=True):
         value = drop(value, path)

@@ -118,8 +118,8 @@ class SeenCredentials:
             self._prefixes[prefix] += 1
             if self._prefixes[prefix] == 1:
                 self._words.update(_words(prefix))
-                self._firsts = _with(self._firsts, form[:1])
-            self._alphabet = _with(self._alphabet, form[:-1])
+                self._firsts = _united(self._firsts, form[:1])
+            self._alphabet = _united(self._alphabet, form[:-1])
         self._longest = max(self._longest, *map(len, fresh))
         self._count()
 
@@ -254,7 +254,7 @@ def _remove(ordered: list[bytes], dead: Sequence[bytes]) -> None:
         del ordered[bisect_left(ordered, form)]
 
 
-def _with(known: bytes, more: bytes) -> bytes:
+def _united(known: bytes, more: bytes) -> bytes:
     """Return the bytes that occur in one of both; `known` itself if that is all."""
     new = more.translate(None, known)
     return known + bytes(set(new)) if new else known

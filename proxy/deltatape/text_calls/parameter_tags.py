@@ -206,14 +206,14 @@ def _read_glm(source: TextSource, start: int) -> Sequence[WrittenCall]:
         return ()
     name = head.word("name")
     if head.cut:
-        return (cut_call(source, name),) if _is_begun(source, place, head) else ()
+        return (cut_call(source, name),) if _begins_call(source, place, head) else ()
     alone = source.starts(_TOOL_CALL_END, source.blanks(head.end))
     if not source.is_name(name) or (alone and source.offered and name not in source.offered):
         return ()
     return (_read_body(source, name, head.end, _argument_tags("")),)
 
 
-def _is_begun(source: TextSource, place: int, head: CallHead) -> bool:
+def _begins_call(source: TextSource, place: int, head: CallHead) -> bool:
     """Return whether a cut head begins a call: a tag has begun, or an offered tool's name."""
     name = head.word("name")
     if source.text.find("<", place) >= 0:

@@ -65,7 +65,7 @@ def _deltas(
     """Yield, in order, the events that contain nothing but a piece of the wanted kind."""
     analysis = analyse(draft.exchange)
     starts = {event.start: event.number for event in stream.events}
-    things, traits = _things(analysis), traits_of(analysis.reply.dialect)
+    things, traits = _contributions(analysis), traits_of(analysis.reply.dialect)
     for unit in draft.units:
         found = things.get(starts.get(unit.start or 0, -1), ())
         if len(found) == 1 and found[0].what in wanted and not _is_whole(unit, traits):
@@ -79,7 +79,7 @@ def _deltas(
                 yield _Delta(unit=unit, path=paths[0], owner=owner, text=thing.text)
 
 
-def _things(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
+def _contributions(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
     if analysis.reply.dialect == UNKNOWN:
         return {}
     return brought(analysis.reply, analysis.stream, known=True)
@@ -128,7 +128,7 @@ def _strings(value: object, path: _Path = ()) -> Iterator[tuple[_Path, str]]:
             yield from _strings(each, (*path, place))
 
 
-def _finer(draft: MutableExchange, deltas: list[_Delta]) -> None:
+def _split_into_characters(draft: MutableExchange, deltas: list[_Delta]) -> None:
     """Send each character in its own event; several at once if there were too many events."""
     total = sum(len(delta.text) for delta in deltas)
     size = 1 + total // _MOST
@@ -136,11 +136,11 @@ def _finer(draft: MutableExchange, deltas: list[_Delta]) -> None:
         pieces = [delta.text[at : at + size] for at in range(0, len(delta.text), size)]
         if len(pieces) > 1:
             delta.unit.put_text(delta.path, pieces[0])
-            draft.add_after(delta.unit, *(_saying(delta, piece) for piece in pieces[1:]))
+            draft.add_after(delta.unit, *(_with_text(delta, piece) for piece in pieces[1:]))
     draft.renumber()
 
 
-def _saying(delta: _Delta, text: str) -> MutableEvent:
+def _with_text(delta: _Delta, text: str) -> MutableEvent:
     """Return an event like that of a delta, with another text."""
     new = delta.unit.like()
     new.put_text(delta.path, text)
@@ -169,7 +169,7 @@ def _coarser(draft: MutableExchange, deltas: list[_Delta]) -> None:
 @legal("finer-text")
 def finer_text(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Every character of the text is sent in an event of its own."""
-    _finer(draft, [*_deltas(draft, stream, _TEXTS)])
+    _split_into_characters(draft, [*_deltas(draft, stream, _TEXTS)])
 
 
 @legal("coarser-text")
@@ -181,7 +181,7 @@ def coarser_text(draft: MutableExchange, stream: Stream, _: MutationChoices) -> 
 @legal("finer-arguments")
 def finer_arguments(draft: MutableExchange, stream: Stream, _: MutationChoices) -> None:
     """Every character of a call's arguments is sent in an event of its own."""
-    _finer(draft, [*_deltas(draft, stream, _ARGUMENTS)])
+    _split_into_characters(draft, [*_deltas(draft, stream, _ARGUMENTS)])
 
 
 @legal("coarser-arguments")

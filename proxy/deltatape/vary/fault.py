@@ -222,15 +222,15 @@ class AnswerPositions:
         if phase is SilencePhase.BEFORE_FIRST:
             yield from range(len(self.spans))[:1]
         elif phase is SilencePhase.IN_TEXT:
-            yield from self._bringing(_TEXTS)
+            yield from self._contributing_events(_TEXTS)
         elif phase is SilencePhase.IN_ARGUMENTS:
-            yield from self._bringing({ContributionKind.ARGUMENTS})
+            yield from self._contributing_events({ContributionKind.ARGUMENTS})
         elif phase is SilencePhase.AFTER_CALL:
             yield from self._after_calls()
         else:
             yield from self._first_of_end()
 
-    def _bringing(self, wanted: AbstractSet[ContributionKind]) -> Iterator[int]:
+    def _contributing_events(self, wanted: AbstractSet[ContributionKind]) -> Iterator[int]:
         for number, contributions in sorted(self._contributions.items()):
             if any(each.what in wanted for each in contributions):
                 yield number

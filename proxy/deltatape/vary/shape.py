@@ -84,12 +84,12 @@ def truncated(exchange: Exchange, size: int, reason: EndReason) -> Exchange:
 
     Trailers are removed, chunk boundaries stay.
     """
-    reads = [read for read in _until(exchange.reads, size) if read.data]
+    reads = [read for read in _cut_reads(exchange.reads, size) if read.data]
     t_ns = _last(reads, exchange.response.t_ns if exchange.response else exchange.request.t_ns)
     return replace(refitted(exchange, reads, reason=reason, t_ns=t_ns), trailers=())
 
 
-def _until(reads: Iterable[Read], size: int) -> Iterator[Read]:
+def _cut_reads(reads: Iterable[Read], size: int) -> Iterator[Read]:
     left = size
     for read in reads:
         if len(read.data) <= left:

@@ -102,14 +102,16 @@ def with_suspects(verdict: Verdict, handling: AppHandling, suspects: Sequence[Su
         return replace(verdict, summary=f"{verdict.summary} {like}", fix=first.fix)
     if verdict.blame is None and handling.across:
         what = "but the app sent its page something else: the timeline has both."
-        return _on_app(f"The stream was correct, {what}", first, None)
+        return _app_verdict(f"The stream was correct, {what}", first, None)
     if verdict.blame is None and handling.symptom.errors:
         error = excerpt(handling.symptom.errors[0], _SHOWN)
-        return _on_app(f"The stream was correct, and the app says '{error}'.", first, verdict.code)
+        return _app_verdict(
+            f"The stream was correct, and the app says '{error}'.", first, verdict.code
+        )
     return verdict
 
 
-def _on_app(facts: str, suspect: Suspect, code: str | None) -> Verdict:
+def _app_verdict(facts: str, suspect: Suspect, code: str | None) -> Verdict:
     """Return the verdict that `suspect` turns `facts` into, which alone blame nobody."""
     return Verdict(
         kind=VerdictKind.BLAMED,

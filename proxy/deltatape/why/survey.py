@@ -56,7 +56,7 @@ class ExchangeSurvey:
     def read_back(self, number: int) -> ReadBack | None:
         """Return how a later request repeats this reply; the worst of several."""
         links = [each for each in self.read_backs if each.reply.exchange == number]
-        return min(links, key=lambda link: _gravity(findings_of(link)), default=None)
+        return min(links, key=lambda link: _lowest_rank(findings_of(link)), default=None)
 
     def about_reply(self, number: int) -> tuple[Finding, ...]:
         """Return findings about what the app did with this exchange's reply."""
@@ -174,7 +174,7 @@ class ExchangeSurvey:
             about.setdefault(finding.exchange if reply is None else reply, []).append(finding)
         answered_later = settled(self.attempts)
         gravity = [
-            _gravity(
+            _lowest_rank(
                 (
                     *(own if digest.exchange not in answered_later else ()),
                     *about.get(digest.exchange, ()),
@@ -282,7 +282,7 @@ def survey_of(
     )
 
 
-def _gravity(findings: Iterable[Finding]) -> int:
+def _lowest_rank(findings: Iterable[Finding]) -> int:
     """Return the lowest rank of `findings`; one that cannot decide a verdict ranks as an info."""
     ranks = [each.severity.rank if decides(each) else Severity.INFO.rank for each in findings]
     return min(ranks, default=len(Severity))

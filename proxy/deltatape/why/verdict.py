@@ -215,7 +215,7 @@ def _by_findings(case: VerdictEvidence) -> Verdict | None:
 
 
 def _nearest(findings: Iterable[Finding]) -> Finding:
-    return min(findings, key=_nearness)
+    return min(findings, key=_cause_rank)
 
 
 def _cause(errors: Sequence[Finding], own: Sequence[Finding]) -> Finding:
@@ -232,7 +232,7 @@ def _cause(errors: Sequence[Finding], own: Sequence[Finding]) -> Finding:
     return limits[0] if limits else first
 
 
-def _nearness(finding: Finding) -> tuple[int, int]:
+def _cause_rank(finding: Finding) -> tuple[int, int]:
     """Rank a finding by its nearness to the cause, nearest first.
 
     A client that left in the middle of a silence left because of it.

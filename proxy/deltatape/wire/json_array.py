@@ -86,10 +86,10 @@ class JsonArrayDecoder(Framer):
         return self._events
 
     def end(self) -> Event | None:
-        if self._stray is not None and self._state is JsonArrayDecoder._in_rest:
+        if self._stray is not None and self._state is JsonArrayDecoder._outside_array:
             self._stray.end = self._offset
         self._settle()
-        if self._state in (JsonArrayDecoder._after, JsonArrayDecoder._in_rest):
+        if self._state in (JsonArrayDecoder._after, JsonArrayDecoder._outside_array):
             return None
         event = None
         place = self._place(self._start, self._offset)
@@ -128,9 +128,9 @@ class JsonArrayDecoder(Framer):
 
     def _ignore_rest(self, start: int) -> None:
         self._stray = _Stray("data that is no array", start, start)
-        self._state = JsonArrayDecoder._in_rest
+        self._state = JsonArrayDecoder._outside_array
 
-    def _in_rest(self, data: bytes, _: int) -> int:
+    def _outside_array(self, data: bytes, _: int) -> int:
         """In text outside the array."""
         return len(data)
 
@@ -139,7 +139,7 @@ class JsonArrayDecoder(Framer):
         at = _end(_BLANKS, data, at)
         if at < len(data):
             self._stray = _Stray("data behind the array", self._offset + at, self._offset + at)
-            self._state = JsonArrayDecoder._in_rest
+            self._state = JsonArrayDecoder._outside_array
         return at
 
     def _between(self, data: bytes, at: int) -> int:

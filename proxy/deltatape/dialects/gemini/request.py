@@ -237,15 +237,15 @@ def _value(key: str, value: object, depth: int) -> object:
     if inner is not None and key in _ONE:
         return json_schema(inner, depth)
     if inner is not None and key in _NAMED:
-        return {name: _any(schema, depth) for name, schema in inner.items()}
+        return {name: _any_schema(schema, depth) for name, schema in inner.items()}
     if listed is not None and key in _LISTS:
-        return [_any(schema, depth) for schema in listed]
+        return [_any_schema(schema, depth) for schema in listed]
     if key in _COUNTS and isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:15])
     return value
 
 
-def _any(value: object, depth: int) -> object:
+def _any_schema(value: object, depth: int) -> object:
     """Return a schema, or the value in place of one."""
     inner = as_object(value)
     return value if inner is None else json_schema(inner, depth)
