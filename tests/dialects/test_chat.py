@@ -438,9 +438,13 @@ def test_arguments_that_are_no_string_keep_their_exact_source(source: str) -> No
 
 def test_unexpected_shapes_are_reported_and_otherwise_absent() -> None:
     entry = read('{"index":"x","id":5,"function":[1]}')
-    assert entry.unexpected == ("function is no object", "id is no string", "index is no number")
+    assert entry.unexpected == (
+        "function is not an object",
+        "id is not a string",
+        "index is not a number",
+    )
     assert (entry.wire_index, entry.says_nothing) == (None, True)
-    assert read('{"function":{"name":1}}').unexpected == ("name is no string",)
+    assert read('{"function":{"name":1}}').unexpected == ("name is not a string",)
 
 
 def test_a_legacy_call_has_no_index_and_no_id() -> None:

@@ -125,8 +125,8 @@ def test_a_second_start_is_the_same_call_unless_its_id_differs() -> None:
             "arguments after the end of the call",
         ),
         ((END, delta(0, text="Hi")), "content after the terminal event"),
-        ((("contentBlockDelta", {}), END), "delta is no object"),
-        ((("messageStop", {"stopReason": 1}),), "the finish reason is no string"),
+        ((("contentBlockDelta", {}), END), "delta is not an object"),
+        ((("messageStop", {"stopReason": 1}),), "the finish reason is not a string"),
     ],
 )
 def test_what_breaks_the_protocol_is_reported(frames: tuple[Frame, ...], phrase: str) -> None:
@@ -163,7 +163,10 @@ def test_a_document_says_the_same_as_a_stream() -> None:
         (2, "c1", '{"a": 1}'),
         (3, "c2", ""),
     ]
-    assert (reply.terminated, details(reply, "S006")) == (True, ["a content block is no object"])
+    assert (reply.terminated, details(reply, "S006")) == (
+        True,
+        ["a content block is not an object"],
+    )
 
 
 def test_a_document_without_its_reason_is_not_whole() -> None:

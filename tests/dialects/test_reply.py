@@ -91,8 +91,8 @@ def test_a_call_without_its_end_signal_is_whole_only_if_the_answer_came_to_its_e
 
 def test_an_odd_shape_is_noted_once() -> None:
     made = draft()
-    made.note_unexpected("a part is no object", 5, event(0))
-    made.note_unexpected("a part is no object", 6, event(1))
+    made.note_unexpected("a part is not an object", 5, event(0))
+    made.note_unexpected("a part is not an object", 6, event(1))
     assert [(one.code, one.evidence) for one in made.build(CallEndCause.NORMAL)[1]] == [
         ("S006", "5")
     ]

@@ -395,7 +395,7 @@ def test_what_has_to_be_an_object_is_told_otherwise() -> None:
     assert codes(reply_by(step, {"a": {"b": {}}})) == []
     wrongs: list[Json] = [{}, {"a": 1}, {"a": {"b": []}}, {"a": {"b": None}}]
     for wrong in wrongs:
-        assert details(reply_by(step, wrong), "S006") == ["the b is no object"]
+        assert details(reply_by(step, wrong), "S006") == ["the b is not an object"]
 
 
 def test_each_element_has_to_be_an_object_if_there_is_any() -> None:
@@ -403,7 +403,7 @@ def test_each_element_has_to_be_an_object_if_there_is_any() -> None:
     fines: list[Json] = [{}, {"a": 1}, {"a": []}, {"a": [{}]}]
     for fine in fines:
         assert codes(reply_by(step, fine)) == []
-    assert details(reply_by(step, {"a": [{}, 1, None]}), "S006") == ["an element is no object"]
+    assert details(reply_by(step, {"a": [{}, 1, None]}), "S006") == ["an element is not an object"]
 
 
 def test_the_first_string_is_said_in_its_channel() -> None:
@@ -451,7 +451,7 @@ def test_a_reason_may_be_an_error() -> None:
     assert reply_by(step, {"why": "good"}).finish_reason_raw == "good"
     failed = reply_by(step, {"why": "bad"}, {"why": "bad"})
     assert (failed.error, codes(failed)) == ("why is 'bad'", ["S005"])
-    assert details(reply_by(step, {"why": 1}, {}), "S006") == ["the finish reason is no string"]
+    assert details(reply_by(step, {"why": 1}, {}), "S006") == ["the finish reason is not a string"]
 
 
 def test_the_end_may_need_a_proof() -> None:

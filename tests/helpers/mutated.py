@@ -70,7 +70,7 @@ def changed(name: str, exchange: Exchange, seed: int = 1) -> Exchange | None:
 
 
 def event_values(exchange: Exchange | None) -> list[object]:
-    """The values of the events' data; text where it is no JSON."""
+    """The values of the events' data; text where it is not JSON."""
     assert exchange is not None
     return [
         event.data if (parsed := parse(event.data)).error else parsed.value

@@ -43,7 +43,7 @@ _SHARED: Point = (("value", "raise"), ("kinds", "no-legacy"))
 _DISAGREE = {
     ("07 id missing everywhere", "N12"): "an id of '' is no other one than no id, here",
     ("35 double-encoded args", "N18"): "a string in JSON parses; what it swallows there is that it"
-    " is no object",
+    " is not an object",
 }
 
 

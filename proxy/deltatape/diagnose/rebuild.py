@@ -106,7 +106,7 @@ def _finish(reducer: Reducer, exchange: Exchange, stream: Stream) -> Reply:
     response = exchange.response
     reply = with_stray_error(reducer.finish(cut=exchange.cut), stream)
     if response and response.status >= _HTTP_ERROR and reply.error is None:
-        # What no dialect reads as an error is no event of a dialect either.
+        # What no dialect reads as an error is not an event of a dialect either.
         seen = tuple(one for one in reply.observations if one.code != _UNEXPECTED)
         reply = replace(reply, error=_failure(response, stream), observations=seen)
     return reply

@@ -137,7 +137,7 @@ def _fragments(finding: Finding, analysis: Analysis) -> Iterator[bytes]:
 
 
 def _data(finding: Finding, analysis: Analysis) -> bytes:
-    """Return the data of the event at the finding's place; b"" if there is no event."""
+    """Return the data of the event at the finding's place; b"" if there is not an event."""
     events = analysis.stream.events
     number = finding.event
     if number is None or not 0 <= number < len(events) or events[number].place.span != finding.span:

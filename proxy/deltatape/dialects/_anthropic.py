@@ -126,7 +126,7 @@ class Blocks:
         """Handle `content_block_start`."""
         found = as_object(frame.get("content_block"))
         if found is None:
-            self._choice.note_unexpected("content_block is no object", frame, event)
+            self._choice.note_unexpected("content_block is not an object", frame, event)
             return
         index = self._index(frame, event)
         if index is None:
@@ -148,7 +148,7 @@ class Blocks:
         """Handle `content_block_delta`; ignore unknown delta types."""
         delta = frame.get("delta")
         if not isinstance(delta, dict):
-            self._choice.note_unexpected("delta is no object", frame, event)
+            self._choice.note_unexpected("delta is not an object", frame, event)
             return
         kind = delta.get("type")
         if kind == _JSON:
@@ -167,7 +167,7 @@ class Blocks:
                 append = partial(self._choice.add_texts, channel, order=order)
                 self._fast_path.learn(event, frame, append, field)
             elif text is not None:
-                self._choice.note_unexpected(f"{field} is no string", frame, event)
+                self._choice.note_unexpected(f"{field} is not a string", frame, event)
 
     def _sign(self, frame: Mapping[str, object], delta: Mapping[str, object]) -> None:
         index = get_index(frame, "index")
@@ -196,7 +196,7 @@ class Blocks:
         for place, value in enumerate(content):
             found = as_object(value)
             if found is None:
-                self._choice.note_unexpected("a content block is no object", value, event)
+                self._choice.note_unexpected("a content block is not an object", value, event)
                 continue
             block = self._begin(place, found, event, streamed=False)
             block.stopped = True
@@ -318,7 +318,7 @@ class Blocks:
                 block.call.note(detail, "S006", detail, frame, event)
             return block.call
         if index is not None:
-            what = "did not start" if block is None else "is no call"
+            what = "did not start" if block is None else "is not a call"
             self._choice.note_unexpected(f"arguments for block {index}, which {what}", frame, event)
         last = _newest(self._open_calls)
         if last is None:
@@ -474,7 +474,7 @@ class MessageReducer:
     def _take_start(self, frame: Mapping[str, object], event: Event) -> None:
         message = get_object(frame, "message")
         if message is None:
-            self._reply.note_unexpected("message is no object", frame, event)
+            self._reply.note_unexpected("message is not an object", frame, event)
             message = {}
         identifier = get_str(message, "id") or ""
         if self._id is not None:
@@ -549,7 +549,7 @@ class MessageReducer:
     def _take_delta(self, frame: Mapping[str, object], event: Event) -> None:
         delta = get_object(frame, "delta")
         if delta is None:
-            self._reply.note_unexpected("delta is no object", frame, event)
+            self._reply.note_unexpected("delta is not an object", frame, event)
         else:
             self._take_reason(delta, event)
         self._take_usage(frame)
@@ -570,7 +570,7 @@ class MessageReducer:
         if reason is None:
             return
         if not isinstance(reason, str) or not reason:
-            self._choice.note_unexpected("stop_reason is no word", holder, event)
+            self._choice.note_unexpected("stop_reason is not a word", holder, event)
             return
         details = get_object(holder, "stop_details") or {}
         self._choice.finish(reason, event, get_str(details, "category"))

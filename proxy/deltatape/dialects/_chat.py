@@ -146,7 +146,7 @@ def _read_body(body: Mapping[str, object], field: str) -> _Body:
     if name is None:
         name = ""
     elif not isinstance(name, str):
-        name, unexpected = "", ("name is no string",)
+        name, unexpected = "", ("name is not a string",)
     arguments = body.get(field)
     if isinstance(arguments, str):
         return name, arguments, (), unexpected
@@ -156,11 +156,11 @@ def _read_body(body: Mapping[str, object], field: str) -> _Body:
 def _unexpected_shapes(value: Mapping[str, object], key: str, index: int | None) -> list[str]:
     unexpected = []
     if value.get(key) is not None and get_object(value, key) is None:
-        unexpected.append(f"{key} is no object")
+        unexpected.append(f"{key} is not an object")
     if value.get("id") is not None and get_str(value, "id") is None:
-        unexpected.append("id is no string")
+        unexpected.append("id is not a string")
     if value.get("index") is not None and index is None:
-        unexpected.append("index is no number")
+        unexpected.append("index is not a number")
     return unexpected
 
 
@@ -549,7 +549,7 @@ class ChatChoice:
     ) -> Mapping[str, object] | None:
         found = as_object(holder.get(key))
         if found is None and holder.get(key) is not None:
-            self._draft.note_unexpected(f"{key} is no object", holder, event)
+            self._draft.note_unexpected(f"{key} is not an object", holder, event)
         return found
 
     def _take_body(self, body: Mapping[str, object], event: Event, place: BodyPlace) -> bool:
@@ -595,7 +595,7 @@ class ChatChoice:
         for value in parts:
             part = as_object(value)
             if part is None:
-                self._draft.note_unexpected("a part of content is no object", content, event)
+                self._draft.note_unexpected("a part of content is not an object", content, event)
                 continue
             for field, channel in _PARTS.items():
                 has_content |= self._add_text(channel, content_text(part.get(field)), event)
@@ -604,13 +604,13 @@ class ChatChoice:
     def _take_calls(self, value: object, event: Event, place: BodyPlace) -> bool:
         entries = as_array(value)
         if entries is None:
-            self._draft.note_unexpected("tool_calls is no list", value, event)
+            self._draft.note_unexpected("tool_calls is not a list", value, event)
             return False
         take = self._calls.take_delta if place[1] == DELTA else self._calls.take_whole
         for position, one in enumerate(entries):
             found = as_object(one)
             if found is None:
-                self._draft.note_unexpected("an entry of tool_calls is no object", value, event)
+                self._draft.note_unexpected("an entry of tool_calls is not an object", value, event)
                 continue
             entry = read_entry(found, event)
             if entry.unquoted:
@@ -635,7 +635,7 @@ class ChatChoice:
 
     def _take_finish(self, reason: object, event: Event) -> None:
         if not isinstance(reason, str) or not reason:
-            phrase = 'finish_reason is ""' if reason == "" else "finish_reason is no string"
+            phrase = 'finish_reason is ""' if reason == "" else "finish_reason is not a string"
             self._draft.note_unexpected(phrase, {"finish_reason": reason}, event)
             return
         if reason == self._draft.finish_reason and self._finish_repeated is None:
@@ -779,7 +779,7 @@ class ChatReducer:
             return
         for place, choice in enumerate(choices):
             if not isinstance(choice, dict):
-                self._reply.note_unexpected("a choice is no object", chunk, event)
+                self._reply.note_unexpected("a choice is not an object", chunk, event)
                 continue
             index = choice.get("index")
             found = self._choices.get(index) if type(index) is int else None
@@ -811,7 +811,7 @@ class ChatReducer:
 
     def _take_none(self, chunk: Mapping[str, object], event: Event) -> None:
         if chunk.get("choices") is not None:
-            self._reply.note_unexpected("choices is no list", chunk, event)
+            self._reply.note_unexpected("choices is not a list", chunk, event)
         elif self._reply.error is None and "usage" not in chunk:
             self._reply.note_unexpected("an object without choices", chunk, event)
 

@@ -71,7 +71,7 @@ class ChoiceDraft:
         self.finish_reason: str | None = None
         self.finish_detail: str | None = None
         self.media = False
-        """Whether the answer shows something that is no text."""
+        """Whether the answer shows something that is not text."""
         self.thoughts: list[Thought] = []
         self.finishes_often = policy.finishes_often
         """See `DialectPolicy.finishes_often`; some servers put a finish reason on every event."""
@@ -362,7 +362,7 @@ class ReplyDraft:
             return None
         frame = as_object(parsed.value)
         if frame is None:
-            self.note_unexpected("the data is no JSON object", parsed.value, event)
+            self.note_unexpected("the data is not a JSON object", parsed.value, event)
         return frame
 
     def note_unexpected(self, phrase: str, value: object, event: Event) -> None:

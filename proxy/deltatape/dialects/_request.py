@@ -204,7 +204,7 @@ def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> Hist
         read: looks at nothing but the element; the same function for the same kind of request.
 
     Returns:
-        None if `body` is not JSON object.
+        None if `body` is not a JSON object.
     """
     known = _ParsedBody(body, path, read)
     run = None

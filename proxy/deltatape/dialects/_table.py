@@ -464,7 +464,7 @@ class CallWhole:
     strings: Strings = Strings.VALUE
     server: ValueCondition | None = None
     each: Path = ()
-    """From an element of `entry` to the call; elements without it are no calls."""
+    """From an element of `entry` to the call; elements without it are not calls."""
     ordered: bool = False
     """Whether the place in the list is the key."""
     weak: bool = False
@@ -588,7 +588,7 @@ class ExpectObject:
         values = (as_array(found) or ()) if self.each else (found,)
         for value in values:
             if not isinstance(value, dict):
-                draft.reply.note_unexpected(f"{self.what} is no object", frame, event)
+                draft.reply.note_unexpected(f"{self.what} is not an object", frame, event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -675,7 +675,7 @@ class FinishStep:
         reason = at(frame, self.reason)
         if not isinstance(reason, str):
             if reason is not None:
-                draft.reply.note_unexpected("the finish reason is no string", frame, event)
+                draft.reply.note_unexpected("the finish reason is not a string", frame, event)
             return
         draft.choice.finish(reason, event)
         if reason in self.errors and draft.reply.error is None:

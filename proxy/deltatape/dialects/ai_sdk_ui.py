@@ -4,7 +4,7 @@ Shapes: https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol. Calls are keyed by `t
 fragments are what the model wrote, the whole input that follows is what the application made of it
 and executes. Texts have ids and must be started. `finish` and `[DONE]` end it.
 
-Not here: the line protocol of older versions (`0:"text"`), which is no event stream.
+Not here: the line protocol of older versions (`0:"text"`), which is not an event stream.
 """
 
 from collections.abc import Iterator, Mapping

@@ -191,7 +191,7 @@ class FlatReducer:
         for place, value in enumerate(get_array(frame, shape.results)):
             result = as_object(value)
             if result is None:
-                self._reply.note_unexpected("a result is no object", frame, event)
+                self._reply.note_unexpected("a result is not an object", frame, event)
                 continue
             index = get_index(result, "index")
             choice = self._reply.choice(place if index is None else index)
@@ -209,7 +209,7 @@ class FlatReducer:
         if isinstance(text, str):
             choice.add_text(Channel.TEXT, text, event)
         elif text is not None:
-            choice.note_unexpected("the text is no string", result, event)
+            choice.note_unexpected("the text is not a string", result, event)
         for key in shape.calls[:-1]:
             source = MemberValue(source, key)
         self._take_calls(
@@ -227,7 +227,7 @@ class FlatReducer:
         for place, value in enumerate(as_array(calls) or ()):
             entry = as_object(value)
             if entry is None:
-                choice.note_unexpected("a call is no object", calls, event)
+                choice.note_unexpected("a call is not an object", calls, event)
                 continue
             inner, whole = get_object(entry, "function"), Element(elements, place)
             holder, where = (
@@ -269,7 +269,7 @@ class NovaReducer(TableReducer):
             if steps is None:
                 continue
             if not isinstance(inner, dict):
-                draft.reply.note_unexpected(f"{kind} is no object", frame, event)
+                draft.reply.note_unexpected(f"{kind} is not an object", frame, event)
                 continue
             for step in steps:
                 step.take(draft, frame, event)

@@ -136,7 +136,7 @@ class InteractionsReducer:
         for place, each in enumerate(get_array(interaction, key)):
             step = as_object(each)
             if step is None:
-                self._reply.note_unexpected("a step is no object", interaction, event)
+                self._reply.note_unexpected("a step is not an object", interaction, event)
             elif step.get("type") != "user_input":
                 self._steps.whole(step, event, Element(elements, place))
 
@@ -147,7 +147,7 @@ class InteractionsReducer:
         status = get_str(interaction, "status")
         if status is None or status in _UNFINISHED:
             if is_last and status is None and interaction.get("status") is not None:
-                reply.note_unexpected("the status is no string", interaction, event)
+                reply.note_unexpected("the status is not a string", interaction, event)
             return
         reply.choice().finish(status, event)
         reply.terminal = event
@@ -159,7 +159,7 @@ class InteractionsReducer:
 #
 # A call's arguments come as pieces of text (`arguments_delta`). At its start a step shows `{}`,
 # which counts only if nothing follows; a call that comes as one object, streamed or in a document,
-# has that object's source. Steps that the provider runs itself end in `_call`, and are no calls to
+# has that object's source. Steps that the provider runs itself end in `_call`, and are not calls to
 # answer.
 
 _CALL = "function_call"

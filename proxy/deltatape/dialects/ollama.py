@@ -146,13 +146,13 @@ def _take_message(draft: ChoiceDraft, message: Mapping[str, object], event: Even
     entries = as_array(value)
     if entries is None:
         if value is not None:
-            draft.note_unexpected("tool_calls is no list", value, event)
+            draft.note_unexpected("tool_calls is not a list", value, event)
         return
     elements = Elements(MemberValue(MemberValue(WholeString(event.data), "message"), "tool_calls"))
     for place, each in enumerate(entries):
         entry = as_object(each)
         if entry is None:
-            draft.note_unexpected("an entry of tool_calls is no object", value, event)
+            draft.note_unexpected("an entry of tool_calls is not an object", value, event)
         else:
             _take_call(draft, entry, event, Element(elements, place))
 

@@ -82,7 +82,7 @@ class CompletionReducer:
         for place, value in enumerate(choices):
             choice = as_object(value)
             if choice is None:
-                reply.note_unexpected("a choice is no object", chunk, event)
+                reply.note_unexpected("a choice is not an object", chunk, event)
             else:
                 append = self._take(place, choice, event)
                 if append is not None and len(choices) == 1 and not failed:

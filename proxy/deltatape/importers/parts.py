@@ -217,7 +217,7 @@ def read_response(name: str, data: bytes | None) -> ImportedResponse:
     """Return the response in `data`, from the file or folder `name`.
 
     Raises:
-        UsageError: it is no JSON object, or has an invalid part.
+        UsageError: it is not a JSON object, or has an invalid part.
     """
     if data is None:
         return ImportedResponse()

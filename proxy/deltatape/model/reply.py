@@ -167,7 +167,7 @@ class Choice:
     pieces: tuple[TextFragment, ...] = ()
     """Of which text, reasoning and refusal consist, in their order."""
     media: bool = False
-    """Whether the answer shows something that is no text: an image, audio."""
+    """Whether the answer shows something that is not text: an image, audio."""
     thoughts: tuple[Thought, ...] = ()
     """Those that a later request has to bring back unchanged, where it repeats the calls."""
     signed_text: str | None = None

@@ -24,7 +24,7 @@ class ArgumentsPiece(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return its text; "" if it is no string."""
+        """Return its text; "" if it is not a string."""
         found = at(self.unit.value, *self.path)
         return found if isinstance(found, str) else ""
 

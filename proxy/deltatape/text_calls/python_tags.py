@@ -196,7 +196,7 @@ def _read_value(source: TextSource, at: int) -> tuple[str, int, JsonEnd] | None:
 
 
 def _translated(token: re.Match[str]) -> str | None:
-    """Return a token as JSON; None for a word that is no literal."""
+    """Return a token as JSON; None for a word that is not a literal."""
     match token.lastgroup:
         case "string":
             return quoted(_unescaped(token[0][1:-1]))

@@ -117,7 +117,7 @@ class EventStreamDecoder(Framer):
             if self._buffer[0] > _LARGEST_FIRST:
                 self._state = EventStreamDecoder._in_junk
         if self._state is EventStreamDecoder._in_junk:
-            self._bad("bytes that are no message", self._start, end)
+            self._bad("bytes that are not a message", self._start, end)
             return None
         if self._state is EventStreamDecoder._in_large:
             self._too_large(end)
@@ -154,7 +154,7 @@ class EventStreamDecoder(Framer):
         while found is not None and found.start() <= last:
             start = found.start()
             if _prelude(self._buffer, start) is not None:
-                self._bad("bytes that are no message", self._start, self._offset + start)
+                self._bad("bytes that are not a message", self._start, self._offset + start)
                 self._expect(EventStreamDecoder._at_prelude, PRELUDE_SIZE)
                 return start
             found = _POSSIBLE.search(self._buffer, start + 1)

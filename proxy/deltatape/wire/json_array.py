@@ -127,7 +127,7 @@ class JsonArrayDecoder(Framer):
         return at
 
     def _ignore_rest(self, start: int) -> None:
-        self._stray = _Stray("data that is no array", start, start)
+        self._stray = _Stray("data that is not an array", start, start)
         self._state = JsonArrayDecoder._outside_array
 
     def _outside_array(self, data: bytes, _: int) -> int:
@@ -258,7 +258,7 @@ class JsonArrayDecoder(Framer):
             self._settle()
             self._dispatch(word, end)
         else:
-            self._ignore("data that is no element", self._start, end)
+            self._ignore("data that is not an element", self._start, end)
             self._start = end
 
     def _dispatch(self, raw: bytes | None, end: int) -> None:

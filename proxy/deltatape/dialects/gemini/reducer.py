@@ -309,7 +309,7 @@ class CandidateCalls:
         for place, each in enumerate(get_array(call, "partialArgs")):
             piece = as_object(each)
             if piece is None:
-                streamed.draft.note("piece", "S006", "a partialArg is no object", call, event)
+                streamed.draft.note("piece", "S006", "a partialArg is not an object", call, event)
                 continue
             goes_on |= piece.get("willContinue") is True
             if not _put(streamed.arguments, piece, Element(elements, place)):
@@ -440,7 +440,7 @@ class Candidate:
         if isinstance(content, dict):
             self._take_parts(content.get("parts"), event, source)
         elif content is not None:
-            self._draft.note_unexpected("content is no object", candidate, event)
+            self._draft.note_unexpected("content is not an object", candidate, event)
         self._take_finish(candidate, event)
 
     def finish(self) -> None:
@@ -452,13 +452,13 @@ class Candidate:
         parts = as_array(value)
         if parts is None:
             if value is not None:
-                self._draft.note_unexpected("parts is no list", value, event)
+                self._draft.note_unexpected("parts is not a list", value, event)
             return
         elements = Elements(MemberValue(MemberValue(source, "content"), "parts"))
         for place, each in enumerate(parts):
             part = as_object(each)
             if part is None:
-                self._draft.note_unexpected("a part is no object", value, event)
+                self._draft.note_unexpected("a part is not an object", value, event)
             else:
                 self._take_part(part, event, elements, place)
 
@@ -470,7 +470,7 @@ class Candidate:
             channel = Channel.REASONING if part.get("thought") is True else Channel.TEXT
             self._draft.add_text(channel, text, event)
         elif text is not None:
-            self._draft.note_unexpected("text is no string", part, event)
+            self._draft.note_unexpected("text is not a string", part, event)
         elif not _MEDIA.isdisjoint(part) and part.get("thought") is not True:
             self._draft.media = True
         call = part.get("functionCall")
@@ -481,7 +481,7 @@ class Candidate:
                 self._draft.thoughts.append(Thought(signature=signature))
             self._calls.take(call, event, source, signed=bool(signature))
         elif call is not None:
-            self._draft.note_unexpected("functionCall is no object", part, event)
+            self._draft.note_unexpected("functionCall is not an object", part, event)
         for key, name in _SERVER_PARTS.items():
             if key in part:
                 self._take_server_call(part, (key, name), event, Element(elements, place))
@@ -510,7 +510,7 @@ class Candidate:
         if type(reason) is int:
             reason = str(reason)
         if not isinstance(reason, str):
-            self._draft.note_unexpected("finishReason is no string", candidate, event)
+            self._draft.note_unexpected("finishReason is not a string", candidate, event)
         elif reason not in _UNSPECIFIED:
             detail = None if reason in _STOP else get_str(candidate, "finishMessage")
             self._draft.finish(reason, event, detail)
@@ -573,13 +573,13 @@ class GeminiReducer:
         candidates = as_array(value)
         if candidates is None:
             if value is not None:
-                self._reply.note_unexpected("candidates is no list", frame, event)
+                self._reply.note_unexpected("candidates is not a list", frame, event)
             return
         elements = Elements(MemberValue(source, "candidates"))
         for place, each in enumerate(candidates):
             candidate = as_object(each)
             if candidate is None:
-                self._reply.note_unexpected("a candidate is no object", frame, event)
+                self._reply.note_unexpected("a candidate is not an object", frame, event)
                 continue
             index = get_index(candidate, "index")
             self._take_candidate(

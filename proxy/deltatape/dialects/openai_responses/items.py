@@ -68,7 +68,7 @@ class ArgumentsForm(enum.Enum):
     VALUE = "value"
     """A JSON object."""
     FREE = "free"
-    """A string or value that is not JSON object: code, a list of queries, nothing at all."""
+    """A string or value that is not a JSON object: code, a list of queries, nothing at all."""
 
 
 class ItemShape(NamedTuple):
@@ -648,7 +648,7 @@ class OutputItems:
         self._latest = None
         for place, item in enumerate(map(as_object, entries)):
             if item is None:
-                self._choice.note_unexpected("an output item is no object", output, event)
+                self._choice.note_unexpected("an output item is not an object", output, event)
                 continue
             found = self._match(item, place, listing=True)
             if found is None and shape_of(item, self._request) is None:

@@ -275,7 +275,7 @@ class ResponsesReducer:
         item = self._items.with_part(frame, kind, event, call=True)
         delta = frame.get("delta")
         if not isinstance(delta, str):
-            self._reply.note_unexpected("a delta is no string", frame, event)
+            self._reply.note_unexpected("a delta is not a string", frame, event)
         else:
             item.add_arguments([(delta, event)])
             number = frame.get("sequence_number")
@@ -294,7 +294,7 @@ class ResponsesReducer:
         item = self._items.with_part(frame, kind, event, call=False)
         delta = frame.get("delta")
         if not isinstance(delta, str):
-            self._reply.note_unexpected("a delta is no string", frame, event)
+            self._reply.note_unexpected("a delta is not a string", frame, event)
         elif delta:
             index = frame.get(_INDEX[group])
             if type(index) is not int or index < 0:
