@@ -53,9 +53,9 @@ _SILENCE = "D"
 _OF_RESULTS = frozenset({"C015", "C017"})
 """Codes of mistakes in results themselves, which a fixed app sends differently."""
 _DOUBT = "may have been dropped on purpose"
-"""In the message of C001: the call is missing, and there may be an innocent reason."""
+"""A part of C001's message if there may be an innocent reason."""
 _MOST_MISSED = 100
-"""Most requests without an answer that are kept: more of them show nothing new."""
+"""How many requests without an answer to keep: more show nothing new."""
 _NS = 1_000_000_000
 
 
@@ -158,12 +158,12 @@ class _Tape:
     """Facts about the tapes."""
 
     requests: list[_Recorded] = field(default_factory=list)
-    """By position."""
+    """The recorded requests by position."""
     links: Sequence[ReadBack] = ()
     codes: Mapping[int, frozenset[str]] = field(default_factory=dict)
     """Codes of the app's mistakes, by position of the request that shows them."""
     silences: Mapping[int, Finding] = field(default_factory=dict)
-    """By position of a reply that no request followed."""
+    """By the position of a reply without a following request."""
     known: Mapping["_Place", Finding] = field(default_factory=dict)
     """Findings that blame the app, by the delivered call."""
 

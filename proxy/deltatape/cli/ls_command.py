@@ -20,7 +20,7 @@ _ONE_BYTES = 2 << 20
 _ALL_BYTES = 6 << 20
 """How much is analysed of all tapes, the newest first."""
 _COUNTED_BYTES = 64 << 20
-"""In a larger tape not even the exchanges are counted."""
+"""Exchanges are not counted in a larger tape."""
 
 
 @click.command("ls")

@@ -47,9 +47,9 @@ MITM = "mitm"
 _WITH_MITM = frozenset(
     {"via", "hosts", "to", "no_log", "fail_on", "strict", "ca", "client_cert", "client_key"}
 )
-"""What has a meaning when mitmproxy records."""
+"""Options that have an effect with --via mitm."""
 _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
-"""What has a meaning only for a command."""
+"""Options that have an effect only with a command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,7 +159,7 @@ def _show(explanation: Explanation, form: str) -> None:
 
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-"""What can be no path of a tape unless there is such a file."""
+"""A name without dot and slash: the path of a tape only if such a file exists."""
 
 
 def _explanation(what: str) -> str | None:

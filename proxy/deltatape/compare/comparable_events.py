@@ -209,7 +209,7 @@ DELTAS = frozenset(
         ContributionKind.ARGUMENTS,
     }
 )
-"""What comes in pieces, whose borders mean nocontribution."""
+"""Content that comes in pieces, whose borders mean nothing."""
 _TYPES = ("type", "object", "event_type")
 """Keys under which data names its type."""
 

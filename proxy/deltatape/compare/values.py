@@ -63,7 +63,7 @@ class SpacingDifference(enum.StrEnum):
     COMMENTS = "comments"
     """Comments, such as keep-alives."""
     PENDING = "pending"
-    """What the end of the body left without the blank line that would dispatch it."""
+    """The last event, if the blank line that would dispatch it is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +111,9 @@ class Comparison:
     left: Analysis
     right: Analysis
     by_event: bool
-    """Whether events were compared; else, since the dialects differ, what they bring."""
+    """Whether events were compared; else their contents, since the dialects differ."""
     changes: tuple[EventChange, ...]
-    """In the order of the left side; what is only on the right stands where it came."""
+    """In the order of the left side; an event only on the right is at its place there."""
     framing: tuple[FramingDifference, ...]
     volatile: tuple[tuple[str, int], ...]
     """Ignored fields that differ, and in how many events."""

@@ -28,9 +28,9 @@ from deltatape.rules.repeated import is_distinctive, leaves
 from deltatape.wire.json_value import canonical
 
 _ENOUGH = 20
-"""Characters of a content that nobody else has by chance."""
+"""A content of this many characters is unique."""
 _VALUE = 3
-"""Characters of an argument that is looked for in a result: shorter ones stand everywhere."""
+"""Shorter arguments are not searched for in results: they occur everywhere. In characters."""
 _ALIKE = 64
 """Replies with the same content, or calls with the same id, that are kept."""
 _RESULTS = 64

@@ -19,17 +19,17 @@ from deltatape.rules.repeated import first_difference
 
 _NS = 1_000_000_000
 _LINE = 4000
-"""Bytes of a printed line that are looked at."""
+"""How much of a printed line is searched, in bytes."""
 _SHOWN = 100
 _ID_AT_LEAST = 6
-"""Characters of an id by which a line is known to speak of it."""
+"""The shortest id to search for in a line, in characters."""
 _LOSES = re.compile(
     r"(?i)\blost\b|\bunexpected (?:tool |function )?(?:call )?index"
     r"|\bfailed to (?:process|add|assemble|collect|append|store|decode|parse)\b"
 )
-"""What programs print when they could not process a call."""
+"""Messages that programs print when they cannot process a call."""
 _WORD = re.compile(r"\w[\w-]*")
-"""What may be an id."""
+"""A word that may be an id."""
 
 
 def in_history(

@@ -57,7 +57,7 @@ from deltatape.rules.repeated import (
 )
 
 _MOST = 64
-"""Replies to the same history that are looked at, beside those whose ids appear."""
+"""How many replies to the same history are compared, besides those whose ids appear."""
 _TEARING = frozenset(
     {
         ArgumentsDamage.LOST,
@@ -67,14 +67,14 @@ _TEARING = frozenset(
         ArgumentsDamage.TRIMMED,
     }
 )
-"""What no edit does to arguments."""
+"""Damage to arguments that is never an edit."""
 _LOOKED_AT = 16
 """Later messages that are compared with a reply, in histories that were changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AssistantRun:
-    """What may repeat one reply: assistant messages in a row, `later.history[start:end]`."""
+    """Adjacent assistant messages that may repeat one reply: `later.history[start:end]`."""
 
     later: Digest
     start: int
@@ -151,12 +151,12 @@ class _Index:
     compared: set[str] = field(default_factory=set)
     """Prefix hashes up to and including a message that has been compared."""
     seen_ids: dict[str, int] = field(default_factory=dict)
-    """By the id of a call, the place of the first request that repeats it."""
+    """By call id, the position of the first request that repeats it."""
     unmatched: dict[tuple[str, ...], list[tuple[int, AssistantRun]]] = field(default_factory=dict)
     """Messages that match no known reply, with the places of their requests, by the names of their
     calls."""
     repeated_in: dict[int, int] = field(default_factory=dict)
-    """By the identity of its digest, the place of the request that reads a reply back."""
+    """By the identity of a reply's digest, the position of the request that repeats it."""
     orphaned_results: dict[str, str] = field(default_factory=dict)
     """By tape, a clause about the first result that came back without its call."""
 
@@ -520,10 +520,10 @@ def _read_back(
     )
 
 
-# Which delivered call a repeated call stands for.
+# Pair repeated calls with delivered ones.
 #
 # Ids decide where both sides have them; then equality, then the name, and only between equally long
-# rests the order. A call that nothing stands for is lost, unless the request repeats it further on.
+# rests the order. A call without a pair is lost, unless the request repeats it later.
 
 _Test = Callable[[DeliveredCall, RepeatedCall], bool]
 
@@ -664,7 +664,7 @@ def goes_on_from(later: Digest, reply: Digest) -> bool:
 def goes_on_without(reply: Digest, later: Iterable[Digest]) -> Digest | None:
     """Return the first of the `later` requests that continues the reply's history without it.
 
-    That is no proof of anything: applications drop an answer when the user interrupts them.
+    This proves nothing: applications drop an answer when the user interrupts them.
     """
     place = len(reply.history)
     for digest in later:

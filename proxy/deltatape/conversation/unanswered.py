@@ -100,21 +100,21 @@ def _without_habits(
 
 @dataclass(slots=True)
 class _Later:
-    """What the requests after a certain one carry."""
+    """The contents of all requests after a certain one."""
 
     prefixes: set[str] = field(default_factory=set)
     longest: dict[str, int] = field(default_factory=dict)
     """By the hash of a first message, the length of the longest history that begins with it."""
     ids: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
-    """What the requests go on from, where the provider keeps the history."""
+    """The stored replies that the requests continue, where the provider keeps the history."""
     unexplained: bool = False
     unreadable: set[str] = field(default_factory=set)
     """Paths of requests that cannot be read."""
     last_ns: int | None = None
 
     def enter(self, digest: Digest, new: Collection[str]) -> None:
-        """Remember a request and what it is the first to carry unexplained."""
+        """Remember a request and the calls and results that appear in it first, unexplained."""
         if self.last_ns is None:
             self.last_ns = digest.t_ns
         self.unexplained |= bool(new)

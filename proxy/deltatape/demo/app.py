@@ -57,7 +57,7 @@ class AppToolCall:
 
 @dataclass
 class AppReading:
-    """What the application made of a stream."""
+    """The result of the application for a stream."""
 
     calls: list[AppToolCall] = field(default_factory=list)
     text: str = ""

@@ -24,7 +24,7 @@ class Accepted(NamedTuple):
     request: str
     """The path that was asked."""
     message: str
-    """What it says, without what differs from run to run."""
+    """The message without the parts that differ from run to run."""
     fingerprint: str
 
 

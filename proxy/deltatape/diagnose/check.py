@@ -50,7 +50,7 @@ def _blame_upstream(blame: Blame | None) -> Blame | None:
     return None if blame in (None, Blame.APP) else Blame.APP
 
 
-# What findings are worth on a tape that is not complete, or that nobody took to its end.
+# Adjusts findings on an incomplete exchange, or on one that the client left.
 #
 # Every rule reads an exchange as if the tape were complete. Where the recorder lost some of it,
 # nobody knows where: what a lost record may have caused is no finding. In one place for all rules,
@@ -92,7 +92,7 @@ def as_taped(findings: Sequence[Finding], exchange: Exchange) -> list[Finding]:
 
 
 def _without_blame_for_missing(findings: Sequence[Finding]) -> list[Finding]:
-    """Blame nobody for what never came because the client or the recorder left."""
+    """Blame nobody for missing parts if the client or the recorder left."""
     return [
         replace(
             each,

@@ -27,11 +27,11 @@ from deltatape.model.tape_summary import LogEntry
 _REFUSAL = "S005"
 _TOGETHER = 16
 _TOGETHER_BYTES = 1_000_000
-"""Of bodies: with so many there are events enough that exchanges gain nothing by company."""
+"""The most bytes of bodies to check together: larger groups are not faster."""
 
 
 class ReportedFinding(NamedTuple):
-    """A finding and what reports need beside it."""
+    """A finding with its context for reports."""
 
     finding: Finding
     fingerprint: str
@@ -49,11 +49,11 @@ class TapeReport:
     name: str
     """As the user named it, without `#N`."""
     exchanges: tuple[int, ...] = ()
-    """The numbers of those that are reported on, ascending."""
+    """The numbers of the exchanges in the report, ascending."""
     reported: tuple[ReportedFinding, ...] = ()
     """The findings of each exchange in the order of their numbers, then those of conversations."""
     notes: tuple[str, ...] = ()
-    """To be printed with the findings."""
+    """Lines to print with the findings."""
     problem: str = ""
     """Why it could not be read; then it has no findings."""
 

@@ -153,7 +153,7 @@ def _place(last: Read, start: int, end: int) -> Place:
 # - an array of objects, or an empty one, is streamed element by element;
 # - what else begins like an object or an array is one document.
 #
-# Only the whole body is looked at, so the answer is the same for any cutting of it.
+# Uses only the whole body, so that the result does not depend on the reads.
 
 _SSE_START = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*(?::|(?:data|event|id|retry)[:\r\n])")
 _DATA_LINE = re.compile(rb"[\r\n]data:")

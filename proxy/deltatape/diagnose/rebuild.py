@@ -28,7 +28,7 @@ from deltatape.wire.json_value import parse, read_object
 _HTTP_ERROR = 400
 _UNEXPECTED = "S006"
 _LONGEST_TEXT = 300
-"""Characters of an error in plain text that are shown."""
+"""How much of a plain-text error to show, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class _DetectedDialect(NamedTuple):
     dialect: Dialect | None
     """None: it is unknown."""
     frames: Sequence[Mapping[str, object] | None]
-    """Of the first events, the objects that they carry."""
+    """The JSON objects of the first events."""
 
 
 def rebuild(exchange: Exchange, app: AppNames = CONTRACT) -> Reply:
@@ -106,7 +106,7 @@ def _finish(reducer: Reducer, exchange: Exchange, stream: Stream) -> Reply:
     response = exchange.response
     reply = with_stray_error(reducer.finish(cut=exchange.cut), stream)
     if response and response.status >= _HTTP_ERROR and reply.error is None:
-        # What no dialect reads as an error is not an event of a dialect either.
+        # An error in no known format is not a stream of a dialect: nothing in it is unexpected.
         seen = tuple(one for one in reply.observations if one.code != _UNEXPECTED)
         reply = replace(reply, error=_failure(response, stream), observations=seen)
     return reply
@@ -137,7 +137,7 @@ _WINDOW = 2
 says little, such as the verdict of a filter."""
 _GROWTH = 4
 _BARE_ERROR = frozenset({"message", "Message", "__type"})
-"""All that an error of Amazon's services may consist of."""
+"""All members of an error by Amazon's services."""
 
 
 def dialect_of(
@@ -217,7 +217,7 @@ def _headers(exchange: Exchange) -> str:
     return b"\n".join([b"", *names, b""]).lower().decode("latin-1")
 
 
-# An error that stands in an event stream without being an event: a bare JSON document.
+# Reads an error in an event stream that is not an event, but a bare JSON document.
 #
 # Gateways of Google and others put the error body that they would have answered with into a stream
 # that has begun, line by line as it is. For the standard each such line is a field that nobody

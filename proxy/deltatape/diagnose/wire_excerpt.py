@@ -29,7 +29,7 @@ _SEARCHED = 1 << 20
 """Bytes of an event that are looked through for the evidence."""
 _BREAK = re.compile(rb"[\r\n]")
 _LEAST = 2
-"""Evidence of fewer bytes is not looked for: it is everywhere."""
+"""Shorter evidence, in bytes, is not searched for: it occurs everywhere."""
 _ARGUMENTS = rb'"(?:arguments|partial_json|partialJson|inputTextDelta|input|args|delta)"\s*:\s*'
 _FRAGMENTS = 8
 _MORE = "..."
@@ -137,7 +137,7 @@ def _fragments(finding: Finding, analysis: Analysis) -> Iterator[bytes]:
 
 
 def _data(finding: Finding, analysis: Analysis) -> bytes:
-    """Return the data of the event at the finding's place; b"" if there is not an event."""
+    """Return the data of the event at the finding's place; b"" if it has none."""
     events = analysis.stream.events
     number = finding.event
     if number is None or not 0 <= number < len(events) or events[number].place.span != finding.span:

@@ -45,24 +45,24 @@ class TapeFixture:
     recordable: bool = field(default=True, repr=False)
     """Whether it is a single complete tape, so that it can be recorded again."""
     change: str = field(default="", repr=False)
-    """What torture did, as a sentence; "" without."""
+    """The variation, as a sentence; "" without torture."""
     deadline_s: float = field(default=0.0, repr=False)
     unused_faults: Callable[[], Sequence[UnusedFault]] = field(default=tuple, repr=False)
-    """What was to go wrong on purpose and has not."""
+    """Faults that did not occur."""
     forwarded: Callable[[], int] = field(default=int, repr=False)
     """How many requests went to the provider so far."""
     asks_later: bool = field(default=False, repr=False)
-    """Whether a fixture may ask for something when the test is over."""
+    """Whether a fixture may send requests after the test."""
     holds: bool = field(default=False, repr=False)
-    """Whether the test has passed and was true to its tape."""
+    """Whether the test passed and matched its tape."""
     failure: str = field(default="", repr=False)
-    """With what the test was failed that had passed by itself."""
+    """The failure added by the plugin to a test that passed by itself."""
     kept: Path | None = field(default=None, repr=False)
-    """The tape that was made."""
+    """The tape that was recorded."""
     ended: Path | None = field(default=None, repr=False)
-    """The tape that had no answer left for a test that did right where the tape is wrong."""
+    """The tape, if it ended before a test that avoided the app's mistake on it."""
     attempt: Path | None = field(default=None, repr=False)
-    """What was recorded of a test that failed."""
+    """The recording of a failed test."""
 
     @property
     def hostile(self) -> bool:

@@ -88,7 +88,7 @@ def _in_project(options: MarkerOptions) -> MarkerOptions:
 
 # What `deltatape.yaml` says that concerns tests, too: volatile fields, mistakes, upstreams.
 #
-# Only these are looked at. Everything else in the file is for the commands, which check it.
+# Only these are read. Everything else in the file is for the commands, which check it.
 
 _REPLAY, _VOLATILE, _IGNORE, _UPSTREAMS = "replay", "volatile", "ignore", "upstreams"
 

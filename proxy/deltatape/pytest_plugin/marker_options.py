@@ -57,7 +57,7 @@ class Marked:
 
 
 UNMARKED = Marked()
-"""Of a test that has the fixture `tape` and no marker."""
+"""The options of a test with the fixture `tape` and without a marker."""
 
 
 def marked(args: Sequence[object], kwargs: Mapping[str, object]) -> Marked:

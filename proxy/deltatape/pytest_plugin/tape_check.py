@@ -18,7 +18,7 @@ from deltatape.player.play_options import PlayReport
 from deltatape.pytest_plugin.fixture import TapeFixture
 
 _NO_VERDICT = (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt, GeneratorExit)
-"""Outcomes that are no verdict: the test was skipped or interrupted."""
+"""Outcomes without a verdict: the test was skipped or interrupted."""
 _REWRITTEN = "@pytest_ar"
 """A global that pytest adds to modules whose assertions it rewrites: tests and conftests."""
 _ASSERTING = frozenset({"unittest", "_pytest"})

@@ -72,7 +72,7 @@ def complaint(run: FinishedTest) -> str:
     if run.raised is RaisedException.NOTHING:
         return "nothing raised an error: half an answer was accepted as a complete one"
     if run.raised is RaisedException.ASSERTION:
-        return "nothing raised an error but the test's own assertion: nobody else would have known"
+        return "only the test's own assertion failed: without it, nobody would have seen the error"
     return ""
 
 

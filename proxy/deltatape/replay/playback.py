@@ -22,7 +22,7 @@ PATIENCE_S = 10.0
 """How long a loop that does nothing but play may take to answer."""
 
 _TURNS = 4
-"""Of the loop, until what has arrived is counted: accept, register, read, and one to spare."""
+"""Turns of the loop until arrived requests are counted: accept, register, read, one to spare."""
 
 
 class ReplayServer(Protocol):

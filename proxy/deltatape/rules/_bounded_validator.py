@@ -28,7 +28,7 @@ _MAX_GROUPS = 2
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
 _SET_OPERATION = re.compile(r"\[\^?\[|\[\^?\]?[^\]]*(?:--|&&|~~|\|\|)")
-"""What means a set of sets in other languages; Python warns about it."""
+"""Syntax for set operations in other languages; Python warns about it."""
 _LOOPS = re.compile(r"[*+]|\{\d*,\}")
 _COUNTED = re.compile(r"\{(\d*),(\d+)\}")
 _OPTIONAL = re.compile(r"(?<!\()\?")
@@ -72,7 +72,7 @@ def _match_count(bare: str) -> int:
 
 
 _COPIED = 500
-"""Characters that a message copies or a comparison reads at the price of a step."""
+"""How many characters can be copied or compared for one step."""
 _PRICES = {"$ref": 5, "allOf": 10, "anyOf": 10, "oneOf": 10}
 """Steps where it is more than one; for each schema of a list: a validator is set up for each."""
 _PATTERN = 20

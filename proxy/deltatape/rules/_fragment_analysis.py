@@ -38,13 +38,13 @@ _TRIES = 64
 _LONGEST_RUN = 16
 """Fragments that may come twice together: what a write or a read of a gateway holds."""
 _LONGEST = 200_000
-"""Characters of arguments that are looked at."""
+"""Longer arguments are not analysed, in characters."""
 _LONGEST_REST = 20_000
-"""Characters behind a gap that are looked at."""
+"""How far behind a gap the analysis looks, in characters."""
 _WINDOW = 12
 """Fragments before the break where something may be missing."""
 _MARKS = re.compile(r'"(sequence_number|obfuscation)":\s*("[^"\\]{6,}"|\d+)')
-"""What servers generate for each event."""
+"""Fields that servers generate anew for each event."""
 _NUMBER = re.compile(r'"sequence_number":\s*(\d+)')
 _FEWEST_MARKS = 3
 _PAIR = 2
@@ -63,7 +63,7 @@ HINT = (
     " record on both sides of the gateway, and show both this tape; in the client, return"
     " the parse error as the tool result"
 )
-"""What to do about damaged fragments."""
+"""The fix for damaged fragments."""
 _REPAIRED = {
     FragmentDamage.DOUBLED: "without the repetition the arguments are JSON",
     FragmentDamage.SWAPPED: "in swapped order the arguments are JSON",
@@ -91,9 +91,9 @@ class FragmentTrace:
     """The fragment behind the last damaged one."""
     fits: bool | None = None
     """Whether the tool's schema allows what remains without the damage; None if that is not known:
-    there is no schema, or nobody knows what is missing."""
+    there is no schema, or if the missing text is unknown."""
     proof: str = ""
-    """What on the wire proves it, as a clause; "" if nothing does."""
+    """The proof on the wire, as a clause; "" if there is none."""
 
     @property
     def first_event(self) -> Event:
@@ -362,7 +362,7 @@ _INSIDE = {
     "}": ("{", '{"', '{""', '{"":', '{"":"', '{"":"\\', '{"":1', '{"":1,'),
     "]": ("[", '["', '["\\', "[1", "[1,"),
 }
-"""What may stand before a text within an object or a list: in a key, before a colon, in a value."""
+"""Contexts in an object or a list where a text can start: in a key, before a colon, in a value."""
 _LITERALS = ("tru", "fals", "nul", "tr", "fal", "nu", "t", "fa", "n", "f", "-", "1.", "1e")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+("?+)|[{}\[\]]', re.DOTALL)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from deltatape.wire.json_value import parse
 
 _LONGEST = 100_000
-"""Characters of arguments that are looked at."""
+"""Longer arguments are not read, in characters."""
 _DEEPEST = 64
 _BLANKS = re.compile(r"\s*+")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/")
@@ -38,7 +38,7 @@ _WORDS = {
 """Literals, and whose they are if not JSON's."""
 _ESCAPES = '"\\/bfnrtu'
 _FOLLOW = ",:}]"
-"""What may stand behind the quote that ends a string."""
+"""Characters that may follow the closing quote of a string."""
 QUOTES = "a quote inside a string that is not escaped"
 """The one habit that a lost piece of text imitates."""
 _OF = (
@@ -53,9 +53,9 @@ class Notation(NamedTuple):
     """The notation of a text that is not JSON."""
 
     name: str
-    """With its article: `a Python dict`, `JSON with a comma before its end`."""
+    """The notation with its article: `a Python dict`, `JSON with a comma before its end`."""
     habits: frozenset[str]
-    """What is not JSON in it."""
+    """The feature that makes it invalid as JSON."""
 
 
 def notation_of(text: str) -> Notation | None:

@@ -175,7 +175,7 @@ class _Prepared(NamedTuple):
     schema: object
     """As it is checked."""
     weights: dict[int, int]
-    """Of its containers."""
+    """The weights of its containers."""
 
 
 def validate(schema: Mapping[str, object], value: object, settings: Settings) -> SchemaResult:

@@ -22,7 +22,7 @@ _FAMILIES = (
     *((name, name) for name in ("kimi", "glm-", "command", "codestral", "mixtral", "ministral")),
     ("mistral", r"mistral-|open-mistral-"),
 )
-"""By name of a family, how the names of its models begin."""
+"""By model family, the prefixes of its models' names."""
 _FAMILY = [(name, re.compile(pattern)) for name, pattern in _FAMILIES]
 _TIERS = frozenset(
     {"mini", "nano", "pro", "flash", "lite", "haiku", "sonnet", "opus", "small", "medium", "large"}
@@ -39,9 +39,9 @@ _VERSION = {
     "gemini": re.compile(r"(?<!\d)(\d)(?:\.(\d))?(?!\d)"),
 }
 _FALLBACKS = (b'"models"', b'"fallbacks"', b'"fallback')
-"""With which a request itself allows other models."""
+"""Members by which a request allows other models."""
 _DEPLOYMENTS = ("azure", "/deployments/")
-"""Where a model is called as its owner likes."""
+"""Providers at which owners choose the names of their models."""
 
 
 @exchange_rule("S011", "other-model", Severity.WARNING)
@@ -140,7 +140,7 @@ class _TokenCounts(NamedTuple):
     answer: int | None
     total: int | None
     cached: int
-    """Of the prompt; 0 where the interface does not count it as a part of it."""
+    """Cached tokens of the prompt; 0 if the API does not count them as a part of it."""
 
 
 _COUNT_NAMES = (
@@ -150,7 +150,7 @@ _COUNT_NAMES = (
     ("inputTokens", "outputTokens", "totalTokens", ""),
     ("total_input_tokens", "total_output_tokens", "total_tokens", ""),
 )
-"""Of the prompt, the answer, both, and what holds the cached tokens among others."""
+"""Names of the counts of prompt, answer and both, and of the object with the cached tokens."""
 _KNOWN_COUNTS = frozenset(name for names in _COUNT_NAMES for name in names[:3])
 _GEMINI_CACHED = "cachedContentTokenCount"
 _MOST_COUNTS = 12
@@ -285,7 +285,7 @@ def _broken_claim(choice: Choice, wanted: AnswerFormat, broken: "_Broken") -> Cl
 
 
 class _Broken(NamedTuple):
-    """What is wrong with a structured answer."""
+    """A defect of a structured answer."""
 
     how: str
     severity: Severity

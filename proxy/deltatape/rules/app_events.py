@@ -34,7 +34,7 @@ class EventFlaw:
     severity: Severity | None = None
     """None: the rule's own."""
     confidence: Confidence | None = None
-    """In a contract of the application's own; None: possible."""
+    """The confidence for an application's own event format; None: possible."""
     excluded: tuple[Excluded, ...] = ()
     doubted: bool = False
     """Whether no specification speaks against an innocent explanation, either."""
@@ -103,9 +103,9 @@ def flawed(context: RuleContext, flaws: Sequence[EventFlaw], hint: str) -> Itera
 
 
 _FIELDS = ("name", "tool", "tool_name", "toolName", "function")
-"""Where names of tools stand."""
+"""Fields with names of tools."""
 _ASIDE = frozenset({"type", "event", "kind", "arguments", "args", "input", "parameters"})
-"""Fields whose texts are no names."""
+"""Fields whose texts are not names."""
 _NAMELESS = frozenset({CallStatus.NO_NAME, CallStatus.ORPHAN})
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
 
 _LINE = 4000
-"""Bytes of a line that are looked at."""
+"""How much of a line is searched, in bytes."""
 _SIGNALS = 128
-"""From this exit code on a signal ended it."""
+"""Exit codes from this one on mean that a signal ended it."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 THROWN = re.compile(r"\s*(?:\[?[\w.]+:? )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Timeout|Exception)\b")
 """How the last line of a traceback begins, or an exception that is printed."""
 _PANIC = re.compile(r"panic: |thread '[^']*' panicked|Unhandled exception")
 _STOPPED = re.compile(r"KeyboardInterrupt|CancelledError|AbortError|SystemExit|ECONNRESET")
-"""What is thrown where somebody ends a program, too."""
+"""Exceptions that also occur when a user ends a program."""
 
 
 def crashed(watch: TapeSummary | None) -> bool:

@@ -195,9 +195,9 @@ def _violation(call: ToolCall, outcome: "SchemaResult") -> Claim:
 
 
 _ESCAPED = r"\\n"
-"""What stands in JSON text for a backslash and `n` in the value."""
+"""The JSON source of a backslash and `n` in the value."""
 _BREAK = re.compile(r"\\n(?:  |\\n|\\t|\Z)")
-"""In a value: such a break where a line ends, before an indented, an empty, or no line."""
+"""In a value: such a line break before an indented line, an empty line, or the end."""
 _FEWEST = 2
 
 
@@ -244,7 +244,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 _SHORTEST = 8
-"""Shorter arguments stand in many a text."""
+"""Shorter arguments occur in texts by coincidence."""
 
 
 @exchange_rule("T023", "arguments-in-text", Severity.WARNING)

@@ -166,7 +166,7 @@ def _is_cut(context: RuleContext, choice: Choice) -> bool:
 _UNSEEN = "the recorder stopped before the call was complete"
 _LEFT = "the client closed the connection"
 _NOBODY = frozenset({_UNSEEN, _LEFT})
-"""What ends a call by nobody's fault: who did not want the rest does not run it either."""
+"""End reasons without fault: a client that did not wait for the rest does not run the call."""
 
 
 def _extent(call: ToolCall) -> str:

@@ -32,13 +32,13 @@ from deltatape.rules.rule import read_back_rule, turn_rule
 from deltatape.wire.json_value import parse
 
 _SHORT = 200
-"""Characters of arguments that nobody leaves out of a history to save room."""
+"""Shorter arguments are not left out of a history to save space, in characters."""
 _OF_FRAGMENTS = frozenset({ArgumentsDamage.DECODED, ArgumentsDamage.TRIMMED})
-"""What leaves valid JSON, and is no edit all the same: it stops where fragments or reads do."""
+"""Damage that leaves valid JSON, but is not an edit: it occurs at borders of fragments or reads."""
 _UNLIKE_EDITS = frozenset({ArgumentsDamage.GLUED, ArgumentsDamage.TORN})
-"""What somebody might do to a text, though nobody has a reason to."""
+"""Damage that could be an edit, but one without a purpose."""
 _LONG = 2000
-"""Characters of arguments of which histories keep only the beginning."""
+"""Longer arguments may be shortened to save space, in characters."""
 
 
 @read_back_rule("C002", "arguments-changed-by-app", Severity.ERROR)

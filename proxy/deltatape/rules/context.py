@@ -94,7 +94,7 @@ class Claim:
     at: Event | None = None
     """The event it is about, in place of `event` and `place`."""
     printed_ns: int | None = None
-    """When the application printed what this is about: that is no line of a request."""
+    """When the application printed it, for a finding about a log line instead of a request."""
     evidence: str = ""
     against: ComparedPlace | None = None
     excluded: tuple[Excluded, ...] = ()

@@ -38,7 +38,7 @@ _CHANGED = re.compile(
 _WORD_BREAKS = re.compile(r"[\s_\-./:]+")
 _DIGITS = re.compile(r"\d+")
 _SHORTEST_VALUE = 2
-"""Characters of a value that is looked for in what follows: single ones stand everywhere."""
+"""Shorter values are not searched for in later messages: they occur everywhere. In characters."""
 
 
 def explain(

@@ -17,7 +17,7 @@ _ERROR = "S005"
 
 
 class ContributionKind(enum.StrEnum):
-    """What an event contributed."""
+    """The kind of an event's contribution."""
 
     TEXT = "text"
     REASONING = "reasoning"
@@ -32,7 +32,7 @@ class ContributionKind(enum.StrEnum):
     END = "end"
     """The terminal signal."""
     UNKNOWN = "unknown"
-    """Data of a stream that nobody can read."""
+    """Data of a stream without a known dialect."""
 
 
 ENDS = frozenset({ContributionKind.FINISH, ContributionKind.END})

@@ -72,7 +72,7 @@ def _first_call(turn: Turn, again: RepeatedIdenticalCall) -> ComparedPlace | Non
 
 
 _GROWTH = 1.3
-"""By how much a pause grows at least; clients add some chance."""
+"""The least factor by which a retry pause grows; clients add jitter."""
 _PAUSE_NS = 200_000_000
 """The first pause of who waits at all."""
 

@@ -16,7 +16,7 @@ from deltatape.rules.rule import read_back_rule
 from deltatape.wire.json_value import canonical, parse
 
 _KNOWN_AT_LEAST = 3
-"""Characters of a value that is looked for in a text: shorter ones stand everywhere."""
+"""Shorter values are not searched for in texts: they occur everywhere. In characters."""
 
 
 @read_back_rule("C001", "call-lost-by-app", Severity.ERROR)
@@ -186,7 +186,7 @@ def _is_repeated_otherwise(read_back: ReadBack, call: DeliveredCall) -> bool:
 
 
 def _otherwise(read_back: ReadBack, call: DeliveredCall) -> str:
-    """Return what may stand for the call elsewhere in the request; "" if nothing does."""
+    """Describe where else in the request the call may be; "" if it is nowhere."""
     history, wanted = read_back.later.history, _content(call)
     if any(_content(each) == wanted for message in history for each in message.calls):
         return "the history has an equal call"

@@ -220,7 +220,7 @@ def _entries(table: Mapping[str, _Texts], *, of_call: bool) -> tuple[ParserError
 
 
 OF_LIBRARIES = _entries(_LIBRARIES, of_call=False)
-"""In the order in which they are looked for."""
+"""In the order in which they are tried."""
 TABLE = (*OF_LIBRARIES, *_entries(_FRAMEWORKS, of_call=True))
 """All of them, in that order."""
 OF_FRAMEWORKS = ("tool", "function", "called with", "parsing failed")
@@ -260,15 +260,15 @@ SIGNS = (
 
 
 _LONGEST = 1500
-"""Characters of a message that is an error as a whole."""
+"""The longest message that can be an error as a whole, in characters."""
 _BEGINNING = 400
-"""Characters of a longer one that are looked at."""
+"""How much of a longer message is searched, in characters."""
 _NEAR = 160
 """How far from the beginning of a message a parser's text may stand."""
 _LEAD = 120
 """The same for a message in which people speak, too."""
 _LINE = 4000
-"""Bytes of a printed line that are looked at."""
+"""How much of a printed line is searched, in bytes."""
 _SHOWN = 200
 _REMEMBERED = 1000
 """Texts whose reading is remembered."""

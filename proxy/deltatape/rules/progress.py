@@ -174,7 +174,7 @@ class ClientLag:
     end_ns: int
     offset: int
     line: int | None
-    """Of the read that brought it."""
+    """The tape line of the read that brought it."""
 
 
 def lags(exchange: Exchange) -> tuple[ClientLag, ...]:

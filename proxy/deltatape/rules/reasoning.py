@@ -17,13 +17,13 @@ _ASSISTANT = frozenset({"assistant", "model"})
 _REFERENCE = "item_reference"
 _BAD_REQUEST = 400
 _WORDS = ("thinking", "thought", "signature", "reasoning")
-"""One of them stands in each refusal of a request that lacks its reasoning."""
+"""A rejection of a request that lacks its reasoning has one of these."""
 _OPTIONAL = ("gemini-1", "gemini-2")
 """Models that take calls without the signatures that they sent."""
 _NUMBERED = re.compile(r"gemini-\d")
-"""Of other names of Gemini's, such as `gemini-flash-latest`, nobody can tell the version."""
+"""Gemini's models with a version; other names, such as `gemini-flash-latest`, hide it."""
 _PLACEHOLDERS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
-"""What Google documents as a signature for calls that have none."""
+"""The signatures that Google documents for calls without one."""
 
 
 @read_back_rule("C013", "reasoning-lost-by-app", Severity.WARNING)

@@ -107,11 +107,11 @@ _REPORTED_ALREADY = frozenset({"T014", "T015", "T017"})
 """Repairs that explain repeated pieces."""
 _FEWEST_LETTERS = 3
 _SHORTEST = 4
-"""Characters that a piece without any other sign has to have to be worth a word."""
+"""A repeated piece is reported without other evidence only if it has this many characters."""
 _LITERALS = frozenset({"true", "false", "null"})
 _TRIES = 64
 _TEXT = itemgetter(0)
-"""Of a fragment: quicker than its attribute, where every healthy call is asked."""
+"""The text of a fragment; quicker than the attribute, as every healthy call is checked."""
 
 
 @exchange_rule("T027", "repeated-delta", Severity.WARNING)

@@ -24,7 +24,7 @@ _GROUPS = "WSTADCX"
 zones, the conversation, deltatape itself."""
 
 Seen = TypeVar("Seen")
-"""What a rule looks at."""
+"""What a rule checks."""
 Check = Callable[[Seen], Iterable[Claim]]
 
 
@@ -55,7 +55,7 @@ class Rule(Generic[Seen]):
     survives_loss: bool = False
     """Whether its findings hold although the recorder lost some of the exchange."""
     about_missing: bool = False
-    """Whether it reports what never came: nobody's fault if nobody took the answer to its end."""
+    """Whether it reports missing parts, for which nobody is blamed if the client left early."""
 
     def findings(self, seen: Seen) -> Iterator[Finding]:
         """Yield the findings of its claims about `seen`, in their order."""
@@ -180,7 +180,7 @@ EXCHANGES = RuleKind[RuleContext](
 )
 """Rules about one exchange."""
 READ_BACKS = RuleKind[ReadBack](lambda seen: _at_request(seen.later))
-"""Rules about what the application made of a reply, as a later request repeats it."""
+"""Rules that compare a reply with the request that repeats it."""
 TURNS = RuleKind[SeenTurn](lambda seen: _at_request(seen.turn.digest))
 """Rules about an exchange in its conversation."""
 SILENCES = RuleKind[SeenSilence](lambda seen: _at_end(seen.silence.reply))

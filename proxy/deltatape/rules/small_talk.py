@@ -12,11 +12,11 @@ from functools import lru_cache
 from deltatape.model.rule_settings import PHRASES
 
 _LONGEST = 400
-"""Characters of a message that may be small talk."""
+"""A longer message is not small talk, in characters."""
 _APOSTROPHE = re.compile(r"['\u2019`]")
 _WORD = re.compile(r"[^\W_]+")
 _SIGN = re.compile(r"[?=<>{}\[\]\\/@#$%&|+*^~_]")
-"""What is more than punctuation."""
+"""Characters other than punctuation."""
 
 
 def small_talk(text: str, most_words: int, phrases: Collection[str] = PHRASES) -> str:

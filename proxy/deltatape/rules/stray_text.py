@@ -27,7 +27,7 @@ _TOKEN = re.compile(
     rf"<\|(?:{_NAMES})\|>|<(?:end|start)_of_turn>|\[/?INST\]"
     "|<\uff5c(?:end|begin)\u2581of\u2581sentence\uff5c>"
 )
-"""Of ChatML, Llama 3, GPT, Phi, Granite, Gemma, Mistral, DeepSeek."""
+"""Special tokens of ChatML, Llama 3, GPT, Phi, Granite, Gemma, Mistral, DeepSeek."""
 _LAST = re.compile(r"(?:</s>|<eos>)\s*\Z")
 """Tokens that are markup elsewhere: only at the end, and without the tag that opens it."""
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
@@ -45,14 +45,14 @@ _MOJIBAKE = re.compile(
 )
 """Two bytes of UTF-8 read as Latin-1 or as the code page 1252; three, of dashes and quotes."""
 _MANY = 3
-"""Times that nobody writes by chance."""
+"""So many repetitions are not written on purpose."""
 
 
 class _Stray(NamedTuple):
     """A piece of text that the model did not mean to write."""
 
     what: str
-    """In words: `the token '<|im_end|>'`."""
+    """A description: `the token '<|im_end|>'`."""
     found: str
     """The piece itself."""
     start: int
@@ -118,7 +118,7 @@ def _without_code(text: str) -> str:
 
 
 _AROUND = 40
-"""Characters before and after what is found that are shown."""
+"""How many characters to show before and after a match."""
 _ABOUT_TOKENS = (
     "special token",
     "stop token",

@@ -15,7 +15,7 @@ _GENERIC = "tool"
 _TAG = re.compile(r"[^\s{>\]]{0,60}+[>\]]?")
 _SHORTEST_TAG = 5
 _SPECIAL = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_/]{1,40}\]")
-"""What models put between and behind their calls."""
+"""White space and separators that models write between and after their calls."""
 _OWN = frozenset({"assistant", "model", "tool"})
 """Roles of what the model wrote itself, or tools gave it."""
 

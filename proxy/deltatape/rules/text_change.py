@@ -27,21 +27,21 @@ _LEAST = 3
 _ROUND = 10
 """Texts are cut to lengths that are a multiple of this, or a power of two."""
 _MARKUP = re.compile(r"[<>\[\]{}`*#|_\\~\u3010\u3011]|^\s*\n|\n\s*$|[A-Z]{3}")
-"""What an application removes on purpose: tags, fences, marks, a stop word, a line."""
+"""Parts that applications remove on purpose: tags, fences, marks, a stop word, a line."""
 _CLOSING = frozenset(",.;:!?)]}%\u2019\u2026\u3002\u3001\uff0c")
-"""What no text begins with."""
+"""Characters that no text begins with."""
 _ENDS = frozenset(".!?:;\u2026\u3002\uff01\uff1f\"')]}")
-"""What a sentence ends with."""
+"""Characters that end a sentence."""
 _REPLACED = "\ufffd"
 _REPLACED_RUN = re.compile(f"{_REPLACED}+")
 _SPACE = re.compile(r"\s+")
 _MEETING = "\0"
 _RUNS_TOGETHER = re.compile(r"[^\W\d_](?=\0*\s)(?=\s*\0)[\s\0]+(?=[^\W\d_])")
-"""Where fragments meet: white space between letters."""
+"""White space between letters, where fragments meet."""
 _RUN_TOGETHER = 4
-"""Words that run together and are no name, number or code."""
+"""So many words that run together are not a name, a number or code."""
 _GAP = 4
-"""Characters in a row that may all have been replaced: where a text breaks off at each read."""
+"""The most adjacent characters that a decoder may replace: each read can cut one."""
 _CP1252_HOLES = {0x81: 0x81, 0x8D: 0x8D, 0x8F: 0x8F, 0x90: 0x90, 0x9D: 0x9D}
 _CP1252 = str.maketrans(
     {

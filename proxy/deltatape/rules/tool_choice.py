@@ -1,4 +1,4 @@
-"""Calls that the request forbids or demands, and calls that nobody requested."""
+"""Calls that violate the request's tool choice."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from deltatape.rules.rule import (
 
 _NONE = "none"
 _OPEN = frozenset({None, "auto", _NONE, "required", "any", "validated"})
-"""What is not the name of a tool."""
+"""Words that are not the name of a tool."""
 
 
 @exchange_rule("T024", "call-against-choice", Severity.ERROR, survives_loss=True)

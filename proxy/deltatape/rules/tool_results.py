@@ -102,7 +102,7 @@ def missing_tool_result(turn: Turn) -> Iterator[Claim]:
 
 
 _ABOUT_CALLS = ("tool", "function", "call", "result")
-"""One of them stands in a refusal that is about calls and their results."""
+"""A rejection that is about calls and their results has one of these."""
 
 
 def _is_refused_for_it(turn: Turn) -> bool:
@@ -165,7 +165,7 @@ def results_swapped(turn: Turn) -> Iterator[Claim]:
 
 
 _LONGEST = 400
-"""Characters of such a text."""
+"""The longest such text, in characters."""
 _ADDRESS = r"at 0x[0-9a-fA-F]{4,}"
 _REPRS = (
     # JavaScript
@@ -193,7 +193,7 @@ _REPRS = (
     ),
 )
 _VAGUE = re.compile(r"undefined|NaN")
-"""What tools without a result, and calculators, may say on purpose."""
+"""Texts that tools without a result, and calculators, return on purpose."""
 _RUNS_CODE = re.compile(
     r"code|python|javascript|node|ruby|eval|exec|run|shell|bash|repl|interpret|script|notebook"
     r"|jupyter|terminal|command|console|sandbox|sql|query|read|file|fetch|open|http|curl|cat\b",

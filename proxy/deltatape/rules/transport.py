@@ -15,19 +15,19 @@ from deltatape.rules.rule import exchange_rule
 LEFT = "the client closed the connection"
 DISCONNECTED = "the client disconnected"
 GAVE_UP = f"{DISCONNECTED} after"
-"""How the message begins where a client left an answer that had been silent for a while."""
+"""How the message begins if the client disconnected after a silence."""
 TIMED_OUT = "equal to its read timeout"
 """The clause if the client's own head names a timeout that has expired."""
 STALLED = "a stall of the upstream"
-"""What it says where the silence was too long for a timeout to be too short."""
+"""The clause if the silence was so long that the client's timeout is not to blame."""
 NOT_SENT = "before the request was sent upstream"
-"""What it says where the upstream had not even been asked."""
+"""The clause if the request had not been forwarded yet."""
 _NOTICED_NS = 1 * NS
-"""A silence that is shorter is no reason to leave."""
+"""A shorter silence is not why a client disconnects."""
 _TIMEOUTS = ("x-stainless-read-timeout", "x-stainless-timeout")
-"""Fields by which the SDKs of OpenAI, Anthropic and others tell their timeout, in seconds."""
+"""Header fields with the timeout of the SDKs of OpenAI, Anthropic and others, in seconds."""
 _EARLY, _LATE = 0.1, 0.5
-"""How much sooner or later than its timeout a client may be seen to leave, in seconds."""
+"""How much earlier or later than its timeout a client may disconnect, in seconds."""
 
 
 @exchange_rule("W006", "stream-cut", Severity.ERROR, at_end=True)
@@ -57,7 +57,7 @@ def stream_cut(context: RuleContext) -> Iterator[Claim]:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """What an end reason means for blame."""
+    """The meaning of an end reason for blame."""
 
     what: str
     hint: str

@@ -26,7 +26,7 @@ _NAMING = re.compile(
 )
 _NAME = re.compile(r"(['\"`])[A-Za-z_$][\w$.-]*\1")
 _WIDEST = 2000
-"""Characters of a line that count: outputs are not ours."""
+"""How much of a line to compare, in characters: outputs can be anything."""
 _LONGEST = 300
 _LEAST = 4
 """How many characters make a text distinctive."""
@@ -63,7 +63,7 @@ class TargetFailure:
 
     ending: CommandResult
     shown: str
-    """What its output says of it; "" if nothing counts but how it ends."""
+    """The output line that identifies it; "" if only the ending counts."""
     pattern: str
     """The same as a regular expression, for all that is not of the tape."""
     loose: str | None = None

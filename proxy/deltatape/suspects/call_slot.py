@@ -16,7 +16,7 @@ _SOURCES = {
     "completed": ("final",),
 }
 _BEST = ("close", "final", "done", "deltas", "start")
-"""What counts most comes first; an empty text never wins over one that is not."""
+"""The strongest source first; an empty text never wins over a non-empty one."""
 _OBJECT = "[object Object]"
 _ALONE = ("fragments", "fragments-spread")
 _ABSENT = {"undefined": "undefined", "None": "None"}

@@ -63,15 +63,15 @@ class Preset:
     clients: tuple[ClientModel, ...]
     """The ways in which it is written, the most usual first."""
     families: frozenset[DialectFamily] = ALL
-    """Where it goes by this name; the client's mistakes may narrow it further."""
+    """The dialects in which it has this name; the client's mistakes may narrow them further."""
     place: int = 100
-    """What is met most has a smaller one; equal places keep the order of the tables."""
+    """A more frequent mistake has a smaller one; equal ones keep the order of the tables."""
     summary: str
     does: str
     example: str
     fix: str
     references: tuple[str, ...]
-    """Where it was seen, or what documents what it gets wrong; the first one is shown."""
+    """Where it was seen, or documentation that it contradicts; the first one is shown."""
 
 
 CORRECT = ClientModel()

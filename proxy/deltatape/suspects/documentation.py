@@ -25,7 +25,7 @@ _TABLE = "| name | what it does | mistakes |\n|---|---|---|\n"
 _AXES_TABLE = "| axis | value | what it does | fix |\n|---|---|---|---|\n"
 
 _WIDTH = 96
-"""Characters of a line of prose."""
+"""The longest line of prose, in characters."""
 _COMPOSED = re.compile(r"[a-z]+=[\w+-]+(,[a-z]+=[\w+-]+)*", re.IGNORECASE)
 """Mistakes by axis and value, where no preset has them."""
 

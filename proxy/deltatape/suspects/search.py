@@ -32,7 +32,7 @@ _SHOWN = 60
 _EQUAL = 4
 """The score of two equal calls."""
 _NO_REASON = 20
-"""What it costs to say that calls are ignored in a stream that is no second one."""
+"""The cost of assuming that calls are ignored, unless the stream follows another one."""
 
 _Point = tuple[tuple[str, str], ...]
 

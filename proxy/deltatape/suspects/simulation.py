@@ -28,21 +28,21 @@ _LONG = 2_000
 _KEPT = 8
 """Fragments at either end of a run that are not joined."""
 _TEXTS = 40
-"""Texts of one client that parsers are asked about."""
+"""How many texts of one client are parsed."""
 _SHOWN = 60
 """How many errors of one client are reported."""
 _A_CALL = 5
-"""What a call costs, in steps."""
+"""The cost of a call, in steps."""
 _BODY_LIMIT = 2_000_000
-"""Bytes of a body from which on no other framing is tried."""
+"""Larger bodies, in bytes, are read with the standard framing only."""
 _LEFT_OPEN = (("id", "first"), ("name", "first"), ("kinds", "documented"))
-"""What the documentation leaves open: which of two ids or names counts, odd types of items."""
+"""Choices that the documentation leaves open: which of two ids or names wins, odd item types."""
 _REFUSALS = ("empty arguments", "no arguments", "missing arguments", "arguments are empty")
 _STANDARD = frozenset({("framing", CORRECT.framing), ("decode", CORRECT.decode)})
 _SILENT = frozenset({"drop", "swallow", "repair", "repair-whole-members"})
 
 
-# The framings and decodings that clients write themselves, and what goes wrong with them.
+# The framings and decodings that clients write themselves, with their mistakes.
 #
 # All take the reads as they came from the socket: `data.split("\n")` on a read finds half lines,
 # and half characters, wherever the network cut.
@@ -52,14 +52,14 @@ _SENTINEL = "[DONE]"
 
 
 class ClientFraming(NamedTuple):
-    """What a client's framing returns."""
+    """The result of a client's framing."""
 
     events: tuple[Event, ...]
     texts: tuple[str, ...] = ()
-    """What it gives its JSON parser although it is not JSON."""
+    """The texts that it passes to its JSON parser although they are not JSON."""
     thrown: tuple[str, ...] = ()
     dies: bool = False
-    """Whether that certainly ends its reading."""
+    """Whether this certainly stops the client."""
 
 
 def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> ClientFraming:
@@ -158,7 +158,7 @@ def _decoding_error(reads: Sequence[bytes]) -> tuple[str, ...]:
 
 
 class _ClientInput(NamedTuple):
-    """What the clients with one framing and decoding get."""
+    """The steps of all clients with the same framing and decoding."""
 
     steps: tuple[Step, ...]
     framed: ClientFraming | None
@@ -172,7 +172,7 @@ class ClientRunner:
         self.stream = stream
         self.ids = stream.ids
         self.spent = 0
-        """Work so far: steps walked, and calls made of them."""
+        """The cost so far: steps, and calls built from them."""
         self._inputs: dict[tuple[str, str], _ClientInput] = {}
         self._errors: dict[str, tuple[str, ...]] = {}
         self._reframings = _reframings(stream)

@@ -52,7 +52,7 @@ class ClientCallDelta(NamedTuple):
     item: str | None = None
     """A second id, which no client answers to."""
     kind: str = "function"
-    """`function`, `custom`, `legacy`, or the item's type where it is none of the dialect's."""
+    """`function`, `custom`, `legacy`, or an item type that the dialect does not define."""
     unquoted: bool = False
     """Whether the arguments are a JSON value, although the API promises a string of JSON."""
     finished: bool = False

@@ -21,7 +21,7 @@ from deltatape.tape.record import Header, Payload
 _UNREADABLE = re.compile(
     "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-"""What the quoting of JSON leaves as it is although a line must not contain it."""
+"""Characters that JSON does not escape, but that must not occur in a line."""
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 

@@ -104,7 +104,7 @@ def _request(exchange: Exchange) -> Iterator[_Timed]:
         http=request.http,
         headers=request.headers,
         tap=exchange.tap,
-        # Where there is no end, how long it was watched says what is known of it.
+        # Without an end record, `idle` records tell how long it was watched.
         watched=exchange.watch if exchange.end is None else None,
     )
     yield _Timed(request.t_ns, 0, (head,))

@@ -54,7 +54,7 @@ class ShrinkRequest:
     """What to search for."""
 
     speeds: Sequence[TempoSetting] = FASTEST_FIRST
-    """Of these, the first one at which the command fails."""
+    """Replay speeds to try: the first one at which the command fails is used."""
     runs: int = 500
     """How many runs there may be in total."""
     sound: bool = True
@@ -81,7 +81,7 @@ class ShrinkResult:
 
     exchanges: Exchanges
     failure: TargetFailure
-    """The one that was looked for."""
+    """The failure that was searched for."""
     last: TargetFailure
     """How the command failed in the end: the same, but perhaps with other values."""
     speed: TempoSetting

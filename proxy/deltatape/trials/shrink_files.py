@@ -30,14 +30,14 @@ from deltatape.trials.shrink_memory import content_of
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID = 26
 _OF_TIME = 10
-"""Characters of a ULID that say when it was made."""
+"""The length of the time in a ULID, in characters."""
 _SHARED = 0o644
 _RUN = 0o755
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFiles:
-    """Their paths."""
+    """The paths of the files to write."""
 
     tape: Path
     pytest: Path

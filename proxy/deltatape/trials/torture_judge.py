@@ -56,7 +56,7 @@ ERROR_WORDS = (
     r"|(try|trying|tried|ask\w*|once) again|could not|cannot|couldn't|can't|unable"
     r")\b|\w(error|exception|failure)\b"
 )
-"""By default: what matches is a word for an error; case does not count."""
+"""By default, an output that matches reports an error; case is ignored."""
 _WORD = re.compile(r"[\w']+")
 _DIGIT = re.compile(r"\d")
 _CONTEXT = 2
@@ -125,9 +125,9 @@ class OutputRules:
     """How to read outputs."""
 
     ignore: tuple[re.Pattern[str], ...] = ()
-    """What may differ in them."""
+    """Parts of the outputs that may differ."""
     visible: tuple[re.Pattern[str], ...] = (re.compile(ERROR_WORDS, re.IGNORECASE),)
-    """What is a word about an error: any of them."""
+    """Patterns of outputs that report an error."""
 
     def text(self, output: bytes) -> str:
         """Return `output` without what may differ, such as the player's port."""
@@ -336,7 +336,7 @@ def first_difference(was: str, now: str) -> str:
 
 _SHOWN_OF_ORACLE = 120
 _MOST = 1 << 16
-"""Bytes of what it prints that are looked at."""
+"""How much of its output is read, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from deltatape.wire.json_value import canonical
 
 _SHOWN = 80
 _ENOUGH = 20
-"""Characters by which a text is recognised."""
+"""How many characters identify a text."""
 _MOST_ERRORS = 4
 
 
@@ -36,13 +36,13 @@ class AppHandling:
     """A reply, and what the application did with it."""
 
     analysis: Analysis
-    """Of the provider's side."""
+    """The exchange on the provider's side."""
     symptom: Symptom
     across: bool
     """Whether the symptom is what the application sent to its own page."""
     one_off: bool = False
-    """Whether it repeats all of several calls elsewhere, or printed why it lost one: what it lost
-    is no habit of its reader."""
+    """Whether it repeats several calls correctly elsewhere, or printed why it lost one: the loss is
+    not systematic then."""
 
 
 def is_open_to_suspicion(case: Case, verdict: Verdict) -> bool:

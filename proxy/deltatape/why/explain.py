@@ -37,7 +37,7 @@ from deltatape.why.timeline import ending_of, is_printed, timeline, timeline_ent
 from deltatape.why.verdict import Case, as_sentence
 
 _KNOWN = 20
-"""Characters of an error by which a result is recognised that quotes it."""
+"""How many characters of an error identify a result that quotes it."""
 _OF_RESULTS = frozenset({"C004", "C015", "C017"})
 """Codes about the result of a call, which they name."""
 
@@ -309,7 +309,7 @@ def _attempt_entries(row: Attempts | None, exchange: Exchange) -> Iterator[Timel
 _IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
 """Header fields in which providers name a request, the most telling first."""
 _SECONDS = 19
-"""Characters of an RFC 3339 time up to its seconds."""
+"""The length of an RFC 3339 time up to its seconds."""
 
 
 def came_from(exchange: Exchange) -> str:

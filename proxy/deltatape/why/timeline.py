@@ -31,7 +31,7 @@ _PRINTED = ("C009",)
 _WITHOUT_END = ("S001",)
 _OF_WIRE = frozenset({EventSource.WIRE, EventSource.RECORDER})
 _KNOWN = 20
-"""Characters by which a printed line is recognised."""
+"""How many characters identify a printed line."""
 _OF_ENDING = ("W006",)
 """Codes of findings whose place is an entry of that kind: `_entry_of` takes them off again."""
 
@@ -264,15 +264,15 @@ _RUNS = frozenset(
         ContributionKind.ARGUMENTS,
     }
 )
-"""What comes in many events, which are one entry."""
+"""Content whose events are summarised in one entry."""
 
 
 class _EventKind(NamedTuple):
-    """What the events of one run have in common."""
+    """The common properties of the events of one entry."""
 
     name: str
     description: str = ""
-    """Of an event that is an entry of its own."""
+    """The text of an event with an entry of its own."""
 
 
 _EMPTY = _EventKind("empty")

@@ -84,9 +84,9 @@ class VerdictEvidence:
     findings: tuple[Finding, ...]
     """The exchange's own."""
     about_reply: tuple[Finding, ...] = ()
-    """What a later request, or a silence, shows that the application made of the reply."""
+    """Findings about the reply, from a later request or a silence."""
     about_request: tuple[Finding, ...] = ()
-    """What the exchange's own request shows that it made of earlier replies."""
+    """Findings about earlier replies, from the exchange's own request."""
     continued_by: int | None = None
     """A later request that goes on from the same history, but without the calls of the reply."""
 
@@ -97,7 +97,7 @@ class Case(VerdictEvidence):
 
     reply: Reply
     read_back: ReadBack | None
-    """What a later request repeats of the reply, None if none does."""
+    """The later request that repeats the reply; None if none does."""
 
 
 def decides(finding: Finding) -> bool:
@@ -371,7 +371,7 @@ def nothing_wrong(
         replies: how many arrived.
         repeated: how many of them a later request repeats.
         notes: attempts that failed and were answered later.
-        about_app: what is found on what the app made of the replies.
+        about_app: findings about the app's repetition of the replies.
     """
     changes = _changes(about_app)
     how = "" if changes else " just as delivered"

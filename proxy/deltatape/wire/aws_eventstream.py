@@ -41,7 +41,7 @@ _LARGEST_FIRST = 1
 _HEADS_LIMIT = 64
 _STRING = 7
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Of the values of headers, by type: true, false, byte, short, integer, long, timestamp, UUID."""
+"""The sizes of header values, by type: true, false, byte, short, integer, long, timestamp, UUID."""
 STRING_KINDS = (6, _STRING)
 """Types of values, bytes and strings, that begin with their length in two bytes."""
 _NAMED_BY = {"exception": ":exception-type", "error": ":error-code"}
@@ -55,20 +55,20 @@ class _Prelude(NamedTuple):
     """The first bytes of a message."""
 
     size: int
-    """Of the whole message."""
+    """The size of the whole message."""
     headers: int
     checksum: int
-    """Of the two lengths."""
+    """The checksum of the two lengths."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What the headers of a message say."""
+    """The parsed headers of a message."""
 
     type: str
     exception: bool
     message: str
-    """What an error says in its headers; "" if nothing."""
+    """The error message in the headers; "" if there is none."""
 
 
 _State: TypeAlias = Callable[["EventStreamDecoder", int], int]
@@ -83,18 +83,18 @@ class EventStreamDecoder(Framer):
         super().__init__(limit)
         self._events: list[Event] = []
         self._buffer = bytearray()
-        """What begins at `_offset` of the body."""
+        """The bytes from `_offset` of the body on."""
         self._state: _State = EventStreamDecoder._at_prelude
         self._needed = PRELUDE_SIZE
-        """Bytes without which `_state` can do nothing."""
+        """How many bytes `_state` needs to go on."""
         self._prelude = _Prelude(0, 0, 0)
-        """Of the message that is being read."""
+        """The prelude of the current message."""
         self._left = 0
         """Bytes of a message that is too large and being skipped."""
         self._start = 0
-        """Where in the body the message or the bytes that are none begin."""
+        """Where in the body the current message, or run of stray bytes, begins."""
         self._heads: dict[bytes, _Head] = {}
-        """By encoded headers: few different ones occur in a body."""
+        """A cache by encoded headers: a body has few different ones."""
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
         self._t_ns, self._line = t_ns, line
@@ -148,7 +148,7 @@ class EventStreamDecoder(Framer):
         return at
 
     def _in_junk(self, at: int) -> int:
-        """In bytes that are not a message, up to a possible incomplete prelude."""
+        """Skip bytes outside of messages, up to a possible incomplete prelude."""
         last = len(self._buffer) - PRELUDE_SIZE
         found = _POSSIBLE.search(self._buffer, at)
         while found is not None and found.start() <= last:
@@ -161,7 +161,7 @@ class EventStreamDecoder(Framer):
         return last + 1
 
     def _in_large(self, at: int) -> int:
-        """In a message that is too large."""
+        """Skip a message that is too large."""
         step = min(self._left, len(self._buffer) - at)
         self._left -= step
         if self._left == 0:

@@ -52,7 +52,7 @@ class _Engine(Protocol):
 
     @property
     def rest(self) -> bytes | None:
-        """What follows the member's end; None before its end."""
+        """The data after the end of the member; None before that."""
 
 
 class _Zlib:

@@ -71,7 +71,7 @@ class JsonArrayDecoder(Framer):
         self._quoted = False
         self._escaped = False
         self._comma: int | None = None
-        """Where the comma is behind which an element must follow."""
+        """Where the comma is that an element must follow."""
         self._separable = False
         """Whether there is an element in front, with no comma behind it yet."""
         self._stray: _Stray | None = None
@@ -131,7 +131,7 @@ class JsonArrayDecoder(Framer):
         self._state = JsonArrayDecoder._outside_array
 
     def _outside_array(self, data: bytes, _: int) -> int:
-        """In text outside the array."""
+        """Skip text outside of the array."""
         return len(data)
 
     def _after(self, data: bytes, at: int) -> int:
@@ -143,7 +143,7 @@ class JsonArrayDecoder(Framer):
         return at
 
     def _between(self, data: bytes, at: int) -> int:
-        """Between elements."""
+        """Read on between elements."""
         at = _end(_BLANKS, data, at)
         match data[at : at + 1]:
             case b"{" | b"[" | b'"':
@@ -189,7 +189,7 @@ class JsonArrayDecoder(Framer):
         return whole.end()
 
     def _in_element(self, data: bytes, at: int) -> int:
-        """In an object, an array or a string that did not come at once, or is nested deeply."""
+        """Read on in an object, array or string that is incomplete or deeply nested."""
         stop = self._element_end(data, at)
         if stop is None:
             self._held.add(data[at:], self._limit)
@@ -238,7 +238,7 @@ class JsonArrayDecoder(Framer):
         return at
 
     def _in_word(self, data: bytes, at: int) -> int:
-        """In a bare word, ended by a delimiter."""
+        """Read on in a bare word, up to a delimiter."""
         stop = _end(_WORD, data, at)
         if stop == len(data):
             self._held.add(data[at:], self._limit)

@@ -21,7 +21,7 @@ class _Child(NamedTuple):
 
     step: str | int
     begin: int
-    """Where it begins, with its key."""
+    """Where the member begins, with its key."""
     start: int
     """Where its value starts."""
     end: int

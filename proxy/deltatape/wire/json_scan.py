@@ -93,7 +93,7 @@ class JsonScanner:
 
     def __init__(self) -> None:
         self.kind: TokenKind | None = None
-        """Of the first value; None as long as there is none."""
+        """The type of the first value; None before it."""
         self.start: int | None = None
         """Where the first value starts."""
         self.end: int | None = None

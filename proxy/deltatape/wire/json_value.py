@@ -20,7 +20,7 @@ VALUES_LIMIT = 1000
 """Values after each other that are still taken apart."""
 
 _SHALLOW = 2 * DEPTH_LIMIT
-"""Characters of a text that cannot be too deep: every level takes two."""
+"""A text of fewer characters cannot be too deep: every level takes two."""
 _WHITESPACE = " \t\n\r"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -75,7 +75,7 @@ def _integer(digits: str) -> int | float:
 
 
 _Scan: TypeAlias = Callable[[str, int], tuple[object, int]]
-"""What `raw_decode` calls, in C: the value at an offset, and where it ends."""
+"""The C function behind `raw_decode`: returns the value at an offset, and its end."""
 
 _scan: _Scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
 scan_string: Callable[[str, int], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]

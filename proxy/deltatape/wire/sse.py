@@ -30,9 +30,9 @@ _USUAL = re.compile(r"(?:event: ?+([^\r\n]*+)\r?+\n)?+data: ?+([^\r\n]*+)\r?+\n(
 _USUAL_WITHOUT_CR = re.compile(r"(?:event: ?+([^\n]*+)\n)?+data: ?+([^\n]*+)\n()\n")
 """The same in a text that holds no CR: in a third of the time, since it looks for one character."""
 _new = tuple.__new__
-"""What the constructors of named tuples call; with them an event takes half as long again."""
+"""What named tuples' constructors call; through those, an event takes half as long again."""
 _RETRY_DIGITS = 18
-"""Longer numbers of milliseconds are no times; reading them as integers would only cost."""
+"""Longer numbers are ignored: no one waits that long, and long integers are slow to parse."""
 
 
 Arrival: TypeAlias = tuple[int, int, int | None]
@@ -76,9 +76,9 @@ class SseDecoder(Framer):
         self._last_id = ""
         self._block = _Block()
         self._reads: list[Arrival] = []
-        """Those of this `feed` that are still to come, the next one last."""
+        """The remaining reads of this `feed`, the next one last."""
         self._until = 0
-        """Where in the data of this `feed` the read ends whose time and line these are."""
+        """Where in the data of this `feed` the current read ends."""
 
     def feed(self, data: bytes, t_ns: int, line: int | None) -> list[Event]:
         return self.feed_reads(data, ((len(data), t_ns, line),))
