@@ -53,7 +53,7 @@ class Channel(enum.StrEnum):
     """The kinds of text that a model produces."""
 
     TEXT = "text"
-    """What is shown."""
+    """The text that is shown to the user."""
     REASONING = "reasoning"
     REFUSAL = "refusal"
 
@@ -66,9 +66,9 @@ class Thought:
     """
 
     signature: str
-    """What proves that it is unchanged, or holds it encrypted; "" if there is none."""
+    """A signature of its text, or its encrypted content; "" if there is none."""
     text: str = ""
-    """What can be read of it, as far as a request repeats it."""
+    """Its readable part, if a request repeats it."""
     id: str | None = None
 
 
@@ -128,20 +128,20 @@ class TextFragment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextCall:
-    """A tool call that the model wrote into its text, in a notation that somebody must parse."""
+    """A tool call that the model wrote into its text, which a server or client must parse."""
 
     family: str
-    """Whose notation it is: `hermes`, `kimi-k2`."""
+    """The notation: `hermes`, `kimi-k2`."""
     channel: Channel
     closed: bool
-    """Whether the call came to its closing tag, or its arguments to their end."""
+    """Whether the closing tag arrived, or the end of the arguments."""
     start: int
-    """Where it starts in the channel's text, in characters, its opening tag included."""
+    """Where its opening tag starts in the channel's text, in characters."""
     end: int
     call: ToolCall
     """`kind` is TEXT; `arguments_raw` and the fragments are the text with its tags."""
     junk: str = ""
-    """What stands between its whole JSON and its closing tag and belongs to neither."""
+    """Stray text between its complete JSON and its closing tag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,25 +153,25 @@ class Choice:
     reasoning: str
     refusal: str
     tool_calls: tuple[ToolCall, ...]
-    """Those that the application is to run and to answer."""
+    """The calls that the application must run and answer."""
     finish_reason_raw: str | None
-    """The last one on the wire; None when there was none."""
+    """The last one on the wire; None if there was none."""
     finish_detail: str | None = None
-    """What the provider adds to it: the reason why a response is `incomplete`."""
+    """A detail of the provider: the reason why a response is `incomplete`."""
     finishes: tuple[tuple[int, str], ...] = ()
     """Every finish reason on the wire, after the number of its event."""
     server_calls: tuple[ToolCall, ...] = ()
-    """Those of tools that the application did not define; the provider runs them itself, unless
-    they are BUILT_IN."""
+    """Calls of tools that the application did not define; the provider runs them, unless they are
+    BUILT_IN."""
     text_calls: tuple[TextCall, ...] = ()
     pieces: tuple[TextFragment, ...] = ()
-    """Of which text, reasoning and refusal consist, in their order."""
+    """The fragments of text, reasoning and refusal, in order."""
     media: bool = False
-    """Whether the answer shows something that is not text: an image, audio."""
+    """Whether the answer has other media than text: an image, audio."""
     thoughts: tuple[Thought, ...] = ()
-    """Those that a later request has to bring back unchanged, where it repeats the calls."""
+    """The thoughts that a later request with these calls must repeat unchanged."""
     signed_text: str | None = None
-    """The text that their signatures vouch for; None in dialects where they vouch for none."""
+    """The text that their signatures cover; None in dialects where they cover none."""
     finish_event: int | None = None
     """The event after which nothing of the answer should come: the first with a finish reason, or
     the last where the wire repeats them."""
@@ -212,7 +212,7 @@ class Reply:
 
     dialect: str
     choices: tuple[Choice, ...]
-    """In the order of their index; >= 1, empty when the stream carried none."""
+    """In the order of their index; at least one, which is empty if the stream has none."""
     usage: Mapping[str, object] | None
     model: str | None
     error: str | None
@@ -220,23 +220,23 @@ class Reply:
     terminated: bool
     """Whether the dialect's terminal signal arrived."""
     terminator: str
-    """What that signal is: `finish_reason and [DONE]`."""
+    """The name of that signal: `finish_reason and [DONE]`."""
     observations: tuple[Observation, ...]
     terminal_event: int | None = None
-    """The event that was that signal, where it is one event."""
+    """The event with that signal, if it is a single event."""
     tool_word: bool = False
-    """Whether the dialect has a finish reason of its own for replies with calls: where it is
-    missing, clients that wait for it stop. Others end such replies with any normal word."""
+    """Whether the dialect has a special finish reason for replies with calls: clients that wait for
+    it stop if it is missing. Other dialects end such replies with any normal one."""
     from_app: bool = False
-    """Whether an application speaks so to its page: it wrote the stream, not a provider."""
+    """Whether an application wrote the stream for its page, not a provider."""
     results: tuple[ToolResult, ...] = ()
     """In wire order."""
     results_due: bool = False
-    """Whether each call is to be followed by its result in this very stream."""
+    """Whether the result of each call must follow in the same stream."""
     repeated_text: str | None = None
-    """All of the text, as the event that ends such a stream repeats it."""
+    """The whole text, as the terminal event of such a stream repeats it."""
     id: str | None = None
-    """What the provider calls this answer."""
+    """The provider's id of this answer."""
 
     @property
     def text(self) -> str:

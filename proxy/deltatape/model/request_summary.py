@@ -38,10 +38,10 @@ class Message:
     call_id: str | None
     digest: str
     owns: tuple[str, ...] = ()
-    """Ids of calls in it that are none of `calls`, since the application did not define the tool;
-    results may name them."""
+    """Ids of calls that are not in `calls`, since the application did not define the tool; results
+    may name them."""
     thoughts: tuple[Thought, ...] = ()
-    """Those that the provider signed, or ones in their place."""
+    """The signed thoughts, or their replacements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,4 +98,4 @@ class RequestSummary:
 NOTHING_ASKED = RequestSummary(
     known=False, model=None, stream=False, tools=(), tool_choice=None, history=()
 )
-"""What is known of a request that was not recorded or cannot be read."""
+"""The summary of a request that was not recorded or cannot be read."""

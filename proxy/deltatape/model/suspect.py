@@ -12,9 +12,9 @@ class ClientMistake:
     axis: str
     """The choice that it gets wrong: `key`, `name`, `emit`, `parse`, `framing`, ..."""
     value: str
-    """What it chooses: `single`, `concatenate`, ..."""
+    """The wrong choice: `single`, `concatenate`, ..."""
     says: str
-    """What it does, after "it": "keeps one call at a time"."""
+    """The mistake, as a clause after "it": "keeps one call at a time"."""
     fix: str
     """The line to change, as an imperative."""
 
@@ -26,19 +26,19 @@ class ClientReading:
     calls: tuple[RepeatedCall, ...]
     """The calls that it would execute and repeat, in order."""
     errors: tuple[str, ...] = ()
-    """What it throws or logs, in the words of the parsers that clients use; any one of them."""
+    """The errors that it throws or logs, as several parsers word them: any one counts."""
     text: str | None = None
-    """The text that it would show; None: as the reference has it."""
+    """The text that it would show; None if it equals the reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symptom:
-    """What an application made of a reply, as far as it is known: calls, errors, or both."""
+    """How an application handled a reply, as far as known: calls, errors, or both."""
 
     calls: tuple[RepeatedCall, ...] | None = None
-    """What its next request repeats, or () where it goes on without any call; None: unknown."""
+    """The calls that its next request repeats, () if it has none; None if unknown."""
     errors: tuple[str, ...] = ()
-    """Texts of errors that it logged, put into its history, or that the user gives."""
+    """Errors that it logged, put into its history, or that the user quotes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,29 +46,29 @@ class Suspect:
     """A client algorithm whose known mistakes reproduce what the application did."""
 
     name: str
-    """Of the preset, `single-current-call`; else its mistakes: `key=single,emit=at-finish`."""
+    """The preset's name, `single-current-call`; else the mistakes: `key=single,emit=at-finish`."""
     says: str
-    """What it does with this stream, one sentence after "it"."""
+    """How it handles this stream, as a clause after "it"."""
     fix: str
-    """What to change, one or two sentences."""
+    """The fix, in one or two sentences."""
     mistakes: tuple[ClientMistake, ...]
-    """Fewer come first."""
+    """Suspects with fewer mistakes come first."""
     exact: bool
-    """Whether it makes exactly what the application made; else only something like it."""
+    """Whether its result equals the application's exactly, not only roughly."""
     made: ClientReading
     drop: bool = False
-    """Whether all that it explains is that calls are missing: so would many programs."""
+    """Whether it only explains that calls are missing, as many programs would."""
     source: str = ""
     """Where this algorithm was seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientTrial:
-    """What one client, a preset or a real SDK, makes of a stream."""
+    """The result of one client, a preset or a real SDK, for a stream."""
 
     name: str
     made: ClientReading
     differs: bool
-    """Whether that is not what a correct client makes of it."""
+    """Whether it differs from the result of a correct client."""
     problem: str = ""
-    """Why it could not be tried; then it made nothing."""
+    """Why it could not be tried; then there is no result."""

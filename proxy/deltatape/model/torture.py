@@ -18,9 +18,9 @@ class RunVerdict(enum.StrEnum):
     HANGS = "hangs"
     """No end within the deadline."""
     DIES = "dies"
-    """A signal ended it that nobody sent."""
+    """A signal ended it that deltatape did not send."""
     REFUSED = "refused"
-    """The user's oracle says no."""
+    """The user's oracle rejected the run."""
     NO_PLACE = "no-place"
     """The variation has no place in this exchange: nothing was run."""
 
@@ -40,24 +40,24 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """What one variation of one exchange made of the command."""
+    """The verdict on the command with one variation of one exchange."""
 
     variation: str
     harmless: bool
     exchange: str
-    """Its column: `#2`, or `x.tape#2` where there are several tapes; `all` for all at once."""
+    """Its column: `#2`, or `x.tape#2` if there are several tapes; `all` for all at once."""
     verdict: RunVerdict
     why: str = ""
-    """In a few words what gave the verdict; "" for `no-place`, for `same` unless it asked again."""
+    """The reason in a few words; "" for `no-place`, and for `same` without a retry."""
     seed: int | None = None
-    """The first with which it failed; None if it did not, or if nothing is left to chance."""
+    """The first seed with which it failed; None without failure, or if nothing is random."""
     seconds: float = 0.0
-    """Of the run that gave the verdict."""
+    """The duration of the run that gave the verdict."""
     runs: int = 0
     reproduce: str = ""
     """The command line that runs this cell alone; "" for one that passed."""
     kept: str = ""
-    """The tape that was written of it; "" for none."""
+    """The tape written for it; "" for none."""
     printed: str = ""
     """The end of what the command printed; "" for one that passed."""
 
@@ -71,12 +71,12 @@ class TortureResult:
     columns: tuple[str, ...]
     """The exchanges that the command requested."""
     idle: tuple[str, ...]
-    """Those that it did not ask for, which could not be varied."""
+    """The exchanges that it did not request, which could not be varied."""
     rows: tuple[MatrixRow, ...]
     cells: tuple[MatrixCell, ...]
     """In the order of rows and columns."""
     problem: str = ""
-    """Why nothing could be tried: what is wrong with the tapes as they are."""
+    """Why nothing was tried: the problem with the unchanged tapes."""
     printed: str = ""
     """The end of what the command printed then."""
     runs: int = 0

@@ -81,12 +81,12 @@ class Complaint:
     about: tuple[DeliveredCallRef, ...]
     """The call that the message answers; of a printed one, all of the reply before it."""
     repeated: RepeatedCall | None
-    """What the request makes of that call, where that is known and not the same."""
+    """The request's repetition of that call, if it is known and differs."""
     sure: bool
-    """Whether no other reply could be meant."""
+    """Whether it can be about no other reply."""
     unread: str = ""
-    """Of a call without argument bytes, what shows that the application could not read just that,
-    as a clause; "" if nothing does: a tool may well have read an empty text elsewhere."""
+    """For a call without argument bytes, the evidence that the application could not parse them, as
+    a clause; "" without evidence: a tool may have read an empty text elsewhere."""
 
 
 class TextDamage(enum.StrEnum):
@@ -106,14 +106,14 @@ class TextDamage(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextChange:
-    """What an application did to a reply's text, in terms of the delivered fragments."""
+    """How an application changed a reply's text, by the delivered fragments."""
 
     damage: TextDamage
     clause: str
     """The end of a sentence that begins with `the app repeats the text of #1`."""
     where: str
     """Which fragments are concerned: `first`, `last`, `all`. The same in two replies of one
-    conversation is no chance."""
+    conversation is not a coincidence."""
     confidence: Confidence
     excluded: tuple[Excluded, ...]
     lost: str = ""
@@ -125,12 +125,12 @@ class Continuation:
     """A request that continues from a reply: its history starts with the reply's own history."""
 
     replies: tuple[Digest, ...]
-    """The replies to just these messages that had ended when the request came; where the system
-    messages are the same as well, these alone. Several after retries, and of samples."""
+    """The replies to exactly these messages that had ended when the request came, preferably with
+    the same system messages. Several after retries, or if several were sampled."""
     start: int
-    """Where in the request's history the assistant's messages after them begin."""
+    """Where in the request's history the assistant's next messages begin."""
     end: int
-    """Where these end; `start` if the history goes on without any."""
+    """Where these end; `start` if there are none."""
     stored: bool = False
     """Whether the provider keeps the history: then the request repeats nothing of it."""
     change: TextChange | None = None
@@ -176,7 +176,7 @@ class MisplacedMessage:
     own: Digest | None
     """The exchange whose reply should stand there, or whose call should be answered."""
     place: int
-    """Of the message in the request's history."""
+    """The position of the message in the request's history."""
     call: DeliveredCall | None = None
     """The call of `donor` that it answers; None: it is the reply itself."""
     exchanged: bool = False
@@ -201,36 +201,36 @@ class Turn:
 
     digest: Digest
     before: Digest | None
-    """The exchange whose history this one goes on from, the nearest on the tape."""
+    """The nearest earlier exchange whose history this one continues."""
     news: int
-    """From this message of the history on, no earlier request carried it."""
+    """The position of the first message that no earlier request has."""
     read_backs: tuple[ReadBack, ...]
-    """What the request repeats of earlier replies, for the first time."""
+    """The earlier replies that this request repeats first."""
     orphans: tuple[OrphanResult, ...]
     missing: tuple[MissingResult, ...]
     again: tuple[RepeatedIdenticalCall, ...]
     silent_calls: int
-    """How many replies in a row, this one included, called tools and said nothing to the user."""
+    """How many replies in a row, including this one, called tools without any text."""
     offered: int | None
     """The exchange of the same conversation that offered tools last before this one."""
     lacks_tools: bool
-    """Whether it is the first since then that offers none, with calls or results in its history."""
+    """Whether it is the first one since then without tools, but with calls or results."""
     forced_again: bool
-    """Whether an earlier request of the conversation forced the model to go round, too."""
+    """Whether an earlier request of the conversation forced the model to loop, too."""
     attempts: tuple[Digest, ...]
-    """Exchanges with the same request right before this one, all of which failed; the last ones."""
+    """The latest exchanges before this one with the same request, all failed."""
     complaints: tuple[Complaint, ...]
     foreign: tuple[MisplacedMessage, ...] = ()
-    """New messages that are another conversation's."""
+    """New messages that belong to another conversation."""
     swapped: tuple[SwappedResult, ...] = ()
-    """New results that stand at each other's calls."""
+    """New results that are swapped."""
     continues: Continuation | None = None
-    """The reply that the request goes on from, if it brings anything new."""
+    """The reply that the request continues, if it has new messages."""
     shortened: Digest | None = None
-    """The reply that the history repeats with its question, without what came before."""
+    """The reply that the history repeats with its question, but without earlier messages."""
     same: SameRequest | None = None
     reused: tuple[ReusedId, ...] = ()
-    """What the reply calls by an id that the conversation has had, each id once."""
+    """The reply's calls with ids that the conversation already has, each id once."""
 
     @property
     def forced_to_loop(self) -> bool:
