@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 COMPATIBLE = "openai"
-"""Whose API others copy: what a provider that is not known is taken for."""
+"""The provider whose API others copy; unknown providers are treated like it."""
 COMMON = (COMPATIBLE, "anthropic")
-"""Whose SDKs most applications use: examples, and the guess without other evidence."""
+"""The providers of the most used SDKs: for examples, and as a guess."""
 KEY_FIELDS = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key"})
-"""Header fields, in lower case, in which some provider takes its key."""
+"""Header fields, in lower case, for keys of any provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,29 +30,29 @@ class Provider:
     name: str
     """Lower case: the gateway's prefix, where it has one."""
     title: str = ""
-    """As people call it; given where `key_prefixes` are."""
+    """Its usual name; required with `key_prefixes`."""
 
     # Where it is reached.
     hosts: tuple[str, ...] = ()
-    """A name each, or `*.` and a suffix that at least one label precedes. Only hosts whose business
-    is inference: a console, a login or a telemetry host of the same company is none."""
+    """A name each, or `*.` and a suffix that at least one label precedes. Only hosts for
+    inference, not those for a console, a login or telemetry."""
     sites: frozenset[str] = frozenset()
-    """Of `hosts`, those that people visit, too."""
+    """The `hosts` that are web sites as well."""
     local_port: str = ""
-    """The port of its server on this machine, which nothing else uses."""
+    """The default port of its server on this machine."""
     url: str = ""
-    """The upstream that its prefix stands for without configuration; "" for none."""
+    """The upstream of its prefix without configuration; "" for none."""
     own_url: bool = False
-    """Whether each account has a URL of its own, so that the prefix needs configuration."""
+    """Whether each account has its own URL, so that the prefix needs configuration."""
     api_path: str = ""
-    """What base URLs below its prefix go on with, for most clients."""
+    """The path that most clients need in the base URL, after the prefix."""
     optional_path: tuple[str, str] | None = None
     """A beginning of its paths that some SDKs expect in the base URL and others put there
     themselves, and the path that shows that it is missing."""
     passes_keys_on: bool = False
-    """Whether it hands a key to the provider it belongs to: every key may be right there."""
+    """Whether it forwards keys to other providers, so that any key may be valid."""
     request_ends: tuple[str, ...] = ()
-    """How the paths of requests end that its SDK sends, also to servers of others."""
+    """The ends of the paths that its SDK requests, also from other servers."""
 
     # Base URLs in the environment.
     base_urls: Mapping[str, str] = field(default_factory=dict)
@@ -75,20 +75,20 @@ class Provider:
 
     # Keys.
     keys: tuple[str, ...] = ()
-    """Variables that SDKs and frameworks look for. Who sets them sets all or none, since an SDK
-    that finds two of them may take the wrong one."""
+    """Variables that SDKs and frameworks read. Set all of them or none: an SDK that reads two of
+    them may take the wrong one."""
     tokens: tuple[str, ...] = ()
-    """Variables with what goes into `Authorization`, where that is not the key."""
+    """Variables with the `Authorization` value, if that is not the key."""
     instead_of_keys: tuple[str, ...] = ()
-    """Variables beside which none of `keys` is needed."""
+    """Variables that make `keys` unnecessary."""
     needs_key: bool = True
     """Whether its SDK refuses to start without a key."""
     regions: tuple[str, ...] = ()
     """Variables with the region that its SDK needs beside a key."""
     settings: Mapping[bytes, tuple[str, ...]] = field(default_factory=dict)
-    """By header field, in lower case, the variables in which its value stands."""
+    """By header field, in lower case, the variables with its value."""
     key_prefixes: tuple[str, ...] = ()
-    """How its keys begin, and nobody else's; the longest word that says so."""
+    """Prefixes that only its keys have, as long as possible."""
     keys_fit: tuple[str, ...] = ()
     """Other providers that take its keys."""
 
@@ -98,9 +98,9 @@ class Provider:
     words: tuple[str, ...] = ()
     """Words in the names of an application's own variables, for keys and base URLs."""
     key_words: tuple[str, ...] = ()
-    """Such words for keys alone."""
+    """Words for variables with keys only."""
     url_words: tuple[str, ...] = ()
-    """Such words for base URLs alone."""
+    """Words for variables with base URLs only."""
 
     @property
     def is_prefix(self) -> bool:

@@ -59,11 +59,11 @@ class Errors:
     """How a dialect writes errors."""
 
     document: ErrorDocument = openai_error
-    """In place of an answer."""
+    """An error instead of an answer."""
     event: ErrorEvent | None = None
-    """In the middle of an answer; None: an event without a name that carries the document."""
+    """An error in the middle of an answer; None: the document in an event without a name."""
     headers: Callable[[int], Headers] | None = None
-    """Fields of an answer with the status of an error that nothing else has."""
+    """Additional header fields of an answer with an error status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,28 +71,28 @@ class Traits:
     """Facts about a dialect besides how it is read. The defaults fit an unknown dialect."""
 
     provider: str = ""
-    """Whose key a request needs if the host does not say: a name of `providers.PROVIDERS`."""
+    """The provider in `providers.PROVIDERS` whose key a request needs, if the host tells none."""
     shape: EventShape | None = None
-    """None: nobody but its reducer knows its events."""
+    """None if only its reducer knows its events."""
     formats: frozenset[Format] = frozenset({Format.SSE, Format.JSON})
     """How its answers are framed."""
     policy: DialectPolicy = field(default_factory=DialectPolicy)
-    """What it promises of its calls."""
+    """The guarantees of the API about calls."""
     shared_paths: tuple[str, ...] = ()
     """Ends of paths that it serves and that applications use for endpoints of their own, too."""
     errors: Errors = field(default_factory=Errors)
 
-    # What may stand in a stream.
+    # Parts of a stream.
     delta_keys: frozenset[str] = frozenset()
     """Members whose value is a piece of a text or of arguments, of any length."""
     closing_keys: frozenset[str] = frozenset()
-    """Members beside a piece that tell of all that came, such as a finish reason."""
+    """Members beside a piece that are about the whole answer, such as a finish reason."""
     running_keys: frozenset[str] = frozenset()
-    """Objects beside a piece that belong to no piece: the counts so far."""
+    """Objects beside a piece that do not belong to it, such as usage so far."""
     whole_types: tuple[str, ...] = ()
-    """Ends of the types of events that repeat what pieces said."""
+    """Suffixes of the types of events that repeat earlier pieces."""
     ping: tuple[str, str] | None = None
-    """Type and data of an event that says nothing and may come at any time."""
+    """Type and data of an event without content that may come at any time."""
     named_events: bool = False
     """Whether clients tell the events by the framing's name of them, not by their data alone."""
     late_usage: bool = False

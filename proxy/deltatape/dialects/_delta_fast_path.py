@@ -27,18 +27,18 @@ AppendTexts: TypeAlias = Callable[[Sequence[TextDelta]], object]
 """Appends pieces of text."""
 
 _ASIDE = re.compile('"(obfuscation|p|created_at)":"')
-"""What a member begins with that nobody reads where it is one of the event itself: padding, which
-hides how long the text is, and the time."""
+"""The start of a member of the event that no client reads: padding, which hides the length of
+the text, and the time."""
 _COUNTER = '"sequence_number":'
 _LONGEST = 4096
-"""Characters of an event that is looked at so: a longer one is no delta."""
+"""Longer events, in characters, do not use the fast path: they are not deltas."""
 _TRIES = 4
-"""So many events are looked at in vain."""
+"""After so many failed events, the fast path is given up."""
 _BRACKETS = "}]"
 
 
 class _Learned(NamedTuple):
-    """What `learn` stored."""
+    """The form of the last event, as `learn` stored it."""
 
     event: Event
     frame: Frame
@@ -51,7 +51,7 @@ class DeltaFastPath:
     """Recognises and applies events of the same form as the one before.
 
     Attributes:
-        learned: of the event before, if anything; without it there is no use in calling `run`.
+        learned: the form of the previous event; None if it is not known: then do not call `run`.
     """
 
     def __init__(self) -> None:

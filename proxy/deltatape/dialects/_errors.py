@@ -11,7 +11,7 @@ from deltatape.model.exchange import Headers
 from deltatape.model.stream import Event
 
 _FIELDS = ("message", "Message", "detail", "details", "errors", "error_description", "title")
-"""Where gateways and frameworks say what is wrong, in answers that are nothing but an error."""
+"""Members with the message, in error answers by gateways and frameworks."""
 
 
 def failure_message(frame: Mapping[str, object]) -> str | None:
@@ -55,7 +55,7 @@ def error_message(frame: Mapping[str, object], event_type: str) -> str | None:
 
 
 OVERLOADED = 529
-"""Not registered; Anthropic's status for a service that has too much to do."""
+"""Not a registered status; Anthropic's for an overloaded service."""
 OPENAI_KINDS: Mapping[int, str] = {
     400: "invalid_request_error",
     401: "authentication_error",

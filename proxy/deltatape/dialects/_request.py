@@ -118,24 +118,24 @@ def source_of(holder: Mapping[str, object], field: str, source: JsonSource) -> s
 #
 # An application that talks to a model sends the whole history again with every request, and a bit
 # more. Reading each body again costs time and memory by the square of the conversation's length;
-# so the last few large bodies are remembered, with what was made of each element of their history.
-# Of a new body the run of elements that stands, byte for byte, in one of those is cut out before
-# anything is parsed, and what was made of it is put back in its place.
+# so the last few large bodies are cached, with the parsed elements of their histories. A run of
+# elements of a new body that equals a part of a cached one, byte for byte, is cut out before
+# parsing, and the cached elements are put back in its place.
 #
 # It changes no result, only time: a run is cut out only where it begins and ends between elements
-# of the very array that a parser would find. What is made of an element must depend on nothing
-# else. Histories that are cut short at their beginning, and first messages that differ from
+# of the very array that a parser would find. The parsed form of an element must depend on
+# nothing else. Histories that are cut short at their beginning, and first messages that differ from
 # request to request, share the rest.
 
 
 SMALL = 8_192
-"""Bytes of a body, or of a run, that is not worth the search."""
+"""Smaller bodies, and runs, are not worth the search, in bytes."""
 _BODIES = 8
 """How many conversations are distinguished at once."""
 _BYTES = 16 << 20
-"""Of all remembered bodies."""
+"""The size of all cached bodies."""
 _FIRST = 4
-"""Elements of a history of which the first ones may differ: instructions, context, the time."""
+"""How many elements at the start of a history may differ: instructions, context, the time."""
 _BLANK = " \t\n\r"
 _DECODER = json.JSONDecoder(parse_int=str)
 _BROKEN = (ValueError, IndexError, RecursionError)
@@ -151,7 +151,7 @@ class History(NamedTuple, Generic[T]):
 
     body: JsonRequestBody
     entries: tuple[T, ...]
-    """What the objects in the array were read into."""
+    """The parsed elements of the array."""
 
 
 class _Spans(NamedTuple):

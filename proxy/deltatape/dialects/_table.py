@@ -366,7 +366,7 @@ class CallDelta:
     entry: Path = ()
     fragment: Path
     name: Path | None = None
-    """Where dialects name a call that no event starts."""
+    """The name of the call, in dialects without an event that starts calls."""
     encoded: bool = False
     """Whether a piece is never JSON itself, but a string with JSON in it (else T006)."""
     optional: bool = False
@@ -689,7 +689,7 @@ class Result:
     id: tuple[Path, ...]
     name: tuple[Path, ...] = ()
     preliminary: Path | None = None
-    """Where it may say that a later one counts."""
+    """A flag that marks a preliminary result, which a later one replaces."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         draft.note_late_content(frame, event)
@@ -703,9 +703,9 @@ class TerminalStep:
     """The terminal event."""
 
     normal: bool = True
-    """Whether it may be taken as whole."""
+    """Whether the reply is complete."""
     proof: Path = ()
-    """What has to be there for that, if anything."""
+    """A member without which it is not the terminal event."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         if not self.proof or at(frame, self.proof) is not None:
@@ -718,7 +718,7 @@ class ErrorStep:
 
     message: tuple[Path, ...]
     optional: bool = False
-    """Whether there is no error without a message."""
+    """Whether the event is an error only if it has a message."""
 
     def take(self, draft: TableDraft, frame: Frame, event: Event) -> None:
         message = first_text(frame, self.message)

@@ -36,7 +36,7 @@ GATEWAY = "DELTATAPE_URL"
 _NO_PROXY = ("127.0.0.1", "localhost", "::1")
 
 
-# The URL that a user has set, and the gateway's prefix that stands for its origin.
+# Map the URL that a user has set to a prefix of the gateway.
 #
 # An origin of a known provider keeps the provider's prefix; another one gets an upstream named
 # after its host, such as `llm.corp.example` or `127.0.0.1-8000`.
@@ -58,7 +58,7 @@ class BaseUrl:
     userinfo: str
     """`user:password@` as written, or ""."""
     path: str
-    """With the query, as written: `/api/v1`, or ""."""
+    """The path with its query, as written: `/api/v1`, or ""."""
 
     @property
     def shown(self) -> str:
@@ -183,12 +183,12 @@ def without_overlap(upstream_path: str, path: str) -> str:
 
 
 class EnvironmentPurpose(Enum):
-    """What receives the child's requests."""
+    """The receiver of the child's requests."""
 
     RECORD = auto()
     """A gateway, which forwards them."""
     REPLAY = auto()
-    """A player, which never does: so nothing may be left to go elsewhere."""
+    """A player, which does not: no variable may point elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ class EnvironmentPlan:
     """The variables to set, and notes."""
 
     variables: Mapping[str, str]
-    """To set on top of the child's environment."""
+    """Variables to add to the child's environment."""
     upstreams: tuple[str, ...]
     """Further routes, as `gateway.routes.parse_upstream` takes them."""
     notes: tuple[str, ...]

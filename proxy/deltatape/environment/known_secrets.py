@@ -25,7 +25,7 @@ _WORDS = frozenset(
     }
 )
 _ENDINGS = ("APIKEY", "PASSWD", "PASSWORD", "SECRET", "TOKEN")
-"""Of words that are written together, such as `PGPASSWORD`."""
+"""Words at the end of a name without separators, such as `PGPASSWORD`."""
 
 _HARMLESS = re.compile(
     r"(?:^|_)(?:PUBLIC_KEYS?|KEY_ID)$|_(?:ALGORITHM|ALIAS|ARN|FORMAT|HEADER|NAME|PREFIX|SUFFIX|TYPE)$"
@@ -36,7 +36,7 @@ _PLAIN_VALUE = re.compile(
     r"[\d\s.,:_+-]+"  # numbers
     r"|[A-Za-z][A-Za-z0-9+.-]*://.*"  # URLs: the credentials in them are looked for
     r"|(?:~|\.\.?)[/\\].*|[A-Za-z]:[/\\].*"
-    # A key may begin with a slash, but hardly goes on like a path.
+    # A key may begin with a slash, but rarely looks like a path.
     r"|/[A-Za-z]{1,12}/[\w.@ /-]*"
     r"|[\w./-]+\.(?:cer|crt|json|key|p12|pem|pub|toml|txt|ya?ml)",
     re.DOTALL,

@@ -9,7 +9,7 @@ from deltatape.model.exchange import Exchange
 
 BODY = "body.raw"
 FILES = (BODY, "request.json", "response.json")
-"""What is read of a folder; only the first is needed."""
+"""The files that are read from a folder; only the first is required."""
 
 
 class RawImporter:

@@ -24,7 +24,7 @@ class TapeSize:
     exchanges: int
     events: int
     bytes: int
-    """Of all bodies of responses."""
+    """The size of all response bodies."""
 
     @property
     def text(self) -> str:
@@ -49,11 +49,11 @@ class ShrinkReport:
     runs: int
     seconds: float
     whole: bool
-    """Whether nothing more can be taken away."""
+    """Whether nothing more can be removed."""
     files: Sequence[str]
-    """What was written, the tape first."""
+    """The written files, the tape first."""
     still: bool = True
-    """Whether it failed in the same way in the end, each time."""
+    """Whether the final tape fails in the same way each time."""
 
 
 def amount_of(exchanges: Sequence[Exchange]) -> TapeSize:
@@ -130,10 +130,10 @@ class ShrinkKit:
     tape: str
     """The name of the tape's file, beside the tests."""
     folder: str
-    """Where the command is started, relative to the tests."""
+    """The folder to run the command in, relative to the tests."""
     command: Sequence[str]
     options: Sequence[str]
-    """Of `deltatape replay`."""
+    """The options of `deltatape replay`."""
     deadline_s: float
     failure: TargetFailure
     oracle: str | None = None
@@ -142,7 +142,7 @@ class ShrinkKit:
 _NOT_RUN = (125, 126, 127)
 """Exit codes of `deltatape replay`, as of env(1), where the command was not run."""
 _START_S = 10
-"""What deltatape takes to start and to end, at most, on a machine that is busy."""
+"""The most time that deltatape takes to start and to end on a busy machine."""
 
 
 class _Judging(NamedTuple):

@@ -33,20 +33,20 @@ _START_S = 60.0
 _MOST_SHOWN = 400
 """How many characters of a dying process's output are shown."""
 _INHERITED = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL")
-"""Of the user's environment: no keys, no proxies, nothing that makes an SDK report elsewhere."""
+"""Variables passed on from the user: no keys, no proxies, no telemetry settings."""
 _LINE_BYTES = 64 << 20
 
 
-# A provider on loopback for SDKs: what is asked for below `/N/` is answered with exchange N.
+# A provider on loopback for SDKs: requests below `/N/` are answered with exchange N.
 #
-# What an SDK asks is not looked at: it is to make something of the answer. The bytes, their reads
-# and their ending are the tape's, played by `deltatape.player`.
+# The content of a request is ignored: only the SDK's reading of the answer matters. The player
+# (`deltatape.player`) sends the bytes, reads and ending of the tape.
 
 _NUMBER = re.compile(rb"(?:https?://[^/]*)?/([0-9]+)(?:[/?]|$)")
 HOLD_S = 0.2
-"""Where a tape does not tell how the provider would have gone on, the SDK sees a cut."""
+"""How long to wait before a cut, if the tape does not show how the provider continued."""
 LONGEST = 16 * 1024 * 1024
-"""No SDK is made to ask more, in bytes."""
+"""The largest request of an SDK, in bytes."""
 AT_ONCE = ReplayTempo(factor=0.0)
 
 
@@ -140,12 +140,12 @@ async def standing(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Where an SDK is installed."""
+    """An installed SDK."""
 
     package: str
-    """By its name in the registry, which is the runner's name for it, too."""
+    """Its name in the registry and in the runner."""
     command: tuple[str, ...]
-    """What runs the runner; the package's name is its last argument."""
+    """The command line of the runner; the package's name is the last argument."""
     folder: Path
 
 
@@ -161,16 +161,16 @@ class SdkStream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SdkReply:
-    """What an SDK passes to its application for one stream."""
+    """The reply that an SDK passes to its application."""
 
     calls: tuple[RepeatedCall, ...]
     refused: tuple[RepeatedCall, ...] = ()
-    """Calls that it hands over marked as unusable."""
+    """Calls that it marks as invalid."""
     text: str = ""
     finish: str | None = None
-    """In the SDK's own word."""
+    """The finish reason, in the SDK's spelling."""
     error: str = ""
-    """What it throws or reports, as its language prints it: `TypeError: ...`; "" for nothing."""
+    """The error that it throws or reports: `TypeError: ...`; "" if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +178,7 @@ class SdkRun:
     """The readings of streams by one SDK."""
 
     versions: Mapping[str, str]
-    """Of the package and of those that do a part of its work."""
+    """Versions of the package and of its relevant dependencies."""
     replies: tuple[SdkReply, ...]
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Ecosystem(StrEnum):
-    """Where a package comes from."""
+    """The registry of a package."""
 
     PYTHON = "python"
     NODE = "node"
@@ -22,9 +22,9 @@ class Sdk(NamedTuple):
     reads: tuple[str, ...] = ()
     """Variables, the one that wins first; none: its base URL is an option only."""
     option: str = ""
-    """How the base URL is passed to it in code; "" where there is no base URL."""
+    """How code passes the base URL to it; "" if it has no base URL."""
     remark: str = ""
-    """What else has to be known of it."""
+    """A remark for its users."""
     before: tuple[int, ...] = ()
 
 
@@ -107,7 +107,7 @@ SDKS: Mapping[Ecosystem, Mapping[str, tuple[Sdk, ...]]] = {
         "ollama": (Sdk(option="new Ollama({ host: ... })"),),
     },
 }
-"""Of several entries the first one whose `before` is above the version counts."""
+"""Of several entries, the first one whose `before` is above the version applies."""
 
 
 def sdk_of(ecosystem: Ecosystem, package: str, version: str) -> Sdk | None:

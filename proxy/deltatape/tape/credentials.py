@@ -18,12 +18,12 @@ from deltatape.tape.seen_credentials import LEAST
 _PARAMETER = re.compile(
     rb"\b(?:credential|response|signature|token)\s*=\s*\"?([^\",;\s/]+)", re.IGNORECASE
 )
-"""Of schemes with several parameters, such as AWS4-HMAC-SHA256 and Digest."""
+"""Secret parameters of schemes such as AWS4-HMAC-SHA256 and Digest."""
 
 _BEARER = re.compile(rb"(?i:bearer)\s+([^\s\",]+)")
 
 _CHALLENGES = (b"authentication-info", b"authenticate")
-"""How the names of fields end in which `Bearer` is followed by what is asked for."""
+"""Suffixes of header fields with a challenge: a realm follows `Bearer` there, not a token."""
 
 _SUBPROTOCOL = re.compile(
     rb"(?:-key|-token|-secret|bearer\.authorization\.k8s\.io)\.([^\s,]+)", re.IGNORECASE
@@ -35,7 +35,7 @@ _SCHEMES = frozenset({b"basic", b"bearer", b"token"})
 _WORD = re.compile(rb"[A-Za-z_-]{0,15}")
 
 _URL_ENDS = (re.compile(rb"[\s<>\"]"), re.compile(rb"[\s<>\";?#/]"))
-"""What follows a URL in a header field; what follows a parameter, for most programs."""
+"""The characters after a URL in a header field; those after a parameter, for most programs."""
 
 
 def is_word(value: bytes) -> bool:

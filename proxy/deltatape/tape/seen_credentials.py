@@ -20,18 +20,18 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from deltatape.model.exchange import MaskedSpan
 
 LEAST = 8
-"""The fewest bytes of a credential that is looked for; shorter ones are words like others."""
+"""Shorter credentials, in bytes, are not searched for: they look like ordinary words."""
 LONGEST = 8 << 10
-"""The most bytes of a credential that is looked for; a spelling has at most seven times as many."""
+"""The longest credential to search for, in bytes; spellings are at most seven times as long."""
 MOST = 4096
-"""How many credentials of heads are remembered; those that were not seen for longest go first."""
+"""How many credentials of heads are kept; the least recently seen ones are dropped first."""
 _MOST_BYTES = 16 << 20
-"""The same in bytes of spellings."""
+"""The same limit, in bytes of spellings."""
 _FEW = 8
-"""Up to how many spellings looking for them one by one is cheaper, in reads of some 100 bytes."""
+"""Up to so many spellings, searching one by one is faster, in reads of some 100 bytes."""
 _WORD = 4
 _PREFIX = 2 * _WORD - 1
-"""Covers an aligned word, wherever it stands."""
+"""Long enough to contain an aligned word at any offset."""
 _MANY = 64
 """How many elements of a list are searched in the time in which one of them is moved about."""
 
@@ -308,10 +308,9 @@ def blanked(data: bytes, spans: Iterable[MaskedSpan]) -> bytes:
 # urlencoded".
 
 LONG = 256
-"""Credentials of more bytes, where they are seen by the dozen, are looked for in fewer spellings:
-as the usual encoders write them."""
+"""Longer credentials, in bytes, are searched for in fewer spellings: those of common encoders."""
 GIANT = 1024
-"""Of still more bytes: as they are."""
+"""Even longer ones are searched for only as they are."""
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 _HEX = re.compile(r"\\u[0-9a-f]{4}")
 _LOWER = "\\u{:04x}"
@@ -328,9 +327,9 @@ _ESCAPES: tuple[_Table, ...] = (
         for form in (_LOWER, _UPPER)
     ),
 )
-"""What encoders escape in a JSON string although they need not."""
+"""Characters that some encoders escape in JSON strings without need."""
 _SAFE = (b"~", b"/~", b"!'()*~")
-"""What encoders leave as it is in URLs, beside letters, digits, `.`, `_` and `-`."""
+"""Characters that encoders keep in URLs, besides letters, digits, `.`, `_` and `-`."""
 
 
 def spellings(credential: bytes) -> tuple[bytes, ...]:

@@ -86,14 +86,14 @@ class WrittenCall:
     closed: bool
     """Whether its closing tag came or, in a notation without one, the end of its arguments."""
     id: str | None = None
-    """Where the notation has one."""
+    """The id, in notations that have one."""
     junk: str = ""
-    """What stands between its whole JSON and its closing tag and belongs to neither."""
+    """Stray text between its complete JSON and its closing tag."""
     start: int = -1
     """Its first character. Readers set it only where that is before the opener; `find_calls` fills
     it in: a call starts where its opener stands, or where the call before it ends."""
     family: str = ""
-    """Whose notation it is: `hermes`, `kimi-k2`. Set by `find_calls`."""
+    """The notation: `hermes`, `kimi-k2`. Set by `find_calls`."""
 
 
 Reader = Callable[[TextSource, int], Sequence[WrittenCall]]
@@ -153,7 +153,7 @@ class LiteralChoice:
     options: tuple[str, ...]
     optional: bool = False
     peek: bool = False
-    """Whether it only has to follow, and is no part of the head."""
+    """Whether it must follow the head without being a part of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ def word(key: str, pattern: str) -> NameToken:
 
 
 _PUNCTUATION = re.compile(r"[^\w$]")
-"""What no word of a call begins with: it ends a sentence about the tag."""
+"""A character that no call continues with: the tag is a word in a sentence."""
 INVOKE: Steps = (
     literal("name"),
     literal("="),
@@ -213,7 +213,7 @@ INVOKE: Steps = (
     literal('"'),
     literal(">"),
 )
-"""What follows `<invoke` in every decoration of it."""
+"""The head after `<invoke`, the same with any prefix of the tag."""
 
 
 def read_head(source: TextSource, at: int, steps: Steps) -> CallHead | None:

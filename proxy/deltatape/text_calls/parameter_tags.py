@@ -72,9 +72,9 @@ class _ParameterTags:
     complete: str
     """The literal that completes it."""
     close: tuple[str, ...]
-    """What closes a parameter."""
+    """Texts that close a parameter."""
     end: tuple[str, ...]
-    """What closes the call."""
+    """Texts that close the call."""
     newlines: bool = False
     """Whether a line end on either side of a value belongs to the tags."""
 

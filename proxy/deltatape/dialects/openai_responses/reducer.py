@@ -49,7 +49,7 @@ _ERROR = "response.error"
 _CLIENTS = frozenset({CallKind.FUNCTION, CallKind.CUSTOM, CallKind.BUILT_IN})
 """Kinds of calls that the application runs."""
 _FAILURES = frozenset({"response.failed", _ERROR})
-"""What may stand in place of `response.created`."""
+"""Events that may come instead of `response.created`."""
 
 _CALL_PARTS = {
     "response.function_call_arguments": ("function_call", "arguments"),
@@ -57,7 +57,7 @@ _CALL_PARTS = {
     "response.mcp_call_arguments": ("mcp_call", "arguments"),
     "response.code_interpreter_call_code": ("code_interpreter_call", "code"),
 }
-"""By stem of an event's type: whose arguments it brings, and where its last event has them."""
+"""By stem of an event's type: the item type of its call, and the member with whole arguments."""
 _Place: TypeAlias = tuple[str, Channel, TextGroup]
 """The type of the items that have a text, where it goes, and what lists its parts."""
 _TEXT_PARTS: Mapping[str, _Place] = {
