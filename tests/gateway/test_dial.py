@@ -123,7 +123,8 @@ async def speak_http(peer: Peer) -> None:
 
 
 async def hang_up(peer: Peer) -> None:
-    """End at once."""
+    """End instead of answering."""
+    await peer.reader.read(65536)
     peer.close()
 
 

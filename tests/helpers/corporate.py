@@ -117,7 +117,8 @@ async def corporate_proxy(
         assert task is not None
         tasks.add(task)
         try:
-            await proxy.serve(reader, writer)
+            with contextlib.suppress(asyncio.CancelledError):  # asyncio logs it
+                await proxy.serve(reader, writer)
         finally:
             tasks.discard(task)
 
@@ -127,6 +128,8 @@ async def corporate_proxy(
         yield proxy
     finally:
         server.close()
+        for _ in range(4):  # what has just been accepted takes a few turns to be a task
+            await asyncio.sleep(0)
         for task in tuple(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -473,8 +473,11 @@ async def connect(host: str, port: int) -> socket.socket:
         ValueError: it is no name that DNS could hold.
         OSError: no address accepted the connection; the text says why for each.
     """
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:  # an address is its own: no thread has to ask for it
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return await connect_first((f, kind, protocol, at) for f, kind, protocol, _, at in found)
 
 
@@ -486,6 +489,11 @@ async def connect_first(addresses: Iterable[Address]) -> socket.socket:
     """
     loop = asyncio.get_running_loop()
     waiting = _alternate_families(addresses)
+    if len(waiting) == 1:
+        try:
+            return await _connect_to(waiting[0])
+        except OSError as refused:
+            raise OSError(reason(refused)) from None
     running: dict[asyncio.Task[socket.socket], Address] = {}
     failures: list[tuple[str, str]] = []
     try:
