@@ -1,5 +1,6 @@
 """A tape is followed while it grows."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,39 @@ def test_records_come_once_and_are_those_of_a_reader_at_every_cut(tmp_path: Path
             assert before + drained(tape) == expected
             assert drained(tape) == []
             assert tape.header == HEADER
+
+
+def test_an_exchange_with_a_long_line_comes_at_its_end(tmp_path: Path) -> None:
+    def line(exchange: int, code: str, payload: object) -> bytes:
+        return b'[1,%d,"%b",%b]\n' % (exchange, code.encode(), json.dumps(payload).encode())
+
+    end = {"reason": "complete", "bytes": 0, "sha256": "0" * 64}
+    long = "x" * tail.LONG_LINE
+    path = tmp_path / "x.tape"
+    lines = [
+        LINES[0],
+        line(1, "read", "before"),
+        line(1, "read", long),
+        line(0, "log", {"stream": "stdout", "line": long}),
+        line(2, "read", "another's"),
+        line(1, "read", "after"),
+        line(2, "end", end),
+    ]
+    path.write_bytes(b"".join(lines))
+    with TapeTail(path) as tape, path.open("ab") as file:
+        assert [number for number, _ in tape.read()] == [2, 4, 5, 7]
+        file.write(line(1, "end", end) + line(1, "read", "too late"))
+        file.flush()
+        late = list(tape.read())
+        assert [number for number, _ in late] == [3, 6, 8, 9]
+        assert [record[2] for _, record in late[:2]] == [long.encode(), b"after"]
+
+
+def test_a_long_line_that_is_no_record_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(LINES[0] + b"x" * tail.LONG_LINE + b"\n")
+    with TapeTail(path) as tape, pytest.raises(TapeFormatError, match="no JSON"):
+        list(tape.read())
 
 
 def test_a_tape_that_is_renamed_or_deleted_is_followed_to_its_end(tmp_path: Path) -> None:

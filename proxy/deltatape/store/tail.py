@@ -2,9 +2,14 @@
 
 The file stays open, so that a recorder may rename or delete the tape. Lines count once they are
 complete; a damaged line is a `TapeFormatError`, as in `reader`.
+
+Whoever assembles exchanges holds those that have not ended: hundreds of megabytes where uploads or
+readers are slow. So from the first long line of an exchange on, its lines come only when its `end`
+has come. Until then only their places are known.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +22,8 @@ from deltatape.tape.fields import MalformedError
 from deltatape.tape.record import Header, ReadRecord, Record
 
 BLOCK = 1 << 18
+LONG_LINE = 1 << 14
+"""As much as the record of an exchange of ordinary size seldom has."""
 
 
 class TapeTail:
@@ -36,6 +43,9 @@ class TapeTail:
         self._file = open_regular_file(self.path)
         self._rest = b""
         self._line = 0
+        self._offset = 0
+        self._held: dict[bytes, list[tuple[int, int, int]]] = {}
+        """Number, offset and length of the lines that wait, by their exchange."""
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +64,8 @@ class TapeTail:
     def read(self) -> Iterator[tuple[int, Record | ReadRecord]]:
         """Yield the records that are complete by now and were not yielded before.
 
-        With their line numbers; memory holds one block, or one line if that is longer.
+        With their line numbers; in order, but for those of an exchange with long lines, which come
+        when it has ended. Memory holds one block, or one line if that is longer.
 
         Raises:
             TapeFormatError: a line is damaged, or longer than any record; reading ends there.
@@ -69,10 +80,28 @@ class TapeTail:
                 self.header = self._first(lines.pop(0))
             numbered = enumerate(lines, start=self._line + 1)
             self._line += len(lines)
-            yield from decode_lines(numbered, self._unusual)
+            yield from decode_lines(self._in_turn(numbered), self._unusual)
+
+    def _in_turn(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+        for number, line in lines:
+            size, offset = len(line), self._offset
+            self._offset += size
+            if size < LONG_LINE and not self._held:
+                yield number, line
+                continue
+            _, exchange, code, *_ = (*line.split(b",", 3), b"", b"")
+            long = size >= LONG_LINE and exchange.isdigit() and exchange != b"0"
+            if not long and exchange not in self._held:
+                yield number, line
+                continue
+            self._held.setdefault(exchange, []).append((number, offset, size))
+            if code == b'"end"':
+                for held, at, length in self._held.pop(exchange):
+                    yield held, os.pread(self._file.fileno(), length, at)
 
     def _first(self, line: bytes) -> Header:
         self._line = 1
+        self._offset = len(line)
         try:
             return decode_header(line)
         except MalformedError as error:
