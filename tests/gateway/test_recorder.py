@@ -1,12 +1,14 @@
 """What all taps of a run share: tapes by name, refusals as evidence, two taps on one tape."""
 
 import asyncio
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from deltatape.errors import UsageError
+from deltatape.gateway import recorder
 from deltatape.gateway.gateway import TapPolicy
 from deltatape.gateway.recorder import ExchangeTaping
 from deltatape.gateway.routes import Refusal
@@ -14,6 +16,7 @@ from deltatape.gateway.tapes import OpenTape
 from deltatape.http1.head import ParsedResponseHead
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import EndReason, Framing, Source, Tap
+from deltatape.store import tape_file
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.decode import decode_record
@@ -287,6 +290,23 @@ class Ticking:
 
     def wall_ns(self) -> int:
         return 0
+
+
+def test_a_deleted_tape_is_replaced_by_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "IDLE_NS", 1_000_000)
+    monkeypatch.setattr(tape_file, "_CHECK_NS", 0)
+
+    async def scenario() -> None:
+        async with recording(tmp_path) as running:
+            shutil.rmtree(tmp_path)
+            await eventually(lambda: len(running.seen.alarms) == 2, "a new tape")
+            assert tape_file.GONE in running.seen.alarms[0]
+            assert running.seen.alarms[1] == f"taping goes on: {tmp_path / 'test.tape'}"
+            assert running.path.exists()
+
+    run(scenario())
 
 
 class Full:

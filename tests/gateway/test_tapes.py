@@ -1,5 +1,7 @@
 """The tapes of a run: named ones, rotation, who is connected, what is still being watched."""
 
+import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -176,6 +178,51 @@ def test_losses_of_all_tapes_are_counted_once() -> None:
         await eventually(lambda: run_tapes.losses()[0] == 3, "two notes and a stop")
         run_tapes.stop("test", None)
         assert run_tapes.losses()[0] == 4
+
+    run(scenario())
+
+
+def test_a_name_whose_tape_could_not_be_created_is_tried_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path / "tapes")
+        shutil.rmtree(tmp_path / "tapes")
+        (tmp_path / "tapes").touch()
+        failed = run_tapes.named("n")
+        failed.writer.flush()
+        assert failed.writer.broken
+        failed.active = 1
+        assert run_tapes.named("n") is failed
+        failed.active = 0
+        (tmp_path / "tapes").unlink()
+        again = run_tapes.named("n")
+        assert again is not failed
+        run_tapes.stop("test", None)
+        assert records_of(again.path) == ["stop test"]
+
+    run(scenario())
+
+
+def test_a_run_that_ends_during_a_rotation_leaves_no_empty_tape(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        rotating = asyncio.ensure_future(run_tapes.rotate(run_tapes.current))
+        await asyncio.sleep(0)
+        assert not await run_tapes.rotate(run_tapes.current)  # one at a time
+        run_tapes.stop("test", None)
+        assert not await rotating
+
+    run(scenario())
+    assert [path.name for path in tmp_path.iterdir()] == ["run.tape"]
+
+
+def test_a_named_tape_is_replaced_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        named = run_tapes.named("n")
+        assert await run_tapes.rotate(named)
+        assert await run_tapes.rotate(named)
+        assert run_tapes.named("n") is not named
+        run_tapes.stop("test", None)
 
     run(scenario())
 

@@ -60,7 +60,8 @@ def test_what_was_not_analysed_is_told_as_that() -> None:
 
 def test_trouble_and_refusals_are_told() -> None:
     reporter = Told()
-    reporter.alarm("no space")
+    for _ in range(2):
+        reporter.alarm("no space")
     reporter.refused(Refusal(403, "key_mismatch", "wrong key"))
     assert reporter.trouble == "no space"
     assert reporter.lines == [

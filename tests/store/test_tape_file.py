@@ -99,7 +99,7 @@ def test_a_descriptor_that_somebody_closed_is_told(tmp_path: Path) -> None:
     tape.append(1)
     os.close(tape.fd)
     tape.append(2, now_ns=5_000_000_000)
-    tape.file.check_deleted()
+    tape.file.check_place()
     tape.file.sync()
     tape.file.close()
     assert tape.ledger.of(1) == {

@@ -207,6 +207,8 @@ def test_a_folder_that_cannot_be_written_loses_everything_loudly(tmp_path: Path)
     with read_only(folder):
         recorder = Recorder(folder)
         assert recorder.writer.path is None
+        assert recorder.writer.broken
+        assert not recorder.writer.rename(folder / "other.tape")
         assert len(recorder.alarms) == 1
         assert "nothing will be taped" in recorder.alarms[0]
         recorder.put_notes(3)
@@ -240,8 +242,21 @@ def test_a_folder_removed_meanwhile_is_noticed(tmp_path: Path) -> None:
         f"taping fails: {recorder.path}: the tape was deleted while it was written; "
         "the stream goes on"
     )
+    assert recorder.writer.broken
     assert recorder.writer.lost_records == 8
     assert recorder.writer.lost_bytes > written
+    recorder.writer.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux tells where a file is")
+def test_a_tape_whose_folder_was_renamed_goes_on_and_knows_its_place(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "old")
+    (tmp_path / "old").rename(tmp_path / "new")
+    recorder.clock.ns += 2_000_000_000
+    recorder.put_notes(1)
+    assert recorder.writer.path == tmp_path / "new" / "run.tape"
+    assert not recorder.writer.broken
+    assert recorder.alarms == []
     recorder.writer.close()
 
 

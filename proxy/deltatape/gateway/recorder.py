@@ -210,6 +210,7 @@ class Recorder:
         self._options = options
         self._analysis = analysis
         self._ticker: asyncio.TimerHandle | None = None
+        self._replacing: asyncio.Task[None] | None = None
         self._drained = asyncio.Event()
 
     def start(self) -> None:
@@ -223,7 +224,14 @@ class Recorder:
         for exchange in self.active.values():
             exchange.taping.watch(IDLE_NS)
         self.book.watch(IDLE_NS)
+        if self.book.current.writer.broken and (self._replacing is None or self._replacing.done()):
+            self._replacing = asyncio.get_running_loop().create_task(self._replace_tape())
         self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
+
+    async def _replace_tape(self) -> None:
+        """Begin a new tape in the place of one that could not be created or was deleted."""
+        if await self.book.rotate(self.book.current):
+            self._observer.alarm(f"taping goes on: {self.book.current.path}")
 
     # Called by gateways.
 
@@ -294,8 +302,9 @@ class Recorder:
 
     async def finish(self, reason: str, code: int | None) -> None:
         """End the tapes, after they were analysed."""
-        if self._ticker is not None:
-            self._ticker.cancel()
+        for running in (self._ticker, self._replacing):
+            if running is not None:
+                running.cancel()
         if self._analysis is not None:
             for tape in tuple(self.book.all()):
                 self._closing(tape, reason, code)

@@ -91,6 +91,9 @@ class TapeBook:
         if name is None:
             return self.current
         tape = self._named.pop(name, None)
+        if tape is not None and tape.writer.broken and not tape.active:
+            self._close_in_background(tape)
+            tape = None
         if tape is None:
             self._make_room()
             tape = self._open(name)
@@ -111,6 +114,8 @@ class TapeBook:
 
     async def rotate(self, old: OpenTape) -> bool:
         """Replace `old` for new exchanges; return False if that is impossible."""
+        if self._next is not None:
+            return False
         if old is self.current:
             new = self._next = self._open(None)
             await asyncio.get_running_loop().run_in_executor(self.pool, new.writer.flush)

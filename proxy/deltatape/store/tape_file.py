@@ -9,6 +9,7 @@ the `end` of the exchange. An `end` that was refused is written then.
 Invariant: the file is the header and whole lines, plus at most one torn line at the end.
 """
 
+import contextlib
 import errno
 import os
 import threading
@@ -100,9 +101,13 @@ class LossCounter:
 class TapeFile:
     """A tape that is being written.
 
+    Attributes:
+        path: its name; may be set when it gets another one.
+        gone: whether it was deleted.
+
     Args:
         fd: a new, empty file, opened with O_APPEND.
-        path: its name, for messages; may be set when it gets another one.
+        path: its name.
         header: the first line.
         ledger: where losses go.
     """
@@ -119,14 +124,14 @@ class TapeFile:
         self._refused_ends: list[Line] = []
         self._lossy: set[int] = set()  # exchanges whose latest lines are missing
         self._checked_ns: int | None = None
-        self._gone = False
+        self.gone = False
 
     def append(self, lines: Sequence[Line], now_ns: int) -> None:
         """Write `lines`."""
         if self._checked_ns is None or now_ns - self._checked_ns > _CHECK_NS:
             self._checked_ns = now_ns
-            self.check_deleted()
-        if self._gone:
+            self.check_place()
+        if self.gone:
             self._ledger.lost(lines, GONE)
             return
         if self._ledger.records or self._refused_ends:
@@ -220,19 +225,28 @@ class TapeFile:
         """Write what was refused, or count it as lost; no line follows."""
         self.append((), now_ns)
         self._ledger.lost(self._refused_ends, _REFUSED)
-        self.check_deleted()
+        self.check_place()
 
-    def check_deleted(self) -> None:
-        """Notice that the file was deleted: its content and what follows are lost."""
+    def check_place(self) -> None:
+        """Notice that the file was moved, or deleted, which loses it and what follows."""
         try:
-            gone = not self._gone and os.fstat(self._fd).st_nlink == 0
+            status = os.fstat(self._fd)
         except OSError as error:
             self._report_error(error)
             return
-        if gone:
-            self._gone = True
-            self._ledger.lost_after_all(self._records, self.size)
-            self._ledger.trouble(GONE, f"taping fails: {self.path}: {GONE}; the stream goes on")
+        if status.st_nlink == 0:
+            if not self.gone:
+                self.gone = True
+                self._ledger.lost_after_all(self._records, self.size)
+                self._ledger.trouble(GONE, f"taping fails: {self.path}: {GONE}; the stream goes on")
+            return
+        try:
+            moved = not os.path.samestat(status, self.path.lstat())
+        except OSError:
+            moved = True
+        if moved:
+            with contextlib.suppress(OSError):  # only Linux tells
+                self.path = Path(f"/proc/self/fd/{self._fd}").readlink()
 
     def sync(self) -> None:
         """Wait until the disk has what was written."""

@@ -40,8 +40,6 @@ class TapeWriter:
     """A tape being written. Use `create`.
 
     Attributes:
-        path: the tape; None before it is created, or if it could not be: then everything is
-            counted as lost.
         header: its first line.
     """
 
@@ -54,10 +52,7 @@ class TapeWriter:
         ledger: LossCounter,
         thread: WriterThread | None = None,
     ) -> None:
-        self.path: Path | None = None
         self.header = header
-        self._file: TapeFile | None = None
-        self._sync: SyncThread | None = None
         self._clock = clock
         self._zero_ns = zero_ns
         self._ledger = ledger
@@ -72,9 +67,7 @@ class TapeWriter:
 
     def _use(self, file: TapeFile | None) -> None:
         self._file = file
-        if file is not None:
-            self.path = file.path
-            self._sync = SyncThread(file.sync)
+        self._sync = SyncThread(file.sync) if file is not None else None
 
     @classmethod
     def create(
@@ -125,6 +118,16 @@ class TapeWriter:
         else:
             self._use(TapeFile(fd, path, header_line(self.header), self._ledger))
         self._write()
+
+    @property
+    def path(self) -> Path | None:
+        """Where the tape lies, also if it was moved; None: it is not or could not be created."""
+        return self._file.path if self._file is not None else None
+
+    @property
+    def broken(self) -> bool:
+        """Whether nothing more can be taped: the tape could not be created, or was deleted."""
+        return self._room < 0 or (self._file is not None and self._file.gone)
 
     def now_ns(self) -> int:
         """Return the time on the tape: nanoseconds since `recorded_at`."""
@@ -208,19 +211,18 @@ class TapeWriter:
         Args:
             path: in the same file system; an existing file is replaced.
         """
-        if self.path is None:
+        file = self._file
+        if file is None:
             return False
         try:
-            self.path.rename(path)
+            file.path.rename(path)
         except OSError as error:
             reason = error.strerror or str(error)
             self._ledger.trouble(
                 f"rename: {reason}", f"{self.path}: cannot be called {path.name}: {reason}"
             )
             return False
-        self.path = path
-        if self._file is not None:
-            self._file.path = path
+        file.path = path
         return True
 
     def flush(self) -> bool:
@@ -232,7 +234,7 @@ class TapeWriter:
         self._thread.put(self._request_sync)
 
     def _request_sync(self) -> None:
-        if self._sync is not None:
+        if self._sync is not None and not self._closed:
             self._sync.request()
 
     def close(self) -> None:
@@ -243,13 +245,12 @@ class TapeWriter:
         self._thread.put(self._finish)
         written = self._thread.drain()
         self._room = -1
-        file, self._file = self._file, None
         if not written:
             waiting, self._lines = self._lines, []
             self._ledger.lost(waiting, TOO_SLOW)
-        elif file is not None and self._sync is not None and self._sync.close():
+        elif self._file is not None and self._sync is not None and self._sync.close():
             # A thread that still hangs in a write must not find another file under this number.
-            file.close()
+            self._file.close()
         if self._own_thread:
             self._thread.close()
 
