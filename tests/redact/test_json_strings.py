@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from deltatape.redact.json_strings import Leaf, framed, leaves
+from deltatape.redact.json_strings import Leaf, framed, leaves, string_places
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite
 
 
@@ -131,3 +131,31 @@ def test_a_byte_order_mark_hides_no_data() -> None:
 @pytest.mark.parametrize("text", ["", "just text\n", "<html>"])
 def test_what_is_neither_has_no_events(text: str) -> None:
     assert framed(LayeredView(text)).events == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"type":"a","x":{"index":1,"s":"b"},"y":["c","d"]}',
+        '{"x":"a","type":"t"}',
+        '{"toolCallId":"one","delta":"a"}{"toolCallId":"two","delta":"b"}',
+        '{"type" : ["a","b"], "s":"c"}',
+        '{"a" "b" "c":"d"}',
+        '["a":1,"b"]',
+        '"a":"b"',
+        '{"a":"cut',
+        '{"a":"\\"",  "\\"b":"c\\\\"}',
+        '{"a":["' + '","'.join(["b"] * 3000) + '"]}',
+    ],
+)
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_strings_have_the_channels_of_leaves_whatever_is_remembered(
+    text: str, *, is_stream: bool
+) -> None:
+    for padded in (text, f"[{text}]", text):
+        found = string_places(padded, 0, len(padded), is_stream=is_stream)
+        every = list(leaves(padded, 0, len(padded)))
+        assert [(each.start, each.end) for each in found] == [(e.start, e.end) for e in every]
+        assert [each.trail for each in found] == [each.trail for each in every]
+        if is_stream:
+            assert [each.channel for each in found] == [each.channel for each in every]

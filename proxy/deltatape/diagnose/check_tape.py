@@ -87,7 +87,7 @@ def check_exchanges(
     """
     digests: dict[int, Digest] = {}
     found: dict[int, tuple[ReportedFinding, ...]] = {}
-    for batch in _batches(exchanges):
+    for batch in batches(exchanges):
         analyses = analyse_all(batch, settings.app)
         digests |= {one.exchange.number: digest_analysis(one, settings) for one in analyses}
         for one in analyses:
@@ -150,7 +150,7 @@ def _as_retried(reported: Sequence[ReportedFinding], answered: int) -> tuple[Rep
     )
 
 
-def _batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
+def batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
     """Yield some exchanges at a time: several small ones, but no large ones together."""
     batch: list[Exchange] = []
     size = 0

@@ -16,6 +16,7 @@ for streams with wrong or missing indexes.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -249,3 +250,61 @@ def leaves(text: str, start: int, end: int, whole: frozenset[str] = frozenset())
         leaf = scan.token(match)
         if leaf is not None:
             yield leaf
+
+
+class StringPlace(NamedTuple):
+    """A string's content at `text[start:end]`, and what `Leaf` tells of it."""
+
+    channel: Channel
+    trail: Channel
+    start: int
+    end: int
+
+
+_STRING = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?(\s*:)?', re.DOTALL)
+"""As `_TOKEN` has it, with the colon behind the name of a member."""
+_SHAPES = 256
+"""How many shapes of events are remembered."""
+_SHAPE_SIZE = 4096
+"""Characters of the largest one."""
+
+
+def string_places(text: str, start: int, end: int, *, is_stream: bool) -> list[StringPlace]:
+    """Return the string values between `start` and `end`, in order.
+
+    The channels depend on an event's shape: all of it but the contents of its strings, and of those
+    the names and marks. Events of a stream, and requests, have few shapes.
+    """
+    parts: list[str] = []
+    spans: list[tuple[int, int]] = []
+    places: list[int] = []
+    at, size, marks = start, 0, False
+    for match in _STRING.finditer(text, start, end):
+        span = match.span(1)
+        if match[2] is not None:
+            marks = match[1] in _MARKS
+            continue
+        parts.append(text[at : span[0]])
+        size += span[0] - at
+        places.append(size)
+        spans.append(span)
+        at = span[0] if marks else span[1]
+    parts.append(text[at:end])
+    shape = "".join(parts)
+    known = _shape(shape, is_stream=is_stream) if len(shape) <= _SHAPE_SIZE else []
+    if [each.start for each in known] == places:
+        pairs = zip(known, spans, strict=True)
+        return [StringPlace(each.channel, each.trail, *span) for each, span in pairs]
+    return _places(text, start, end, is_stream=is_stream)  # too large, or no proper JSON
+
+
+@lru_cache(_SHAPES)
+def _shape(text: str, *, is_stream: bool) -> list[StringPlace]:
+    return _places(text, 0, len(text), is_stream=is_stream)
+
+
+def _places(text: str, start: int, end: int, *, is_stream: bool) -> list[StringPlace]:
+    found: Iterator[Leaf] | list[Leaf] = leaves(text, start, end)
+    if is_stream:
+        found = list(found)  # an index may stand behind what it is about
+    return [StringPlace(leaf.channel, leaf.trail, leaf.start, leaf.end) for leaf in found]

@@ -8,6 +8,7 @@ Works on the JSON of a payload, so that keys that this version does not know are
 
 import base64
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from deltatape.model.exchange import MaskedCredential
@@ -27,6 +28,8 @@ from deltatape.tape.mask import Masker, credential_spans
 
 _PAIR = 2
 _DEPTH_LIMIT = 100
+_SHORT = 200
+"""Characters of texts that come again and again: names and values of headers."""
 _KEPT = frozenset(("side",))
 """Of the frames of WebSockets: whose it is."""
 
@@ -142,12 +145,20 @@ def fill_payload(value: object, fillers: Fillers, depth: int = 0) -> object:
 
 
 def _text(text: str, where: str, hits: list[PlainSecret]) -> str:
-    data = text.encode("utf-8", "surrogatepass")
-    found = secrets(data)
+    found = _secrets_of_short(text) if len(text) <= _SHORT else secrets(_encode(text))
     if not found:
         return text
     hits += _hits(found, where)
-    return _without(data, found).decode("utf-8", "surrogatepass")
+    return _without(_encode(text), found).decode("utf-8", "surrogatepass")
+
+
+@lru_cache(1024)
+def _secrets_of_short(text: str) -> tuple[Secret, ...]:
+    return secrets(_encode(text))
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _encoded(value: object, text: str, where: str, hits: list[PlainSecret]) -> object:

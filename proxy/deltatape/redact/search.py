@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from deltatape.redact.eventstream import unfold
-from deltatape.redact.json_strings import Channel, FramedBody, Leaf, framed, leaves
+from deltatape.redact.json_strings import Channel, FramedBody, framed, string_places
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite, unescaped
 from deltatape.secret_text.search import Secret, in_view, spans_of
 
@@ -19,6 +19,9 @@ def secrets(data: bytes) -> tuple[Secret, ...]:
     """Return the secrets in `data`, in the order of its bytes; overlapping ones count as one."""
     unfolded = unfold(data)
     if unfolded is None:
+        # Most values of heads have no strings that could be joined.
+        if b'"' not in data and not any(in_view(LayeredView(data.decode("latin-1")))):
+            return ()
         found, _ = _found(data, framed)
     else:
         hits, plain = _found(unfolded.plain, unfolded.framed)
@@ -60,14 +63,11 @@ def _channels(frame: FramedBody) -> tuple[_Channels, _Channels]:
     by_index: _Channels = {}
     by_keys: _Channels = {}
     for start, end in frame.events:
-        found: Iterable[Leaf] = leaves(frame.view.text, start, end)
-        if frame.is_stream:
-            found = list(found)  # an index may stand behind what it is about
-        for leaf in found:
-            place = (leaf.start, leaf.end)
-            by_index.setdefault(leaf.channel, []).append(place)
+        for string in string_places(frame.view.text, start, end, is_stream=frame.is_stream):
+            place = (string.start, string.end)
+            by_index.setdefault(string.channel, []).append(place)
             if frame.is_stream:
-                by_keys.setdefault(leaf.trail, []).append(place)
+                by_keys.setdefault(string.trail, []).append(place)
     return by_index, by_keys
 
 

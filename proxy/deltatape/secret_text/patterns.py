@@ -46,9 +46,9 @@ class _Pattern(NamedTuple):
     """Its group 1, if it has one, is the secret."""
     tight: re.Pattern[str] | None
     hints: tuple[str, ...]
-    """One of them stands in every match; empty: unknown."""
+    """One of them stands in every match."""
     names: tuple[str, ...]
-    """The same in lower case, without `-` and `_`."""
+    """Or one of these, in lower case, without `-` and `_`."""
 
 
 def _pattern(
@@ -154,8 +154,12 @@ PATTERNS = (
         r"ey[\w-]{17,}+\.ey[\w-]{17,}+\.[\w-]{10,}",
         (".ey",),
     ),
-    _pattern("bearer token", r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,}+)"),
-    _pattern("basic credential", r"(?i:authorization)\W{1,8}(?i:basic) {1,4}([A-Za-z0-9+/=]{8,}+)"),
+    _pattern("bearer token", r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,}+)", names=("bearer",)),
+    _pattern(
+        "basic credential",
+        r"(?i:authorization)\W{1,8}(?i:basic) {1,4}([A-Za-z0-9+/=]{8,}+)",
+        names=("authorization",),
+    ),
     _pattern(
         "password in a URL",
         r"://([^/\s:@\"'<>\\?#\x7f-\xff]{1,256}+:[^/\s@\"'<>\\\x7f-\xff]{1,256}+)@",
@@ -180,15 +184,17 @@ PATTERNS = (
     ),
 )
 """In the order of precedence where finds overlap: the first one names it."""
+_EVERY_HINT = tuple({hint for pattern in PATTERNS for hint in pattern.hints})
+_EVERY_NAME = tuple({name for pattern in PATTERNS for name in pattern.names})
 
 
 def find(text: str) -> Iterator[SecretMatch]:
     """Yield every secret in `text`, kind by kind; several kinds may overlap."""
+    hints = {*filter(text.__contains__, _EVERY_HINT)}
     squeezed = text.lower().replace("-", "").replace("_", "")
-    for pattern in PATTERNS:
-        if pattern.hints and not any(hint in text for hint in pattern.hints):
-            continue
-        if pattern.names and not any(name in squeezed for name in pattern.names):
+    names = {*filter(squeezed.__contains__, _EVERY_NAME)}
+    for pattern in PATTERNS if hints or names else ():
+        if hints.isdisjoint(pattern.hints) and names.isdisjoint(pattern.names):
             continue
         group = 1 if pattern.loose.groups else 0
         for match in pattern.loose.finditer(text):

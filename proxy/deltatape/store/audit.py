@@ -1,19 +1,21 @@
 """Audits tapes as files, and checks whether they are still parsed as when they were recorded.
 
 The second check takes two passes: one reads the `parsed` records, one parses each exchange again;
-memory holds one exchange and a few numbers for each. Without `parsed` records nothing is decoded.
+memory holds few exchanges, and a few numbers for each. Without `parsed` records nothing is decoded.
 Exchanges with lost records are not compared, since the recorder had parsed more than is on the
 tape.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from deltatape.diagnose.check_tape import batches
 from deltatape.diagnose.parsed_record import misread, parsed_as
-from deltatape.diagnose.rebuild import analyse
+from deltatape.diagnose.rebuild import analyse_all
 from deltatape.errors import TapeFormatError
 from deltatape.model.app_names import AppNames
+from deltatape.model.exchange import Exchange
 from deltatape.redact.audit import Auditor, AuditReport, ProblemKind, TapeProblem
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import tape_lines
@@ -50,19 +52,26 @@ def misreadings(tape: Tape, app: AppNames) -> Iterator[TapeProblem]:
         tape: any.
         app: what the application calls the events of its own endpoint.
     """
-    # The audit reports damage.
-    with contextlib.suppress(TapeFormatError):
-        recorded = dict(_recorded(tape))
-        for exchange in tape if recorded else ():
-            if exchange.number not in recorded or exchange.end is None or exchange.end.recorder:
-                continue
-            line, parsed = recorded[exchange.number]
-            difference = misread(parsed, parsed_as(analyse(exchange, app), parsed.tool))
+    recorded = dict(_recorded(tape))
+    for batch in batches(_comparable(tape, recorded)):
+        for analysis in analyse_all(batch, app):
+            number = analysis.exchange.number
+            line, parsed = recorded[number]
+            difference = misread(parsed, parsed_as(analysis, parsed.tool))
             if difference:
                 message = f"is not read as when {parsed.tool} taped it: {difference}"
                 yield TapeProblem(
-                    kind=ProblemKind.PARSED, line=line, exchange=exchange.number, message=message
+                    kind=ProblemKind.PARSED, line=line, exchange=number, message=message
                 )
+
+
+def _comparable(tape: Tape, recorded: Collection[int]) -> Iterator[Exchange]:
+    """Yield the whole ones of the `recorded` exchanges, up to the first damage."""
+    # The audit reports damage.
+    with contextlib.suppress(TapeFormatError):
+        for exchange in tape if recorded else ():
+            if exchange.number in recorded and exchange.end and not exchange.end.recorder:
+                yield exchange
 
 
 def _recorded(tape: Tape) -> Iterator[tuple[int, tuple[int, ParsedAs]]]:
