@@ -128,15 +128,19 @@ class ChunkedBody:
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> BodyScan:
-        if self._state is _State.SIZE and not self._line and not self.done:
-            # By far the commonest read is one whole chunk.
-            start = raw.find(b"\r\n", 0, _SHORT_LINE) + 2
-            size = _short_size(raw[: start - 2]) if start > 1 else 0
-            if size and len(raw) == start + size + 2 and raw.endswith(b"\r\n"):
-                return BodyScan(raw[start:-2], (size,), len(raw))
         pieces: list[bytes] = []
         ends: list[int] = []
         at, got, size = 0, 0, len(raw)
+        if self._state is _State.SIZE and not self._line:
+            # Nearly every read is of whole chunks; what else there is comes after them.
+            while (start := raw.find(b"\r\n", at, at + _SHORT_LINE) + 2) > 1:
+                end = start + _short_size(raw[at : start - 2])
+                if end == start or raw[end : end + 2] != b"\r\n":
+                    break
+                pieces.append(raw[start:end])
+                got += end - start
+                ends.append(got)
+                at = end + 2
         while at < size and not self.done and not self.problem:
             if self._state is _State.DATA:
                 piece = raw[at : at + self._left]
