@@ -301,6 +301,12 @@ def test_pieces_may_name_a_call_that_nothing_starts() -> None:
     assert details(reply, "S006") == ["nothing says that the call of 'f' is whole"]
 
 
+def test_a_piece_that_changes_the_name_of_its_call_is_reported() -> None:
+    step = CallDelta(key=CallsById(path("id")), fragment=path("text"), name=_NAME)
+    pieces = [{"type": "piece", "id": "c", "name": name, "text": "1"} for name in ("f", "f", "g")]
+    assert details(reply_to(*pieces, piece=(step,)), "T015") == ["the name 'f' changes to 'g'"]
+
+
 def test_the_provider_may_say_that_a_call_is_its_own() -> None:
     step = CallStart(key=_INDEX, id=_ID, name=_NAME, server=ValueCondition(path("own"), (True,)))
     reply = reply_to(

@@ -358,6 +358,11 @@ class CallStart:
         return call
 
 
+def _note_renamed(call: CallDraft, name: str | None, entry: Frame, event: Event) -> None:
+    if name and call.name and name != call.name:
+        call.note("name", "T015", f"the name {call.name!r} changes to {name!r}", entry, event)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallDelta:
     """A fragment of a call's arguments. Paths as in `CallStart`."""
@@ -403,6 +408,7 @@ class CallDelta:
         elif key is None:
             _note_missing(self.key, call, entry, event)
         if name:
+            _note_renamed(call, name, entry, event)
             call.identify(None, name)
         if value is not None:
             self._append(call, value, entry, source, event)
@@ -487,9 +493,7 @@ class CallWhole:
         draft.note_late_content(entry, event)
         call = self._call(draft, entry, event, place)
         name = first_text(entry, self.name)
-        if name and call.name and name != call.name:
-            detail = f"the name {call.name!r} changes to {name!r}"
-            call.note("name", "T015", detail, entry, event)
+        _note_renamed(call, name, entry, event)
         call.identify(first_text(entry, self.id), name)
         self._settle(call, entry, source_at(source, self.each), event)
         call.ended = event
