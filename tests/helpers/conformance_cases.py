@@ -36,7 +36,6 @@ OLD = "client of HTTP/1.0"
 CLOSES = "`Connection: close`"
 BEYOND = "bytes after the end left out"
 HALF_CLOSED = "half-closed, counts as gone"
-LEFT = "FIN in place of RST"
 
 # Why a replay differs from what the recorded client got: docs/replay.md.
 
@@ -605,7 +604,7 @@ REQUESTS = (
             name=f"client's {how.name} {place}",
             client=(*sent, SEEN, how),
             upstream=(Came(BODY[:9]), *got, GONE, FIN),
-            deltatape=LEFT if how is RST else reframed,
+            deltatape=reframed,
             replay=None if "body" in place else "",
         )
         for how in (FIN, RST)

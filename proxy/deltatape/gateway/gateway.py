@@ -355,6 +355,8 @@ class ExchangeForwarder:
             self._upstream.pause()
 
     def on_client_lost(self, *, was_reset: bool) -> None:
+        if was_reset and self._upstream is not None:
+            self._upstream.reset()
         self._end(EndReason.CLIENT_CLOSED, "the client reset its connection" if was_reset else "")
 
     def stop(self) -> None:

@@ -17,7 +17,7 @@ from deltatape.http1.head import (
     find_head,
     parse_response,
 )
-from deltatape.http1.socket import leftovers
+from deltatape.http1.socket import leftovers, reset_now
 from deltatape.model.exchange import BROKEN_CHUNKS, CUT_LAST_CHUNK, INVALID_HEAD, Framing
 
 
@@ -164,6 +164,12 @@ class UpstreamConnection(asyncio.Protocol):
         self._handler = None
         if self._transport is not None:
             self._transport.abort()
+
+    def reset(self) -> None:
+        """Drop the connection at once, with RST, without calling the handler."""
+        self._handler = None
+        if self._transport is not None:
+            reset_now(self._transport)
 
     # Reading.
 
