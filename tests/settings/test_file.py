@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,6 @@ def test_the_nearest_file_upward_holds(tmp_path: Path) -> None:
     assert find(inner, {}) is None
     (tmp_path / "deltatape.yaml").touch()
     assert find(inner, {}) == tmp_path / "deltatape.yaml"
-    (inner / "deltatape.yaml").mkdir()  # no file
-    assert find(inner, {}) == tmp_path / "deltatape.yaml"
     (tmp_path / "a" / "deltatape.yaml").touch()
     assert find(inner, {}) == tmp_path / "a" / "deltatape.yaml"
 
@@ -27,6 +26,23 @@ def test_the_variable_names_another_file_or_none(tmp_path: Path) -> None:
     assert find(tmp_path, {"DELTATAPE_CONFIG": "other.yaml"}) == tmp_path / "other.yaml"
     with pytest.raises(UsageError, match=r"DELTATAPE_CONFIG=missing\.yaml: no such file"):
         find(tmp_path, {"DELTATAPE_CONFIG": "missing.yaml"})
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (Path.mkdir, "a folder"),
+        (os.mkfifo, "no regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "no regular file"),
+    ],
+)
+def test_what_is_no_file_is_refused(
+    tmp_path: Path, make: Callable[[Path], object], kind: str
+) -> None:
+    (tmp_path / "a").mkdir()
+    make(tmp_path / "deltatape.yaml")
+    with pytest.raises(UsageError, match=rf"deltatape\.yaml: is {kind}; .* DELTATAPE_CONFIG=none"):
+        find(tmp_path / "a", {})
 
 
 def test_a_folder_that_may_not_be_looked_into_has_no_file(tmp_path: Path) -> None:

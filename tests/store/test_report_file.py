@@ -92,7 +92,9 @@ def test_what_is_no_such_page_is_never_replaced(tmp_path: Path) -> None:
     tape.write_text("{}")
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "nothing")
-    for path in (tape, link):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (tape, link, pipe):
         with pytest.raises(UsageError, match="is there already, and no such page"):
             write_private(path, PAGE)
     assert tape.read_text() == "{}"

@@ -23,7 +23,8 @@ def find(start: Path, environment: Mapping[str, str]) -> Path | None:
     """Return the settings file for a command started in `start`; None if there is none.
 
     Raises:
-        UsageError: the named file is not there, or the one found belongs to a stranger.
+        UsageError: the named file is not there, the one found belongs to a stranger, or is a folder
+            or a special file.
     """
     named = environment.get(VARIABLE, "")
     if named == NONE:
@@ -46,9 +47,14 @@ def find(start: Path, environment: Mapping[str, str]) -> Path | None:
 
 def _exists(path: Path) -> bool:
     try:
-        return path.is_file()
+        if path.is_file() or not path.exists():
+            return path.is_file()
     except OSError:  # a folder that we may not look into
         return False
+    kind = "a folder" if path.is_dir() else "no regular file"
+    raise UsageError(
+        f"{path}: is {kind}; put a settings file there, or do without by {VARIABLE}={NONE}"
+    )
 
 
 def _refuse_strangers(path: Path, start: Path) -> None:

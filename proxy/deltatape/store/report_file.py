@@ -100,8 +100,8 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _is_foreign(path: Path, beginning: bytes) -> bool:
-    """Check for something that must not be replaced: a tape, a link, a folder."""
-    if path.is_symlink():
+    """Check for something that must not be replaced: a tape, a link, a folder, a pipe."""
+    if path.is_symlink() or path.is_fifo():  # opening a pipe would wait for a writer
         return True
     try:
         with path.open("rb") as file:
