@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from deltatape.clock import SystemClock
 from deltatape.gateway import tapes
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.model.exchange import Source
+from deltatape.store import tape_file, writer
+from deltatape.store.names import open_new
 from deltatape.store.reader import open_tape
 from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
@@ -210,6 +213,29 @@ def test_a_run_that_ends_during_a_rotation_leaves_no_empty_tape(tmp_path: Path) 
         assert not await run_tapes.rotate(run_tapes.current)  # one at a time
         run_tapes.stop("test", None)
         assert not await rotating
+
+    run(scenario())
+    assert [path.name for path in tmp_path.iterdir()] == ["run.tape"]
+
+
+def test_a_rotation_that_a_hanging_disk_kept_from_a_new_tape_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = threading.Event()
+
+    def open_late(folder: Path, stem: str) -> tuple[int, Path]:
+        works.wait(10)
+        return open_new(folder, stem)
+
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        monkeypatch.setattr(writer, "open_new", open_late)
+        monkeypatch.setattr(tape_file, "_PATIENCE_S", 0.01)
+        assert not await run_tapes.rotate(run_tapes.current)
+        works.set()
+        monkeypatch.setattr(tape_file, "_PATIENCE_S", 10.0)
+        await eventually(run_tapes.current.writer.flush, "the disk works again")
+        run_tapes.stop("test", None)
 
     run(scenario())
     assert [path.name for path in tmp_path.iterdir()] == ["run.tape"]

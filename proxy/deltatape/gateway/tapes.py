@@ -118,11 +118,13 @@ class TapeBook:
             return False
         if old is self.current:
             new = self._next = self._open(None)
-            await asyncio.get_running_loop().run_in_executor(self.pool, new.writer.flush)
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self.pool, new.writer.flush)
             if self._stopped:
                 return False
             self._next = None
             if new.writer.path is None:
+                await loop.run_in_executor(self.pool, new.writer.close)
                 self._lost = _add_losses(self._lost, new.writer)
                 return False
             self.current = new

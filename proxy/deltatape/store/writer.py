@@ -8,6 +8,7 @@ Invariants: no method but `flush` and `close` waits for a disk, and none raises 
 losses are counted and reported; the file is readable at every moment.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
@@ -108,6 +109,10 @@ class TapeWriter:
         try:
             prepare_folder(folder)
             fd, path = open_new(folder, stem)
+            if self._closed:  # nobody waited for a disk that hung
+                os.close(fd)
+                path.unlink()
+                return
         except OSError as error:
             reason = error.strerror or str(error)
             self._ledger.trouble(
