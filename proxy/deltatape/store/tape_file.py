@@ -378,8 +378,10 @@ class WriterThread:
             self._jobs.put(None)
             self._run()
         # Whoever closes many tapes on a disk that hangs waits once.
-        self._gave_up = not done.wait(0 if self._gave_up else _PATIENCE_S)
-        return not self._gave_up
+        if done.wait(0 if self._gave_up else _PATIENCE_S):
+            return True
+        self._gave_up = True
+        return False
 
     def close(self) -> None:
         """End the thread after what was put; nothing may follow."""
@@ -390,5 +392,6 @@ class WriterThread:
             self._busy_since_ns = SystemClock.now_ns()
             job()
             self._busy_since_ns = 0
+            self._gave_up = False
             if self._jobs.empty():
                 sleep(_GAP_S)

@@ -59,6 +59,7 @@ class TapeWriter:
         self._ledger = ledger
         self._own_thread = thread is None
         self._closed = False
+        self._abandoned = False  # whether a disk that hangs was given up
         self._thread = thread or WriterThread()
         self._lines: list[Line] = []
         self._queued = False  # whether the thread has yet to take the latest lines
@@ -109,7 +110,7 @@ class TapeWriter:
         try:
             prepare_folder(folder)
             fd, path = open_new(folder, stem)
-            if self._closed:  # nobody waited for a disk that hung
+            if self._abandoned:
                 os.close(fd)
                 path.unlink()
                 return
@@ -251,6 +252,7 @@ class TapeWriter:
         written = self._thread.drain()
         self._room = -1
         if not written:
+            self._abandoned = True
             waiting, self._lines = self._lines, []
             self._ledger.lost(waiting, TOO_SLOW)
         elif self._file is not None and self._sync is not None and self._sync.close():
