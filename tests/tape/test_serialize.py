@@ -74,16 +74,20 @@ def test_all_that_an_exchange_may_have_comes_back(tmp_path: Path) -> None:
     full = replace(
         base,
         request=replace(base.request, body=b"key sk-fake", masked=((4, 11, "0011aabb"),)),
-        reads=(
-            base.reads[0]._replace(masked=((6, 7, "0011aabb"),)),
-            base.reads[1]._replace(hidden=((0, 7, "0011aabb"),)),
-        ),
+        reads=(base.reads[0]._replace(masked=((6, 7, "0011aabb"),)), base.reads[1]),
         sent=RequestSent(t_ns=MS, connect_ns=1, tls_ns=2, reused=False),
         delivered=(DeliveryProgress(t_ns=15 * MS, bytes=11),),
         idle_ns=(12 * MS,),
         notes=(Note(t_ns=12 * MS, text="hm"),),
     )
     assert list(map(bare, written(tmp_path, [full]))) == [bare(full)]
+
+
+def test_what_is_hidden_under_a_content_coding_comes_back(tmp_path: Path) -> None:
+    base = taped([(10, b"coded")])
+    hidden = replace(base, reads=(base.reads[0]._replace(hidden=((0, 7, "0011aabb"),)),))
+    path = write_tape(tmp_path, b"".join(tape_lines(HEADER, [hidden], STOP)), "written.tape")
+    assert list(map(bare, open_tape(Path(path)))) == [bare(hidden)]
 
 
 def test_exchanges_that_overlap_are_merged_by_time(tmp_path: Path) -> None:
