@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from helpers.supervisor import (
     Terminal,
     arguments,
     terminal,
+    wait_for_state,
     wait_for_the_childs_end,
 )
 from helpers.supervisor import start as started
@@ -120,16 +122,18 @@ def test_ctrl_backslash_ends_the_command_once(tmp_path: Path) -> None:
 def test_the_users_shell_can_stop_and_continue_both(tmp_path: Path) -> None:
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
-    script = "echo begun; read line; echo read $line"
+    script = 'echo "begun by $$"; read line; echo read $line'
     inner = arguments(tmp_path / "report", "log", "sh", "-c", script)
     (tmp_path / "inner").write_text(f"exec {' '.join(repr(each) for each in inner)}\n")
     shell = ("bash", "--norc", "--noprofile", "-i")
     with terminal(tmp_path, *shell, mode="exec+tty") as user:
         user.type(b"PS1='at the'' prompt> '; sh inner\n")
-        user.wait_for(b"begun\r\n")
+        user.wait_for(b"begun by")
         user.type(b"\x1a")
         user.wait_for(b"Stopped")
         user.wait_for(b"at the prompt> ")  # before it, the shell drops what is typed
+        (command,) = re.findall(rb"begun by (\d+)", user.screen)
+        wait_for_state(int(command), "T")  # until then it reads what is typed
         user.type(b"fg\n")
         user.wait_for(b"fg\r\n")
         user.type(b"text\n")

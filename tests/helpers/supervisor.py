@@ -126,6 +126,14 @@ def _children(process: subprocess.Popen[bytes]) -> list[str]:
     return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
 
 
+def wait_for_state(pid: int, state: str) -> None:
+    """Wait until a process sleeps ("S"), is stopped ("T"), ...; see proc(5)."""
+    limit = time.monotonic() + LIMIT_S
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != state:
+        assert time.monotonic() < limit
+        time.sleep(0.001)
+
+
 class Terminal:
     """A user's terminal with a supervisor in it."""
 
@@ -157,11 +165,8 @@ class Terminal:
 
     def wait_for_a_reader(self) -> None:
         """Wait until the command sleeps: what has prompted may not listen to signals yet."""
-        end = time.monotonic() + LIMIT_S
         (child,) = _children(self.process)
-        while Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "S":
-            assert time.monotonic() < end
-            time.sleep(0.001)
+        wait_for_state(int(child), "S")
 
     def wait_for(self, text: bytes, count: int = 1) -> None:
         """Wait until the screen has shown `text`."""
