@@ -348,11 +348,13 @@ class WriterThread:
     Attributes:
         put_bytes: how much was ever given to it, as its users count.
         done_bytes: how much of that is done; only what runs in the thread may change it.
+        uncreated: why the latest tape could not be created, which is reported once; "" if it was.
     """
 
     def __init__(self) -> None:
         self.put_bytes = 0
         self.done_bytes = 0
+        self.uncreated = ""
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._busy_since_ns = 0
         self._gave_up = False

@@ -116,12 +116,13 @@ class TapeWriter:
                 return
         except OSError as error:
             reason = error.strerror or str(error)
-            self._ledger.trouble(
-                reason,
-                f"nothing will be taped: {folder}: {reason}; the streams go on unrecorded",
-            )
+            problem = f"nothing will be taped: {folder}: {reason}; the streams go on unrecorded"
+            if problem != self._thread.uncreated:
+                self._thread.uncreated = problem
+                self._ledger.trouble(reason, problem)
             self._room = -1
         else:
+            self._thread.uncreated = ""
             self._use(TapeFile(fd, path, header_line(self.header), self._ledger))
         self._write()
 
