@@ -5,7 +5,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.http1.body import ChunkedBody
 from deltatape.match.schedule import ConnectionEnd, ReplayTempo, parse_speed, timetable
-from deltatape.model.exchange import BROKEN_CHUNKS, EndReason, Framing, Note
+from deltatape.model.exchange import BROKEN_CHUNKS, CUT_LAST_CHUNK, EndReason, Framing, Note
 from helpers.taped import MS, taped
 
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
@@ -103,6 +103,13 @@ def test_what_came_after_broken_chunks_goes_out_as_it_came() -> None:
     exchange = replace(taped(((10, b"ab"), (30, b"zz\r\n")), end_ms=40), notes=(note,))
     steps = timetable(exchange, ReplayTempo(), head=HEAD, chunked=True).steps
     assert [step.data for step in steps[1:3]] == [b"2\r\nab\r\n", b"zz\r\n"]
+
+
+def test_a_last_chunk_that_was_cut_is_cut_again() -> None:
+    note = Note(t_ns=20 * MS, text=f"{CUT_LAST_CHUNK}, which some clients take for its end")
+    cut = replace(taped(((10, b"ab"),), reason=EndReason.UPSTREAM_CLOSED, end_ms=40), notes=(note,))
+    steps = timetable(cut, ReplayTempo(), head=HEAD, chunked=True).steps
+    assert [step.data for step in steps[1:]] == [b"2\r\nab\r\n", b"0\r\n"]
 
 
 def test_trailers_follow_the_last_chunk() -> None:

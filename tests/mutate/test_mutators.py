@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode
+from deltatape.dialects import DIALECTS
 from deltatape.model.exchange import Exchange
 from deltatape.mutate import MUTATORS, Mutator, SeededChoices
 from helpers.corpus import needs_corpus
@@ -33,6 +34,12 @@ def test_every_row_has_a_mutator_of_its_name_or_a_suspect() -> None:
     expected = {row.number: row.name for row in OF_OTHERS}
     assert {mutator.row: mutator.name for mutator in MUTATORS} == expected
     assert len(MUTATORS) == len(expected)
+
+
+@each_mutator
+def test_a_mutator_can_change_the_streams_of_a_dialect(mutator: Mutator) -> None:
+    assert set(mutator.dialects) <= {dialect.name for dialect in DIALECTS}
+    assert mutator.dialects
 
 
 @each_mutator

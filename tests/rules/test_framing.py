@@ -193,6 +193,12 @@ def test_an_error_answer_is_not_a_stream_by_right() -> None:
     assert not found(exchange, "W005")
 
 
+def test_a_body_that_cannot_be_decoded_may_be_a_stream() -> None:
+    head = ((b"Content-Type", b"text/event-stream"), (b"Content-Encoding", b"gzip"))
+    exchange = timed((0.1, b"\x1f\x8b no gzip"), request=asks(USER), headers=head)
+    assert not found(exchange, "W005")
+
+
 def test_a_cut_explains_a_body_that_never_came() -> None:
     exchange = timed(request=asks(USER), end_s=1)
     assert exchange.end

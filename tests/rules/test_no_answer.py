@@ -148,6 +148,7 @@ CALLED = assistant(("c1", "get", "{}"))
     [
         ([CALLED, result("c1")], {"tool_choice": "none"}, "the request forbids calls"),
         ([assistant(text="The answer is")], {}, "the model adds nothing"),
+        ([user("If all is well, reply with nothing.")], {}, "when to answer with nothing"),
     ],
 )
 def test_where_nothing_may_be_asked_for_it_is_a_fact(

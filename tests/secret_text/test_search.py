@@ -69,6 +69,12 @@ def test_only_the_secret_of_an_encoded_text_changes(before: str, after: str) -> 
     assert without_secrets(before) == after
 
 
+@pytest.mark.parametrize(("times", "is_hidden"), [(15, True), (16, False)])
+def test_escapes_of_escapes_are_undone_sixteen_times(times: int, *, is_hidden: bool) -> None:
+    deep = f"%{'25' * times}73{KEY[1:]}"
+    assert (without_secrets(deep) != deep) is is_hidden
+
+
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=6).map("".join))
 def test_whatever_the_text_its_length_in_bytes_stays_and_nothing_is_left(text: str) -> None:
