@@ -303,7 +303,7 @@ def test_a_deleted_tape_is_replaced_by_a_new_one(
             shutil.rmtree(tmp_path)
             await eventually(lambda: len(running.seen.alarms) == 2, "a new tape")
             assert tape_file.GONE in running.seen.alarms[0]
-            assert running.seen.alarms[1] == f"taping goes on: {tmp_path / 'test.tape'}"
+            assert running.seen.alarms[1] == f"a new tape has begun: {tmp_path / 'test.tape'}"
             assert running.path.exists()
 
     run(scenario())

@@ -60,8 +60,7 @@ def test_what_was_not_analysed_is_told_as_that() -> None:
 
 def test_trouble_and_refusals_are_told() -> None:
     reporter = Told()
-    for _ in range(2):
-        reporter.alarm("no space")
+    reporter.alarm("no space")
     reporter.refused(Refusal(403, "key_mismatch", "wrong key"))
     assert reporter.trouble == "no space"
     assert reporter.lines == [

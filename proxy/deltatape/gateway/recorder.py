@@ -231,7 +231,7 @@ class Recorder:
     async def _replace_tape(self) -> None:
         """Begin a new tape in the place of one that could not be created or was deleted."""
         if await self.book.rotate(self.book.current):
-            self._observer.alarm(f"taping goes on: {self.book.current.path}")
+            self._observer.alarm(f"a new tape has begun: {self.book.current.path}")
 
     # Called by gateways.
 

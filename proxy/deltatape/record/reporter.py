@@ -55,8 +55,6 @@ class Reporter:
         self._tell(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")
 
     def alarm(self, problem: str) -> None:
-        if problem == self.trouble:
-            return  # each tape reports what it cannot write
         self.trouble = problem
         self._tell(f"TAPING IN TROUBLE: {problem}")
 
