@@ -17,6 +17,7 @@ from deltatape.tape.payload import ClientState
 from deltatape.tape.seen_credentials import SeenCredentials
 from deltatape.tape.tap import (
     LONGEST_LINE,
+    MOST_DECODED,
     PIECE,
     BodyMasker,
     ExchangeTap,
@@ -310,6 +311,17 @@ def test_credentials_are_masked_wherever_they_come_up_in_heads() -> None:
     assert lines.text.count('"X-Plain","2"') == 4
     assert '"/x/",{"masked":{"length":14,' in lines.text
     assert '"detail":"no **************"' in lines.text
+
+
+def test_a_coded_piece_that_grows_too_large_ends_the_search() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        start(tap)
+        coded = ((b"Content-Encoding", b"gzip"),)
+        tap.response(50, status=200, reason=b"", http="1.1", framing=Framing.CHUNKED, headers=coded)
+        tap.read(60, gzip.compress(bytes(MOST_DECODED + 1)), None)
+        tap.read(61, b"more", None)
+
+    assert taped(feed).text.count("credentials from here on are not searched for") == 1
 
 
 def test_a_compressed_body_is_told_to_be_unmasked() -> None:

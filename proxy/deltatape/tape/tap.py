@@ -120,21 +120,34 @@ class BodySearch:
         return self._seen.tail(self.tail)
 
 
+MOST_DECODED = 2 << 20
+"""How many bytes one piece of a coded body may become."""
+_CODED_STEP = 1024
+"""Bytes decoded at once; they can become a thousand times as many."""
+
+
 class CodedSearch:
     """Searches a body under its content-coding, which nobody can mask.
 
     Its end, where that may begin a credential, counts as one at once: nobody waits for the rest.
+    The search ends at a piece that grows beyond `MOST_DECODED`: streams must not wait for it.
     """
 
-    __slots__ = ("_decoder", "_search")
+    __slots__ = ("_decoder", "_search", "ended")
 
     def __init__(self, codings: Sequence[str], seen: SeenCredentials) -> None:
         self._decoder = ContentDecoder(codings, salvage=False)
         self._search = BodySearch(seen)
+        self.ended = False
 
     def add(self, data: bytes) -> tuple[MaskedSpan, ...]:
         """Return the credentials that end in the next piece, by their places in the plain body."""
-        plain = self._decoder.feed(data)
+        plain = b""
+        for at in range(0, len(data), _CODED_STEP):
+            plain += self._decoder.feed(data[at : at + _CODED_STEP])
+            if len(plain) > MOST_DECODED:
+                self.ended = True
+                return ()
         found = list(self._search.add(plain)) if plain else []
         length, digest = self._search.unfinished()
         if plain and length >= LEAST:
@@ -490,7 +503,13 @@ class ExchangeTap:
 
     def _search_coded(self, t_ns: int, search: CodedSearch, data: bytes) -> None:
         """Write which credentials stand in a piece under its content-coding."""
+        if search.ended:
+            return
         found = search.add(data)
+        if search.ended:
+            self.note(
+                t_ns, "credentials from here on are not searched for: the body grows too fast"
+            )
         if found:
             self._write(t_ns, MaskedSpans(spans=(), decoded=found))
 
