@@ -297,10 +297,13 @@ def test_a_read_brings_64_kilobytes_at_most() -> None:
         reads: list[int] = []
 
         class Reads(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                assert isinstance(transport, asyncio.Transport)
+                limit_reads(transport)
+
             def data_received(self, data: bytes) -> None:
                 reads.append(len(data))
 
-        limit_reads()
         here, there = socket.socketpair()
         with here:
             here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)

@@ -17,7 +17,7 @@ from deltatape.http1.head import (
     find_head,
     parse_response,
 )
-from deltatape.http1.socket import leftovers, reset_now
+from deltatape.http1.socket import leftovers, limit_reads, reset_now
 from deltatape.model.exchange import BROKEN_CHUNKS, CUT_LAST_CHUNK, INVALID_HEAD, Framing
 
 
@@ -73,6 +73,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        limit_reads(transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:

@@ -16,7 +16,6 @@ from urllib.parse import quote
 
 from deltatape.errors import UsageError
 from deltatape.http1.server import ServerConnection
-from deltatape.http1.socket import limit_reads
 
 BACKLOG = 1024
 """How many clients may wait to be accepted: beyond that, some retry only after 1 s."""
@@ -99,7 +98,6 @@ class Listener:
 
     async def open(self, address: Address, factory: Callable[[], ServerConnection]) -> None:
         asyncio.get_running_loop().set_exception_handler(DescriptorExhaustionHandler())
-        limit_reads()
         try:
             self.address = await self._open(address, factory)
         except OSError as error:

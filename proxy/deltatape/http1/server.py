@@ -20,7 +20,7 @@ from deltatape.http1.head import (
     find_head,
     parse_request,
 )
-from deltatape.http1.socket import HangupWatch, reset, reset_now
+from deltatape.http1.socket import HangupWatch, limit_reads, reset, reset_now
 
 WRITE_HIGH_BYTES = 64 * 1024
 _MAX_PIPELINED_BYTES = 64 * 1024
@@ -89,6 +89,7 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        limit_reads(transport)
         # Low 0: `resume_writing` means that everything has gone to the kernel.
         transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=0)
         self._transport = transport

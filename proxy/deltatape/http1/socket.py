@@ -15,7 +15,6 @@ import socket
 import struct
 import sys
 import termios
-from asyncio import selector_events
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -84,16 +83,16 @@ def unsent(sock: socket.socket) -> int:
     return int(struct.unpack("i", raw)[0])
 
 
-def limit_reads() -> None:
-    """Have asyncio read `_READ_BYTES` at once instead of four times as much.
+def limit_reads(transport: asyncio.Transport) -> None:
+    """Have asyncio read `_READ_BYTES` at once from a connection instead of four times as much.
 
     What was read before a slow peer's side is paused waits in memory. Besides, the block that a
     read allocates is small enough for glibc not to map and unmap it each time. The attribute is not
     documented: where it does not exist, reads stay as they are.
     """
-    transport: Any = getattr(selector_events, "_SelectorTransport", None)
-    if getattr(transport, "max_size", 0) > _READ_BYTES:
-        transport.max_size = _READ_BYTES
+    plain: Any = transport
+    if getattr(plain, "max_size", 0) > _READ_BYTES:
+        plain.max_size = _READ_BYTES
 
 
 class HangupWatch:
