@@ -4,13 +4,14 @@ import asyncio
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deltatape.errors import UsageError
 from deltatape.mitm.mitmdump import ADDON, Mitmdump, MitmOptions, arguments, find_mitmdump
-from helpers.mitm import VENVS, ObserverLog, mitmproxy
+from helpers.mitm import VENVS, ObserverLog, installed, mitmproxy, variables
 from helpers.program import environment
 from helpers.upstream import connect, provider, run
 
@@ -128,6 +129,25 @@ def test_what_it_says_itself_is_relayed_however_long(tmp_path: Path) -> None:
     assert any(line.startswith("mitmproxy: ") for line in run(scenario(), limit_s=LIMIT_S))
     script = "head -c 200000 /dev/zero | tr '\\0' x; echo; echo last; kill -9 $$"
     assert refused(OPTIONS, fake(tmp_path, script)).endswith("last")
+
+
+@pytest.mark.parametrize("version", VENVS)
+def test_its_ca_is_awaited_to_the_end_of_the_file(tmp_path: Path, version: str) -> None:
+    # Written on the first run, after it listens: for a moment the file is there and empty.
+    ca = tmp_path / ".mitmproxy" / "mitmproxy-ca-cert.pem"
+    ca.parent.mkdir()
+    ca.touch()
+    env = {**variables(tmp_path, installed(version)), "HOME": str(tmp_path)}
+
+    async def scenario() -> str:
+        mitmdump = Mitmdump(ObserverLog())
+        try:
+            started = await mitmdump.start(replace(OPTIONS, to=tmp_path / "tapes"), env)
+            return started.ca.read_text()
+        finally:
+            await mitmdump.kill()
+
+    assert run(scenario(), limit_s=LIMIT_S).endswith("-----END CERTIFICATE-----\n")
 
 
 @pytest.mark.parametrize("version", VENVS)

@@ -216,10 +216,10 @@ class Mitmdump:
         )
 
     async def _until_written(self, ca: Path) -> None:
-        """Wait for the CA, which mitmproxy writes on its first run after it listens."""
+        """Wait for the whole CA, which mitmproxy writes on its first run after it listens."""
         assert self._output is not None
         deadline = asyncio.get_running_loop().time() + START_S
-        while not os.path.isfile(ca) and not self._output.done():  # noqa: ASYNC240, PTH113 - quick
+        while not _is_written(ca) and not self._output.done():
             if asyncio.get_running_loop().time() > deadline:
                 await self.kill()
                 raise UsageError(f"{ca}: mitmproxy has made no CA there")
@@ -302,6 +302,16 @@ class Mitmdump:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
+
+
+def _is_written(ca: Path) -> bool:
+    """Return whether a certificate is there and written to its end, or cannot be read at all."""
+    try:
+        return b"-----END CERTIFICATE-----" in ca.read_bytes()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # who reads it next tells why
 
 
 async def _next_line(output: asyncio.StreamReader) -> bytes:
