@@ -58,6 +58,18 @@ def test_upgrade_and_connect_are_whole_heads() -> None:
         ("GET", b"HTTP/1.1 304 Not\r\nContent-Length: 4\r\n\r\n", Framing.NONE, 0),
         ("GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", Framing.CHUNKED, 0),
         ("GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", Framing.CLOSE, 0),
+        (
+            "GET",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n",
+            Framing.CLOSE,
+            0,
+        ),
+        (
+            "GET",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n",
+            Framing.CHUNKED,
+            0,
+        ),
         ("GET", b"HTTP/1.0 200 \xe9\r\n\r\n", Framing.CLOSE, 0),
     ],
 )

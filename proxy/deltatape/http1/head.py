@@ -178,7 +178,9 @@ def parse_response(raw: bytes, *, method: str) -> ParsedResponseHead:
     _feed(parser, found, raw)
     http = _version(parser)
     status = parser.get_status_code()
-    coding = (field(found.fields, b"transfer-encoding") or b"").lower()
+    # Several fields are one list (RFC 9110 section 5.3), of which the last coding counts.
+    codings = [value for name, value in found.fields if name.lower() == b"transfer-encoding"]
+    coding = b",".join(codings).lower()
     length = field(found.fields, b"content-length")
     if method == "HEAD" or status < HTTPStatus.OK or status in _WITHOUT_BODY:
         framing = Framing.NONE
