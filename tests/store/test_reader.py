@@ -117,6 +117,16 @@ def test_other_spellings_of_a_record_are_read(tmp_path: Path) -> None:
         tape[1]
 
 
+def test_what_was_parsed_of_an_exchange_is_none_without_its_records(tmp_path: Path) -> None:
+    value = b'{"tool":"t","dialect":"d","events":1,"calls":0,"finish":"","form":1,"sha256":""}'
+    content = HEAD + b'[1,1,"read","a"]\n[2,2,"parsed",%b]\n[2, 3, "parsed", %b]\n' % (value, value)
+    tape = open_tape(write_tape(tmp_path, content))
+    assert [exchange.number for exchange in tape] == [1]
+    assert len(tape) == 1
+    with pytest.raises(UsageError, match="no such exchange on the tape; it has 1 to 1"):
+        tape[2]
+
+
 def test_codes_from_the_future_are_no_exchanges(tmp_path: Path) -> None:
     tape = open_tape(write_tape(tmp_path, HEAD + line(7, Unknown(code="hologram", value=1))))
     assert (len(tape), list(tape)) == (0, [])

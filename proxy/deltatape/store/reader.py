@@ -25,8 +25,8 @@ from deltatape.model.tape_summary import ClientChange, LogEntry, TapeSummary
 from deltatape.tape.assemble import Numbered, assemble
 from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
-from deltatape.tape.payload import ClientRecord, ClientState, LogLine, Stop
-from deltatape.tape.record import Header, ReadRecord, Record
+from deltatape.tape.payload import ClientRecord, ClientState, LogLine, ParsedAs, Stop
+from deltatape.tape.record import Header, ReadRecord, Record, Unknown
 
 MAX_LINE = 16 << 20
 """The longest line that is read: a record holds at most 1 MiB, each byte of it at most 6 long."""
@@ -225,10 +225,14 @@ class Tape:
         for number, line in _lines(self.path):
             start = _START.match(line)
             if start is not None:
-                known = start[2].decode() in CODES
+                known = start[2].decode() in CODES and start[2].decode() != ParsedAs.code
                 numbers.add(int(start[1]) if known else 0)
             else:
-                numbers.update(record.exchange for record in self._record(number, line))
+                numbers.update(
+                    record.exchange
+                    for record in self._record(number, line)
+                    if not isinstance(record.payload, Unknown | ParsedAs)
+                )
         return numbers - {0}
 
     def _assembled(
