@@ -205,5 +205,7 @@ def test_a_request_that_the_tape_lacks_may_have_been_the_answer() -> None:
     assert numbers(tape) == [1]
     lost = replace(tape[1], exchange=3)
     assert numbers([tape[0], lost]) == []
+    damaged = replace(tape[1], exchange=2**62)  # a set of all missing numbers would not fit
+    assert numbers([tape[0], damaged]) == []
     headless = replace(tape[1], path="")
     assert numbers([tape[0], headless]) == []

@@ -66,12 +66,16 @@ def unanswered(
 
 
 def _last_lost(digests: Sequence[Digest]) -> dict[str, int]:
-    """Map tapes to the number of their last missing exchange; None if all are there."""
+    """Map tapes to the number of their last missing exchange, if one is missing."""
     there: dict[str, set[int]] = {}
     for digest in digests:
         there.setdefault(digest.tape, set()).add(digest.exchange)
-    missing = {tape: {*range(min(each), max(each))} - each for tape, each in there.items()}
-    return {tape: max(each) for tape, each in missing.items() if each}
+    # Only the ends of gaps are looked at: a damaged number may leave a gap of billions.
+    return {
+        tape: max(ends)
+        for tape, each in there.items()
+        if (ends := [number - 1 for number in each - {min(each)} if number - 1 not in each])
+    }
 
 
 def _expects_answer(digest: Digest) -> bool:
