@@ -1,6 +1,7 @@
 """The analysing process of a recording: real processes, real tapes."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from deltatape.live import client
 from deltatape.live.client import LiveAnalysis
-from deltatape.live.messages import ExchangeReport, SilenceReport
+from deltatape.live.messages import ExchangeReport, SilenceReport, encode
 from deltatape.model.exchange import Exchange
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.tape_summary import TapeSummary
@@ -58,6 +59,8 @@ class Seen:
     """The name of the tape, the number, and the codes; None: not analysed."""
     silences: list[SilenceReport] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    then: Callable[[], None] = lambda: None
+    """Called after each problem, before the process is replaced."""
 
     def analysed(self, tape: GrowingTape, number: int, report: ExchangeReport | None) -> None:
         codes = None if report is None else [finding["code"] for finding in report.findings]
@@ -69,6 +72,7 @@ class Seen:
 
     def analysis_failed(self, problem: str) -> None:
         self.problems.append(problem)
+        self.then()
 
 
 @asynccontextmanager
@@ -151,6 +155,162 @@ def test_a_process_that_dies_is_replaced_and_nothing_is_lost_or_told_twice(tmp_p
             assert [number for _, number, _ in seen.reports] == [1, 2]
             assert "C002" in (codes(seen)[1] or [])  # it knows the conversation again
             assert "exit code -9; recording goes on, starting it again" in seen.problems[0]
+
+    run(scenario())
+
+
+def _script(path: Path, *commands: str) -> str:
+    """A shell script as the process: it costs no start of Python."""
+    path.write_text("\n".join(("#!/bin/sh", *commands, "")))
+    path.chmod(0o700)
+    return str(path)
+
+
+def _printing(*messages: ExchangeReport) -> str:
+    return "".join(f"echo '{encode(each).decode().strip()}'\n" for each in messages)
+
+
+def _report(number: int) -> ExchangeReport:
+    return ExchangeReport(key=1, number=number, lines=[], findings=[])
+
+
+def test_a_replacement_is_told_of_all_ends_since_it_reads_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    received = tmp_path / "received"
+    # What is reported of it twice would count as two ends: it would not wait for the last one.
+    commands = ("head -n 3 >>received", _printing(_report(1)), "read -r line")
+    monkeypatch.setattr(sys, "executable", _script(tmp_path / "analyst", *commands))
+    monkeypatch.chdir(tmp_path)
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            analysis.ended(tape, 1)
+            await eventually(lambda: len(seen.reports) == 1, "the first report")
+            analysis.ended(tape, 2)  # it ends when it hears of it
+            await eventually(lambda: received.read_bytes().count(b'"look"') == 2, "another one")
+            looks = [line for line in received.read_text().splitlines() if '"look"' in line]
+            assert [json.loads(line)["ended"] for line in looks] == [1, 2]
+            assert [number for _, number, _ in seen.reports] == [1]
+
+    run(scenario())
+
+
+def test_deaths_of_processes_that_have_caught_up_are_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    deaths = client.MAX_STARTS + 2
+    # Each reports what the ones before have reported, too, and one more.
+    reports = _printing(*map(_report, range(1, deaths + 1)))
+    commands = (
+        'i=$(cat count 2>>errors || echo 0); i=$((i + 1)); echo "$i" >count',
+        "head -n 3 >>received",
+        f"{{ {reports}}} | head -n $i",
+    )
+    monkeypatch.setattr(sys, "executable", _script(tmp_path / "analyst", *commands))
+    monkeypatch.chdir(tmp_path)
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            seen.then = lambda: analysis.ended(tape, len(seen.problems) + 1)
+            analysis.ended(tape, 1)
+            await eventually(lambda: len(seen.problems) >= deaths, "the deaths")
+            await analysis.stop()
+            assert all(each.endswith("starting it again") for each in seen.problems)
+            assert [number for _, number, _ in seen.reports[:deaths]] == [*range(1, deaths + 1)]
+
+    run(scenario())
+
+
+def test_a_process_that_dies_of_what_was_left_is_given_up_whatever_else_it_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    # It dies of exchange 1, and has always reported a new one before.
+    commands = (
+        'i=$(cat count 2>>errors || echo 1); i=$((i + 1)); echo "$i" >count',
+        "head -n 3 >>received",
+        *(f"test $i -ne {n} || {_printing(_report(n))}" for n in range(2, 8)),
+    )
+    monkeypatch.setattr(sys, "executable", _script(tmp_path / "analyst", *commands))
+    monkeypatch.chdir(tmp_path)
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            for number in range(1, 8):
+                analysis.ended(tape, number)
+            await eventually(lambda: len(seen.reports) == 7, "giving up")
+            assert len(seen.problems) == client.MAX_STARTS
+            lost = [number for _, number, found in seen.reports if found is None]
+            assert lost == [1, 5, 6, 7]
+
+    run(scenario())
+
+
+def test_deaths_after_a_long_idle_life_are_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "LONG_LIFE_S", 0.0)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            await eventually(lambda: len(seen.problems) > client.MAX_STARTS, "the deaths")
+            assert all(each.endswith("starting it again") for each in seen.problems)
+            analysis.ended(tape, 1)  # with work to do, it may be the cause
+            await eventually(lambda: len(seen.reports) == 1, "giving up")
+            assert seen.problems[-1].endswith("deltatape check does it")
+
+    run(scenario())
+
+
+def test_a_tape_that_is_renamed_before_it_was_opened_is_analysed_to_its_end(
+    tmp_path: Path,
+) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    tape.begin()
+    tape.add(FIRST)
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            await eventually(_running(analysis), "the process")
+            analysis.ended(tape, 1)
+            tape.move(tmp_path / "y.tape")
+            analysis.close(tape, WATCH)
+            await analysis.finish()
+            assert seen.reports == [(None, 1, [])]
+            assert [report.number for report in seen.silences] == [1]
+
+    run(scenario())
+
+
+def test_a_silence_is_reported_once_and_half_a_message_is_no_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = GrowingTape(str(tmp_path / "x.tape"))
+    silence = encode(SilenceReport(key=1, number=1, lines=[], findings=[])).decode()
+    # It dies between the silence and the message that says that all was reported.
+    monkeypatch.setattr(
+        sys,
+        "executable",
+        _script(
+            tmp_path / "dies", "head -n 4 >>lines", f"printf '%s\n%s' '{silence.strip()}' '{{'"
+        ),
+    )
+    monkeypatch.chdir(tmp_path)
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            analysis.ended(tape, 1)
+            analysis.close(tape, WATCH)
+            await analysis.finish()
+            assert len(seen.silences) == 1
+            assert len(seen.problems) == client.MAX_STARTS
+            assert "ended with exit code 0" in seen.problems[0]
+            assert seen.reports == [(None, 1, None)]
 
     run(scenario())
 

@@ -89,8 +89,6 @@ class Analyst:
             case Close(key=key) if key in self._tapes:
                 self._tapes[key].close = message
                 self._look(self._tapes[key])
-            case Close(key=key):
-                self._report(Closed(key=key))
             case _:
                 pass
 

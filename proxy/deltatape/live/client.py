@@ -1,7 +1,8 @@
 """The recorder's side of a live analysis: starts the process, restarts it, and takes its reports.
 
 Recording never waits for it. What the process had not reported when it died is analysed by the
-next one, from the tapes; after `MAX_STARTS` it is left to `deltatape check`.
+next one, from the tapes. One that dies before it has done what the last one left may have died of
+that; after `MAX_STARTS` of those in a row, the rest is left to `deltatape check`.
 """
 
 import asyncio
@@ -27,6 +28,8 @@ from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import TapeSummary
 
 MAX_STARTS = 3
+LONG_LIFE_S = 60.0
+"""After it, a process without anything to do has not died of its start."""
 ANNOUNCE_S = 0.02
 """How long an end may wait for others: a message for each costs more than the exchange."""
 FINISH_S = 10.0
@@ -68,8 +71,12 @@ class _Followed(Generic[Tape]):
     tape: Tape
     waiting: set[int] = field(default_factory=set)
     """The exchanges that have ended and were not reported."""
+    ended: int = 0
+    """How many have ended: a new process reads all of them, and counts them."""
     unannounced: int = 0
     """How many of them the process does not know of."""
+    silent: set[int] = field(default_factory=set)
+    """The exchanges that were reported as never answered."""
     close: Close | None = None
     path: str = ""
     """Under which the process was to open it."""
@@ -96,19 +103,24 @@ class LiveAnalysis(Generic[Tape]):
         self._idle = asyncio.Event()
         self._idle.set()
         self._finishing = False
+        self._owed: set[tuple[int, int]] = set()
+        """What the process before has left: keys of tapes, with exchanges, or 0 for the close."""
+        self._settled = False
+        """Whether the process has reported all that, and more."""
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def ended(self, tape: Tape, number: int) -> None:
         """Have an exchange analysed whose end is on the tape."""
+        if self._task is None or self._task.done():
+            self._observer.analysed(tape, number, None)
+            return
         followed = self._follow(tape)
         followed.waiting.add(number)
-        self._idle.clear()
-        if self._task is None or self._task.done():
-            self._give_up()
-            return
+        followed.ended += 1
         followed.unannounced += 1
+        self._idle.clear()
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(ANNOUNCE_S, self._announce)
 
@@ -170,11 +182,16 @@ class LiveAnalysis(Generic[Tape]):
     # The process.
 
     async def _run(self) -> None:
-        for start in range(MAX_STARTS):
+        clock = asyncio.get_running_loop()
+        deaths = 0
+        while deaths < MAX_STARTS:
+            started_s = clock.time()
             problem = await self._serve()
             if self._finishing:
                 return
-            again = "starting it again" if start + 1 < MAX_STARTS else "deltatape check does it"
+            lived_long = not self._owed and clock.time() - started_s >= LONG_LIFE_S
+            deaths = 1 if self._settled or lived_long else deaths + 1
+            again = "starting it again" if deaths < MAX_STARTS else "deltatape check does it"
             self._observer.analysis_failed(
                 f"the analysis of exchanges {problem}; recording goes on, {again}"
             )
@@ -182,6 +199,12 @@ class LiveAnalysis(Generic[Tape]):
 
     async def _serve(self) -> str:
         """Start the process and read from it to its end; return how it ended."""
+        self._settled = False
+        self._owed = {
+            (followed.key, number)
+            for followed in self._tapes.values()
+            for number in (*followed.waiting, *((0,) if followed.close else ()))
+        }
         try:
             # -P: no file of the working directory is imported. Its own session: Ctrl-C is ours.
             process = await asyncio.create_subprocess_exec(
@@ -199,7 +222,7 @@ class LiveAnalysis(Generic[Tape]):
             self._introduce(followed)
         assert process.stdout is not None
         try:
-            while line := await process.stdout.readline():
+            while (line := await process.stdout.readline()).endswith(b"\n"):  # else it was killed
                 self._take(decode(line))
         except (ValueError, ConnectionError) as error:  # longer than any message
             with contextlib.suppress(ProcessLookupError):
@@ -214,8 +237,8 @@ class LiveAnalysis(Generic[Tape]):
         followed.path = followed.tape.path
         self._send(Follow(key=followed.key, path=followed.path, name=followed.tape.name))
         followed.unannounced = 0
-        if followed.waiting:
-            self._send(Look(key=followed.key, ended=len(followed.waiting)))
+        if followed.ended:
+            self._send(Look(key=followed.key, ended=followed.ended))
         if followed.close is not None:
             self._send(followed.close)
 
@@ -237,12 +260,17 @@ class LiveAnalysis(Generic[Tape]):
 
     def _take(self, message: Message) -> None:
         match message:
-            case SilenceReport(key=key) if key in self._tapes:
-                self._observer.silent(self._tapes[key].tape, message)
+            case SilenceReport(key=key, number=number) if key in self._tapes:
+                followed = self._tapes[key]
+                if number not in followed.silent:
+                    followed.silent.add(number)
+                    self._observer.silent(followed.tape, message)
             case ExchangeReport(key=key, number=number) if key in self._tapes:
                 followed = self._tapes[key]
                 if number in followed.waiting:  # else the process before has reported it
                     followed.waiting.discard(number)
+                    self._owed.discard((key, number))
+                    self._settled = self._settled or not self._owed
                     self._observer.analysed(followed.tape, number, message)
             case Closed(key=key) if key in self._tapes:
                 self._forget(self._tapes[key])
@@ -265,13 +293,12 @@ class LiveAnalysis(Generic[Tape]):
         """Drop a tape, with exchanges that were lost on it."""
         del self._tapes[followed.key]
         del self._keys[followed.tape]
+        self._owed -= {(followed.key, number) for number in (0, *followed.waiting)}
         for number in sorted(followed.waiting):
             self._observer.analysed(followed.tape, number, None)
 
     def _give_up(self) -> None:
         """Report what is waiting as not analysed."""
         for followed in tuple(self._tapes.values()):
-            waiting, followed.waiting = sorted(followed.waiting), set()
-            for number in waiting:
-                self._observer.analysed(followed.tape, number, None)
+            self._forget(followed)
         self._idle.set()
