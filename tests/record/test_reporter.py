@@ -32,7 +32,7 @@ class Told(Reporter):
 
 
 def report(path: Path, number: int) -> ExchangeReport:
-    result = LiveAnalyzer().analyse("named", 1, exchange(path, number))
+    result = LiveAnalyzer().analyse("named", exchange(path, number))
     return ExchangeReport(
         key=1,
         number=number,

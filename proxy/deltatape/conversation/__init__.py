@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from itertools import chain
 
-from deltatape.conversation.read_back import goes_on_without, read_backs
-from deltatape.conversation.turns import turns
+from deltatape.conversation.parser_errors import with_unread
+from deltatape.conversation.read_back import ReadBackSearch, goes_on_without, read_backs
+from deltatape.conversation.turns import TurnSearch, turns
 from deltatape.conversation.unanswered import unanswered
 from deltatape.model.digest import Digest, ReadBack, Unanswered
+from deltatape.model.exchange import Tap
 from deltatape.model.finding import Finding
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry
@@ -46,6 +48,51 @@ def check_conversation(
     return tuple(chain(*about_turns, *about_silence))
 
 
+class ConversationHistory:
+    """Checks exchanges one by one, each against the last ones of any number of conversations.
+
+    The work for an exchange does not depend on how many came before. Memory is bounded: when
+    2 * `window` exchanges are held, the older half is dropped and the indexes are built anew.
+
+    Args:
+        settings: the thresholds.
+        window: how many exchanges are compared with at least, >= 1.
+    """
+
+    def __init__(self, settings: Settings = DEFAULTS, window: int = 256) -> None:
+        self._settings = settings
+        self._window = window
+        self.digests: list[Digest] = []
+        """The exchanges that are held, in the order in which they were added."""
+        self._read_backs = ReadBackSearch()
+        self._turns = TurnSearch()
+
+    def __len__(self) -> int:
+        return len(self.digests)
+
+    def add(self, digest: Digest) -> tuple[Finding, ...]:
+        """Return the findings on the request of an exchange, compared with those added before.
+
+        Findings on silences and on what the application printed need the whole tape, and are left
+        out.
+        """
+        if len(self.digests) >= 2 * self._window:
+            kept = self.digests[-self._window :]
+            self.digests, self._read_backs, self._turns = [], ReadBackSearch(), TurnSearch()
+            for each in kept:
+                self._turn(each)
+        turn = self._turn(digest)
+        return () if turn is None else whole_turn(turn, self._settings)
+
+    def _turn(self, digest: Digest) -> Turn | None:
+        self.digests.append(digest)
+        if digest.tap is not Tap.PROVIDER:
+            return None
+        repeated = self._read_backs.decide(self._read_backs.compare(digest))
+        (turn,) = with_unread((self._turns.add(digest, repeated),), self.digests)
+        return turn
+
+
 def whole_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
     """Return the findings on a request: on the replies it repeats, and on its turn."""
     read_back = chain(*(findings_of(read_back) for read_back in turn.read_backs))
@@ -68,6 +115,7 @@ def findings_of_turn(turn: Turn, settings: Settings) -> tuple[Finding, ...]:
 
 
 __all__ = [
+    "ConversationHistory",
     "check_conversation",
     "findings_of",
     "findings_of_silence",

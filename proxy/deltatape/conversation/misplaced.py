@@ -15,7 +15,7 @@ carries it.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,84 +45,65 @@ class MisplacedMessages:
     swapped: tuple[SwappedResult, ...] = ()
 
 
-def misplaced(digests: Sequence[Digest]) -> Mapping[int, MisplacedMessages]:
-    """Map the identities of digests to misplaced messages, each reported once.
-
-    Args:
-        digests: of exchanges with models, of any number of conversations, in the order of their
-            requests.
-    """
-    search = _Search()
-    found = {}
-    for digest in digests:
-        foreign = tuple(search.foreign(digest))
-        swapped = tuple(search.swapped(digest))
-        if foreign or swapped:
-            found[id(digest)] = MisplacedMessages(foreign=foreign, swapped=swapped)
-        search.enter(digest)
-    return _with_exchanges(found)
-
-
-def _with_exchanges(found: Mapping[int, MisplacedMessages]) -> Mapping[int, MisplacedMessages]:
-    """Mark replies that took each other's places as swapped."""
-    pairs = {
-        (id(message.donor), id(message.own))
-        for one in found.values()
-        for message in one.foreign
-        if message.own is not None
-    }
-    return {
-        key: replace(
-            one,
-            foreign=tuple(
-                replace(message, exchanged=(id(message.own), id(message.donor)) in pairs)
-                for message in one.foreign
-            ),
-        )
-        for key, one in found.items()
-    }
-
-
 def _bounded_deque() -> deque[Any]:
     """Keep only the latest alike: servers that number calls from 0 have thousands of `call_0`."""
     return deque(maxlen=_ALIKE)
 
 
 @dataclass(slots=True)
-class _Search:
-    """The requests and replies seen so far."""
+class MisplacedSearch:
+    """Finds messages in the wrong place, request by request, each message once."""
 
-    seen: set[str] = field(default_factory=set)
+    _seen: set[str] = field(default_factory=set)
     """Hashes of the first messages of every history."""
-    swapped_seen: set[str] = field(default_factory=set)
-    by_history: dict[str, list[Digest]] = field(default_factory=lambda: defaultdict(list))
+    _swapped_seen: set[str] = field(default_factory=set)
+    _by_history: dict[str, list[Digest]] = field(default_factory=lambda: defaultdict(list))
     """Replies by the hash of their request's history."""
-    by_content: dict[str, deque[Digest]] = field(
+    _by_content: dict[str, deque[Digest]] = field(
         default_factory=lambda: defaultdict(_bounded_deque)
     )
-    by_id: dict[str, deque[DeliveredCallRef]] = field(
+    _by_id: dict[str, deque[DeliveredCallRef]] = field(
         default_factory=lambda: defaultdict(_bounded_deque)
     )
-    results: dict[str, deque[DeliveredCallRef]] = field(
+    _results: dict[str, deque[DeliveredCallRef]] = field(
         default_factory=lambda: defaultdict(_bounded_deque)
     )
     """By the hash of a result's text, the calls that it is for."""
+    _pairs: set[tuple[int, int]] = field(default_factory=set)
+    """By identity: a reply that stands in another one's place, and that other one."""
 
-    def enter(self, digest: Digest) -> None:
-        """Remember a request and its reply."""
+    def add(self, digest: Digest) -> MisplacedMessages:
+        """Return the misplaced messages of a request; then remember it and its reply.
+
+        A later request may show that two replies changed places: see `exchanged`.
+        """
+        foreign = tuple(self._foreign(digest))
+        swapped = tuple(self._swapped(digest))
+        self._pairs.update((id(each.donor), id(each.own)) for each in foreign if each.own)
+        self._remember(digest)
+        return MisplacedMessages(foreign=self.exchanged(foreign), swapped=swapped)
+
+    def exchanged(self, foreign: Sequence[MisplacedMessage]) -> tuple[MisplacedMessage, ...]:
+        """Mark replies that took each other's places, as far as requests so far show."""
+        return tuple(
+            replace(message, exchanged=(id(message.own), id(message.donor)) in self._pairs)
+            for message in foreign
+        )
+
+    def _remember(self, digest: Digest) -> None:
         if digest.history:
-            self.seen.update(digest.prefixes[1:])
-            self.by_history[digest.prefixes[-1]].append(digest)
+            self._seen.update(digest.prefixes[1:])
+            self._by_history[digest.prefixes[-1]].append(digest)
         if len(digest.content) >= _ENOUGH or digest.calls:
-            self.by_content[_key(digest.text, digest.calls)].append(digest)
+            self._by_content[_key(digest.text, digest.calls)].append(digest)
         for call in digest.calls:
             for call_id in call.ids:
-                self.by_id[call_id].append(DeliveredCallRef(call=call, reply=digest))
+                self._by_id[call_id].append(DeliveredCallRef(call=call, reply=digest))
 
-    def foreign(self, digest: Digest) -> Iterator[MisplacedMessage]:
+    def _foreign(self, digest: Digest) -> Iterator[MisplacedMessage]:
         """Yield the messages of other conversations."""
         history = digest.history
-        for place in range(first_new(digest, self.seen), len(history)):
+        for place in range(first_new(digest, self._seen), len(history)):
             message = history[place]
             if message.role in ASSISTANT:
                 found = self._reply(digest, place)
@@ -141,13 +122,13 @@ class _Search:
             return None
         donors = [
             each
-            for each in self.by_content.get(_key(message.text, message.calls), ())
+            for each in self._by_content.get(_key(message.text, message.calls), ())
             if had_arrived(each.said_ns, each, digest)
         ]
         if len(donors) != 1:
             return None
         donor = donors[0]
-        own = [each for each in self.by_history.get(digest.prefixes[place], ()) if each.whole]
+        own = [each for each in self._by_history.get(digest.prefixes[place], ()) if each.whole]
         if donor in own or not self._is_stranger(donor, digest, place):
             return None
         return MisplacedMessage(donor=donor, own=own[-1] if own else None, place=place)
@@ -155,7 +136,7 @@ class _Search:
     def _result(self, digest: Digest, place: int, call_id: str) -> MisplacedMessage | None:
         """Return a result of another conversation's call, found by its id or its content."""
         message = digest.history[place]
-        owners: Sequence[DeliveredCallRef] = self.by_id.get(call_id, ())
+        owners: Sequence[DeliveredCallRef] = self._by_id.get(call_id, ())
         own = self._owner(digest, call_id)
         if own is None:
             lone = len(owners) == 1 and is_distinctive(call_id) and not _has_call(digest, call_id)
@@ -166,7 +147,7 @@ class _Search:
             return None
         if len(message.content) < _ENOUGH:
             return None
-        for candidate in self.results.get(message.text, ()):
+        for candidate in self._results.get(message.text, ()):
             if not self._is_stranger(candidate.reply, digest, place):
                 continue
             if _is_about(message.content, candidate.call, own.call) and not _is_mentioned(
@@ -175,12 +156,12 @@ class _Search:
                 return MisplacedMessage(
                     donor=candidate.reply, own=own.reply, place=place, call=candidate.call
                 )
-        self.results[message.text].append(own)
+        self._results[message.text].append(own)
         return None
 
     def _owner(self, digest: Digest, call_id: str) -> DeliveredCallRef | None:
         """Return the latest call of that id in the conversation that `digest` continues."""
-        owners: Sequence[DeliveredCallRef] = self.by_id.get(call_id, ())
+        owners: Sequence[DeliveredCallRef] = self._by_id.get(call_id, ())
         return next(
             (owner for owner in reversed(owners) if goes_on_from(digest, owner.reply)), None
         )
@@ -189,7 +170,7 @@ class _Search:
         """Return whether `donor` is unrelated to the conversation that `digest` continues."""
         if donor.system != digest.system or donor.tools != digest.tools:
             return False
-        begun = any(digest.prefixes[at] in self.by_history for at in range(1, place + 1))
+        begun = any(digest.prefixes[at] in self._by_history for at in range(1, place + 1))
         if not begun or goes_on_from(digest, donor):
             return False
         theirs, ours = _questions(donor.history), _questions(digest.history)
@@ -201,16 +182,16 @@ class _Search:
             for other in ours
         )
 
-    def swapped(self, digest: Digest) -> Iterator[SwappedResult]:
+    def _swapped(self, digest: Digest) -> Iterator[SwappedResult]:
         """Yield results of one reply that stand at each other's calls."""
         history = digest.history
         start = len(history)
         while start and history[start - 1].role not in ASSISTANT:
             start -= 1
         key = digest.prefixes[-1]
-        if not 0 < start < len(history) - 1 or key in self.swapped_seen:
+        if not 0 < start < len(history) - 1 or key in self._swapped_seen:
             return
-        self.swapped_seen.add(key)
+        self._swapped_seen.add(key)
         results: list[tuple[DeliveredCallRef, str]] = []
         for message in history[start : start + _RESULTS]:
             owner = self._owner(digest, message.call_id or "")

@@ -26,10 +26,11 @@ Accusing wrongly is worse than saying nothing. Hence:
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
+from typing import TypeAlias
 
 from deltatape.conversation.continuation import had_arrived
 from deltatape.model.digest import (
@@ -155,8 +156,10 @@ class _Index:
     unmatched: dict[tuple[str, ...], list[tuple[int, AssistantRun]]] = field(default_factory=dict)
     """Messages that match no known reply, with the places of their requests, by the names of their
     calls."""
-    repeated_in: dict[int, int] = field(default_factory=dict)
-    """By the identity of a reply's digest, the position of the request that repeats it."""
+    repeated: set[int] = field(default_factory=set)
+    """The identities of the replies that a request repeats."""
+    decided: set[int] = field(default_factory=set)
+    """The identities of those found by `ReadBackSearch.decide`; `compare` does not look there."""
     orphaned_results: dict[str, str] = field(default_factory=dict)
     """By tape, a clause about the first result that came back without its call."""
 
@@ -192,7 +195,7 @@ class _Index:
                 self.by_name[name] = digest
 
     def is_unmatched(self, digest: Digest) -> bool:
-        return id(digest) not in self.repeated_in
+        return id(digest) not in self.repeated
 
     def is_older(self, run: AssistantRun, reply: Digest) -> bool:
         """Return whether an id of the run was in use before `reply`: some servers count from 0."""
@@ -225,7 +228,10 @@ class _UncertainMatch:
     """The only candidate that is left."""
     sure: bool
     """Whether there never was another candidate, and the system messages are the same."""
-    place: int
+
+
+Comparison: TypeAlias = ReadBack | _UncertainMatch
+"""What a request shows about one reply."""
 
 
 def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
@@ -234,42 +240,61 @@ def read_backs(digests: Iterable[Digest]) -> tuple[ReadBack, ...]:
     Exchanges with the application's own endpoint are left out: they are not a conversation with a
     model.
     """
-    index = _Index()
-    compared: list[ReadBack | _UncertainMatch] = []
-    for place, digest in enumerate(digest for digest in digests if digest.tap is Tap.PROVIDER):
-        index.place = place
-        index.find_orphaned_result(digest)
-        compared += _in_request(index, digest)
-        index.add(digest)
-    decided = (
-        _decide(index, each) if isinstance(each, _UncertainMatch) else each for each in compared
-    )
-    found = [each for each in decided if each]
-    habits = _habits(found, index.orphaned_results)
-    return tuple(replace(each, habits=habits[each.later.tape]) for each in found)
+    search = ReadBackSearch()
+    return search.decide([found for digest in digests for found in search.compare(digest)])
 
 
-def _habits(
-    found_so_far: Sequence[ReadBack], orphaned_results: Mapping[str, str]
-) -> dict[str, CallHabits]:
-    """Return, by tape, how the application treats the calls of its replies.
+class ReadBackSearch:
+    """Finds the replies that requests repeat, request by request.
 
-    Args:
-        found_so_far: the read-backs of all tapes.
-        orphaned_results: by tape, the first result that came back without its call.
+    The work for a request depends on its history, not on the number of requests before it.
     """
-    found: dict[str, CallHabits] = {}
-    for read_back in found_so_far:
+
+    def __init__(self) -> None:
+        self._index = _Index()
+        self._habits: dict[str, CallHabits] = {}
+        """By tape."""
+
+    def compare(self, digest: Digest) -> Sequence[Comparison]:
+        """Compare a request with the replies before it; then add its own reply."""
+        if digest.tap is not Tap.PROVIDER:
+            return ()
+        index = self._index
+        index.find_orphaned_result(digest)
+        found = tuple(_in_request(index, digest))
+        index.add(digest)
+        index.place += 1
+        return found
+
+    def decide(self, compared: Iterable[Comparison]) -> tuple[ReadBack, ...]:
+        """Return the read-backs among `compared`, by what all requests so far show.
+
+        Call it once with the comparisons of all requests, or after each request with its own.
+        """
+        decided = (
+            _decide(self._index, each) if isinstance(each, _UncertainMatch) else each
+            for each in compared
+        )
+        found = [each for each in decided if each]
+        for each in found:
+            self._add_habits(each)
+        return tuple(replace(each, habits=self._habits_on(each.later.tape)) for each in found)
+
+    def _add_habits(self, read_back: ReadBack) -> None:
         tape = read_back.later.tape
-        so_far = found.get(tape, CallHabits(broken=orphaned_results.get(tape, "")))
+        so_far = self._habits.get(tape, CallHabits())
         several = len(read_back.pairs) > 1 and not read_back.lost
         names = frozenset(pair.delivered.name for pair in read_back.pairs if pair.delivered.name)
-        found[tape] = CallHabits(
+        self._habits[tape] = CallHabits(
             keeps_several=so_far.keeps_several or several,
             keeps=so_far.keeps if names <= so_far.keeps else so_far.keeps | names,
             broken=so_far.broken or _broken(read_back),
         )
-    return found
+
+    def _habits_on(self, tape: str) -> CallHabits:
+        found = self._habits[tape]
+        orphaned = self._index.orphaned_results.get(tape)
+        return replace(found, broken=orphaned) if orphaned else found
 
 
 def _broken(read_back: ReadBack) -> str:
@@ -304,7 +329,7 @@ def _in_request(index: _Index, digest: Digest) -> Iterator[ReadBack | _Uncertain
         index.record_ids(run)
         found = _match(index, run)
         if isinstance(found, ReadBack):
-            index.repeated_in[id(found.reply)] = index.place
+            index.repeated.add(id(found.reply))
         else:
             index.add_unmatched(run)
         if found:
@@ -318,7 +343,7 @@ def _compare_stored(index: _Index, digest: Digest) -> Iterator[ReadBack]:
         return
     found = read_stored(reply, digest)
     if found:
-        index.repeated_in[id(reply)] = index.place
+        index.repeated.add(id(reply))
         yield found
 
 
@@ -341,7 +366,7 @@ def _match(index: _Index, run: AssistantRun) -> ReadBack | _UncertainMatch | Non
     if len(left) != 1 or not _may_repeat(index, left[0], run, candidates):
         return None
     sure = bool(same_system) and len(candidates) == 1
-    return _UncertainMatch(run=run, reply=left[0], sure=sure, place=index.place)
+    return _UncertainMatch(run=run, reply=left[0], sure=sure)
 
 
 def assistant_runs(digest: Digest) -> Iterator[AssistantRun]:
@@ -392,9 +417,11 @@ def _is_made_of(run: AssistantRun, reply: Digest) -> bool:
 
 
 def _decide(index: _Index, match: _UncertainMatch) -> ReadBack | None:
-    """Decide about a message when all requests are known."""
+    """Decide about a message by what all requests so far show."""
     reply, run = match.reply, match.run
-    if not index.is_unmatched(reply) or (run.calls and index.is_repeated(reply, run)):
+    if not index.is_unmatched(reply) or id(reply) in index.decided:
+        return None
+    if run.calls and index.is_repeated(reply, run):
         return None
     pairing = _pair(reply, run)
     confidence = _confidence_of_only(reply, run, pairing)
@@ -402,7 +429,7 @@ def _decide(index: _Index, match: _UncertainMatch) -> ReadBack | None:
         confidence = Confidence.LIKELY
     if confidence is None:
         return None
-    index.repeated_in[id(reply)] = match.place
+    index.decided.add(id(reply))
     return _read_back(reply, run, pairing, confidence)
 
 

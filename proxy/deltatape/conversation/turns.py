@@ -11,6 +11,7 @@ Linear in the number of exchanges and in the messages that are new in them.
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from deltatape.conversation.continuation import (
     Continuations,
@@ -20,7 +21,7 @@ from deltatape.conversation.continuation import (
     had_arrived,
     is_result,
 )
-from deltatape.conversation.misplaced import misplaced
+from deltatape.conversation.misplaced import MisplacedSearch
 from deltatape.conversation.parser_errors import (
     in_history,
     printed,
@@ -64,6 +65,7 @@ def turns(
         logs: what the application printed, in order; on the same clock as the digests.
         settings: the thresholds.
     """
+    search = TurnSearch()
     digests = [digest for digest in digests if digest.tap is Tap.PROVIDER]
     by_later: dict[int, list[ReadBack]] = {}
     for read_back in read_backs:
@@ -72,19 +74,52 @@ def turns(
     logs = tuple(logs) if any(digest.calls or digest.text_calls for digest in digests) else ()
     printed_errors = printed(digests, logs, settings)
     reported_lost = reported_losses(digests, logs, settings)
-    index = _Index()
-    misplaced_messages = misplaced(digests)
     found = []
     for digest in digests:
         repeated = [
             _with_printed(each, printed_errors, reported_lost)
             for each in by_later.get(id(digest), [])
         ]
-        turn = _turn(index, digest, repeated, printed_errors)
-        wrong = misplaced_messages.get(id(digest))
-        found.append(replace(turn, foreign=wrong.foreign, swapped=wrong.swapped) if wrong else turn)
-    found = list(with_unread([*index.continuations.with_followers(found)], digests))
+        found.append(search.add(digest, repeated, printed_errors))
+    found = list(with_unread(search.with_later(found), digests))
     return tuple(without_echoes(found) if printed_errors else found)
+
+
+class TurnSearch:
+    """Describes exchanges as turns, one by one.
+
+    The work for an exchange depends on its history, not on the number of exchanges before it.
+    """
+
+    def __init__(self) -> None:
+        self._index = _Index()
+        self._misplaced = MisplacedSearch()
+
+    def add(
+        self,
+        digest: Digest,
+        read_backs: Sequence[ReadBack],
+        printed_errors: Mapping[int, Complaint] = MappingProxyType({}),
+    ) -> Turn:
+        """Return an exchange with a model as a turn of its conversation, by those before it.
+
+        Args:
+            digest: of the exchange.
+            read_backs: the replies that its request repeats.
+            printed_errors: by the identity of a reply, what the application printed about it.
+        """
+        turn = _turn(self._index, digest, read_backs, printed_errors)
+        wrong = self._misplaced.add(digest)
+        if wrong.foreign or wrong.swapped:
+            turn = replace(turn, foreign=wrong.foreign, swapped=wrong.swapped)
+        return turn
+
+    def with_later(self, turns: Sequence[Turn]) -> list[Turn]:
+        """Return all turns so far, with the facts that only later requests show."""
+        return [
+            replace(turn, foreign=self._misplaced.exchanged(turn.foreign)) if turn.foreign else turn
+            for turn in self._index.continuations.with_followers(turns)
+        ]
 
 
 def _with_printed(

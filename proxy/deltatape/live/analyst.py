@@ -132,7 +132,7 @@ class Analyst:
     ) -> Iterator[ExchangeReport]:
         assert tape.tail.header is not None
         for exchange in assembler.feed(records):
-            result = self._analyzer.analyse(tape.name, tape.key, exchange)
+            result = self._analyzer.analyse(tape.name, exchange)
             parsed = parsed_as(result.analysis, tape.tail.header.tool).to_json()
             yield ExchangeReport(
                 key=tape.key,
@@ -145,7 +145,7 @@ class Analyst:
 
     def _close(self, tape: _FollowedTape, close: Close) -> None:
         watch = TapeSummary(until_ns=close.until_ns, stop=close.reason, exit_code=close.exit_code)
-        findings = self._analyzer.silences(tape.name, tape.key, watch)
+        findings = self._analyzer.silences(tape.name, tape.tail.path, watch)
         for number in sorted({finding.exchange for finding in findings}):
             about = [finding for finding in findings if finding.exchange == number]
             first = f"{tape.name or ''}#{number} was never answered"

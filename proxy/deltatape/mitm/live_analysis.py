@@ -113,7 +113,7 @@ class AnalysisThread:
         """Analyse in the thread."""
         records = [(place, decode_record(line)) for place, line in enumerate(lines)]
         for exchange in assemble(records, tape=tape.path, header=tape.writer.header):
-            return EndedExchange(tape, number, self._analyzer.analyse(tape.name, 0, exchange))
+            return EndedExchange(tape, number, self._analyzer.analyse(tape.name, exchange))
         return EndedExchange(tape, number, None)
 
 
