@@ -29,7 +29,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         env={**environment(folder), "PATH": path},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -200,7 +200,7 @@ def test_ctrl_c_in_a_command_that_reads_is_130_without_a_traceback(tmp_path: Pat
         assert process.stderr is not None
         assert b"reading standard input" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=30)
+        _, told = process.communicate(timeout=300)
     finally:
         os.close(slave)
         os.close(master)

@@ -33,7 +33,7 @@ def replayed(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
         env={**environment(folder), "PATH": path},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -148,5 +148,5 @@ def _run(
             said += line
         for number in signals:
             process.send_signal(number)
-        rest = process.communicate(timeout=40)[1]
+        rest = process.communicate(timeout=300)[1]
     return process.returncode, said + rest

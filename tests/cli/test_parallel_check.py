@@ -91,7 +91,7 @@ def test_workers_end_with_the_program(tmp_path: Path, number: signal.Signals, co
     ) as process:
         workers = waited(process.pid)
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=300)
     assert process.returncode == code
     if number is signal.SIGINT:  # else Python's own tracker tells what it cleans up
         assert said.strip() == b""

@@ -78,7 +78,7 @@ def script(folder: Path, deltatape: str = str(Path(sys.executable).parent)) -> i
     """The exit code of the test for a shell."""
     path = f"{deltatape}:/usr/bin:/bin"
     env = {**environment(folder), "PATH": path}
-    ran = subprocess.run(["./bug-small.sh"], cwd=folder, env=env, timeout=30, check=False)
+    ran = subprocess.run(["./bug-small.sh"], cwd=folder, env=env, timeout=300, check=False)
     return ran.returncode
 
 

@@ -105,7 +105,7 @@ def test_a_reader_that_leaves_early_is_not_a_failure(
             stdout=write,
             stderr=subprocess.PIPE,
             env={k: v for k, v in environment(tmp_path).items() if k != "PYTHONUNBUFFERED"},
-            timeout=60,
+            timeout=300,
             check=False,
         )
     finally:
@@ -117,7 +117,7 @@ def test_a_reader_that_leaves_early_is_not_a_failure(
 def test_findings_count_though_nobody_reads_them_to_the_end(tmp_path: Path) -> None:
     (tape,) = recorded(tmp_path, BROKEN)
     command = f"{sys.executable} -m deltatape check {tape} | true; exit ${{PIPESTATUS[0]}}"
-    result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False)
+    result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=300, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (1, b"", b"")
 
 

@@ -72,7 +72,7 @@ async def understood(url: str, *command: str, folder: Path, env: dict[str, str])
     def ran() -> subprocess.CompletedProcess[bytes]:
         asked = f"{url}\n".encode()
         return subprocess.run(
-            command, input=asked, cwd=folder, env=env, capture_output=True, timeout=60, check=False
+            command, input=asked, cwd=folder, env=env, capture_output=True, timeout=300, check=False
         )
 
     done = await asyncio.to_thread(ran)
@@ -132,7 +132,7 @@ def test_amazons_sdk_sends_no_token_over_http_so_that_record_sets_it_no_endpoint
         (str(PYTHON), "-c", AMAZONS),
         env={**AMAZON, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "http://127.0.0.1:9"},
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert b"Bearer authorization requires an HTTPS endpoint." in done.stderr

@@ -145,7 +145,7 @@ def machine_remark(folder: Path, words: str) -> DoctorRemark:
 
 
 def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, timeout=30)
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, timeout=300)
 
 
 def test_versions_and_extras_are_reported(tmp_path: Path) -> None:

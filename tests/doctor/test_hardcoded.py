@@ -254,7 +254,7 @@ def printed(language: str, code: str, variables: dict[str, str]) -> str:
         env={"PATH": os.environ["PATH"], **variables},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
         check=True,
     )
     return done.stdout.rstrip("\n")

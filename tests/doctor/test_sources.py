@@ -33,7 +33,7 @@ def put(folder: Path, path: str, text: str = "x = 1\n") -> None:
 
 
 def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, timeout=30)
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, timeout=300)
 
 
 @pytest.mark.parametrize(

@@ -167,8 +167,8 @@ def free_port() -> int:
 
 
 async def eventually(condition: Callable[[], bool], what: str) -> None:
-    """Wait until `condition` holds; fail after 5 s."""
-    for _ in range(500):
+    """Wait until `condition` holds; fail after 60 s, which only a hang takes."""
+    for _ in range(6000):
         if condition():
             return
         await asyncio.sleep(0.01)

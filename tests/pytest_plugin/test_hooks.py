@@ -143,7 +143,7 @@ def test_the_marker_is_known_and_described(pytester: pytest.Pytester) -> None:
 
 def test_pytest_loads_nothing_of_deltatape_but_the_hooks() -> None:
     loaded = subprocess.run(
-        [sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True, timeout=300
     )
     assert loaded.stdout.split() == [
         "deltatape",

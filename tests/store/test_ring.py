@@ -248,7 +248,7 @@ def test_recorders_that_share_a_folder_never_delete_what_another_writes(tmp_path
         )
         for _ in range(3)
     ]
-    said = [process.communicate(timeout=60)[0] for process in processes]
+    said = [process.communicate(timeout=300)[0] for process in processes]
     assert said == [""] * 3
     assert [process.returncode for process in processes] == [0] * 3
 

@@ -194,7 +194,7 @@ def test_recorders_that_start_at_the_same_instant_have_a_tape_each(tmp_path: Pat
         assert process.stdin is not None
         process.stdin.write("x")
         process.stdin.flush()
-    paths = [Path(process.communicate(timeout=60)[0].strip()) for process in processes]
+    paths = [Path(process.communicate(timeout=300)[0].strip()) for process in processes]
     assert sorted(path.name for path in paths) == [
         *(f"run-{number}.tape" for number in range(2, 7)),
         "run.tape",
@@ -246,7 +246,7 @@ def test_without_descriptors_a_tape_goes_on_and_no_new_one_is_begun(tmp_path: Pa
         [sys.executable, "-c", EXHAUSTED, tmp_path],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert done.stderr == ""

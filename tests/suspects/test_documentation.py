@@ -35,7 +35,7 @@ def test_the_page_is_up_to_date() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (run.returncode, run.stderr) == (0, "")
 

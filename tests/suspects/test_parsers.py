@@ -227,7 +227,7 @@ def test_node_says_the_same() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     for text, said in zip(texts, json.loads(run.stdout), strict=True):
         failure = failure_of(text)

@@ -185,7 +185,7 @@ def test_the_port_of_another_program_is_reported_and_leaves_no_tape(tmp_path: Pa
                     cwd=tmp_path,
                     env=environment(tmp_path),
                     capture_output=True,
-                    timeout=30,
+                    timeout=300,
                     check=False,
                 )
             )

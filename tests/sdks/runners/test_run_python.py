@@ -18,7 +18,7 @@ def said(package: str, *lines: object, folder: Path) -> list[dict[str, object]]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
         env={"PYTHONPATH": str(folder)},
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
