@@ -13,7 +13,7 @@ from deltatape.cli.mitm_command import command
 from deltatape.errors import UsageError
 from deltatape.mitm.mitmdump import ADDON
 from helpers.corporate_network import EVENTS, stream
-from helpers.mitm import VENVS, authority, installed, variables
+from helpers.mitm import NEWEST, authority, installed, variables
 from helpers.upstream import connect, post, provider, run
 
 PROGRAM = """
@@ -65,7 +65,7 @@ def test_without_mitmproxy_it_is_told_what_to_install(
     assert not (tmp_path / "tapes").exists()
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 @pytest.mark.parametrize("upstream", [(), ("--upstream", "http://127.0.0.1:9")])
 def test_it_runs_until_ctrl_c(tmp_path: Path, version: str, upstream: tuple[str, ...]) -> None:
     code, said = _run(tmp_path, version, *upstream, signals=(signal.SIGINT,))
@@ -75,7 +75,7 @@ def test_it_runs_until_ctrl_c(tmp_path: Path, version: str, upstream: tuple[str,
     assert len(list((tmp_path / "tapes").glob("*.tape"))) == 1
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_one_upstream_is_believed_that_ca_vouches_for(tmp_path: Path, version: str) -> None:
     upstream = authority(tmp_path)
     env = variables(tmp_path, installed(version))

@@ -14,7 +14,7 @@ import deltatape
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.store.reader import open_tape
 from helpers.clients import AMAZON, BEDROCK, CONVERSING, PYTHON, ROOT, Sdk, available
-from helpers.mitm import VENVS, Authority, authority, installed, variables
+from helpers.mitm import NEWEST, Authority, authority, installed, variables
 from helpers.program import deltatape as called
 from helpers.sample_streams import CALLS
 from helpers.upstream import Peer, chunk, provider, run
@@ -80,7 +80,7 @@ async def understood(url: str, *command: str, folder: Path, env: dict[str, str])
     return done.stdout.decode()
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 @pytest.mark.parametrize("sdk", SDKS, ids=lambda sdk: sdk.name)
 def test_amazons_sdk_sees_the_same_behind_mitmproxy_and_its_calls_are_on_the_tape(
     sdk: Sdk, version: str, tmp_path: Path

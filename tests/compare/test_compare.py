@@ -41,6 +41,7 @@ def test_every_recording_equals_itself(stem: str) -> None:
     assert comparison.by_event
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("stem", STEMS)
 def test_a_mutated_recording_differs_unless_only_times_or_ids_of_answers_do(stem: str) -> None:
     healthy = recorded(stem)

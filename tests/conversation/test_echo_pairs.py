@@ -148,6 +148,7 @@ def test_every_reason_is_about_a_pair() -> None:
     assert set(echo_pairs()) >= reasons().keys()
 
 
+@pytest.mark.exhaustive
 @needs_corpus
 @pytest.mark.parametrize("step", [1, -1])
 def test_real_conversations_on_one_tape_are_not_mixed_up(step: int) -> None:

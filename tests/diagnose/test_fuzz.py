@@ -74,6 +74,7 @@ def test_a_spoilt_captured_stream_is_read_to_its_end(case: Case) -> None:
         survives(case.exchange, spoilt_values(case.exchange, chance))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_a_request_of_any_shape_is_read(dialect: object) -> None:
     name = next(each.name for each in DIALECTS if each is dialect)

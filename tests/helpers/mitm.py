@@ -21,7 +21,9 @@ from helpers.program import environment
 from helpers.upstream import connect, free_port
 
 VENVS = {"11": ROOT / ".venv-mitm", "12": ROOT / ".venv-mitm12"}
-"""Environments by the version of mitmproxy in them."""
+"""Environments by the version of mitmproxy in them: for what depends on mitmproxy."""
+NEWEST = ("12",)
+"""For what is deltatape's own: how it starts mitmproxy, and the processes around it."""
 _NEEDED = {"11": "mitm", "12": "mitm12"}
 
 

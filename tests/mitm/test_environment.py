@@ -24,7 +24,7 @@ from deltatape.mitm.environment import (
 )
 from deltatape.model.exchange import EndReason
 from helpers.clients import CLIENTS
-from helpers.mitm import VENVS, Authority, authority, call_events, mitmproxy, ran
+from helpers.mitm import NEWEST, Authority, authority, call_events, mitmproxy, ran
 from helpers.program import environment
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, provider, run
 
@@ -198,7 +198,7 @@ async def http2_provider(folder: Path) -> AsyncIterator[tuple[int, Authority]]:
         await process.communicate()
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_http2_of_node_is_led_through_mitmproxy_and_lets_the_process_end(
     tmp_path: Path, version: str
 ) -> None:

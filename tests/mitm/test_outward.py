@@ -18,7 +18,7 @@ from deltatape.mitm.mitmdump import MitmOptions, arguments
 from deltatape.mitm.session import MitmRunResult, serve_child
 from deltatape.store.reader import open_tape
 from helpers.corporate_network import EVENTS, LLM, LOGIN, OTHER, CorporateNetwork, corporate_network
-from helpers.mitm import VENVS, installed, ran, variables
+from helpers.mitm import NEWEST, installed, ran, variables
 from helpers.upstream import run
 
 LIMIT_S = 90
@@ -45,7 +45,7 @@ def exchanges(folder: Path) -> list[bytes]:
     return [each.body for each in open_tape(path)]
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_a_command_gets_out_by_the_company_s_proxy_and_its_authority(
     tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,7 +77,7 @@ def test_a_command_gets_out_by_the_company_s_proxy_and_its_authority(
     assert OPTIONS_VARIABLE not in (tmp_path / "env").read_text()
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_what_mitmproxy_starts_does_not_inherit_the_login(tmp_path: Path, version: str) -> None:
     spy = tmp_path / "spy.py"
     spy.write_text(
@@ -100,7 +100,7 @@ def test_what_mitmproxy_starts_does_not_inherit_the_login(tmp_path: Path, versio
     assert (tmp_path / "spied").read_text() == "ann:s3cret:x None"
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 @pytest.mark.parametrize("files", ["two", "one"])
 def test_options_name_the_authority_and_the_certificate_to_show(
     tmp_path: Path, version: str, files: str

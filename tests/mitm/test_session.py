@@ -22,7 +22,7 @@ from deltatape.mitm.session import (
 )
 from deltatape.store.reader import Tape, open_tape
 from helpers.clients import PYTHON
-from helpers.mitm import OPENAI_APP, VENVS, authority, call_events, installed, variables
+from helpers.mitm import NEWEST, OPENAI_APP, authority, call_events, installed, variables
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
 LIMIT_S = 90
@@ -67,7 +67,7 @@ def serving(
     return asyncio.get_running_loop().create_task(run)
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_a_signal_ends_it_with_a_summary(tmp_path: Path, version: str) -> None:
     env = variables(tmp_path, installed(version))
 

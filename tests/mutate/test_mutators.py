@@ -115,6 +115,7 @@ def test_in_captured_streams_a_trap_fires_no_error_and_a_defect_is_caught(row: R
         assert [trial for trial in found if trial.caught]
 
 
+@pytest.mark.exhaustive
 def test_there_are_healthy_streams_of_every_dialect_that_streams_arguments() -> None:
     dialects = {one.dialect for one in healthy() if one.origin == BUILT}
     streamed = {"openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse"}

@@ -272,6 +272,7 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("stem", ["openai-chat", "openai-responses", "ai-sdk-ui"])
 def test_whatever_was_done_fits_the_schema(stem: str) -> None:
     healthy = recorded(stem)

@@ -199,5 +199,6 @@ def test_a_preset_is_found_first_by_what_it_makes(name: str) -> None:
     assert name in _first()
 
 
+@pytest.mark.exhaustive
 def test_few_others_fit() -> None:
     assert median(_first().values()) <= 3

@@ -324,6 +324,7 @@ def test_a_text_without_openers_has_no_calls() -> None:
     assert find_calls('{"name": "h", "arguments": {}}', OFFERED) == ()
 
 
+@pytest.mark.exhaustive
 @given(text=st.text())
 def test_no_text_raises(text: str) -> None:
     assert isinstance(find_calls(text, OFFERED), tuple)
@@ -363,6 +364,7 @@ def test_calls_of_random_fragments_are_in_order_and_within_the_text(parts: list[
             assert call.family in {family.name for family in FAMILIES}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "tail", ["", "{", '{"name":"f","arguments":{"a":', "f", "`", " ", '{"a":"']
 )

@@ -140,6 +140,7 @@ def test_the_same_seed_makes_the_same(variation: Variation) -> None:
         assert variation.make(one, SeededChoices(5)) == variation.make(one, SeededChoices(5))
 
 
+@pytest.mark.exhaustive
 def test_every_recording_can_be_varied_in_many_ways() -> None:
     for exchange in RECORDED[::3]:
         harmless = [each.name for each in HARMLESS if each.make(exchange, SeededChoices(1))]
@@ -148,6 +149,7 @@ def test_every_recording_can_be_varied_in_many_ways() -> None:
         assert len(hostile) >= 15
 
 
+@pytest.mark.exhaustive
 @given(
     st.sampled_from((*RECORDED, *CODED, *BUILT)),
     st.lists(st.sampled_from(HARMLESS), min_size=2, max_size=4, unique_by=lambda each: each.name),

@@ -153,6 +153,7 @@ def test_an_unfinished_element_beyond_the_limit_is_not_pending() -> None:
         assert run(*each_alone(body), limit=8) == whole
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("opener", [b"[", b'{"a":', b'[{"":['])
 def test_nesting_without_end_costs_neither_stack_nor_repeated_work(opener: bytes) -> None:
     body = b"[" + opener * 100_000

@@ -202,6 +202,7 @@ def test_members_tell_an_empty_object_from_others() -> None:
     assert (scan("{ }").members, scan('{"a":1}').members) == (False, True)
 
 
+@pytest.mark.exhaustive
 def test_a_megabyte_in_one_string_fed_by_characters_takes_linear_time() -> None:
     scanner = JsonScanner()
     for character in each_alone('{"' + "k" * 300_000 + '":"' + "x" * 300_000 + '"}'):

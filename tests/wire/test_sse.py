@@ -256,6 +256,7 @@ def test_a_megabyte_in_one_line_fed_byte_by_byte_takes_linear_time() -> None:
     assert [len(event.data) for event in events] == [1_000_000]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "event",
     [
