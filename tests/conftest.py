@@ -1,8 +1,11 @@
 """What all tests start from."""
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 # A shell starts what it puts into the background, and what nohup guards, without these signals; the
 # programs that tests start and interrupt would inherit that.
@@ -19,3 +22,40 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("deltatape")
+
+_SLOWEST = (
+    *("mitm/test_run.py", "test_bench.py", "incidents/test_replayed.py", "mitm/test_outward.py"),
+    *("cli/test_mitm_command.py", "mitm/test_mitmdump.py", "mitm/test_session.py"),
+    *("mitm/test_recorder.py", "record/test_session.py", "sdks/test_run.py"),
+    *("live/test_killed_analyst.py", "incidents/test_apps.py", "clients/test_sdks.py"),
+    *("diagnose/test_fuzz.py", "diagnose/test_check.py", "conversation/test_retold.py"),
+    *("suspects/test_presets.py", "suspects/test_corpus.py", "suspects/test_search.py"),
+    *("shrink/test_passes.py", "conversation/test_check.py", "suspects/test_found.py"),
+)
+"""Files that take longest: they go first, so that no process is left alone with one in the end."""
+_RANK = {name: rank for rank, name in enumerate(_SLOWEST)}
+_TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {
+        path: _RANK.get(path.relative_to(_TESTS).as_posix(), len(_RANK))
+        for path in {item.path for item in items}
+        if path.is_relative_to(_TESTS)
+    }
+    items.sort(key=lambda item: ranks.get(item.path, len(_RANK)))
+
+
+class _Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no type information
+    """A process takes a file; of one with a program in several versions, the tests of a version."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        if file.endswith("mitm/test_run.py"):
+            return file + test[test.find("[") :][:3] if "[" in test else file
+        return file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Scheduling | None:
+    return _Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
