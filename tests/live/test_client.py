@@ -37,6 +37,7 @@ class GrowingTape:
 
     path: str
     name: str | None = None
+    pending: bool = False
 
     def begin(self) -> None:
         Path(self.path).write_bytes(header_line(HEADER))
@@ -127,6 +128,52 @@ def test_the_end_of_a_tape_reports_what_was_never_answered(tmp_path: Path) -> No
             await analysis.finish()
             assert [report.number for report in seen.silences] == [1]
             assert seen.reports == [(None, 1, [])]
+
+    run(scenario())
+
+
+def test_a_tape_that_a_slow_disk_has_yet_to_create_is_analysed_when_it_is_there(
+    tmp_path: Path,
+) -> None:
+    late, other = GrowingTape("", "late", pending=True), GrowingTape(str(tmp_path / "other.tape"))
+    other.begin()
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            analysis.ended(late, 1)
+            other.add(FIRST)
+            analysis.ended(other, 1)
+            await eventually(lambda: len(seen.reports) == 1, "the report on the other tape")
+            analysis.ended(late, 2)
+            analysis.close(late, WATCH)
+            late.path = str(tmp_path / "late.tape")
+            late.begin()
+            late.add(FIRST)
+            late.add(SECOND)
+            late.pending = False
+            await analysis.finish()
+            assert [(name, number) for name, number, _ in seen.reports] == [
+                (None, 1),
+                ("late", 1),
+                ("late", 2),
+            ]
+            assert "C002" in (codes(seen)[2] or [])
+            assert seen.problems == []
+
+    run(scenario())
+
+
+def test_a_tape_that_could_not_be_created_is_not_analysed() -> None:
+    tape = GrowingTape("", "lost", pending=True)
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            await eventually(_running(analysis), "the process")
+            analysis.ended(tape, 1)
+            tape.pending = False
+            await eventually(lambda: bool(seen.reports), "the report")
+            assert seen.reports == [("lost", 1, None)]
+            assert len(seen.problems) == 1
 
     run(scenario())
 

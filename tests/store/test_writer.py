@@ -12,7 +12,7 @@ from deltatape.errors import UsageError
 from deltatape.model.exchange import EndReason, Source
 from deltatape.store import tape_file
 from deltatape.store.reader import open_tape
-from deltatape.store.tape_file import TapeFile
+from deltatape.store.tape_file import TapeFile, WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.payload import LOSS_NOTE
 from deltatape.tape.tap import ExchangeTap, TapeTap
@@ -45,6 +45,31 @@ class Recorder:
     def note_count(self) -> int:
         """How many notes the tape has; raises if any line but the last is damaged."""
         return sum(1 for _ in open_tape(self.path).records())
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_tape_is_pending_until_its_thread_has_tried_to_create_it(
+    tmp_path: Path, *, there: bool
+) -> None:
+    folder, busy, thread = tmp_path / "tapes", threading.Event(), WriterThread()
+    if not there:
+        folder.touch()
+
+    def keep_busy() -> None:
+        assert busy.wait(60)
+
+    thread.put(keep_busy)
+    writer = TapeWriter.create(
+        folder, "run", clock=StillClock(), alarm=lambda _: None, thread=thread
+    )
+    assert writer.pending
+    assert writer.path is None
+    busy.set()
+    writer.flush()
+    assert not writer.pending
+    assert (writer.path is not None) is there
+    writer.close()
+    thread.close()
 
 
 def test_what_is_put_is_on_the_tape(tmp_path: Path) -> None:

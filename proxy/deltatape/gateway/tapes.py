@@ -46,6 +46,11 @@ class OpenTape:
         """Its path; "" if it could not be created."""
         return str(self.writer.path or "")
 
+    @property
+    def pending(self) -> bool:
+        """Whether it is yet to be created."""
+        return self.writer.pending
+
     def client(self, connection: int, state: ClientState) -> None:
         """Record that a client connection was opened or closed, once."""
         if (connection in self.clients) is (state is ClientState.OPENED):

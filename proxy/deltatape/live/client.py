@@ -42,7 +42,11 @@ class LiveTape(Protocol):
 
     @property
     def path(self) -> str:
-        """Its present path; "" if it could not be created."""
+        """Its present path; "" if it was not or could not be created."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether it is yet to be created: no stream waits for that, nor for a slow disk."""
 
     name: str | None
     """What requests call it; None for the main tape."""
@@ -80,6 +84,8 @@ class _Followed(Generic[Tape]):
     close: Close | None = None
     path: str = ""
     """Under which the process was to open it."""
+    introduced: bool = False
+    """Whether the process was told of it."""
 
 
 class LiveAnalysis(Generic[Tape]):
@@ -121,6 +127,9 @@ class LiveAnalysis(Generic[Tape]):
         followed.ended += 1
         followed.unannounced += 1
         self._idle.clear()
+        self._announce_soon()
+
+    def _announce_soon(self) -> None:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(ANNOUNCE_S, self._announce)
 
@@ -128,7 +137,9 @@ class LiveAnalysis(Generic[Tape]):
         """Tell the process what has ended."""
         self._timer = None
         for followed in self._tapes.values():
-            if followed.unannounced:
+            if not followed.introduced:
+                self._introduce(followed)
+            elif followed.unannounced:
                 self._send(Look(key=followed.key, ended=followed.unannounced))
                 followed.unannounced = 0
 
@@ -145,8 +156,9 @@ class LiveAnalysis(Generic[Tape]):
             exit_code=watch.exit_code,
         )
         self._idle.clear()
-        self._announce()
-        self._send(followed.close)
+        if followed.introduced:
+            self._announce()
+            self._send(followed.close)
 
     async def finish(self) -> None:
         """Wait for the reports, at most `FINISH_S`, and not after `hurry`; then `stop`."""
@@ -233,7 +245,12 @@ class LiveAnalysis(Generic[Tape]):
         return f"ended with exit code {await process.wait()}"
 
     def _introduce(self, followed: _Followed[Tape]) -> None:
-        """Name a tape to the process, with what is to be reported of it."""
+        """Name a tape to the process, with what is to be reported of it; one that exists."""
+        followed.introduced = not followed.tape.pending
+        if not followed.introduced:
+            if self._task is not None and not self._task.done():
+                self._announce_soon()
+            return
         followed.path = followed.tape.path
         self._send(Follow(key=followed.key, path=followed.path, name=followed.tape.name))
         followed.unannounced = 0

@@ -132,6 +132,11 @@ class TapeWriter:
         return self._file.path if self._file is not None else None
 
     @property
+    def pending(self) -> bool:
+        """Whether the tape is yet to be created."""
+        return self._file is None and self._room >= 0
+
+    @property
     def broken(self) -> bool:
         """Whether nothing more can be taped: the tape could not be created, or was deleted."""
         return self._room < 0 or (self._file is not None and self._file.gone)
