@@ -42,6 +42,8 @@ class Connection:
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.fd = self.sock.fileno()
         self.seen = 0
+        self.plan = load.plan
+        self.wire = load.wire
         self._load = load
         self._size = 0
         self._last = 0
@@ -58,7 +60,7 @@ class Connection:
         self._in_order = True
         self._parser = httptools.HttpResponseParser(self)
         self._started_ns = _now_ns()
-        self.sock.sendall(self._load.wire)
+        self.sock.sendall(self.wire)
 
     def feed(self, data: bytes, now_ns: int) -> None:
         """What was read."""
@@ -81,7 +83,7 @@ class Connection:
 
     def on_message_complete(self) -> None:
         """See httptools."""
-        plan = self._load.plan
+        plan = self.plan
         whole = self.seen == plan.deltas and self._size == body_bytes(plan) and self._in_order
         if not plan.deltas:
             self._load.times.append(self._now_ns - self._started_ns)
@@ -116,7 +118,7 @@ class Load:
             opened = min(left, _AT_ONCE)
             left -= opened
             for _ in range(opened):
-                self._connect()
+                self.connect(Connection(self))
             self._look(0 if left else 0.1)
             if not announced and not left and all(each.seen for each in self._open.values()):
                 announced = True
@@ -124,8 +126,8 @@ class Load:
         self._errors += len(self._open) + left
         return self._told(_now_ns() - began)
 
-    def _connect(self) -> None:
-        connection = Connection(self)
+    def connect(self, connection: Connection) -> None:
+        """Open a connection, which asks as soon as it can."""
         self._open[connection.fd] = connection
         with contextlib.suppress(BlockingIOError):
             connection.sock.connect(("127.0.0.1", self.port))
@@ -145,18 +147,22 @@ class Load:
     def _start(self, connection: Connection) -> None:
         try:
             connection.start()
-        except OSError:
-            self._errors += 1
-            self._close(connection)
+        except OSError as error:
+            self.lost(connection, error)
 
     def _read(self, connection: Connection) -> None:
+        problem = None
         try:
             data = connection.sock.recv(_READ_BYTES)
             if data:
                 connection.feed(data, _now_ns())
                 return
-        except (OSError, httptools.HttpParserError):
-            pass
+        except (OSError, httptools.HttpParserError) as error:
+            problem = error
+        self.lost(connection, problem)
+
+    def lost(self, connection: Connection, problem: Exception | None) -> None:  # noqa: ARG002
+        """A connection failed, or was closed; then there is no `problem`."""
         self._errors += 1
         self._close(connection)
 

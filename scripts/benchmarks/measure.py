@@ -23,10 +23,11 @@ from benchmarks.processes import (
     serving,
     started,
 )
+from benchmarks.provider import LIMIT_S
 from benchmarks.proxies import Place, Proxy, environment
 from benchmarks.scenarios import CPU, CPU_BESIDE, MEMORY, P50, P99, RATE, Scenario
 from benchmarks.tapes import Taped, read_tapes
-from benchmarks.traffic import PATH, Plan, body_bytes
+from benchmarks.traffic import Plan, body_bytes
 from deltatape.clock import SystemClock
 
 SCRIPTS = Path(__file__).resolve().parent.parent
@@ -113,9 +114,9 @@ class Target:
 
 
 @contextlib.contextmanager
-def provider(folder: Path) -> Iterator[int]:
+def provider(folder: Path, limit_s: int = LIMIT_S) -> Iterator[int]:
     """A running provider; its port."""
-    with serving(_program("provider"), _environment(), folder) as port:
+    with serving([*program("provider"), str(limit_s)], own_environment(), folder) as port:
         yield port
 
 
@@ -153,7 +154,7 @@ def _wait_until_ready(target: Target) -> None:
 def _answers(target: Target) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", target.place.port, timeout=5)
     try:
-        connection.request("POST", PATH, b"{}", {"content-type": "application/json"})
+        connection.request("POST", target.proxy.path, b"{}", {"content-type": "application/json"})
         response = connection.getresponse()
         if response.status != _OK:
             return False
@@ -170,8 +171,8 @@ def measure(target: Target, scenario: Scenario) -> Sample:
     """Run `scenario` against `target`."""
     memory, before = target.memory_kib(), target.cpu()
     load = subprocess.Popen(
-        [*_program("clients"), *_arguments(target.place, scenario)],
-        env=_environment(),
+        [*program("clients"), *_arguments(target.place, scenario)],
+        env=own_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -228,9 +229,11 @@ def _arguments(place: Place, scenario: Scenario) -> list[str]:
     ]
 
 
-def _program(name: str) -> list[str]:
+def program(name: str) -> list[str]:
+    """The command of a program of this package."""
     return [sys.executable, "-m", f"benchmarks.{name}"]
 
 
-def _environment() -> Mapping[str, str]:
+def own_environment() -> Mapping[str, str]:
+    """What such programs find as their environment."""
     return {**outside(), "PYTHONPATH": str(SCRIPTS)}

@@ -50,6 +50,12 @@ How to read it:
 - `deltatape-replay` is the player alone, without a provider behind it; it gives the same small
   answers to the same clients. The rate of the provider itself is that of `direct`.
 - A run in which an answer lacks a delta, or a tape a byte, fails and writes no page.
+
+`scripts/soak` looks for what only a long run shows: half an hour of streams, small requests, agents
+on tapes of their own names, clients that leave, and upstreams that break off, one of them behind
+TLS. It fails if an answer or a tape lacks or changes a byte, if exchanges stay unanalysed, or if
+memory, descriptors or the 99th percentile of the delay grow after the first third (`--minutes`,
+`--streams`, `--json`).
 """
 
 

@@ -8,6 +8,7 @@ analyses what deltatape records.
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -42,7 +43,7 @@ def cpu(pid: int) -> Cpu:
     """Of a process and its descendants, so far."""
     loop = beside = 0
     for each in _family(pid):
-        forwards = "deltatape.live" not in _read(_PROC / str(each) / "cmdline")
+        forwards = not _analyses(each)
         for task in _tasks(each):
             used = int(_read(task / "schedstat").partition(" ")[0] or 0)
             if forwards and task.name == str(each):
@@ -54,12 +55,30 @@ def cpu(pid: int) -> Cpu:
 
 def memory_kib(pid: int) -> int:
     """Resident memory of a process and its descendants."""
-    total = 0
-    for each in _family(pid):
-        for line in _read(_PROC / str(each) / "status").splitlines():
-            if line.startswith("VmRSS:"):
-                total += int(line.split()[1])
-    return total
+    return sum(map(resident_kib, _family(pid)))
+
+
+def resident_kib(pid: int) -> int:
+    """Resident memory of one process; 0 if it has ended."""
+    found = re.search(r"^VmRSS:\s*(\d+)", _read(_PROC / str(pid) / "status"), re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def descriptors(pid: int) -> int:
+    """How many files and sockets one process has open; 0 if it has ended."""
+    try:
+        return sum(1 for _ in (_PROC / str(pid) / "fd").iterdir())
+    except OSError:
+        return 0
+
+
+def analysts(pid: int) -> tuple[int, ...]:
+    """Descendants that analyse what a recorder records."""
+    return tuple(each for each in _family(pid) if _analyses(each))
+
+
+def _analyses(pid: int) -> bool:
+    return "deltatape.live" in _read(_PROC / str(pid) / "cmdline")
 
 
 def _family(pid: int) -> Iterator[int]:

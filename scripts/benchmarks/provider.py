@@ -4,27 +4,30 @@ Strategy: one thread over epoll, no framework, so that it takes little of the ma
 proxy under test shares with it. Every delta is one write of its own and carries the time of that
 write. Paced streams begin at phases spread evenly, since streams in step would queue on each other.
 
-It prints its port, and ends when its standard input does, or after the limit.
+It prints its port, and ends when its standard input does, or after the limit: a number of seconds
+may be given.
 """
 
 import gc
 import heapq
 import select
 import socket
+import struct
 import sys
 
 import httptools
 
 from benchmarks.traffic import (
     ANSWER,
-    FIRST,
     HEAD,
     LAST,
     PLAN,
     RELEASE,
+    Cut,
     Plan,
     decode_plan,
     delta,
+    first,
     request,
 )
 from deltatape.clock import SystemClock
@@ -51,6 +54,7 @@ class Connection:
         self.left = 0
         self.gap_ns = 0
         self.hold = False
+        self.cut = Cut.NONE
         self._provider = provider
         self._plan = b""
 
@@ -87,9 +91,9 @@ class Provider:
         self._due: list[tuple[int, int, Connection]] = []
         self._streams = 0
 
-    def serve(self) -> None:
-        """Until standard input ends."""
-        end = _now_ns() + LIMIT_S * _NS
+    def serve(self, limit_s: int) -> None:
+        """Until standard input ends, or for so long."""
+        end = _now_ns() + limit_s * _NS
         while (now := _now_ns()) < end:
             for fd, events in self._epoll.poll(self._patience_s(now)):
                 if fd == sys.stdin.fileno():
@@ -165,8 +169,11 @@ class Provider:
             self._send(connection, ANSWER)
             return
         connection.left, connection.hold = plan.deltas, plan.hold
+        connection.cut = plan.cut
+        if plan.cut is not Cut.NONE:
+            connection.left += 1  # a step of its own, so that all deltas have left before
         connection.gap_ns = int(_NS / plan.rate) if plan.rate else 0
-        self._send(connection, HEAD + FIRST)
+        self._send(connection, HEAD + first(_now_ns()))
         if connection.gap_ns:
             self._streams += 1
             phase = self._streams * _GOLDEN % 1
@@ -187,6 +194,9 @@ class Provider:
             self._fast.pop(connection, None)
             return
         connection.left -= 1
+        if not connection.left and connection.cut is not Cut.NONE:
+            self._break_off(connection)
+            return
         self._send(connection, delta(_now_ns()))
         if not connection.left:
             self._fast.pop(connection, None)
@@ -194,6 +204,12 @@ class Provider:
                 self._held.add(connection)
             else:
                 self._send(connection, LAST)
+
+    def _break_off(self, connection: Connection) -> None:
+        if connection.cut is Cut.RESET:
+            linger = struct.pack("ii", 1, 0)  # on, for no time: closing resets
+            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self._drop(connection)
 
     def _send(self, connection: Connection, data: bytes) -> None:
         if connection.unsent:
@@ -226,7 +242,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-    provider.serve()
+    provider.serve(int(sys.argv[1]) if len(sys.argv) > 1 else LIMIT_S)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.played import small_answers, write_tape
+from benchmarks.traffic import PATH
 from deltatape import __version__
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -82,6 +83,7 @@ class Proxy:
         version: the words of a command that tells it.
         tapes: whether it writes a tape, which is read after the run.
         scenarios: the names of those that it can take part in; (): all.
+        path: at which it answers.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Proxy:
     version: Callable[[], str] = lambda: ""
     tapes: bool = False
     scenarios: tuple[str, ...] = ()
+    path: str = PATH
 
 
 def environment(place: Place) -> Mapping[str, str]:

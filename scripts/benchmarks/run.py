@@ -75,7 +75,7 @@ class Run:
         Raises:
             BenchError: something does not work as it has to.
         """
-        _allow_descriptors()
+        allow_descriptors()
         load = os.getloadavg()[0]
         # A signal or an error ends everything that was started, and leaves no tapes behind.
         with tempfile.TemporaryDirectory(prefix="deltatape-bench-") as folder:
@@ -159,7 +159,8 @@ class Run:
         self._log(f"round {number}, {scenario.name}, {proxy.name}: {shown}")
 
 
-def _allow_descriptors() -> None:
+def allow_descriptors() -> None:
+    """Let this process and its children have as many open as are needed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
     if soft < wanted:

@@ -5,7 +5,10 @@ how long it was on its way. The arguments of the whole call are a JSON object th
 schema: the ordinary case, without findings.
 """
 
+import enum
+import functools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 PATH = "/v1/chat/completions"
@@ -19,6 +22,15 @@ STAMP_BYTES = len(MARK) + STAMP_DIGITS
 _ARGUMENTS = "arguments"
 
 
+class Cut(enum.StrEnum):
+    """How the provider breaks off a stream after its last delta."""
+
+    NONE = "none"
+    CLOSED = "closed"
+    """The connection is closed, without the end of the stream."""
+    RESET = "reset"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What the provider does with a request.
@@ -27,15 +39,17 @@ class Plan:
         deltas: in the stream; 0 asks for a small JSON answer instead.
         rate: in deltas per second; 0 is as fast as they are taken.
         hold: whether the stream stays open after its last delta until `RELEASE` comes.
+        cut: how it ends, where it does not end in order.
     """
 
     deltas: int
     rate: float = 0.0
     hold: bool = False
+    cut: Cut = Cut.NONE
 
     def encode(self) -> bytes:
         """The field's value."""
-        return f"{self.deltas} {self.rate} {int(self.hold)}".encode()
+        return f"{self.deltas} {self.rate} {int(self.hold)} {self.cut}".encode()
 
 
 RELEASE = b"release"
@@ -46,8 +60,8 @@ def decode_plan(value: bytes) -> Plan:
     """`Plan.encode` read back; without a value a small JSON answer."""
     if not value:
         return Plan(deltas=0)
-    deltas, rate, hold = value.decode().split()
-    return Plan(deltas=int(deltas), rate=float(rate), hold=hold == "1")
+    deltas, rate, hold, cut = value.decode().split()
+    return Plan(deltas=int(deltas), rate=float(rate), hold=hold == "1", cut=Cut(cut))
 
 
 def _event(delta: dict[str, object], finish: str | None = None) -> bytes:
@@ -74,7 +88,7 @@ def _chunk(data: bytes) -> bytes:
 
 _CALL = {
     "index": 0,
-    "id": "call_0123456789abcdef",
+    "id": f"call_{'0' * STAMP_DIGITS}",
     "type": "function",
     "function": {"name": "write_text", _ARGUMENTS: ""},
 }
@@ -90,11 +104,16 @@ HEAD = (
     b"cache-control: no-cache\r\nx-request-id: req_0123456789\r\n"
     b"transfer-encoding: chunked\r\n\r\n"
 )
-FIRST = b"".join(map(_chunk, _FIRST))
 LAST = b"".join(map(_chunk, _LAST)) + b"0\r\n\r\n"
 DELTA_BYTES = len(_chunk(_DELTA))
 """On the wire, with its framing."""
 _BEFORE, _AFTER = _chunk(_DELTA).split(MARK + b"0" * STAMP_DIGITS)
+_BEFORE_ID, _AFTER_ID = b"".join(map(_chunk, _FIRST)).split(b"0" * STAMP_DIGITS)
+
+
+def first(now_ns: int) -> bytes:
+    """What begins a stream on the wire: the call, with an id of its own."""
+    return b"%b%019d%b" % (_BEFORE_ID, now_ns, _AFTER_ID)
 
 
 def delta(now_ns: int) -> bytes:
@@ -119,35 +138,53 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 )
 
 
-def body_bytes(plan: Plan) -> int:
-    """How long the body of the answer to `plan` is, without framing."""
+@functools.lru_cache
+def body(plan: Plan) -> bytes:
+    """The body of the answer to `plan`, without framing, with zeros for its stamps."""
     if not plan.deltas:
-        return len(_ANSWER)
-    return sum(map(len, _FIRST + _LAST)) + plan.deltas * len(_DELTA)
+        return _ANSWER
+    last = () if plan.cut is not Cut.NONE else _LAST
+    return b"".join((*_FIRST, _DELTA * plan.deltas, *last))
 
 
-def _request_body(*, stream: bool) -> bytes:
+def body_bytes(plan: Plan) -> int:
+    """How long that is."""
+    return len(body(plan))
+
+
+MESSAGES: Sequence[dict[str, object]] = (
+    {"role": "system", "content": "You are a helpful assistant."},
+    {"role": "user", "content": "Write down what you know about Oslo."},
+)
+"""How a conversation begins."""
+
+
+def _request_body(messages: Sequence[dict[str, object]], *, stream: bool) -> bytes:
     parameters = {"type": "object", "properties": {"text": {"type": "string"}}}
     function = {"name": "write_text", "parameters": parameters}
     return json.dumps(
         {
             "model": "gpt-4o",
             "stream": stream,
-            "messages": [
-                {"role": "system", "content": "You are a helpful assistant."},
-                {"role": "user", "content": "Write down what you know about Oslo."},
-            ],
+            "messages": messages,
             "tools": [{"type": "function", "function": function}],
         }
     ).encode()
 
 
-def request(port: int, plan: bytes, *, stream: bool) -> bytes:
+def request(
+    port: int,
+    plan: bytes,
+    *,
+    stream: bool,
+    path: str = PATH,
+    messages: Sequence[dict[str, object]] = MESSAGES,
+) -> bytes:
     """A request on the wire."""
-    body = _request_body(stream=stream)
+    content = _request_body(messages, stream=stream)
     head = (
-        f"POST {PATH} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\naccept: */*\r\n"
+        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\naccept: */*\r\n"
         f"authorization: Bearer sk-fake-000000\r\ncontent-type: application/json\r\n"
-        f"user-agent: bench\r\ncontent-length: {len(body)}\r\n"
+        f"user-agent: bench\r\ncontent-length: {len(content)}\r\n"
     )
-    return b"%b%b: %b\r\n\r\n%b" % (head.encode(), PLAN, plan, body)
+    return b"%b%b: %b\r\n\r\n%b" % (head.encode(), PLAN, plan, content)
