@@ -26,7 +26,6 @@ def on_latest(digests: Sequence[Digest]) -> tuple[Finding, ...]:
     return tuple(finding for turn in own for finding in whole_turn(turn, DEFAULTS))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "path", sorted(RECORDINGS.rglob("*.tape")), ids=lambda path: str(path.relative_to(RECORDINGS))
 )

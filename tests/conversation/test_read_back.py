@@ -358,6 +358,26 @@ def test_the_same_holds_where_calls_have_no_ids() -> None:
     assert not read_backs(scripted_digests(ollama, [asked, *turns]))
 
 
+def test_a_message_that_changes_with_every_request_is_told_once() -> None:
+    (anthropic,) = (each for each in SCRIPT_DIALECTS if each.name == "anthropic")
+    asked, renamed, next_asked = (
+        Call(id=ident, name="get", arguments={"city": "Rome"}) for ident in ("c0", "x0", "c1")
+    )
+    question, end = scripted_user("How warm is it?"), Message(role="assistant", text="Warm.")
+    plain, shortened = (
+        (question, Message(role="assistant", text=text, calls=(renamed,)), scripted_result(renamed))
+        for text in ("", "()")
+    )
+    answer = Message(role="assistant", calls=(next_asked,))
+    turns = [
+        Turn(history=(question,), answer=Message(role="assistant", calls=(asked,))),
+        Turn(history=plain, answer=answer),
+        Turn(history=(*shortened, answer, scripted_result(next_asked)), answer=end),
+    ]
+    links = read_backs(scripted_digests(anthropic, turns))
+    assert [(link.reply.exchange, link.later.exchange) for link in links] == [(1, 2), (2, 3)]
+
+
 def test_of_a_thousand_replies_to_the_same_history_the_named_one_is_found() -> None:
     said = [*call("get"), FINISH]
     asked = [(asks(USER), said)] * 100
