@@ -16,9 +16,9 @@ from pathlib import Path
 
 from benchmarks.languages import ANTHROPIC, CHAT, RESPONSES, Language
 from benchmarks.markdown import markdown
-from benchmarks.measure import SCRIPTS, BenchError
+from benchmarks.measure import BenchError
 from benchmarks.processes import outside
-from benchmarks.proxies import ROOT
+from benchmarks.proxies import ROOT, SCRIPTS
 from benchmarks.sample_reply import LONG, SHORT, sample_reply
 
 CLIENTS = ROOT / ".venv-clients" / "bin" / "python"

@@ -15,10 +15,10 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from benchmarks.markdown import markdown
-from benchmarks.measure import SCRIPTS, BenchError
+from benchmarks.measure import BenchError
 from benchmarks.measure_rebuild import cpu_s
 from benchmarks.processes import outside
-from benchmarks.proxies import ROOT
+from benchmarks.proxies import ROOT, SCRIPTS
 from deltatape.cli.tapes import material
 from deltatape.diagnose.decode import decode
 from deltatape.errors import DeltatapeError

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 import httptools
 
 from benchmarks.provider import release_all
-from benchmarks.traffic import MARK, STAMP_BYTES, Plan, body_bytes, request
+from benchmarks.traffic import MARK, STAMP_BYTES, Plan, body_bytes, messages, request
 from deltatape.clock import SystemClock
 
 LIMIT_S = 30.0
 _READ_BYTES = 65536
-_AT_ONCE = 50
+AT_ONCE = 50
 """How many connections are opened before their answers are looked at."""
 _NS = 1_000_000_000
 _OK = 200
@@ -44,6 +44,11 @@ class Connection:
         self.seen = 0
         self.plan = load.plan
         self.wire = load.wire
+        self.unsent = memoryview(b"")
+        self.events = select.EPOLLOUT
+        """What the load waits for."""
+        self.opened_ns = 0
+        """When it began to connect; 0 once it has read something."""
         self._load = load
         self._size = 0
         self._last = 0
@@ -54,17 +59,20 @@ class Connection:
         self._parser = httptools.HttpResponseParser(self)
 
     def start(self) -> None:
-        """Send a request."""
+        """Begin a request, which the load sends."""
         self.seen = self._size = self._last = 0
         self._tail = b""
         self._in_order = True
         self._parser = httptools.HttpResponseParser(self)
         self._started_ns = _now_ns()
-        self.sock.sendall(self.wire)
+        self.unsent = memoryview(self.wire)
 
     def feed(self, data: bytes, now_ns: int) -> None:
         """What was read."""
         self._now_ns = now_ns
+        if self.opened_ns:
+            self._load.first_ns = max(self._load.first_ns, now_ns - self.opened_ns)
+            self.opened_ns = 0
         self._parser.feed_data(data)
 
     def on_body(self, body: bytes) -> None:
@@ -98,8 +106,12 @@ class Load:
     def __init__(self, port: int, provider: int, plan: Plan, seconds: float) -> None:
         self.port = port
         self.plan = plan
-        self.wire = request(port, plan.encode(), stream=bool(plan.deltas))
+        self.wire = request(
+            port, plan.encode(), stream=bool(plan.deltas), messages=messages(plan.upload)
+        )
         self.times = array.array("q")
+        self.first_ns = 0
+        """The longest time from a connection's beginning to its first byte."""
         self._provider = provider
         self._seconds = seconds
         self._epoll = select.epoll()
@@ -107,7 +119,7 @@ class Load:
         self._deadline = 0
         self._done = self._errors = self._short = self._bytes = 0
 
-    def run(self, connections: int) -> dict[str, object]:
+    def run(self, connections: int, at_once: int = AT_ONCE) -> dict[str, object]:
         """All of it; what came out."""
         began = _now_ns()
         self._deadline = began + int(self._seconds * _NS)
@@ -115,7 +127,7 @@ class Load:
         announced = not self.plan.hold
         left = connections
         while (left or self._open) and _now_ns() < limit:
-            opened = min(left, _AT_ONCE)
+            opened = min(left, at_once)
             left -= opened
             for _ in range(opened):
                 self.connect(Connection(self))
@@ -129,6 +141,7 @@ class Load:
     def connect(self, connection: Connection) -> None:
         """Open a connection, which asks as soon as it can."""
         self._open[connection.fd] = connection
+        connection.opened_ns = _now_ns()
         with contextlib.suppress(BlockingIOError):
             connection.sock.connect(("127.0.0.1", self.port))
         self._epoll.register(connection.fd, select.EPOLLOUT)
@@ -138,17 +151,30 @@ class Load:
             connection = self._open.get(fd)
             if connection is None:
                 continue
-            if events & select.EPOLLOUT:  # it is connected, or will never be
-                self._epoll.modify(fd, select.EPOLLIN)
-                self._start(connection)
-            else:
+            if events & ~select.EPOLLOUT and connection.events & select.EPOLLIN:
                 self._read(connection)
+            elif connection.unsent:
+                self._send(connection)
+            else:  # it is connected, or will never be
+                self._start(connection)
 
     def _start(self, connection: Connection) -> None:
+        connection.start()
+        self._send(connection)
+
+    def _send(self, connection: Connection) -> None:
         try:
-            connection.start()
+            sent = connection.sock.send(connection.unsent)
+        except BlockingIOError:
+            sent = 0
         except OSError as error:
             self.lost(connection, error)
+            return
+        connection.unsent = connection.unsent[sent:]
+        events = select.EPOLLIN | (select.EPOLLOUT if connection.unsent else 0)
+        if events != connection.events:
+            connection.events = events
+            self._epoll.modify(connection.fd, events)
 
     def _read(self, connection: Connection) -> None:
         problem = None
@@ -196,6 +222,7 @@ class Load:
             "errors": self._errors,
             "short": self._short,
             "bytes": self._bytes,
+            "first_us": self.first_ns / 1000,
             "p50_us": percentile_us(times, 0.5),
             "p99_us": percentile_us(times, 0.99),
         }
@@ -217,14 +244,16 @@ def main() -> None:
     parser.add_argument("--deltas", type=int, required=True)
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--hold", action="store_true")
+    parser.add_argument("--upload", type=int, required=True)
+    parser.add_argument("--at-once", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     options = parser.parse_args()
-    plan = Plan(deltas=options.deltas, rate=options.rate, hold=options.hold)
+    plan = Plan(deltas=options.deltas, rate=options.rate, hold=options.hold, upload=options.upload)
     load = Load(options.port, options.provider, plan, options.seconds)
     gc.collect()
     gc.freeze()
     gc.disable()
-    print(json.dumps(load.run(options.connections)), flush=True)
+    print(json.dumps(load.run(options.connections, options.at_once)), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.markdown import markdown
-from benchmarks.measure import SCRIPTS, BenchError
+from benchmarks.measure import BenchError
 from benchmarks.measure_rebuild import cpu_s
 from benchmarks.processes import outside
+from benchmarks.proxies import SCRIPTS
 from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import trustme
+
 from benchmarks.processes import (
     Cpu,
     cpu,
@@ -24,13 +26,12 @@ from benchmarks.processes import (
     started,
 )
 from benchmarks.provider import LIMIT_S
-from benchmarks.proxies import Place, Proxy, environment
-from benchmarks.scenarios import CPU, CPU_BESIDE, MEMORY, P50, P99, RATE, Scenario
+from benchmarks.proxies import SCRIPTS, Place, Proxy, Upstream, environment, nginx_with_tls
+from benchmarks.scenarios import BEHIND, CPU, FIRST, MEMORY, P50, P99, PROXY_CPU, RATE, Scenario
 from benchmarks.tapes import Taped, read_tapes
 from benchmarks.traffic import Plan, body_bytes
 from deltatape.clock import SystemClock
 
-SCRIPTS = Path(__file__).resolve().parent.parent
 READY_S = 60.0
 _LOAD_S = 90.0
 _STEP_S = 0.1
@@ -88,21 +89,23 @@ class Target:
 
     def cpu(self) -> Cpu:
         """Used so far."""
-        return cpu(self.pid) if self.pid is not None else Cpu(loop_ns=0, beside_ns=0)
+        return cpu(self.pid) if self.pid is not None else Cpu(proxy_ns=0, analysis_ns=0)
 
     def memory_kib(self) -> int:
         """Resident now."""
         return memory_kib(self.pid) if self.pid is not None else 0
 
-    def wait_until_quiet(self) -> None:
-        """Until it has done what came after the last byte; at most some seconds."""
+    def wait_until_quiet(self) -> float:
+        """Wait until it has done what came after the last byte; return for how many seconds."""
+        began = _now_ns()
         for _ in range(_QUIET_STEPS if self.process is not None else 0):
             before = self.cpu()
             assert self.process is not None
             if not is_alive(self.process, _STEP_S):
                 raise BenchError(f"{self.proxy.name} has ended by itself: {self.log()}")
             if self.cpu().since(before).total_ns < _QUIET_NS:
-                return
+                return max((_now_ns() - began) / _NS - _STEP_S, 0)
+        return (_now_ns() - began) / _NS
 
     def log(self) -> str:
         """The end of what it has printed."""
@@ -121,15 +124,28 @@ def provider(folder: Path, limit_s: int = LIMIT_S) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def running(proxy: Proxy, provider_port: int, folder: Path) -> Iterator[Target]:
+def encrypted(folder: Path, provider_port: int) -> Iterator[Upstream]:
+    """The provider at that port behind an nginx that decrypts."""
+    authority, port = trustme.CA(), free_port()
+    folder.mkdir()
+    ca, certificate = folder / "authority.pem", folder / "server.pem"
+    authority.cert_pem.write_to_path(ca)
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+    command = nginx_with_tls(folder, port, provider_port, certificate)
+    with started(command, folder, {}, log="log"):
+        yield Upstream(provider=provider_port, port=port, ca=ca)
+
+
+@contextlib.contextmanager
+def running(proxy: Proxy, upstream: Upstream, folder: Path) -> Iterator[Target]:
     """A proxy that answers; it ends with the block.
 
     Raises:
         BenchError: it did not come to answer.
     """
     place = Place(
-        port=free_port() if proxy.command else provider_port,
-        provider=provider_port,
+        port=free_port() if proxy.command else upstream.port,
+        upstream=upstream,
         folder=folder,
     )
     if proxy.command is None:
@@ -191,14 +207,16 @@ def measure(target: Target, scenario: Scenario) -> Sample:
         if load.poll() is None:
             load.kill()
             load.communicate()
-    target.wait_until_quiet()
-    sample = _sample(scenario, result, target.cpu().since(before), held)
+    behind_s = target.wait_until_quiet()
+    sample = _sample(scenario, result, target.cpu().since(before), held, behind_s)
     target.answers += sample.answers
     target.bytes += sample.bytes
     return sample
 
 
-def _sample(scenario: Scenario, result: Mapping[str, float], used: Cpu, held: int) -> Sample:
+def _sample(
+    scenario: Scenario, result: Mapping[str, float], used: Cpu, held: int, behind_s: float
+) -> Sample:
     done, bytes_ = int(result["done"]), int(result["bytes"])
     units = done * scenario.plan.deltas if scenario.per_delta else done
     faults = int(result["errors"] + result["short"])
@@ -207,7 +225,9 @@ def _sample(scenario: Scenario, result: Mapping[str, float], used: Cpu, held: in
     return Sample(
         values={
             CPU: used.total_ns / 1000 / max(units, 1),
-            CPU_BESIDE: used.beside_ns / 1000 / max(units, 1),
+            PROXY_CPU: used.proxy_ns / 1000 / max(units, 1),
+            BEHIND: behind_s * 1000 / max(done, 1),
+            FIRST: result["first_us"],
             P50: result["p50_us"],
             P99: result["p99_us"],
             RATE: done / result["seconds"],
@@ -222,9 +242,10 @@ def _sample(scenario: Scenario, result: Mapping[str, float], used: Cpu, held: in
 def _arguments(place: Place, scenario: Scenario) -> list[str]:
     plan: Plan = scenario.plan
     return [
-        *("--port", str(place.port), "--provider", str(place.provider)),
+        *("--port", str(place.port), "--provider", str(place.upstream.provider)),
         *("--connections", str(scenario.connections), "--seconds", str(scenario.seconds)),
         *("--deltas", str(plan.deltas), "--rate", str(plan.rate)),
+        *("--upload", str(plan.upload), "--at-once", str(scenario.at_once)),
         *(["--hold"] if plan.hold else []),
     ]
 

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.goals import goals_section
 from benchmarks.proxies import ROOT, Proxy
 from benchmarks.run import Outcome
 from benchmarks.scenarios import Scenario
@@ -37,8 +38,8 @@ How to read it:
   delta repeats best, p99 worst.
 - CPU time is that of all threads and processes of a proxy, in user and kernel mode, until it is
   quiet again after the last byte; so what deltatape does after an exchange has ended, checking it,
-  is in it. *Beside the loop* is the part of all other threads and processes: syncing, and the
-  process that analyses exchanges.
+  is in it. *Without analysis* is without the process that analyses exchanges, which may lag;
+  *s behind/1000* is how long it went on after the last byte, for each 1,000 answers.
 - Latency is the time from the provider's write of a delta to the client's read of it. It includes
   the waking of provider and client, which `direct` shows alone.
 - The streams of a scenario begin and end at nearly the same time: the first to end are analysed
@@ -67,8 +68,9 @@ def head(outcome: Outcome, proxies: Sequence[Proxy], arguments: Sequence[str]) -
 def tables(
     outcome: Outcome, proxies: Sequence[Proxy], scenarios: Sequence[Scenario]
 ) -> Iterator[str]:
-    """A section for each scenario."""
+    """What was reached, and a section for each scenario."""
     names = [proxy.name for proxy in proxies]
+    yield goals_section(outcome)
     for scenario in scenarios:
         yield f"## {scenario.title}\n\n{table(outcome, scenario, names)}"
 

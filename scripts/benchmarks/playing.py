@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.markdown import markdown
-from benchmarks.measure import SCRIPTS, BenchError
+from benchmarks.measure import BenchError
 from benchmarks.played import stream_answer, write_tape
 from benchmarks.processes import free_port, is_alive, outside, serving, started
+from benchmarks.proxies import SCRIPTS
 from benchmarks.stream_listeners import schedule_ns
 
 STREAMS, RATE, READS = 50, 50.0, 400

@@ -2,8 +2,7 @@
 
 CPU time is that of all threads of a process and its children, in nanoseconds
 (`/proc/PID/task/TID/schedstat`); a thread that has ended takes its time with it, but no proxy here
-ends threads while it works. The first thread of each process is its loop, but for the process that
-analyses what deltatape records.
+ends threads while it works.
 """
 
 import contextlib
@@ -22,35 +21,34 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cpu:
-    """Time on a CPU, in nanoseconds: of the loops that forward, and of all other threads."""
+    """Time on a CPU, in nanoseconds: of what forwards and tapes, and of what analyses tapes."""
 
-    loop_ns: int
-    beside_ns: int
+    proxy_ns: int
+    analysis_ns: int
 
     @property
     def total_ns(self) -> int:
-        """Of all threads."""
-        return self.loop_ns + self.beside_ns
+        """Of all processes."""
+        return self.proxy_ns + self.analysis_ns
 
     def since(self, earlier: "Cpu") -> "Cpu":
         """What was used since `earlier`."""
         return Cpu(
-            loop_ns=self.loop_ns - earlier.loop_ns, beside_ns=self.beside_ns - earlier.beside_ns
+            proxy_ns=self.proxy_ns - earlier.proxy_ns,
+            analysis_ns=self.analysis_ns - earlier.analysis_ns,
         )
 
 
 def cpu(pid: int) -> Cpu:
     """Of a process and its descendants, so far."""
-    loop = beside = 0
+    proxy = analysis = 0
     for each in _family(pid):
-        forwards = not _analyses(each)
-        for task in _tasks(each):
-            used = int(_read(task / "schedstat").partition(" ")[0] or 0)
-            if forwards and task.name == str(each):
-                loop += used
-            else:
-                beside += used
-    return Cpu(loop_ns=loop, beside_ns=beside)
+        used = sum(int(_read(task / "schedstat").partition(" ")[0] or 0) for task in _tasks(each))
+        if _analyses(each):
+            analysis += used
+        else:
+            proxy += used
+    return Cpu(proxy_ns=proxy, analysis_ns=analysis)
 
 
 def memory_kib(pid: int) -> int:

@@ -12,9 +12,12 @@ from benchmarks.played import small_answers, write_tape
 from benchmarks.traffic import PATH
 from deltatape import __version__
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+SCRIPTS = Path(__file__).resolve().parent.parent
+ROOT = SCRIPTS.parent
 DIRECT = "direct"
 YARDSTICK = "nginx"
+BARE = "bare asyncio"
+OURS = "deltatape"
 
 _MITM = ROOT / ".venv-mitm" / "bin"
 _SYSTEM_PATH = ("/usr/sbin", "/usr/local/sbin")
@@ -29,6 +32,7 @@ http {{
   access_log off;
   tcp_nodelay on;
   keepalive_requests 1000000;
+  client_max_body_size 0;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
   uwsgi_temp_path uwsgi; scgi_temp_path scgi;
   upstream provider {{
@@ -36,9 +40,10 @@ http {{
     keepalive 2000; keepalive_requests 1000000;
   }}
   server {{
-    listen 127.0.0.1:{port} backlog=4096;
+    listen 127.0.0.1:{listen} backlog=4096;
+    {certificate}
     location / {{
-      proxy_pass http://provider;
+      proxy_pass {scheme}://provider;
       proxy_http_version 1.1;
       proxy_set_header Connection "";
       proxy_buffering off;
@@ -51,17 +56,37 @@ http {{
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """Where to forward to.
+
+    Attributes:
+        provider: the port of the provider itself.
+        port: to forward to.
+        ca: who vouches for it; None: without TLS.
+    """
+
+    provider: int
+    port: int
+    ca: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """As a base URL."""
+        return f"{'https' if self.ca else 'http'}://127.0.0.1:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where a proxy stands.
 
     Attributes:
         port: where it has to listen.
-        provider: the port to forward to.
+        upstream: where to forward to.
         folder: its own; gone after the run.
     """
 
     port: int
-    provider: int
+    upstream: Upstream
     folder: Path
 
     @property
@@ -111,10 +136,29 @@ def find_nginx() -> Path | None:
 
 def _nginx(place: Place) -> list[str | Path]:
     conf = place.folder / "nginx.conf"
-    conf.write_text(_NGINX_CONF.format(port=place.port, provider=place.provider))
+    upstream = place.upstream
+    scheme = "https" if upstream.ca else "http"
+    conf.write_text(
+        _NGINX_CONF.format(listen=place.port, certificate="", provider=upstream.port, scheme=scheme)
+    )
+    return _nginx_command(place.folder)
+
+
+def _nginx_command(folder: Path) -> list[str | Path]:
     program = find_nginx()
     assert program is not None
-    return [program, "-p", place.folder, "-e", place.folder / "error.log", "-c", conf]
+    return [program, "-p", folder, "-e", folder / "error.log", "-c", folder / "nginx.conf"]
+
+
+def nginx_with_tls(folder: Path, port: int, provider: int, certificate: Path) -> list[str | Path]:
+    """The command of an nginx in `folder` that decrypts, in front of the provider."""
+    shown = f"ssl_certificate {certificate}; ssl_certificate_key {certificate};"
+    (folder / "nginx.conf").write_text(
+        _NGINX_CONF.format(
+            listen=f"{port} ssl", certificate=shown, provider=provider, scheme="http"
+        )
+    )
+    return _nginx_command(folder)
 
 
 def _nginx_version() -> str:
@@ -124,9 +168,15 @@ def _nginx_version() -> str:
 def _record(place: Place) -> list[str | Path]:
     return [
         *(sys.executable, "-m", "deltatape", "record", "--listen", f"127.0.0.1:{place.port}"),
-        *("--upstream", f"http://127.0.0.1:{place.provider}", "--to", place.tapes),
+        *("--upstream", place.upstream.url, "--to", place.tapes),
         *("--durability", "exchange"),
+        *(("--ca", place.upstream.ca) if place.upstream.ca else ()),
     ]
+
+
+def _bare(place: Place) -> list[str | Path]:
+    ports = ("--port", str(place.port), "--upstream", str(place.upstream.port))
+    return [sys.executable, SCRIPTS / "benchmarks" / "bare_proxy.py", *ports]
 
 
 def _replay(place: Place) -> list[str | Path]:
@@ -145,7 +195,7 @@ def find_mitmdump() -> Path | None:
 
 def _mitmdump(place: Place) -> list[str | Path]:
     return [
-        *(_MITM / "mitmdump", "-q", "--mode", f"reverse:http://127.0.0.1:{place.provider}"),
+        *(_MITM / "mitmdump", "-q", "--mode", f"reverse:{place.upstream.url}"),
         *("--listen-host", "127.0.0.1", "-p", str(place.port)),
         *("--set", f"confdir={place.folder / 'mitmproxy'}", "--set", "stream_large_bodies=1"),
     ]
@@ -154,7 +204,7 @@ def _mitmdump(place: Place) -> list[str | Path]:
 def _mitm(place: Place) -> list[str | Path]:
     return [
         *(_MITM / "python", "-m", "deltatape", "mitm", "--listen", f"127.0.0.1:{place.port}"),
-        *("--upstream", f"http://127.0.0.1:{place.provider}", "--to", place.tapes),
+        *("--upstream", place.upstream.url, "--to", place.tapes),
     ]
 
 
@@ -188,11 +238,16 @@ PROXIES = (
         version=_nginx_version,
     ),
     Proxy(
-        name="deltatape",
+        name=OURS,
         what="`deltatape record --upstream URL --durability exchange`: taping, masking, checking",
         command=_record,
         version=lambda: f"deltatape {__version__}",
         tapes=True,
+    ),
+    Proxy(
+        name=BARE,
+        what="what an asyncio program costs that only passes bytes on: it looks at none of them",
+        command=_bare,
     ),
     Proxy(
         name="deltatape-replay",

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measure import BenchError, Sample, Target, measure, provider, running
-from benchmarks.proxies import Proxy
+from benchmarks.measure import BenchError, Sample, Target, encrypted, measure, provider, running
+from benchmarks.proxies import Proxy, Upstream, find_nginx
 from benchmarks.scenarios import Scenario
 
 DESCRIPTORS = 8192
@@ -81,12 +81,18 @@ class Run:
         with tempfile.TemporaryDirectory(prefix="deltatape-bench-") as folder:
             root = Path(folder)
             with provider(root) as port, contextlib.ExitStack() as stack:
-                targets = list(self._start(proxies, port, root, stack))
+                plain = Upstream(provider=port, port=port)
+                upstreams = {False: plain}
+                if any(scenario.tls for scenario in scenarios) and find_nginx() is not None:
+                    upstreams[True] = stack.enter_context(encrypted(root / "tls", port))
+                targets = list(self._start(proxies, plain, root, stack))
                 for number in range(1, rounds + 1):
                     for scenario in scenarios:
                         for target in targets:
-                            if scenario.name in (target.proxy.scenarios or (scenario.name,)):
-                                self._measure(number, scenario, target, root)
+                            if _takes_part(target.proxy, scenario) and scenario.tls in upstreams:
+                                self._measure(
+                                    number, scenario, target, upstreams[scenario.tls], root
+                                )
         return Outcome(
             results=tuple(self._results),
             absent=self._absent,
@@ -98,7 +104,7 @@ class Run:
         )
 
     def _start(
-        self, proxies: Sequence[Proxy], port: int, root: Path, stack: contextlib.ExitStack
+        self, proxies: Sequence[Proxy], plain: Upstream, root: Path, stack: contextlib.ExitStack
     ) -> Iterator[Target]:
         for proxy in proxies:
             if proxy.program() is None:
@@ -107,19 +113,19 @@ class Run:
                 )
                 continue
             try:
-                yield stack.enter_context(self._running(proxy, port, root))
+                yield stack.enter_context(self._running(proxy, plain, root))
             except BenchError as error:
                 self._absent[proxy.name] = str(error)
         for name, why in self._absent.items():
             self._log(f"{name} is left out: {why}")
 
     @contextlib.contextmanager
-    def _running(self, proxy: Proxy, port: int, root: Path) -> Iterator[Target]:
+    def _running(self, proxy: Proxy, upstream: Upstream, root: Path) -> Iterator[Target]:
         """A proxy of its own; when it has ended, its tapes are compared and removed."""
         self._folders += 1
         folder = root / f"{self._folders}-{proxy.name}"
         try:
-            with running(proxy, port, folder) as target:
+            with running(proxy, upstream, folder) as target:
                 yield target
             self._compare(target)
         finally:
@@ -138,14 +144,18 @@ class Run:
                 f" its tapes hold {taped.complete} with {taped.bytes}"
             )
 
-    def _measure(self, number: int, scenario: Scenario, target: Target, root: Path) -> None:
+    def _measure(
+        self, number: int, scenario: Scenario, target: Target, upstream: Upstream, root: Path
+    ) -> None:
         proxy = target.proxy
         if not scenario.fresh:
             sample = measure(target, scenario)
         elif proxy.command is None:
             return
         else:
-            with self._running(proxy, target.place.provider, root) as fresh:
+            with self._running(proxy, upstream, root) as fresh:
+                if scenario.tls and not scenario.plan.hold:  # handshakes are no part of a delta
+                    measure(fresh, scenario)
                 sample = measure(fresh, scenario)
         self._results.append(
             Result(round=number, scenario=scenario.name, proxy=proxy.name, sample=sample)
@@ -157,6 +167,13 @@ class Run:
             )
         shown = ", ".join(f"{key} {value:.6g}" for key, value in sample.values.items())
         self._log(f"round {number}, {scenario.name}, {proxy.name}: {shown}")
+
+
+def _takes_part(proxy: Proxy, scenario: Scenario) -> bool:
+    """Whether a proxy is measured with a scenario."""
+    return scenario.name in (proxy.scenarios or (scenario.name,)) and (
+        not scenario.proxies or proxy.name in scenario.proxies
+    )
 
 
 def allow_descriptors() -> None:

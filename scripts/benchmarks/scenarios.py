@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from benchmarks.clients import AT_ONCE
 from benchmarks.traffic import Plan
 
-CPU, CPU_BESIDE = "cpu_us", "cpu_beside_us"
+CPU, PROXY_CPU = "cpu_us", "proxy_cpu_us"
+"""Of all processes, and without the one that analyses."""
+BEHIND = "behind_s"
+"""Seconds of work that were left after the last byte, for each 1,000 answers."""
 P50, P99, ADDED = "p50_us", "p99_us", "added_us"
 RATE = "rate"
 MEMORY = "kib"
+FIRST = "first_us"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,9 @@ class Scenario:
         plan: what each request asks for.
         seconds: for how long connections go on asking; 0: each asks once.
         fresh: whether it needs a proxy that did nothing before.
+        tls: whether the way to the provider is encrypted; measured once its connections exist.
+        at_once: how many connections are opened before answers are read.
+        proxies: the names of those that take part; (): all.
         columns: what is told.
     """
 
@@ -50,11 +58,16 @@ class Scenario:
     seconds: float = 0.0
     per_delta: bool = True
     fresh: bool = False
+    tls: bool = False
+    at_once: int = AT_ONCE
+    proxies: tuple[str, ...] = ()
     columns: tuple[Column, ...]
 
     def quick(self) -> "Scenario":
         """A small one of the same kind."""
-        plan = replace(self.plan, deltas=min(self.plan.deltas, 20))
+        plan = replace(
+            self.plan, deltas=min(self.plan.deltas, 20), upload=min(self.plan.upload, 1 << 20)
+        )
         return replace(
             self,
             connections=min(self.connections, 20),
@@ -63,13 +76,15 @@ class Scenario:
         )
 
 
+TLS_PROXIES = ("nginx", "deltatape")
 _PACED = (
     Column(key=CPU, title="CPU µs/delta", decimals=1, ratio=True),
-    Column(key=CPU_BESIDE, title="of it beside the loop", decimals=1),
+    Column(key=PROXY_CPU, title="without analysis", decimals=1, ratio=True),
     Column(key=P50, title="p50 µs"),
     Column(key=P99, title="p99 µs"),
     Column(key=ADDED, title="p50 over direct, µs"),
 )
+_IDLE = (Column(key=MEMORY, title="KiB/stream", decimals=1, ratio=True),)
 
 SCENARIOS: Sequence[Scenario] = (
     Scenario(
@@ -85,6 +100,36 @@ SCENARIOS: Sequence[Scenario] = (
         connections=200,
         plan=Plan(deltas=75, rate=50),
         columns=_PACED,
+    ),
+    Scenario(
+        name="paced-1000",
+        title="1000 streams, 5 deltas/s each",
+        connections=1000,
+        plan=Plan(deltas=15, rate=5),
+        columns=_PACED,
+    ),
+    Scenario(
+        name="tls-200",
+        title="200 streams, 50 deltas/s each, TLS to the provider",
+        connections=200,
+        plan=Plan(deltas=75, rate=50),
+        fresh=True,
+        tls=True,
+        proxies=TLS_PROXIES,
+        columns=_PACED,
+    ),
+    Scenario(
+        name="connect-500",
+        title="500 clients that connect at once, for one delta each",
+        connections=500,
+        plan=Plan(deltas=1),
+        fresh=True,
+        at_once=500,
+        columns=(
+            Column(key=FIRST, title="slowest first byte, µs", ratio=True),
+            Column(key=P50, title="p50 µs"),
+            Column(key=P99, title="p99 µs"),
+        ),
     ),
     Scenario(
         name="flat-out",
@@ -107,9 +152,23 @@ SCENARIOS: Sequence[Scenario] = (
         columns=(
             Column(key=RATE, title="requests/s", ratio=True),
             Column(key=CPU, title="CPU µs/request", ratio=True),
-            Column(key=CPU_BESIDE, title="of it beside the loop"),
+            Column(key=PROXY_CPU, title="without analysis", ratio=True),
+            Column(key=BEHIND, title="s behind/1000", decimals=2),
             Column(key=P50, title="p50 µs"),
             Column(key=P99, title="p99 µs"),
+        ),
+    ),
+    Scenario(
+        name="uploads",
+        title="Requests of 8 MB on 4 kept connections, answered by small JSON",
+        connections=4,
+        plan=Plan(deltas=0, upload=8_000_000),
+        seconds=0.75,
+        per_delta=False,
+        columns=(
+            Column(key=RATE, title="uploads/s", decimals=1, ratio=True),
+            Column(key=CPU, title="CPU µs/upload", ratio=True),
+            Column(key=PROXY_CPU, title="without analysis", ratio=True),
         ),
     ),
     Scenario(
@@ -118,7 +177,17 @@ SCENARIOS: Sequence[Scenario] = (
         connections=1000,
         plan=Plan(deltas=1, hold=True),
         fresh=True,
-        columns=(Column(key=MEMORY, title="KiB/stream", decimals=1, ratio=True),),
+        columns=_IDLE,
+    ),
+    Scenario(
+        name="idle-tls",
+        title="1000 open streams that are silent, TLS to the provider",
+        connections=1000,
+        plan=Plan(deltas=1, hold=True),
+        fresh=True,
+        tls=True,
+        proxies=TLS_PROXIES,
+        columns=_IDLE,
     ),
 )
 """Every scenario, in the order of the page."""

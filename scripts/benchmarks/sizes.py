@@ -14,8 +14,9 @@ from pathlib import Path
 
 from benchmarks.languages import LANGUAGES, Language
 from benchmarks.markdown import markdown
-from benchmarks.measure import SCRIPTS, BenchError
+from benchmarks.measure import BenchError
 from benchmarks.processes import outside
+from benchmarks.proxies import SCRIPTS
 from benchmarks.sample_reply import SINGLE, sample_reply
 
 DEFAULT = "1,10,100"

@@ -38,7 +38,7 @@ from benchmarks.processes import (
     resident_kib,
     serving,
 )
-from benchmarks.proxies import PROXIES, Place, Proxy
+from benchmarks.proxies import PROXIES, Place, Proxy, Upstream
 from benchmarks.run import allow_descriptors
 from benchmarks.soak_clients import PLAIN, REST_S, TLS
 from benchmarks.soak_tally import Tally, lacking
@@ -212,8 +212,9 @@ def soak(seconds: float, streams: int, log: Callable[[str], None]) -> Soaked:
         root, control = Path(name), free_port()
         limit_s = int(seconds + REST_S + _BEYOND_S)
         provider_port = stack.enter_context(provider(root, limit_s))
+        upstream = Upstream(provider=provider_port, port=provider_port)
         proxy = stack.enter_context(_recording(root, provider_port, control))
-        target = stack.enter_context(running(proxy, provider_port, root / "recorder"))
+        target = stack.enter_context(running(proxy, upstream, root / "recorder"))
         recorder = Recorder(target, control)
         stack.callback(recorder.close)
         taken = TakenTapes(target.place.tapes)
@@ -295,7 +296,7 @@ def _recording(root: Path, provider_port: int, control: int) -> Iterator[Proxy]:
             return [
                 *(sys.executable, "-m", "deltatape", "record", "--to", place.tapes),
                 *("--listen", f"127.0.0.1:{place.port}", "--control", f"127.0.0.1:{control}"),
-                *("--upstream", f"{PLAIN}=http://127.0.0.1:{place.provider}"),
+                *("--upstream", f"{PLAIN}={place.upstream.url}"),
                 *("--upstream", f"{TLS}=https://127.0.0.1:{tls_port}"),
                 *("--ca", folder / "authority.pem", "--keep", KEEP),
             ]
@@ -313,7 +314,7 @@ def _load(
     process = subprocess.Popen(
         [
             *(*program("soak_clients"), "--port", str(place.port)),
-            *("--provider", str(place.provider), "--streams", str(streams)),
+            *("--provider", str(place.upstream.provider), "--streams", str(streams)),
             *("--seconds", str(seconds), "--every", str(every_s)),
         ],
         env=own_environment(),

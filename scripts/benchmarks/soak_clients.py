@@ -18,7 +18,6 @@ import heapq
 import json
 import random
 import re
-import socket
 import sys
 from dataclasses import asdict
 
@@ -37,7 +36,6 @@ REST_S = 60.0
 """How long answers may take after the end."""
 _BEGIN_S = 4.0
 """Within this time all callers begin."""
-_SEND_BYTES = 1 << 20
 _TURNS = 20
 _STEP_S = 0.1
 _NS = 1_000_000_000
@@ -142,8 +140,6 @@ class SoakConnection(Connection):
 
     def __init__(self, load: Load, caller: Caller) -> None:
         super().__init__(load)
-        # A whole history has to fit, since it is sent at once.
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
         self.caller = caller
         self.body = bytearray()
         self.waits = False

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from benchmarks.markdown import markdown
 from benchmarks.proxies import DIRECT, YARDSTICK
 from benchmarks.run import Outcome, Result
-from benchmarks.scenarios import ADDED, CPU, CPU_BESIDE, MEMORY, P50, Column, Scenario
+from benchmarks.scenarios import ADDED, BEHIND, CPU, MEMORY, P50, PROXY_CPU, Column, Scenario
 
 NONE = "-"
-_OF_A_PROCESS = (CPU, CPU_BESIDE, MEMORY, ADDED)
+_OF_A_PROCESS = (CPU, PROXY_CPU, MEMORY, ADDED, BEHIND)
 """What only a proxy has."""
 _RATIO_DECIMALS = 2
 _SMALL = 0.1
@@ -40,8 +40,8 @@ def figure(outcome: Outcome, scenario: str, proxy: str, key: str) -> Figure | No
     if proxy == DIRECT and key in _OF_A_PROCESS:
         return None
     if key == ADDED:
-        pairs = _pairs(outcome, scenario, proxy, DIRECT)
-        return _figure([one.sample.values[P50] - two.sample.values[P50] for one, two in pairs])
+        both = pairs(outcome, scenario, proxy, DIRECT)
+        return _figure([one.sample.values[P50] - two.sample.values[P50] for one, two in both])
     return _figure([each.sample.values[key] for each in _of(outcome, scenario, proxy)])
 
 
@@ -54,7 +54,7 @@ def ratio(
     return _figure(
         [
             result.sample.values[key] / other.sample.values[key]
-            for result, other in _pairs(outcome, scenario, proxy, to)
+            for result, other in pairs(outcome, scenario, proxy, to)
             if other.sample.values[key]
         ]
     )
@@ -72,9 +72,10 @@ def _of(outcome: Outcome, scenario: str, proxy: str) -> Iterator[Result]:
             yield result
 
 
-def _pairs(
+def pairs(
     outcome: Outcome, scenario: str, proxy: str, other: str
 ) -> Iterator[tuple[Result, Result]]:
+    """What two proxies gave in the same rounds."""
     others = {result.round: result for result in _of(outcome, scenario, other)}
     for result in _of(outcome, scenario, proxy):
         if result.round in others:

@@ -40,12 +40,14 @@ class Plan:
         rate: in deltas per second; 0 is as fast as they are taken.
         hold: whether the stream stays open after its last delta until `RELEASE` comes.
         cut: how it ends, where it does not end in order.
+        upload: bytes of text in the request, which the provider only reads.
     """
 
     deltas: int
     rate: float = 0.0
     hold: bool = False
     cut: Cut = Cut.NONE
+    upload: int = 0
 
     def encode(self) -> bytes:
         """The field's value."""
@@ -157,6 +159,13 @@ MESSAGES: Sequence[dict[str, object]] = (
     {"role": "user", "content": "Write down what you know about Oslo."},
 )
 """How a conversation begins."""
+
+
+def messages(upload: int) -> Sequence[dict[str, object]]:
+    """A conversation that begins with so many bytes of text more."""
+    text = "The quick brown fox jumps over the lazy dog. "
+    document = (text * (upload // len(text) + 1))[:upload]
+    return ({"role": "user", "content": document}, *MESSAGES) if upload else MESSAGES
 
 
 def _request_body(messages: Sequence[dict[str, object]], *, stream: bool) -> bytes:

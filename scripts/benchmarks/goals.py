@@ -1,0 +1,155 @@
+"""What the recorder is to cost at most, beside nginx, and what a run has shown of it."""
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.markdown import markdown
+from benchmarks.proxies import BARE, OURS, YARDSTICK
+from benchmarks.run import Outcome
+from benchmarks.scenarios import BEHIND, CPU, MEMORY, P50, P99, PROXY_CPU, RATE, SCENARIOS
+from benchmarks.table import pairs
+
+_LARGE = 100
+"""From here on, decimals say nothing."""
+Combine = Callable[[float, float], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A limit for one figure.
+
+    Attributes:
+        scenario: its name.
+        key: of the figure.
+        limit: what it must not exceed; where `least`, what it must reach.
+        of: makes the figure of ours and of another proxy's, in the same round.
+        beside: the other proxy.
+        unit: of the result.
+    """
+
+    scenario: str
+    key: str
+    what: str
+    limit: float
+    of: Combine
+    beside: str = YARDSTICK
+    unit: str = f"x {YARDSTICK}"
+    least: bool = False
+
+    def measured(self, outcome: Outcome, ours: str = OURS) -> float | None:
+        """The median of the rounds; None where it was not measured."""
+        found = [
+            self.of(one.sample.values[self.key], other.sample.values[self.key])
+            for one, other in pairs(outcome, self.scenario, ours, self.beside)
+        ]
+        return statistics.median(found) if found else None
+
+    def is_met(self, value: float) -> bool:
+        """Whether the limit is kept."""
+        return value >= self.limit if self.least else value <= self.limit
+
+
+def _ratio(one: float, other: float) -> float:
+    return one / other
+
+
+def _over(one: float, other: float) -> float:
+    return one - other
+
+
+def _alone(one: float, _: float) -> float:
+    return one
+
+
+def _of_a_delta(scenario: str) -> tuple[Goal, ...]:
+    return (
+        Goal(scenario=scenario, key=PROXY_CPU, what="CPU/delta", limit=1.6, of=_ratio),
+        Goal(scenario=scenario, key=CPU, what="with analysis", limit=2.2, of=_ratio),
+        *_delays(scenario),
+    )
+
+
+def _delays(scenario: str) -> tuple[Goal, ...]:
+    unit = f"µs over {YARDSTICK}"
+    return (
+        Goal(scenario=scenario, key=P50, what="p50", limit=100, of=_over, unit=unit),
+        Goal(scenario=scenario, key=P99, what="p99", limit=2000, of=_over, unit=unit),
+    )
+
+
+GOALS: Sequence[Goal] = (
+    *_of_a_delta("paced-200"),
+    Goal(
+        scenario="paced-200",
+        key=PROXY_CPU,
+        what="CPU/delta",
+        limit=1 / 4.5,
+        of=_ratio,
+        beside="mitmdump",
+        unit="x mitmdump",
+    ),
+    *_of_a_delta("paced-1000"),
+    *_delays("connect-500"),
+    Goal(scenario="tls-200", key=PROXY_CPU, what="CPU/delta", limit=1.8, of=_ratio),
+    Goal(scenario="flat-out", key=RATE, what="streams/s", limit=0.9, of=_ratio, least=True),
+    Goal(scenario="requests", key=RATE, what="requests/s", limit=0.5, of=_ratio, least=True),
+    Goal(scenario="requests", key=BEHIND, what="behind", limit=1, of=_alone, unit="s per 1,000"),
+    Goal(scenario="uploads", key=RATE, what="uploads/s", limit=0.25, of=_ratio, least=True),
+    Goal(scenario="idle", key=MEMORY, what="memory", limit=17.6, of=_alone, unit="KiB/stream"),
+    Goal(scenario="idle-tls", key=MEMORY, what="memory", limit=83, of=_alone, unit="KiB/stream"),
+)
+"""In the order of the page."""
+
+_HEAD = f"""\
+## Goals
+
+What deltatape is to cost at most, and what this run has shown: medians of the rounds, each beside
+nginx in the same round. *{BARE}* is what a Python program costs that passes bytes on and looks at
+none of them, by the same measure: the least that any recorder made of asyncio can cost.
+
+"""
+_WHY = """
+Where a goal is missed:
+
+- **A delta** takes one read, one write and one wakeup, which the row of bare asyncio shows. What
+  deltatape adds is done for each read, in Python: it finds the chunk's end, searches for
+  credentials, escapes the bytes as JSON, extends their SHA-256, and hands the line to the thread
+  that writes, with which it shares the interpreter's lock. Analysis runs in a process of its own,
+  but on the same two processors.
+- **A small request** is a whole exchange: two heads are parsed, masked and rewritten, eight records
+  are written, and an analysis follows. Bare asyncio does none of that.
+- **p99** is a place in a queue: when many streams end, or begin, at the same moment, the last of
+  them waits for the work of all others, in one thread.
+- What would cross these limits is less Python per read: a recorder whose loop is compiled, or
+  several processes that share the port.
+"""
+
+
+def goals_section(outcome: Outcome) -> str:
+    """The goals as a Markdown table, and why some are missed."""
+    head = ["load", "figure", "goal", "measured", BARE, "met"]
+    rows = [head, [*["---"] * 2, *["---:"] * 3, "---"], *_rows(outcome)]
+    missed = any(row[-1] == "no" for row in rows)
+    return f"{_HEAD}{markdown(rows)}{_WHY if missed else ''}"
+
+
+def _rows(outcome: Outcome) -> Iterator[list[str]]:
+    titles = {scenario.name: scenario.title for scenario in SCENARIOS}
+    for goal in GOALS:
+        value = goal.measured(outcome)
+        if value is None:
+            continue
+        bare = goal.measured(outcome, BARE)
+        yield [
+            titles[goal.scenario],
+            f"{goal.what}, {goal.unit}",
+            f"{'>=' if goal.least else '<='} {_shown(goal.limit)}",
+            _shown(value),
+            "-" if bare is None else _shown(bare),
+            "yes" if goal.is_met(value) else "no",
+        ]
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3g}"
