@@ -116,7 +116,13 @@ def test_only_1xx_but_101_is_informational() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [b"hello\r\n\r\n", b"HTTP/3.0 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\n"]
+    "raw",
+    [
+        b"hello\r\n\r\n",
+        b"HTTP/3.0 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 099 OK\r\n\r\n",
+    ],
 )
 def test_what_is_no_response_is_told(raw: bytes) -> None:
     with pytest.raises(BadMessageError):
@@ -159,6 +165,14 @@ def test_lines_that_end_with_lf_alone_are_refused_at_once() -> None:
 def test_a_head_without_end_is_refused_at_a_limit() -> None:
     with pytest.raises(BadMessageError, match="no end of the head"):
         find_head(b"a" * (MAX_HEAD_BYTES + 1))
+
+
+def test_empty_lines_before_a_request_are_left_out_a_bare_cr_is_refused() -> None:
+    for before in (b"", b"\r\n", b"\r\n\r\n"):
+        assert parse_request(before + b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n").target == b"/a"
+    for before in (b"\r", b"\r\n\r"):
+        with pytest.raises(BadMessageError, match="a CR without LF before the request line"):
+            parse_request(before + b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n")
 
 
 def test_field_takes_the_first_in_any_case() -> None:

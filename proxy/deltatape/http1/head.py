@@ -7,6 +7,7 @@ differently from its peer can be made to smuggle requests (RFC 9112 section 11.2
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,8 @@ MAX_HEAD_BYTES = 256 * 1024
 _SHORT_BYTES = 4096
 _TLS_HANDSHAKE = b"\x16\x03"
 _HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n"
+_BARE_CR = re.compile(rb"(?:\r?\n)*\r(?!\n)")
+"""A CR before the request line that ends no empty line. llhttp skips it; other servers do not."""
 
 Fields = tuple[tuple[bytes, bytes], ...]
 
@@ -145,6 +148,8 @@ def parse_request(raw: bytes) -> ParsedRequestHead:
 
 
 def _parse_request(raw: bytes) -> ParsedRequestHead:
+    if _BARE_CR.match(raw):
+        raise BadMessageError("a CR without LF before the request line")
     found = _Collector()
     parser = httptools.HttpRequestParser(found)
     _feed(parser, found, raw)
@@ -178,6 +183,8 @@ def parse_response(raw: bytes, *, method: str) -> ParsedResponseHead:
     _feed(parser, found, raw)
     http = _version(parser)
     status = parser.get_status_code()
+    if status < HTTPStatus.CONTINUE:
+        raise BadMessageError(f"status {status:03}; 100 and above are accepted")
     # Several fields are one list (RFC 9110 section 5.3), of which the last coding counts.
     codings = [value for name, value in found.fields if name.lower() == b"transfer-encoding"]
     coding = b",".join(codings).lower()
