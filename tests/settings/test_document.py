@@ -69,10 +69,17 @@ def test_a_bomb_of_aliases_is_refused_before_it_grows() -> None:
         parse("\n".join(lines).encode(), "f.yaml")
 
 
+@pytest.mark.parametrize("escape", [b"\\U00110000", b"\\U99999999"])
+def test_an_escape_that_is_no_character_is_refused(escape: bytes) -> None:
+    with pytest.raises(UsageError, match=r"^f\.yaml:1:8: this escape stands for no character; "):
+        parse(b'a: "b' + escape + b'"', "f.yaml")
+
+
 @given(st.binary(max_size=60) | st.text(string.printable, max_size=60).map(str.encode))
 @example(b"!<tag:x> y")
 @example(b"'\\N")
 @example(b'"\\U00110000"')
+@example(b'"\\U99999999"')
 @example(b'"\\xZZ"')
 @example(b"%YAML 9.9\n---\n")
 @example(b"%YAML 1.1\n%YAML 1.1\n---\n")

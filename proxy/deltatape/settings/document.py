@@ -58,10 +58,10 @@ def _compose(text: str, file: str) -> yaml.Node | None:
         return loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         raise _marked(error, file) from None
-    except ValueError as error:  # an escape such as \U00110000, which is no character
+    except (ValueError, OverflowError):
         mark = loader.get_mark()
         raise FilePosition(file=file, line=mark.line + 1, column=mark.column + 1).refuse(
-            f"not accepted in YAML: {error}"
+            "this escape stands for no character; \\U00000000 to \\U0010FFFF are accepted"
         ) from None
 
 
