@@ -1,9 +1,11 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from deltatape.conversation import check_conversation, goes_on_without, read_backs
 from deltatape.conversation.read_back import AssistantRun, CallPairing, assistant_runs, pair_calls
+from deltatape.diagnose.digest import digest
 from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence, Severity
@@ -21,6 +23,7 @@ from helpers.exchanges import (
     assistant,
     call,
     digests,
+    pasted,
     result,
     system,
     user,
@@ -29,6 +32,7 @@ from helpers.scripted import RESPONSES_STORED, SCRIPT_DIALECTS, Call, Message, T
 from helpers.scripted import digests as scripted_digests
 from helpers.scripted import result as scripted_result
 from helpers.scripted import user as scripted_user
+from helpers.work import work_of
 
 OF_READ_BACKS = frozenset({"C001", "C002", "C003"})
 RIGHT = ("c1", "get", '{"a":1}')
@@ -462,12 +466,80 @@ def test_the_order_decides_only_between_rests_of_the_same_length() -> None:
     assert shape(pair_calls(calls, [heard("X", "1")], [])) == ([], [0, 1], 1)
 
 
+def test_of_equal_calls_the_first_is_paired_first() -> None:
+    calls = [said(0, "f", '{"a":1}'), said(1, "f", '{"a":1.0}'), said(2, "", '{"a":1}')]
+    repeated = [heard("g", '{"a": 1}'), heard("f", ' {"a":1}'), heard("f", '{"a":1e0}')]
+    assert shape(pair_calls(calls, repeated, []))[0] == [
+        (0, ' {"a":1}'),
+        (1, '{"a":1e0}'),
+        (2, '{"a": 1}'),
+    ]
+
+
+def test_masked_arguments_are_compared_with_every_call() -> None:
+    calls = [said(0, "f", '{"a":"xyz"}'), said(1, "f", '{"b":"***"}'), said(2, "f", '{"c":1}')]
+    repeated = [
+        heard("f", '{"z":"***"}'),
+        heard("f", '{"b":"secret"}'),
+        heard("f", '{"c":1}'),
+        heard("f", '{"a":"\\u002a\\u002a\\u002a"}'),
+    ]
+    pairing = pair_calls(calls, repeated, [])
+    assert pairing.pairs[0].repetition is repeated[3]
+    assert pairing.pairs[1].repetition is repeated[1]
+    assert pairing.pairs[2].repetition is repeated[2]
+
+
+CHANGES = {
+    "other arguments": lambda n: (f"new_{n}x", "get", f'{{"a":"other {n}"}}'),
+    "other names": lambda n: (f"new_{n}x", f"put{n}", f'{{"a":"other {n}"}}'),
+    "other names, arguments cut": lambda n: (f"new_{n}x", f"put{n}", f'{{"a":"value {n}'),
+    "longer ids and names": lambda n: (f"call_{n:05}x", f"get{n}", f'{{"a":"other {n}"}}'),
+    "no ids, arguments cut": lambda _: (None, "get", '{"a":"val'),
+    "the same ids": lambda n: (f"call_{n:05}", "get", f'{{"a":"other {n}"}}'),
+    "arguments of others": lambda n: (f"call_{n:05}", "get", f'{{"a":"value {n ^ 1}"}}'),
+    "fragments twice": lambda n: (f"call_{n:05}", "get", f'{{"a":{{"a":"value {n}"}}'),
+    "no arguments": lambda n: (f"call_{n:05}", "get", ""),
+    "every second one": lambda n: (f"new_{n}x", "get", f'{{"a":"value {n // 2 * 2}"}}'),
+    "half of them": lambda n: None if n % 2 else (f"call_{n:05}", "get", f'{{"a":"value {n}"}}'),
+    "the last one": lambda n: None if n % 100 else (f"new_{n}x", "get", f'{{"a":"value {n}"}}'),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("answered", [False, True], ids=["unanswered", "answered"])
+def test_the_work_grows_with_the_number_of_changed_calls(
+    change: Callable[[int], tuple[str | None, str, str] | None], *, answered: bool
+) -> None:
+    few, many = (_work_for(number, change, answered=answered) for number in (100, 400))
+    assert many < 5 * few
+
+
+def _work_for(
+    number: int, change: Callable[[int], tuple[str | None, str, str] | None], *, answered: bool
+) -> int:
+    """Count the function calls that it takes to check `number` changed or lost calls."""
+    chunks = []
+    for n in range(number):
+        chunks.append(calls(entry(n, f"call_{n:05}", name="get", arguments='{"a":')))
+        chunks.append(calls(entry(n, arguments=f'"value {n}"}}')))
+    repeated = [changed for n in range(number) if (changed := change(n)) is not None]
+    results = [result(each or "x", f"of {each}") for each, _, _ in repeated if answered]
+    history = asks(USER, assistant(*repeated), *results, MORE)
+    reply = digest(pasted(*chunks, FINISH, request=asks(USER)))
+    later = replace(digest(pasted(request=history)), exchange=2)
+    return work_of(lambda: check_conversation([reply, later]))
+
+
 def test_a_call_with_another_name_and_id_stands_for_none() -> None:
     calls = [said(0, "get", "{}", "c1")]
     assert shape(pair_calls(calls, [heard("put", "{}", "x")], [])) == ([], [0], 1)
     assert shape(pair_calls(calls, [heard("getget", "{}", "x")], []))[0] == [(0, "{}")]
     assert shape(pair_calls(calls, [heard(None, "{}", "x")], []))[0] == [(0, "{}")]
     assert shape(pair_calls(calls, [heard("put", "{}", "c1c1")], []))[0] == [(0, "{}")]
+    doubled = [said(0, "get", "{}", "c1c1"), said(1, "get", "{}", "c1c1")]
+    two = [heard("put", '{"a":1}', "c1"), heard("put", '{"a":2}', "c1")]
+    assert shape(pair_calls(doubled, two, []))[0] == [(0, '{"a":1}'), (1, '{"a":2}')]
 
 
 def test_a_call_that_a_later_message_repeats_is_not_lost() -> None:
@@ -504,6 +576,25 @@ def stored_after(*said: Message, previous: str = "r1") -> list[Digest]:
 def codes_of(found: list[Digest]) -> list[tuple[str, Confidence]]:
     told = check_conversation(found)
     return [(one.code, one.confidence) for one in told if one.code in ("C001", "C002", "C003")]
+
+
+@pytest.mark.parametrize("known_as", ["call_{}", "call_{}x", "other_{}"])
+def test_the_work_grows_with_the_number_of_stored_calls(known_as: str) -> None:
+    few, many = (_work_for_stored(number, known_as) for number in (100, 400))
+    assert many < 5 * few
+
+
+def _work_for_stored(number: int, known_as: str) -> int:
+    """Count the function calls that it takes to read back `number` results in another order."""
+    every = [Call(id=f"call_{n:05}", name="get", arguments={"a": n}) for n in range(number)]
+    turn = replace(STORED_TURN, answer=Message(role="assistant", calls=tuple(every)))
+    told = [
+        scripted_result(replace(each, id=known_as.format(each.id[-5:]))) for each in every[:0:-1]
+    ]
+    end = Message(role="assistant", text="Done.")
+    then = Turn(history=(*turn.history, turn.answer, *told), answer=end, id="r2", previous="r1")
+    tape = scripted_digests(RESPONSES_STORED, [turn, then])
+    return work_of(lambda: read_backs(tape))
 
 
 def test_results_tell_that_the_calls_were_known() -> None:

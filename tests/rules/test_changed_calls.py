@@ -9,7 +9,7 @@ from deltatape.model.digest import DeliveredCall, Digest
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.request_summary import RepeatedCall
-from deltatape.rules.edits import breaks_schema, explain
+from deltatape.rules.edits import Following, breaks_schema, explain
 from deltatape.rules.repeated import MAX_DIFFERENCES, differences
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import CALL_REPLY, USER, asks, assistant, call, digests, result, user
@@ -450,6 +450,32 @@ def test_a_further_call_that_says_something_else_is_not_a_copy() -> None:
     assert not [each for each in check_conversation(tape) if each.code == "C003"]
 
 
+@pytest.mark.parametrize(
+    ("delivered", "again", "copied"),
+    [
+        ('{"a":"***"}', '{"a":"secret"}', True),
+        ('{"a":"secret"}', '{"a":"***"}', True),
+        ('{"a":"***"}', '{"b":"secret"}', False),
+        ('{"b":"secret"}', '{"a":"***"}', False),
+    ],
+)
+def test_a_copy_may_be_masked(delivered: str, again: str, *, copied: bool) -> None:
+    reply = [*call(arguments=delivered), FINISH]
+    twice = assistant(("c1", "get", delivered), ("x7", "get", again))
+    tape = digests((asks(USER), reply), (asks(USER, twice, result("c1"), result("x7")), []))
+    found = [each for each in check_conversation(tape) if each.code == "C003"]
+    assert bool(found) is copied
+
+
+def test_a_copy_that_is_not_masked_comes_before_one_that_may_be() -> None:
+    reply = [*call(arguments='{"a":1}'), *call(arguments='{"a":"***"}', index=1), FINISH]
+    made = (("c1", "get", '{"a":1}'), ("c2", "get", '{"a":"***"}'), ("x7", "get", '{"a":1}'))
+    results = [result(each) for each, _, _ in made]
+    tape = digests((asks(USER), reply), (asks(USER, assistant(*made), *results), []))
+    (found,) = [each for each in check_conversation(tape) if each.code == "C003"]
+    assert "repeats call 0 (get, c1) of #1 twice" in found.message
+
+
 SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
@@ -478,7 +504,8 @@ def explained(
         status=CallStatus.COMPLETE,
     )
     repeated = RepeatedCall(id="c1", name="get", arguments=json.dumps(other))
-    return explain(differences(delivered, repeated), schema, following) or ""
+    found = differences(delivered, repeated)
+    return explain(found, schema, Following(following, found)) or ""
 
 
 @pytest.mark.parametrize(
@@ -563,6 +590,14 @@ def test_what_follows_may_tell_of_an_edit() -> None:
     assert explained(*change, "From Gent to Rome") == ""
     assert explained({"a": 12}, {"a": 345}, "345 found").startswith("what follows has the new")
     assert explained({"city": "Gent"}, {}, "21 °C") == ""
+
+
+def test_the_same_change_of_several_calls_is_announced_once_for_all() -> None:
+    one, other = {"city": "Rome"}, {"city": "Paris"}
+    assert (
+        explained([one, one], [other, other], "Paris")
+        == "what follows has the new value ($[0].city)"
+    )
 
 
 def test_many_differences_are_no_edit() -> None:

@@ -193,6 +193,14 @@ def test_an_error_is_reported_once() -> None:
     assert len(errors([first, second, again])) == 1
 
 
+def test_each_error_of_a_reply_with_several_calls_is_reported() -> None:
+    torn = [("c1", "get", '":1}'), ("c2", "get", '":1}')]
+    both = [result(call_id, OF_ARGUMENTS) for call_id, _, _ in torn]
+    reply = [*call(), *call(index=1), FINISH]
+    found = errors(digests((asks(USER), reply), (asks(USER, assistant(*torn), *both), [])))
+    assert [each.confidence for each in found] == [Confidence.PROVEN] * 2
+
+
 def test_calls_in_text_are_answered_by_the_user() -> None:
     told: dict[str, object] = user(f"Tool result:\n{OF_GO}")
     said = assistant(text='<tool>{"tool_name": "f", "arguments": {}}</tool>')

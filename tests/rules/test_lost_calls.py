@@ -99,6 +99,13 @@ def test_a_call_whose_fragments_stand_in_another_one_is_proven() -> None:
     assert "together, in what the app repeats as call 1" in finding.excluded[0].because
 
 
+def test_another_change_does_not_tell_where_the_fragments_are() -> None:
+    changed = ("c2", "put", "")
+    tape = digests((asks(USER), TWO), (asks(USER, assistant(changed), result("c2")), []))
+    (finding,) = lost(*tape)
+    assert finding.confidence is not Confidence.PROVEN
+
+
 def test_where_all_calls_are_gone_they_may_have_been_dropped_on_purpose() -> None:
     findings = lost(*digests((asks(USER), TWO), (asks(USER, assistant(), MORE), [])))
     assert [finding.evidence for finding in findings] == ['{"a":1}', '{"b":2}']

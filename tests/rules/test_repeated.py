@@ -7,6 +7,8 @@ from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.rules.repeated import (
     ArgumentsDamage,
+    DerivedIds,
+    SiblingCalls,
     first_difference,
     is_derived,
     is_distinctive,
@@ -116,9 +118,38 @@ def test_values_as_deep_as_the_parser_allows_are_compared() -> None:
 def test_the_clause_says_what_the_text_is_made_of(text: str, clause: str) -> None:
     one = delivered_call('{"city":"Rome"}', '{"city":', '"Rome"', "}")
     other = delivered_call('{"b":2}', index=1)
-    found = relation(one, repeated_call(text), (one, other))
+    found = relation(one, repeated_call(text), SiblingCalls((one, other)))
     assert (found.clause if found else "").startswith(clause)
     assert bool(found) is bool(clause)
+
+
+def test_calls_that_go_on_alike_are_mixed_in_their_order() -> None:
+    one = delivered_call("ax1", "a", "x", "1")
+    other = delivered_call("bx2", "b", "x", "2", index=1)
+    siblings = SiblingCalls((one, other))
+    assert (
+        siblings.mixed("abxx12") == siblings.mixed("abx1x2") == siblings.mixed("ax1bx2") == [0, 1]
+    )
+    assert siblings.mixed("bx2") == [1]
+    assert siblings.mixed("abx2") == siblings.mixed("aa") == siblings.mixed("y") == []
+
+
+def test_of_many_equal_calls_another_one_is_named() -> None:
+    every = [delivered_call('{"b":2}', index=index) for index in range(4)]
+    siblings = SiblingCalls(every)
+    assert siblings.with_arguments('{"b":2}', every[3]) is every[0]
+    assert siblings.with_arguments('{"b":2}', every[0]) is every[1]
+    assert siblings.with_arguments("", every[0]) is None
+
+
+def test_ids_are_derived_from_many_as_from_one() -> None:
+    delivered = [delivered_call("", ids=(f"c{number}",)) for number in range(1, 50)]
+    repeated = ["c1", "c1c1", "c", "c10", "c100", "x", None, ""]
+    derived = DerivedIds(delivered, repeated)
+    for call in delivered:
+        found = set(derived.of(call.ids[0]))
+        expected = (each for each in repeated if is_derived(call, repeated_call("", call_id=each)))
+        assert found == set(expected)
 
 
 def test_names_and_ids_that_never_came_cannot_be_repeated() -> None:
@@ -155,7 +186,7 @@ def test_an_id_made_of_the_delivered_one_is_derived() -> None:
 )
 def test_the_relation_says_what_to_change(text: str, clause: str, hint: str) -> None:
     one = delivered_call('{"city":"Rome"}', '{"city":', '"Rome"', "}")
-    found = relation(one, repeated_call(text), (one,))
+    found = relation(one, repeated_call(text), SiblingCalls((one,)))
     assert found is not None
     assert found.clause.startswith(clause)
     assert found.hint.startswith(hint)
@@ -164,8 +195,10 @@ def test_the_relation_says_what_to_change(text: str, clause: str, hint: str) -> 
 @pytest.mark.parametrize("text", ['{"city":"Rome"}"Rome', '{"city":"Rome"}xxxxxxxx', "{'a': (}"])
 def test_other_texts_are_made_of_nothing(text: str) -> None:
     one = delivered_call('{"city":"Rome"}', '{"city":', '"Rome"', "}")
-    assert relation(one, repeated_call(text), (one,)) is None
-    assert relation(delivered_call('{"a":', '{"a":'), repeated_call("'{'"), ()) is None
+    assert relation(one, repeated_call(text), SiblingCalls((one,))) is None
+    assert (
+        relation(delivered_call('{"a":', '{"a":'), repeated_call("'{'"), SiblingCalls(())) is None
+    )
 
 
 UTF8 = '{"q":"café, café and naïve"}'
@@ -182,7 +215,7 @@ UTF8 = '{"q":"café, café and naïve"}'
 )
 def test_text_that_was_decoded_wrongly(text: str) -> None:
     one = delivered_call(UTF8)
-    found = relation(one, repeated_call(text), (one,))
+    found = relation(one, repeated_call(text), SiblingCalls((one,)))
     assert found is not None
     assert found.clause == "its characters outside ASCII were decoded wrongly"
 
@@ -199,9 +232,9 @@ def test_text_that_was_decoded_wrongly(text: str) -> None:
 )
 def test_text_that_was_changed_on_purpose(text: str) -> None:
     one = delivered_call(UTF8)
-    assert relation(one, repeated_call(text), (one,)) is None
+    assert relation(one, repeated_call(text), SiblingCalls((one,))) is None
     ascii_only = delivered_call('{"q":"x"}')
-    assert relation(ascii_only, repeated_call('{"q":"y"}'), (ascii_only,)) is None
+    assert relation(ascii_only, repeated_call('{"q":"y"}'), SiblingCalls((ascii_only,))) is None
 
 
 @pytest.mark.parametrize(
@@ -247,7 +280,7 @@ def test_an_early_end_of_partial_json_counts_inside_a_text(
     is_closed: bool,  # noqa: FBT001 - a table
 ) -> None:
     one = delivered_call("".join(pieces), *pieces)
-    found = relation(one, repeated_call(text), (one,))
+    found = relation(one, repeated_call(text), SiblingCalls((one,)))
     assert (found is not None and "closed by a partial-JSON parser" in found.clause) is is_closed
 
 
@@ -268,7 +301,7 @@ def test_spaces_that_are_missing_where_fragments_end_were_stripped(
     is_trimmed: bool,  # noqa: FBT001 - a table
 ) -> None:
     one = delivered_call("".join(pieces), *pieces)
-    found = relation(one, repeated_call(text), (one,))
+    found = relation(one, repeated_call(text), SiblingCalls((one,)))
     assert (found is not None and "white space" in found.clause) is is_trimmed
 
 
@@ -288,7 +321,7 @@ def test_words_that_are_glued_where_fragments_meet(
     whole: tuple[str, ...], says: str | None
 ) -> None:
     one = delivered_call("".join(whole), *whole)
-    found = relation(one, repeated_call(one.arguments.replace(" ", "")), (one,))
+    found = relation(one, repeated_call(one.arguments.replace(" ", "")), SiblingCalls((one,)))
     assert (found is None) == (says is None)
     if found and says:
         assert found.clause.startswith(says)
@@ -323,7 +356,7 @@ def test_characters_that_reads_cut_are_missing(
     text: str, at: tuple[int, ...], says: str | None
 ) -> None:
     one = torn('{"q":"très bien', ', a côté"}', at=at)
-    found = relation(one, repeated_call(text), (one,))
+    found = relation(one, repeated_call(text), SiblingCalls((one,)))
     assert (found is None) == (says is None)
     if found and says:
         assert found.clause.startswith(says)
@@ -333,7 +366,7 @@ def test_characters_that_reads_cut_are_missing(
 
 def test_an_app_that_leaves_nothing_outside_ascii_may_filter_it() -> None:
     one = torn('{"q":"caf', 'é!"}', at=(1,))
-    found = relation(one, repeated_call('{"q":"caf!"}'), (one,))
+    found = relation(one, repeated_call('{"q":"caf!"}'), SiblingCalls((one,)))
     assert found
     assert found.damage is ArgumentsDamage.TORN
 

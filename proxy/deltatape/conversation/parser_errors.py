@@ -7,8 +7,12 @@ before it: the latest that called anything, and ended not long ago.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 
-from deltatape.model.digest import Digest, ParserError, ReadBack
+from deltatape.model.digest import CallWithRepeat, Digest, ParserError, ReadBack
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.model.turn import Complaint, DeliveredCallRef, Turn
@@ -32,29 +36,45 @@ _WORD = re.compile(r"\w[\w-]*")
 """A word that may be an id."""
 
 
+class RepeatedPairs:
+    """The pairs of what a request repeats, by the delivered call."""
+
+    def __init__(self, read_backs: Sequence[ReadBack]) -> None:
+        self._read_backs = read_backs
+
+    @cached_property
+    def _by_call(self) -> Mapping[int, list[tuple[int, CallWithRepeat]]]:
+        """Pairs and their places by the identity of the delivered call."""
+        found: dict[int, list[tuple[int, CallWithRepeat]]] = {}
+        for place, pair in enumerate(chain(*(each.pairs for each in self._read_backs))):
+            found.setdefault(id(pair.delivered), []).append((place, pair))
+        return found
+
+    def changed(self, calls: Iterable[DeliveredCallRef]) -> RepeatedCall | None:
+        """Return the first repetition of the calls with other arguments, if there is one."""
+        pairs = chain(*(self._by_call.get(id(ref.call), ()) for ref in calls))
+        for _, pair in sorted(pairs, key=itemgetter(0)):
+            if first_difference(pair.delivered, pair.repetition) is not None:
+                return pair.repetition
+        return None
+
+
 def in_history(
-    error: ParserError, about: tuple[DeliveredCallRef, ...], read_backs: Sequence[ReadBack]
+    error: ParserError, about: tuple[DeliveredCallRef, ...], pairs: RepeatedPairs
 ) -> Complaint:
     """Return the complaint of a message that answers the calls `about`.
 
     Args:
         error: what a parser says in it.
         about: those calls.
-        read_backs: what the same request repeats.
+        pairs: what the same request repeats.
     """
-    changed = [
-        pair.repetition
-        for read_back in read_backs
-        for pair in read_back.pairs
-        if any(pair.delivered is ref.call for ref in about)
-        and first_difference(pair.delivered, pair.repetition) is not None
-    ]
     return Complaint(
         error=error,
         logged=False,
         t_ns=None,
         about=about,
-        repeated=changed[0] if changed else None,
+        repeated=pairs.changed(about),
         sure=True,
     )
 

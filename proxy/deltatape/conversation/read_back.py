@@ -26,11 +26,12 @@ Accusing wrongly is worse than saying nothing. Hence:
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from deltatape.conversation.continuation import had_arrived
 from deltatape.model.digest import (
@@ -45,14 +46,20 @@ from deltatape.model.digest import (
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
 from deltatape.model.request_summary import RepeatedCall
+from deltatape.rules.pattern_set import PatternSet
 from deltatape.rules.repeated import (
     CLEAN,
     ArgumentsDamage,
+    DerivedIds,
+    SiblingCalls,
+    delivered_keys,
     first_difference,
     is_derived,
     is_distinctive,
     is_related,
+    is_same_content,
     relation,
+    repeated_keys,
     same_id,
     same_name,
 )
@@ -130,7 +137,8 @@ class CallPairing:
     def identical(self) -> bool:
         """Return whether the application repeats exactly the delivered calls."""
         return not (self.lost or self.extra) and all(
-            _is_same(pair.delivered, pair.repetition) and same_id(pair.delivered, pair.repetition)
+            is_same_content(pair.delivered, pair.repetition)
+            and same_id(pair.delivered, pair.repetition)
             for pair in self.pairs
         )
 
@@ -301,13 +309,14 @@ def _broken(read_back: ReadBack) -> str:
     """Return a clause that the application splits calls wrongly; "" if nothing shows that."""
     if not read_back.reply.whole or read_back.confidence is not Confidence.PROVEN:
         return ""
+    siblings = SiblingCalls(read_back.reply.calls)
     for pair in read_back.pairs:
         if (
             pair.delivered.arguments == pair.repetition.arguments
             or pair.delivered.status not in CLEAN
         ):
             continue
-        found = relation(pair.delivered, pair.repetition, read_back.reply.calls)
+        found = relation(pair.delivered, pair.repetition, siblings)
         if found is not None and found.damage in _TEARING:
             later, reply = read_back.later.exchange, read_back.reply.exchange
             return f"#{later} repeats a call of #{reply} wrongly: {found.clause}"
@@ -411,9 +420,8 @@ def _may_repeat(
 
 
 def _is_made_of(run: AssistantRun, reply: Digest) -> bool:
-    return any(
-        is_derived(original, repetition) for original in reply.calls for repetition in run.calls
-    )
+    derived = DerivedIds(reply.calls, (call.id for call in run.calls))
+    return any(True for call_id in _own_ids(reply) for _ in derived.of(call_id))
 
 
 def _decide(index: _Index, match: _UncertainMatch) -> ReadBack | None:
@@ -470,8 +478,12 @@ def _is_surely(reply: Digest, run: AssistantRun) -> bool:
     """
     if not _has_question(run, reply):
         return False
+    by_id: dict[str | None, DeliveredCall] = {}
+    for each in reply.calls:
+        for call_id in each.ids:
+            by_id.setdefault(call_id, each)
     for call in run.calls:
-        original = next((each for each in reply.calls if call.id in each.ids), None)
+        original = by_id.get(call.id)
         if original is None or call.id is None:
             continue
         alike = same_name(original, call), first_difference(original, call) is None
@@ -524,10 +536,20 @@ def _confidence_of_only(
 
 def _may_be_changed(reply: Digest, pairing: CallPairing) -> bool:
     """Return whether the repeated calls may derive from those of the reply."""
-    calls = reply.calls
+    siblings = SiblingCalls(reply.calls)
     if pairing.pairs:
-        return all(is_related(pair.delivered, pair.repetition, calls) for pair in pairing.pairs)
-    return all(any(is_related(call, each, calls) for call in calls) for each in pairing.extra)
+        return all(is_related(pair.delivered, pair.repetition, siblings) for pair in pairing.pairs)
+    start = 0
+    for repetition in pairing.extra:
+        # Most applications keep the order: look first behind the last call that was found.
+        ordered = chain(range(start, len(reply.calls)), range(start))
+        found = next(
+            (at for at in ordered if is_related(reply.calls[at], repetition, siblings)), None
+        )
+        if found is None:
+            return False
+        start = found + 1
+    return True
 
 
 def _read_back(
@@ -551,8 +573,15 @@ def _read_back(
 #
 # Ids decide where both sides have them; then equality, then the name, and only between equally long
 # rests the order. A call without a pair is lost, unless the request repeats it later.
+#
+# A reply may have thousands of calls: what a call may be paired with is looked up, not searched.
 
-_Test = Callable[[DeliveredCall, RepeatedCall], bool]
+
+class _Unpaired(Protocol):
+    """Repeated calls that have no pair yet, indexed."""
+
+    def first(self, call: DeliveredCall, taken: set[int]) -> int | None:
+        """Return the place of the first one for `call`, besides those that are taken."""
 
 
 def pair_calls(
@@ -572,11 +601,12 @@ def pair_calls(
     pairs = _pair_by_id(left, unpaired)
     elsewhere = list(further)
     _pair_by_id(left, elsewhere)
-    pairs += _pair_if(left, unpaired, _is_same)
-    _pair_if(left, elsewhere, _is_same)
-    pairs += _pair_if(left, unpaired, _is_named)
-    if len(left) == len(unpaired):
-        pairs += _pair_if(left, unpaired, _may_stand_for)
+    if left:
+        pairs += _pair_by(_Same(unpaired), left, unpaired)
+        _pair_by(_Same(elsewhere), left, elsewhere)
+        pairs += _pair_by(_Named(unpaired), left, unpaired)
+    if left and len(left) == len(unpaired):
+        pairs += _pair_by(_StandIns(left, unpaired), left, unpaired)
     pairs.sort(key=lambda pair: pair.delivered.index)
     return CallPairing(pairs=tuple(pairs), lost=tuple(left), extra=tuple(unpaired))
 
@@ -584,7 +614,7 @@ def pair_calls(
 def _pair_by_id(
     original: list[DeliveredCall], repetition: list[RepeatedCall]
 ) -> list[CallWithRepeat]:
-    """Pair calls with equal ids: most calls are paired so, and a reply may have thousands."""
+    """Pair calls with equal ids: most calls are paired so."""
     by_id: dict[str, list[RepeatedCall]] = {}
     for each in reversed(repetition):
         if each.id is not None:
@@ -600,33 +630,138 @@ def _pair_by_id(
     return pairs
 
 
-def _pair_if(
-    original: list[DeliveredCall], repetition: list[RepeatedCall], test: _Test
+def _pair_by(
+    index: _Unpaired, original: list[DeliveredCall], repetition: list[RepeatedCall]
 ) -> list[CallWithRepeat]:
-    """Pair calls that pass `test`, each at most once, in order; remove them from both lists."""
-    pairs = []
-    for call in tuple(original):
-        match = next((each for each in repetition if test(call, each)), None)
-        if match is None:
+    """Pair calls, each with the first that is left; remove them from both lists."""
+    pairs, left = [], []
+    taken: set[int] = set()
+    for call in original:
+        place = index.first(call, taken)
+        if place is None:
+            left.append(call)
             continue
-        original.remove(call)
-        repetition.remove(match)
-        pairs.append(CallWithRepeat(delivered=call, repetition=match))
+        taken.add(place)
+        pairs.append(CallWithRepeat(delivered=call, repetition=repetition[place]))
+    original[:] = left
+    repetition[:] = [call for at, call in enumerate(repetition) if at not in taken]
     return pairs
 
 
-def _is_same(original: DeliveredCall, repetition: RepeatedCall) -> bool:
-    return same_name(original, repetition) and first_difference(original, repetition) is None
+class _Places:
+    """Places by key, in order."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Hashable, list[int]] = {}
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._by_key
+
+    def put(self, key: Hashable, places: Iterable[int]) -> None:
+        self._by_key[key] = sorted(places, reverse=True)
+
+    def add(self, key: Hashable, place: int) -> None:
+        """Add a place before all others of its key."""
+        self._by_key.setdefault(key, []).append(place)
+
+    def first(self, key: Hashable, taken: set[int]) -> Iterator[int]:
+        """Yield the first place that is not taken, if there is one."""
+        places = self._by_key.get(key, [])
+        while places and places[-1] in taken:
+            places.pop()
+        yield from places[-1:]
 
 
-def _is_named(original: DeliveredCall, repetition: RepeatedCall) -> bool:
-    return original.name is not None and original.name == repetition.name
+class _Same:
+    """Finds calls with the same name and arguments."""
+
+    def __init__(self, calls: Sequence[RepeatedCall]) -> None:
+        self._calls = calls
+        self._places = _Places()
+        self._masked: list[int] = []
+        for place in reversed(range(len(calls))):
+            keys, masked = repeated_keys(calls[place])
+            for key in keys:
+                self._places.add(key, place)
+            if masked:
+                self._masked.append(place)
+        self._masked.reverse()
+
+    def first(self, call: DeliveredCall, taken: set[int]) -> int | None:
+        keys, masked = delivered_keys(call)
+        end = min(
+            chain(*(self._places.first(key, taken) for key in keys)), default=len(self._calls)
+        )
+        for place in range(end) if masked else self._masked:
+            if place >= end:
+                break
+            if place not in taken and is_same_content(call, self._calls[place]):
+                return place
+        return end if end < len(self._calls) else None
 
 
-def _may_stand_for(original: DeliveredCall, repetition: RepeatedCall) -> bool:
-    """Return whether a damaged call may repeat this one: not if id and name are another call's."""
-    name, other = original.name or "", repetition.name or ""
-    return not repetition.id or is_derived(original, repetition) or name in other or other in name
+class _Named:
+    """Finds calls with the same name."""
+
+    def __init__(self, calls: Sequence[RepeatedCall]) -> None:
+        self._places = _Places()
+        for place in reversed(range(len(calls))):
+            self._places.add(calls[place].name, place)
+
+    def first(self, call: DeliveredCall, taken: set[int]) -> int | None:
+        return None if call.name is None else next(self._places.first(call.name, taken), None)
+
+
+class _StandIns:
+    """Finds calls that a damaged call may repeat: not if id and name are another call's.
+
+    It has no id, or one that is derived, or one of the names contains the other.
+    """
+
+    def __init__(self, original: Sequence[DeliveredCall], calls: Sequence[RepeatedCall]) -> None:
+        self._ids = _DerivedPlaces(original, [call.id for call in calls])
+        self._places = _Places()
+        self._places.put(None, (place for place, call in enumerate(calls) if not call.id))
+        by_name: dict[str, list[int]] = {}
+        for place, call in enumerate(calls):
+            by_name.setdefault(call.name or "", []).append(place)
+        delivered = {call.name or "" for call in original}
+        wanted, named = PatternSet(delivered), PatternSet(by_name)
+        alike = {name: set(named.within(name)) for name in delivered}
+        for name in by_name:
+            for part in wanted.within(name):
+                alike[part].add(name)
+        for name, others in alike.items():
+            self._places.put(name, (place for other in others for place in by_name[other]))
+
+    def first(self, call: DeliveredCall, taken: set[int]) -> int | None:
+        return min(
+            (
+                *self._places.first(None, taken),
+                *self._places.first(call.name or "", taken),
+                *self._ids.first(call, taken),
+            ),
+            default=None,
+        )
+
+
+class _DerivedPlaces:
+    """Finds repeated ids that are derived from those of delivered calls."""
+
+    def __init__(self, original: Sequence[DeliveredCall], ids: Sequence[str | None]) -> None:
+        self._derived = DerivedIds(original, ids)
+        self._by_id: dict[str | None, list[int]] = {}
+        for place, call_id in enumerate(ids):
+            self._by_id.setdefault(call_id, []).append(place)
+        self._places = _Places()
+
+    def first(self, call: DeliveredCall, taken: set[int]) -> Iterator[int]:
+        """Yield the place of the first id that is derived from one of the call's, and not taken."""
+        for each in call.ids:
+            if each not in self._places:
+                derived = set(self._derived.of(each))
+                self._places.put(each, chain(*(self._by_id[found] for found in derived)))
+        yield from sorted(chain(*(self._places.first(each, taken) for each in call.ids)))[:1]
 
 
 # Reading back where the provider keeps the history: only the results of calls come back.
@@ -645,23 +780,32 @@ def read_stored(reply: Digest, later: Digest) -> ReadBack | None:
         by other requests.
     """
     answered = tuple(message.call_id for message in later.history if message.call_id)
-    left, pairs = list(answered), []
-    lost: list[DeliveredCall] = []
+    known = _Places()
+    for place in reversed(range(len(answered))):
+        known.add(answered[place], place)
+    taken: set[int] = set()
+    pairs: list[CallWithRepeat] = []
+    unknown: list[DeliveredCall] = []
+
+    def pair(call: DeliveredCall, place: int) -> None:
+        taken.add(place)
+        again = _known_as(call, answered[place])
+        pairs.append(CallWithRepeat(delivered=call, repetition=again))
+
     for call in reply.calls:
-        found = next((call_id for call_id in left if call_id in call.answers_to), None)
+        found = min(chain(*(known.first(each, taken) for each in call.answers_to)), default=None)
+        if found is None:
+            unknown.append(call)
+        else:
+            pair(call, found)
+    lost: list[DeliveredCall] = []
+    derived = _DerivedPlaces(unknown, answered)
+    for call in unknown:
+        found = next(derived.first(call, taken), None)
         if found is None:
             lost.append(call)
         else:
-            left.remove(found)
-            pairs.append(CallWithRepeat(delivered=call, repetition=_known_as(call, found)))
-    for call in tuple(lost):
-        found = next(
-            (call_id for call_id in left if is_derived(call, _known_as(call, call_id))), None
-        )
-        if found is not None:
-            left.remove(found)
-            lost.remove(call)
-            pairs.append(CallWithRepeat(delivered=call, repetition=_known_as(call, found)))
+            pair(call, found)
     if not pairs:
         return None
     exact = reply.reply_id is not None and reply.reply_id == later.previous

@@ -23,6 +23,7 @@ from deltatape.conversation.continuation import (
 )
 from deltatape.conversation.misplaced import MisplacedSearch
 from deltatape.conversation.parser_errors import (
+    RepeatedPairs,
     in_history,
     printed,
     reported_losses,
@@ -389,6 +390,7 @@ def _complaints(
     read_backs: Sequence[ReadBack],
     printed_errors: Mapping[int, Complaint],
 ) -> Iterator[Complaint]:
+    pairs = RepeatedPairs(read_backs)
     is_new_reply = False  # whether a new message of the assistant comes before it
     for message in digest.history[news:]:
         is_new_reply = is_new_reply or message.role in ASSISTANT
@@ -400,7 +402,7 @@ def _complaints(
         else:
             about = _written(before) if is_new_reply else ()
         if about and index.first("failure", message.call_id or "", message.text):
-            yield in_history(message.error, about, read_backs)
+            yield in_history(message.error, about, pairs)
     if id(digest) in printed_errors:
         yield printed_errors[id(digest)]
 

@@ -1,12 +1,14 @@
 """Names for the calls of a conversation in messages, and the places they are compared with."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from deltatape.model.digest import DeliveredCall, Digest, ReadBack
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.request_summary import RepeatedCall
+from deltatape.model.stream import Span
 from deltatape.printable import excerpt
 
 _HANDOFF = re.compile(r"transfer|hand_?-?off|delegat|escalat|switch|route", re.IGNORECASE)
@@ -68,17 +70,29 @@ def tools_of(calls: Sequence[DeliveredCall]) -> str:
     return first_names(known) if any(known[:3]) else "a tool without a name"
 
 
-def against(
-    call: DeliveredCall, reply: Digest, later: Digest, repetition: RepeatedCall | None = None
-) -> ComparedPlace:
-    """Return the place of a delivered call, and what the request `later` has instead of it."""
-    asked = (span for repeated, span in later.asked_at if repeated is repetition)
+class RequestSpans:
+    """Where the arguments of repeated calls stand in the body of a request: see `asked_at`."""
+
+    def __init__(self, later: Digest) -> None:
+        self._asked_at = later.asked_at
+
+    @cached_property
+    def _by_identity(self) -> Mapping[int, Span]:
+        return {id(repeated): span for repeated, span in reversed(self._asked_at)}
+
+    def of(self, repetition: RepeatedCall | None) -> Span | None:
+        """Return where a call stands, if that is known."""
+        return self._by_identity.get(id(repetition))
+
+
+def against(call: DeliveredCall, reply: Digest, request_span: Span | None = None) -> ComparedPlace:
+    """Return the place of a delivered call, and what a later request has instead of it."""
     return ComparedPlace(
         tape=reply.tape,
         exchange=reply.exchange,
         line=call.line,
         span=call.span,
-        request_span=next(asked, None),
+        request_span=request_span,
         evidence=excerpt(call.arguments or "(no argument bytes)"),
     )
 

@@ -3,7 +3,8 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from deltatape.model.digest import CallWithRepeat, DeliveredCall, Digest, HistoryMessage, ReadBack
@@ -12,18 +13,28 @@ from deltatape.model.reply import CallStatus
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import Continuation, Turn
 from deltatape.printable import count, excerpt
-from deltatape.rules._call_references import ClaimGrade, against, call_label, was_delivered
+from deltatape.rules._call_references import (
+    ClaimGrade,
+    RequestSpans,
+    against,
+    call_label,
+    was_delivered,
+)
 from deltatape.rules.context import Claim
-from deltatape.rules.edits import breaks_schema, explain
+from deltatape.rules.edits import Following, breaks_schema, explain
 from deltatape.rules.repeated import (
     CLEAN,
     ArgumentsDamage,
     Relation,
+    SiblingCalls,
+    delivered_keys,
     differences,
     first_difference,
     is_derived,
+    is_same_content,
     missing_characters,
     relation,
+    repeated_keys,
     same_id,
     same_name,
     takes_deltas,
@@ -46,26 +57,52 @@ def arguments_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
     """Report arguments that the application repeats differently from how they were delivered."""
     if not read_back.reply.whole:
         return
-    for pair in read_back.pairs:
-        if pair.delivered.status not in CLEAN or not was_delivered(read_back, pair.delivered):
-            continue
-        found = differences(pair.delivered, pair.repetition)
-        if not found:
-            continue
-        related = relation(pair.delivered, pair.repetition, read_back.reply.calls)
+    changes = _Changes(read_back)
+    spans = RequestSpans(read_back.later)
+    for pair, found in changes.found:
         schema = read_back.reply.schemas.get(pair.delivered.name or "")
-        edit = explain(found, schema, [each.content for each in read_back.following])
-        grade = _graded(read_back, pair, related, edit)
+        related = relation(pair.delivered, pair.repetition, changes.siblings)
+        grade = _graded(changes, pair, related, explain(found, schema, changes.following))
         yield Claim(
             message=_message(read_back, pair, found[0].path, grade.clause),
             hint=grade.hint,
             evidence=pair.repetition.arguments or "(no arguments)",
             severity=grade.severity,
             blame=grade.blame,
-            against=against(pair.delivered, read_back.reply, read_back.later, pair.repetition),
+            against=against(pair.delivered, read_back.reply, spans.of(pair.repetition)),
             confidence=weaker(grade.confidence, read_back.confidence),
             excluded=grade.excluded,
         )
+
+
+class _Changes:
+    """The changed calls of a read-back, and what each of them is compared with."""
+
+    def __init__(self, read_back: ReadBack) -> None:
+        self.read_back = read_back
+        compared = (
+            (pair, differences(pair.delivered, pair.repetition))
+            for pair in read_back.pairs
+            if pair.delivered.status in CLEAN and was_delivered(read_back, pair.delivered)
+        )
+        self.found = [(pair, found) for pair, found in compared if found]
+        self.siblings = SiblingCalls(read_back.reply.calls)
+        self.following = Following(
+            (message.content for message in read_back.following),
+            (each for _, found in self.found for each in found),
+        )
+
+    @cached_property
+    def latest(self) -> bool:
+        return self.read_back.latest
+
+    @cached_property
+    def only_permuted(self) -> bool:
+        """Whether only ids are permuted: every delivered call is there under another's id."""
+        pairs = self.read_back.pairs
+        delivered = sorted((each.delivered.name or "", each.delivered.arguments) for each in pairs)
+        repeated = sorted((each.repetition.name or "", each.repetition.arguments) for each in pairs)
+        return delivered == repeated
 
 
 _FACT_HINT = "nothing to fix, unless the tool needs the value exactly as delivered"
@@ -78,7 +115,7 @@ _NO_EDIT = "somebody edited the arguments, or the framework validated them"
 
 
 def _graded(
-    read_back: ReadBack, pair: CallWithRepeat, related: Relation | None, edit: str | None
+    changes: _Changes, pair: CallWithRepeat, related: Relation | None, edit: str | None
 ) -> ClaimGrade:
     """Grade how sure it is that the code that joins fragments made the change."""
     if takes_deltas(pair.delivered, pair.repetition):
@@ -96,8 +133,8 @@ def _graded(
         return _of_values(pair, edit)
     damage, original = related.damage, pair.delivered
     if damage in (ArgumentsDamage.EMPTIED, ArgumentsDamage.EMPTY_OBJECT):
-        return _of_nothing(read_back, pair, related, edit)
-    if damage is ArgumentsDamage.OTHER_CALL and _is_permuted(read_back):
+        return _of_nothing(changes, pair, related, edit)
+    if damage is ArgumentsDamage.OTHER_CALL and changes.only_permuted:
         return ClaimGrade(related.clause, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
     valid = parse(pair.repetition.arguments).error is None and damage is not ArgumentsDamage.ENCODED
     if valid and edit is not None and damage not in _OF_FRAGMENTS | _UNLIKE_EDITS:
@@ -130,21 +167,21 @@ def _graded(
 
 
 def _of_nothing(
-    read_back: ReadBack, pair: CallWithRepeat, related: Relation, edit: str | None
+    changes: _Changes, pair: CallWithRepeat, related: Relation, edit: str | None
 ) -> ClaimGrade:
     """Grade arguments that were emptied; shortened histories look the same."""
     original = pair.delivered
     if edit is not None:
         return _fact(edit)
     short = len(original.arguments) <= _SHORT
-    if not (short and read_back.latest):
+    if not (short and changes.latest):
         return ClaimGrade(related.clause, _LOOK, Confidence.POSSIBLE, severity=Severity.WARNING)
     room = Excluded(
         "old or long arguments were left out to save space",
         f"it is the latest call, and has {count(len(original.arguments), 'character')}",
     )
     broken = breaks_schema(
-        read_back.reply.schemas.get(original.name or ""), pair.repetition.arguments
+        changes.read_back.reply.schemas.get(original.name or ""), pair.repetition.arguments
     )
     if related.damage is ArgumentsDamage.EMPTY_OBJECT:
         needs = (
@@ -212,17 +249,6 @@ def _fact(edit: str) -> ClaimGrade:
     return ClaimGrade(edit, _FACT_HINT, Confidence.PROVEN, severity=Severity.INFO, blame=None)
 
 
-def _is_permuted(read_back: ReadBack) -> bool:
-    """Return whether only ids are permuted: every delivered call is there under another's id."""
-    delivered = sorted(
-        (one.delivered.name or "", one.delivered.arguments) for one in read_back.pairs
-    )
-    repeated = sorted(
-        (one.repetition.name or "", one.repetition.arguments) for one in read_back.pairs
-    )
-    return delivered == repeated
-
-
 def _message(read_back: ReadBack, pair: CallWithRepeat, path: str, why: str) -> str:
     original, repetition = (
         excerpt(pair.delivered.arguments, 80),
@@ -284,7 +310,7 @@ def _run_anyway(
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
         evidence=again.arguments,
-        against=against(call, reply, turn.digest, again),
+        against=against(call, reply, RequestSpans(turn.digest).of(again)),
         excluded=(
             Excluded(
                 "the app answered the call with an error",
@@ -340,13 +366,12 @@ def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
     """Report a call that the application repeats under another name or id."""
     if not read_back.reply.whole:
         return
+    spans, answered = RequestSpans(read_back.later), frozenset(read_back.answered)
     for pair in read_back.pairs:
-        changes = [*_name_changes(pair, read_back), *_id_changes(pair, read_back)]
+        changes = [*_name_changes(pair, read_back), *_id_changes(pair, answered)]
         if not changes or not was_delivered(read_back, pair.delivered):
             continue
-        works = (
-            same_name(pair.delivered, pair.repetition) and pair.repetition.id in read_back.answered
-        )
+        works = same_name(pair.delivered, pair.repetition) and pair.repetition.id in answered
         surest = min((each.confidence for each in changes), key=lambda each: each.rank)
         yield Claim(
             message=(
@@ -358,19 +383,20 @@ def identity_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
             evidence=f"id {pair.repetition.id!r}, name {pair.repetition.name!r}",
             severity=Severity.WARNING if works else Severity.ERROR,
             blame=Blame.APP,
-            against=against(pair.delivered, read_back.reply, read_back.later, pair.repetition),
+            against=against(pair.delivered, read_back.reply, spans.of(pair.repetition)),
             confidence=weaker(surest, read_back.confidence),
             excluded=tuple(one for each in changes for one in each.excluded),
         )
-    yield from _twins(read_back)
+    yield from _twins(read_back, spans)
 
 
-def _twins(read_back: ReadBack) -> Iterator[Claim]:
+def _twins(read_back: ReadBack, spans: RequestSpans) -> Iterator[Claim]:
     """Report a call repeated twice: once as it streamed, and once as it ended."""
+    if not read_back.extra:
+        return
+    kept = _Kept(read_back)
     for repetition in read_back.extra:
-        original = next(
-            (pair.delivered for pair in read_back.pairs if _is_copy(pair, repetition)), None
-        )
+        original = kept.equal(repetition)
         if original is None:
             continue
         yield Claim(
@@ -382,7 +408,7 @@ def _twins(read_back: ReadBack) -> Iterator[Claim]:
             evidence=f"id {repetition.id!r}, name {repetition.name!r}",
             severity=Severity.WARNING,
             blame=Blame.APP,
-            against=against(original, read_back.reply, read_back.later, repetition),
+            against=against(original, read_back.reply, spans.of(repetition)),
             confidence=Confidence.POSSIBLE,
         )
 
@@ -408,13 +434,36 @@ class _Change(NamedTuple):
     excluded: tuple[Excluded, ...] = ()
 
 
-def _is_copy(pair: CallWithRepeat, repetition: RepeatedCall) -> bool:
-    """Return whether `repetition` has the content of the call that stands for the delivered one."""
-    same = (
-        same_name(pair.delivered, repetition)
-        and first_difference(pair.delivered, repetition) is None
-    )
-    return same and first_difference(pair.delivered, pair.repetition) is None
+class _Kept:
+    """The delivered calls whose arguments the application repeats unchanged."""
+
+    def __init__(self, read_back: ReadBack) -> None:
+        self._calls = [
+            pair.delivered
+            for pair in read_back.pairs
+            if first_difference(pair.delivered, pair.repetition) is None
+        ]
+        self._first: dict[Hashable, int] = {}
+        """The place of the first one with a key."""
+        self._masked: list[int] = []
+        for place, call in enumerate(self._calls):
+            keys, masked = delivered_keys(call)
+            for key in keys:
+                self._first.setdefault(key, place)
+            if masked:
+                self._masked.append(place)
+
+    def equal(self, repetition: RepeatedCall) -> DeliveredCall | None:
+        """Return the first of them with the content of `repetition`."""
+        keys, masked = repeated_keys(repetition)
+        known = (self._first[key] for key in keys if key in self._first)
+        end = min(known, default=len(self._calls))
+        for place in range(end) if masked else self._masked:
+            if place >= end:
+                break
+            if is_same_content(self._calls[place], repetition):
+                return self._calls[place]
+        return self._calls[end] if end < len(self._calls) else None
 
 
 def _name_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
@@ -441,7 +490,7 @@ def _bare(name: str) -> str:
     return _BREAKS.sub("", last).casefold()
 
 
-def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
+def _id_changes(pair: CallWithRepeat, answered: frozenset[str]) -> list[_Change]:
     """Return the changes of the id; a foreign one may be the app's or another reply's.
 
     An id that the application derived from the delivered one on purpose appears in its result, too.
@@ -453,11 +502,9 @@ def _id_changes(pair: CallWithRepeat, read_back: ReadBack) -> list[_Change]:
     if _times(original, repetition) > 1:
         never = Excluded(_REPAIR, "no framework creates an id by repeating the delivered one")
         return [_Change(clause, Confidence.PROVEN, (never,))]
-    if repetition in read_back.answered or (
-        repetition and not is_derived(pair.delivered, pair.repetition)
-    ):
+    if repetition in answered or (repetition and not is_derived(pair.delivered, pair.repetition)):
         return []
-    if set(pair.delivered.ids) & set(read_back.answered):
+    if not answered.isdisjoint(pair.delivered.ids):
         apart = Excluded(_REPAIR, f"its result carries {excerpt(original, 60)!r}")
         return [_Change(clause, Confidence.LIKELY, (apart,))]
     return [_Change(clause, Confidence.POSSIBLE)]

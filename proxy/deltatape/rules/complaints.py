@@ -7,9 +7,9 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.turn import Complaint, Turn
 from deltatape.printable import excerpt
-from deltatape.rules._call_references import against, call_label
+from deltatape.rules._call_references import RequestSpans, against, call_label
 from deltatape.rules.context import Claim
-from deltatape.rules.repeated import relation
+from deltatape.rules.repeated import SiblingCalls, relation
 from deltatape.rules.rule import turn_rule
 from deltatape.wire.json_value import parse
 
@@ -70,12 +70,16 @@ def _holds_broken_json(call: DeliveredCall) -> bool:
 @turn_rule("C009", "app-error-in-history", Severity.ERROR)
 def app_error_in_history(turn: Turn) -> Iterator[Claim]:
     """Report a parser error of the application about a call that was delivered complete."""
+    spans = RequestSpans(turn.digest)
+    siblings: dict[int, SiblingCalls] = {}
     for complaint in turn.complaints:
         error = complaint.error
         if not is_untrue(error, [each.call for each in complaint.about]):
             continue
-        confidence = _confidence(complaint)
         first = complaint.about[0]
+        if id(first.reply) not in siblings:
+            siblings[id(first.reply)] = SiblingCalls(first.reply.calls)
+        confidence = _confidence(complaint, siblings[id(first.reply)])
         yield Claim(
             message=_message(complaint),
             hint=_HINTS[error.means],
@@ -84,7 +88,7 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
             severity=_SEVERITIES[confidence],
             printed_ns=complaint.t_ns,
             evidence=error.text,
-            against=against(*first, turn.digest, complaint.repeated),
+            against=against(*first, spans.of(complaint.repeated)),
             excluded=_excluded(complaint, confidence),
         )
 
@@ -111,20 +115,20 @@ _SEVERITIES = {
 }
 
 
-def _confidence(complaint: Complaint) -> Confidence:
-    if _is_torn(complaint):
+def _confidence(complaint: Complaint, siblings: SiblingCalls) -> Confidence:
+    if _is_torn(complaint, siblings):
         return Confidence.PROVEN
     calls = [each.call for each in complaint.about]
     likely = is_untrue_of_call(complaint.error, calls, unread=bool(complaint.unread))
     return Confidence.LIKELY if likely and complaint.sure else Confidence.POSSIBLE
 
 
-def _is_torn(complaint: Complaint) -> bool:
+def _is_torn(complaint: Complaint, siblings: SiblingCalls) -> bool:
     """Return whether the request repeats the call with fragments lost, doubled or mixed."""
     first, repeated = complaint.about[0], complaint.repeated
     if repeated is None:
         return False
-    return relation(first.call, repeated, first.reply.calls) is not None
+    return relation(first.call, repeated, siblings) is not None
 
 
 def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, ...]:

@@ -19,7 +19,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
+from deltatape.rules.pattern_set import PatternSet
 from deltatape.rules.repeated import ABSENT, MAX_DIFFERENCES, Difference
 from deltatape.wire.json_value import canonical, parse
 
@@ -41,10 +43,60 @@ _SHORTEST_VALUE = 2
 """Shorter values are not searched for in later messages: they occur everywhere. In characters."""
 
 
+class Following:
+    """The texts of results and messages that follow calls, searched for all of their changes."""
+
+    def __init__(self, texts: Iterable[str], changes: Iterable[Difference]) -> None:
+        self._texts = tuple(texts)
+        self._changes = tuple(changes)
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def announces(self, change: Difference) -> str | None:
+        """Return where the request says the new value, or that something was changed."""
+        value, before = _new_value(change), _spelled(change.delivered)
+        found = self._known.get((value, before))
+        if found is None:
+            found = any(before not in text for text in self._with_value.get(value, ()))
+            self._known[value, before] = found
+        if found:
+            return "what follows has the new value"
+        return "what follows says that it was changed" if self._says_so else None
+
+    @cached_property
+    def _until(self) -> Sequence[str]:
+        """The texts up to the one that says that something was changed."""
+        said = (place for place, text in enumerate(self._texts) if _CHANGED.search(text))
+        return self._texts[: next(said, len(self._texts))]
+
+    @property
+    def _says_so(self) -> bool:
+        return len(self._until) < len(self._texts)
+
+    @cached_property
+    def _with_value(self) -> Mapping[str, Sequence[str]]:
+        """By new value, the texts that have it."""
+        values = map(_new_value, self._changes)
+        wanted = PatternSet(value for value in values if len(value) >= _SHORTEST_VALUE)
+        found: dict[str, list[str]] = {}
+        for text in self._until:
+            for value in wanted.within(text):
+                found.setdefault(value, []).append(text)
+        return found
+
+
+def _new_value(change: Difference) -> str:
+    return "" if change.repeated is ABSENT else _spelled(change.repeated)
+
+
+def _spelled(value: object) -> str:
+    """Return a value as a text may mention it."""
+    return value if isinstance(value, str) else str(_canonical_of(value))
+
+
 def explain(
     found: Sequence[Difference],
     schema: Mapping[str, object] | None,
-    following: Iterable[str],
+    following: Following,
 ) -> str | None:
     """Return the edits that explain all differences, as a clause; None if some are left.
 
@@ -53,16 +105,15 @@ def explain(
     Args:
         found: all differences of one call, >= 1.
         schema: the JSON Schema of the tool, if it is known.
-        following: the texts of results and messages that follow the call in the request.
+        following: the texts that follow the call in the request, made with these differences.
     """
     if len(found) >= MAX_DIFFERENCES:
         return None
     if _is_renamed(found):
         return f"members were renamed or moved ({found[0].path})"
-    texts = [text for text in following if text]
     kinds: dict[str, str] = {}
     for each in found:
-        kind = _edit(each, _property(schema, each.keys), schema) or _announced(each, texts)
+        kind = _edit(each, _property(schema, each.keys), schema) or following.announces(each)
         if kind is None:
             return None
         kinds.setdefault(kind, each.path)
@@ -146,20 +197,6 @@ def _respelled(one: object, other: object) -> str | None:
     digits = sorted(_DIGITS.findall(one))
     if len(digits) > 1 and digits == sorted(_DIGITS.findall(other)):
         return "a date or number was written in another notation"
-    return None
-
-
-def _announced(found: Difference, texts: Sequence[str]) -> str | None:
-    """Return where the request says the new value, or that something was changed."""
-    new = found.repeated
-    value = "" if new is ABSENT else new if isinstance(new, str) else str(_canonical_of(new))
-    old = found.delivered
-    before = old if isinstance(old, str) else str(_canonical_of(old))
-    for text in texts:
-        if _CHANGED.search(text):
-            return "what follows says that it was changed"
-        if len(value) >= _SHORTEST_VALUE and value in text and before not in text:
-            return "what follows has the new value"
     return None
 
 

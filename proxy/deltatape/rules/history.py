@@ -361,7 +361,7 @@ def called_tool_withdrawn(turn: Turn) -> Iterator[Claim]:
         confidence=Confidence.LIKELY if refused else Confidence.POSSIBLE,
         severity=Severity.ERROR if refused else severity,
         evidence=digest.error or "",
-        against=against(gone[0], reply, digest),
+        against=against(gone[0], reply),
     )
 
 

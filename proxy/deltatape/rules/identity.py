@@ -181,7 +181,7 @@ def id_reused(turn: Turn) -> Iterator[Claim]:
         blame=Blame.UPSTREAM,
         confidence=Confidence.LIKELY,
         evidence=first.call.id or "",
-        against=against(*first.earlier, turn.digest),
+        against=against(*first.earlier),
         excluded=(
             Excluded(
                 "the app made up the ids in its history",

@@ -9,7 +9,7 @@ from deltatape.model.digest import Digest, HistoryMessage, ReadBack
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import Thought
 from deltatape.printable import count
-from deltatape.rules._call_references import against
+from deltatape.rules._call_references import RequestSpans, against
 from deltatape.rules.context import Claim
 from deltatape.rules.rule import read_back_rule
 
@@ -50,12 +50,7 @@ def reasoning_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
         hint="send the assistant's turn back unchanged, with reasoning and signatures",
         evidence=later.error or "" if refused else loss.evidence,
         severity=Severity.ERROR if refused else None,
-        against=against(
-            reply.calls[0],
-            reply,
-            later,
-            read_back.repeated_calls[0],
-        ),
+        against=against(reply.calls[0], reply, RequestSpans(later).of(read_back.repeated_calls[0])),
         confidence=weaker(confidence, read_back.confidence),
         blame=Blame.APP,
         excluded=tuple(_excluded(later)),

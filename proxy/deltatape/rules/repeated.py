@@ -8,16 +8,20 @@ have been done on purpose: see `edits`.
 
 import ast
 import enum
+import json
 import re
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import insort
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deltatape.model.digest import DeliveredCall
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.printable import excerpt
+from deltatape.rules.pattern_set import PatternSet
 from deltatape.wire.json_value import parse
 
 CLEAN = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK, CallStatus.EMPTY_SUSPECT})
@@ -190,9 +194,106 @@ class Relation(NamedTuple):
         return _FIRST if is_first else HINTS[self.damage]
 
 
-def is_related(
-    original: DeliveredCall, repetition: RepeatedCall, others: Sequence[DeliveredCall]
-) -> bool:
+class SiblingCalls:
+    """The calls of a reply, indexed by the texts that an application may make of them.
+
+    A reply may have thousands, and each of them is compared with all others.
+    """
+
+    def __init__(self, calls: Sequence[DeliveredCall]) -> None:
+        self.calls = calls
+
+    def with_arguments(self, text: str, but: DeliveredCall) -> DeliveredCall | None:
+        """Return the first call other than `but` with exactly these arguments."""
+        found = self._by_arguments.get(text, ())
+        return next((call for call in found if call is not but), None)
+
+    def joined(self, text: str) -> tuple[DeliveredCall, DeliveredCall] | None:
+        """Return the first two adjacent calls whose arguments, joined in any order, are `text`."""
+        return self._by_joined.get(text)
+
+    def mixed(self, text: str) -> list[int]:
+        """Return the indexes of the calls whose fragments make up `text`, or nothing.
+
+        Each call's fragments come in their order. At each place the longest one that fits is
+        taken; of equal ones that of the first call.
+        """
+        used: dict[int, int] = {}
+        """How many fragments of a call are taken, by the call's place."""
+        begun: Counter[str] = Counter()
+        """How many of the calls that begin with a fragment are in use."""
+        next_of: dict[str, list[int]] = {}
+        """The places of the calls in use, in order, by the fragment that comes next."""
+        sizes: Counter[int] = Counter()
+        """How many different ones of these fragments have a length."""
+        at = 0
+        while at < len(text):
+            fit = self._openings.beginnings(text, at)
+            opening = next((each for each in fit if self._is_left(each, begun)), "")
+            sliced = (text[at : at + size] for size in sorted(sizes, reverse=True))
+            piece = max(opening, next((each for each in sliced if each in next_of), ""), key=len)
+            if not piece:
+                return []
+            places = next_of.get(piece, [])[:1]
+            if piece == opening:
+                places = [*places, self._by_opening[opening][begun[opening]]]
+            place = min(places)
+            if place in used:
+                next_of[piece].pop(0)
+                if not next_of[piece]:
+                    del next_of[piece]
+                    sizes = sizes - Counter([len(piece)])
+            else:
+                begun[piece] += 1
+            used[place] = used.get(place, 0) + 1
+            for following in self._fragments[place][1][used[place] : used[place] + 1]:
+                sizes[len(following)] += following not in next_of
+                insort(next_of.setdefault(following, []), place)
+            at += len(piece)
+        return sorted(self._fragments[place][0] for place in used)
+
+    def _is_left(self, opening: str, taken: Mapping[str, int]) -> bool:
+        return taken[opening] < len(self._by_opening[opening])
+
+    @cached_property
+    def _by_arguments(self) -> Mapping[str, list[DeliveredCall]]:
+        """The first two calls with the same arguments: one of them may be the one in question."""
+        found: dict[str, list[DeliveredCall]] = {}
+        for call in self.calls:
+            alike = found.setdefault(call.arguments, [])
+            if call.arguments and len(alike) < 2:  # noqa: PLR2004 - as above
+                alike.append(call)
+        return found
+
+    @cached_property
+    def _by_joined(self) -> Mapping[str, tuple[DeliveredCall, DeliveredCall]]:
+        found: dict[str, tuple[DeliveredCall, DeliveredCall]] = {}
+        for first, second in pairwise(self.calls):
+            for text in (first.arguments + second.arguments, second.arguments + first.arguments):
+                found.setdefault(text, (first, second))
+        return found
+
+    @cached_property
+    def _fragments(self) -> Sequence[tuple[int, Sequence[str]]]:
+        """The index of each call, and its fragments; of calls with one index the last."""
+        by_index = {call.index: [*filter(None, call.fragments)] for call in self.calls}
+        return list(by_index.items())
+
+    @cached_property
+    def _by_opening(self) -> Mapping[str, list[int]]:
+        """The places of calls by their first fragment."""
+        found: dict[str, list[int]] = {}
+        for place, (_, pieces) in enumerate(self._fragments):
+            for opening in pieces[:1]:
+                found.setdefault(opening, []).append(place)
+        return found
+
+    @cached_property
+    def _openings(self) -> PatternSet:
+        return PatternSet(self._by_opening)
+
+
+def is_related(original: DeliveredCall, repetition: RepeatedCall, others: SiblingCalls) -> bool:
     """Return whether the repeated arguments may derive from the delivered ones.
 
     Arguments that have nothing in common with what came are another call's.
@@ -212,7 +313,7 @@ def takes_deltas(original: DeliveredCall, repetition: RepeatedCall) -> bool:
 
 
 def relation(
-    original: DeliveredCall, repetition: RepeatedCall, others: Sequence[DeliveredCall]
+    original: DeliveredCall, repetition: RepeatedCall, others: SiblingCalls
 ) -> Relation | None:
     """Return how the application's text derives from the delivered fragments; None if it does not.
 
@@ -230,16 +331,15 @@ def relation(
         return Relation(
             ArgumentsDamage.EMPTY_OBJECT, ("the app repeats the call with an empty object")
         )
-    for other in others:
-        if other is not original and other.arguments and text == other.arguments:
-            clause = f"these are the arguments of call {other.index}"
-            return Relation(ArgumentsDamage.OTHER_CALL, clause)
-    for first, second in pairwise([*others]):
-        if text in (first.arguments + second.arguments, second.arguments + first.arguments):
-            clause = (
-                f"the arguments of call {first.index} and call {second.index} are joined together"
-            )
-            return Relation(ArgumentsDamage.MIXED, clause)
+    other = others.with_arguments(text, original)
+    if other is not None:
+        clause = f"these are the arguments of call {other.index}"
+        return Relation(ArgumentsDamage.OTHER_CALL, clause)
+    joined = others.joined(text)
+    if joined is not None:
+        first, second = joined
+        clause = f"the arguments of call {first.index} and call {second.index} are joined together"
+        return Relation(ArgumentsDamage.MIXED, clause)
     return (
         _of_fragments(text, original.arguments, pieces)
         or _of_several(text, others)
@@ -293,21 +393,12 @@ def _doubled(text: str, pieces: Sequence[str]) -> str:
     return ""
 
 
-def _of_several(text: str, calls: Sequence[DeliveredCall]) -> Relation | None:
+def _of_several(text: str, calls: SiblingCalls) -> Relation | None:
     """Return whether `text` joins fragments of several calls in their order of arrival."""
-    left = {call.index: deque(filter(None, call.fragments)) for call in calls}
-    used: set[int] = set()
-    at = 0
-    while at < len(text):
-        fits = [
-            index for index, pieces in left.items() if pieces and text.startswith(pieces[0], at)
-        ]
-        if not fits:
-            return None
-        longest = max(fits, key=lambda index: len(left[index][0]))
-        used.add(longest)
-        at += len(left[longest].popleft())
-    names = " and ".join(f"call {index}" for index in sorted(used))
+    used = calls.mixed(text)
+    if not used:
+        return None
+    names = " and ".join(f"call {index}" for index in used)
     clause = f"the fragments of {names} are mixed, in the order in which they arrived"
     return Relation(ArgumentsDamage.MIXED, clause)
 
@@ -482,6 +573,67 @@ def missing_characters(one: str, other: str) -> Counter[str]:
     return lost if at == len(other) else Counter()
 
 
+_COMPARABLE = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+class ContentKeys(NamedTuple):
+    """Finds equal calls without comparing each with each: calls with a key in common are equal."""
+
+    keys: tuple[Hashable, ...]
+    masked: bool
+    """Whether a part of the arguments is masked: then calls may be equal without a common key."""
+
+
+_ANY_NAME = "any name"
+
+
+def delivered_keys(call: DeliveredCall) -> ContentKeys:
+    """Return the keys of a delivered call, for `is_same_content`."""
+    value, masked = _comparable(call.arguments)
+    named = ("name", call.name) if call.name else _ANY_NAME
+    values = () if value is None or call.kind is CallKind.CUSTOM else ((named, "value", value),)
+    return ContentKeys(((named, "text", call.arguments), *values), masked)
+
+
+def repeated_keys(call: RepeatedCall) -> ContentKeys:
+    """Return the keys of a repeated call, for `is_same_content`."""
+    value, masked = _comparable(call.arguments)
+    keys: list[Hashable] = []
+    for named in (("name", call.name), _ANY_NAME):
+        keys.append((named, "text", call.arguments))
+        if value is not None:
+            keys.append((named, "value", value))
+    return ContentKeys(tuple(keys), masked)
+
+
+def _comparable(arguments: str) -> tuple[str | None, bool]:
+    """Return a text that is the same for equal JSON, or None; and whether anything is masked."""
+    parsed = parse(arguments.strip() or "{}")
+    masked = _MASK.search(arguments) is not None
+    if parsed.error:
+        return None, masked
+    # 1 equals 1.0, and the masks of a text may be escaped.
+    root: list[Any] = [parsed.value]
+    pending: list[tuple[Any, Any]] = [(root, 0)]
+    while pending:
+        outer, key = pending.pop()
+        inner = outer[key]
+        if isinstance(inner, dict):
+            pending += ((inner, each) for each in inner)
+        elif isinstance(inner, list):
+            pending += ((inner, each) for each in range(len(inner)))
+        elif isinstance(inner, str):
+            masked = masked or _MASK.search(inner) is not None
+        elif isinstance(inner, float) and inner.is_integer():
+            outer[key] = int(inner)
+    return _COMPARABLE.encode(root[0]), masked
+
+
+def is_same_content(original: DeliveredCall, repetition: RepeatedCall) -> bool:
+    """Return whether the application repeats name and arguments."""
+    return same_name(original, repetition) and first_difference(original, repetition) is None
+
+
 def same_name(original: DeliveredCall, repetition: RepeatedCall) -> bool:
     """Return whether the application repeats the name; a name that was never sent cannot be."""
     return not original.name or original.name == repetition.name
@@ -496,6 +648,28 @@ def is_derived(original: DeliveredCall, repetition: RepeatedCall) -> bool:
     """Return whether the repeated id is the delivered one joined or cut, not replaced."""
     mine = repetition.id or ""
     return any(_is_part(each, mine) or _is_part(mine, each) for each in original.ids)
+
+
+class DerivedIds:
+    """Finds the repeated ids that are derived from those of delivered calls: see `is_derived`."""
+
+    def __init__(self, calls: Iterable[DeliveredCall], repeated: Iterable[str | None]) -> None:
+        self._repeated = PatternSet(filter(None, repeated))
+        delivered = PatternSet(call_id for call in calls for call_id in call.ids if call_id)
+        self._containing: dict[str, list[str]] = {}
+        """By delivered id, the repeated ones that contain it."""
+        for call_id in sorted(self._repeated.patterns):
+            for part in delivered.within(call_id):
+                self._containing.setdefault(part, []).append(call_id)
+
+    def of(self, call_id: str) -> Iterator[str]:
+        """Yield those that are derived from a delivered id."""
+        for part in self._repeated.within(call_id):
+            if _is_part(part, call_id) or _is_part(call_id, part):
+                yield part
+        for whole in self._containing.get(call_id, ()):
+            if whole != call_id and _is_part(call_id, whole):
+                yield whole
 
 
 def _is_part(part: str, whole: str) -> bool:

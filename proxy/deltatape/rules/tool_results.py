@@ -8,7 +8,7 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import MissingResult, OrphanResult, Turn
 from deltatape.printable import excerpt
-from deltatape.rules._call_references import against, call_label, names
+from deltatape.rules._call_references import RequestSpans, against, call_label, names
 from deltatape.rules.context import Claim
 from deltatape.rules.rule import turn_rule
 from deltatape.wire.json_value import read_object
@@ -30,7 +30,7 @@ def orphan_tool_result(turn: Turn) -> Iterator[Claim]:
             confidence=confidence,
             severity=Severity.WARNING if mild else None,
             evidence=f"result for {orphan.call_id!r}",
-            against=against(*delivered, turn.digest) if delivered else None,
+            against=against(*delivered) if delivered else None,
             excluded=_orphan_excluded(orphan) if confidence is Confidence.PROVEN else (),
         )
 
@@ -87,6 +87,7 @@ def _orphan_message(turn: Turn, orphan: OrphanResult) -> str:
 @turn_rule("C005", "missing-tool-result", Severity.ERROR)
 def missing_tool_result(turn: Turn) -> Iterator[Claim]:
     """Report a call in the history without a result, although the history continues."""
+    spans = RequestSpans(turn.digest)
     for missing in turn.missing:
         delivered = missing.delivered
         yield Claim(
@@ -97,7 +98,7 @@ def missing_tool_result(turn: Turn) -> Iterator[Claim]:
             severity=None if turn.digest.refused else Severity.WARNING,
             excluded=_missing_excluded(turn),
             evidence=missing.call.arguments or "(no arguments)",
-            against=against(*delivered, turn.digest, missing.call) if delivered else None,
+            against=against(*delivered, spans.of(missing.call)) if delivered else None,
         )
 
 
@@ -160,7 +161,7 @@ def results_swapped(turn: Turn) -> Iterator[Claim]:
                 "at least two of them name only the arguments of another call",
             ),
         ),
-        against=against(*first.call, turn.digest),
+        against=against(*first.call),
     )
 
 
@@ -208,6 +209,7 @@ _CODE = re.compile(r"[\w\]]\(|=>|console\.|;\\n|\bdef \b|\bawait \b|\bimport \b|
 def result_not_serialised(turn: Turn) -> Iterator[Claim]:
     """Report a tool result that is the name of an object instead of its content."""
     history = turn.digest.history
+    calls: _KnownCalls | None = None
     for place in range(turn.news, len(history)):
         message = history[place]
         if message.call_id is None or not message.text:
@@ -215,7 +217,8 @@ def result_not_serialised(turn: Turn) -> Iterator[Claim]:
         text = _inner(message.content)
         what = _what_it_names(text)
         if what:
-            call = _call_of(history, place) or _delivered(turn, message.call_id)
+            calls = calls or _KnownCalls(history)
+            call = calls.answered_at(place) or _delivered(turn, message.call_id)
             yield _unserialised(message, text, what, call)
 
 
@@ -261,16 +264,24 @@ def _what_it_names(text: str) -> str:
     return next((what for form, what in _REPRS if form.fullmatch(text)), "")
 
 
-def _call_of(history: Sequence[HistoryMessage], place: int) -> RepeatedCall | None:
-    """Return the call that the result at `place` answers, from the messages just before it."""
-    wanted = history[place].call_id
-    for message in reversed(history[:place]):
-        found = [call for call in message.calls if wanted in (call.id, call.name)]
-        if found:
-            return found[-1]
-        if message.call_id is None and not message.calls and message.text:
-            return None
-    return None
+class _KnownCalls:
+    """The calls that results answer, message by message: asked for in the order of the history."""
+
+    def __init__(self, history: Sequence[HistoryMessage]) -> None:
+        self._history = history
+        self._by_id: dict[str | None, RepeatedCall] = {}
+        """By id and by name, the last calls before the place that was asked for."""
+        self._place = 0
+
+    def answered_at(self, place: int) -> RepeatedCall | None:
+        """Return the call that the result at `place` answers, from the messages just before it."""
+        for message in self._history[self._place : place]:
+            if message.call_id is None and not message.calls and message.text:
+                self._by_id.clear()
+            for call in message.calls:
+                self._by_id |= {call.id: call, call.name: call}
+        self._place = place
+        return self._by_id.get(self._history[place].call_id)
 
 
 def _delivered(turn: Turn, call_id: str) -> RepeatedCall | None:
