@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="it reads /
 SOAK = Path(__file__).resolve().parent.parent / "scripts" / "soak"
 LIMIT_S = 1200
 """Beside busy cores the analysis, which gives way to everything, takes minutes for seconds."""
+HALF_AN_HOUR_S = 1800
 FLAT = Limit(share=0.1, least=4)
 STREAM = Plan(deltas=3, rate=20)
 STEADY = Interval(
@@ -132,14 +133,16 @@ def test_a_delay_that_is_longer_in_the_last_third_is_told() -> None:
     ],
 )
 def test_a_run_in_which_a_figure_doubles_fails(figure: str, what: str) -> None:
-    assert judge([STEADY] * 60, delays=True) == []
+    assert judge([STEADY] * 60, HALF_AN_HOUR_S) == []
     start = getattr(STEADY, figure) * (100 if figure == "p99_us" else 1)
     leaking = [
         dataclasses.replace(STEADY, **{figure: start * (1 + each / 20)}) for each in range(60)
     ]
-    (said,) = judge(leaking, delays=True)
+    (said,) = judge(leaking, HALF_AN_HOUR_S)
     assert said.startswith(what)
-    assert judge(leaking, delays=False) == ([] if figure == "p99_us" else [said])
+    # Seconds do not show these: other programs delay, and the analysis fills its memory.
+    short = [] if figure in ("p99_us", "analyst_mib") else [said]
+    assert judge(leaking, 12) == short
 
 
 # What is counted at the clients and on the tapes.

@@ -56,7 +56,8 @@ How to read it:
 on tapes of their own names, clients that leave, and upstreams that break off, one of them behind
 TLS. It fails if an answer or a tape lacks or changes a byte, if exchanges stay unanalysed, or if
 memory, descriptors or the 99th percentile of the delay grow after the first third (`--minutes`,
-`--streams`, `--json`).
+`--streams`, `--json`). The memory of the analysis is bounded, and takes some minutes to fill: runs
+of less than 20 minutes allow it 80 MiB more.
 """
 
 

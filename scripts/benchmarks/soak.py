@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -51,20 +52,29 @@ from deltatape.model.exchange import EndReason
 FAILED = 1
 MEMORY = Limit(share=0.1, least=6)
 """Of MiB."""
+FILLING = Limit(share=0, least=80)
+"""Of MiB, for the analysis in runs of less than `FILLED_S`."""
+FILLED_S = 1200.0
+"""The analysis remembers some 4000 exchanges of named tapes: in runs of so many seconds, agents
+fill that within the warm-up."""
 DESCRIPTORS = Limit(share=0.1, least=16)
 DELAY = Limit(share=1.0, least=20)
 """Of milliseconds."""
-KEEP = "128MB"
+KEEP = "20m"
+"""A new tape follows each after an eighth of it; tapes are taken long before it is over."""
 DELAYS_S = 60.0
 """Delays are judged in runs of at least so many seconds: in shorter ones, what else the machine
 does decides."""
 CATCH_UP_NS = 300_000_000_000
 """How long the analysis may report nothing, after the last answer."""
-_SETTLED_NS = 20_000_000_000
-"""Tapes are taken so long after they were written to: the analysis may have yet to open them."""
+_SETTLED_NS = 10_000_000_000
+"""Tapes are taken so long after all that ended on them was reported: the analysis may have yet to
+close them."""
 _INTERVALS = 90
 _LEAST_INTERVAL_S = 0.5
 _STEP_S = 0.2
+_STATUS_S = 300
+"""A recorder beside busy cores may take long to answer."""
 _BEYOND_S = 300
 _REPORTED = re.compile(rb"\S*#\d+ (?:POST|ended)")
 _ACCUSED = re.compile(rb"agent-\S*#\d+ POST .*; \d+ (?:error|warning)")
@@ -133,6 +143,8 @@ class Recorder:
         self._log = (target.place.folder / "log").open("rb")
         self._rest = b""
         self._reported = 0
+        self._ended: deque[tuple[int, int]] = deque()
+        self._settled_ns = 0
         self.troubles: list[str] = []
 
     def close(self) -> None:
@@ -141,7 +153,7 @@ class Recorder:
 
     def status(self) -> Mapping[str, int]:
         """What it answers at `/status`."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._control, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self._control, timeout=_STATUS_S)
         try:
             connection.request("GET", "/status")
             status: Mapping[str, int] = json.loads(connection.getresponse().read())
@@ -160,12 +172,20 @@ class Recorder:
                 self.troubles.append(line.decode(errors="replace"))
         return self._reported
 
+    def settled_ns(self) -> int:
+        """Until when everything that had ended then is reported, since 1970-01-01T00:00:00Z."""
+        while self._ended and self._ended[0][1] <= self._reported:
+            self._settled_ns = self._ended.popleft()[0] - _SETTLED_NS
+        return self._settled_ns
+
     def interval(self, delays: Mapping[str, float]) -> Interval:
         """What there is to see now; `delays` is a line of the clients."""
         pid = self.target.pid
         assert pid is not None
         children = analysts(pid)
         status = self.status()
+        ended = status["exchanges"] - status["active"]
+        self._ended.append((SystemClock().wall_ns(), ended))
         return Interval(
             delays=int(delays["delays"]),
             p50_us=delays["p50_us"],
@@ -174,7 +194,7 @@ class Recorder:
             analyst_mib=sum(map(resident_kib, children)) / 1024,
             recorder_files=descriptors(pid),
             analyst_files=sum(map(descriptors, children)),
-            unreported=status["exchanges"] - status["active"] - self.reported(),
+            unreported=ended - self.reported(),
             tapes_mb=_size(self.target.place.tapes) / 1e6,
         )
 
@@ -242,16 +262,17 @@ def soak(seconds: float, streams: int, log: Callable[[str], None]) -> Soaked:
             *_told(taken.tallies.faults, taken.tallies.faulty),
             *lacking(had, taken.tallies.by_ending),
             *_told(recorder.troubles[:10], len(recorder.troubles)),
-            *judge(intervals, delays=seconds >= DELAYS_S),
+            *judge(intervals, seconds),
         ],
     )
 
 
-def judge(intervals: Sequence[Interval], *, delays: bool) -> list[str]:
-    """What grew in the run, as sentences; with `delays`, also whether those did."""
+def judge(intervals: Sequence[Interval], seconds: float) -> list[str]:
+    """What grew in a run of so many seconds, as sentences."""
+    remembered = MEMORY if seconds >= FILLED_S else FILLING
     found = [
         grown("the recorder's memory", "MiB", [i.recorder_mib for i in intervals], MEMORY),
-        grown("the analysis's memory", "MiB", [i.analyst_mib for i in intervals], MEMORY),
+        grown("the analysis's memory", "MiB", [i.analyst_mib for i in intervals], remembered),
         grown(
             "the number of files and sockets of the recorder",
             "descriptors",
@@ -265,7 +286,7 @@ def judge(intervals: Sequence[Interval], *, delays: bool) -> list[str]:
             DESCRIPTORS,
         ),
     ]
-    if delays:
+    if seconds >= DELAYS_S:
         p99_ms = [one.p99_us / 1000 for one in intervals]
         found.append(slowed("the 99th percentile of the delay", "ms", p99_ms, DELAY))
     return [sentence for sentence in found if sentence]
@@ -341,7 +362,7 @@ def _load(
                 log(_line(len(intervals) * every_s, intervals[-1]))
                 if taking.done():
                     taking.result()
-                    taking = pool.submit(taken.take, SystemClock().wall_ns() - _SETTLED_NS)
+                    taking = pool.submit(taken.take, recorder.settled_ns())
     finally:
         process.kill()
         process.communicate()

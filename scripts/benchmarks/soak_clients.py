@@ -32,7 +32,7 @@ PLAIN, TLS = "plain", "tls"
 NAMES = 300
 """How many tapes are opened by name before all else: more than a recorder keeps open, so that it
 does not open more and more of them in the run."""
-REST_S = 60.0
+REST_S = 300.0
 """How long answers may take after the end."""
 _BEGIN_S = 4.0
 """Within this time all callers begin."""

@@ -16,7 +16,7 @@ from deltatape.model.exchange import EndReason, Exchange, header
 from deltatape.store.reader import open_tape
 from deltatape.store.ring import is_finished
 
-_LIMIT_S = 600
+_LIMIT_S = 1800
 _AT_ONCE = 100
 """How many tapes one `deltatape fsck` checks."""
 
@@ -79,13 +79,17 @@ class TakenTapes:
         self.tallies.add(end.reason, content)
 
     def _check(self, paths: list[Path]) -> None:
-        result = subprocess.run(
-            [sys.executable, "-m", "deltatape", "fsck", *paths],
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
+        try:
+            result = subprocess.run(
+                [sys.executable, "-m", "deltatape", "fsck", *paths],
+                capture_output=True,
+                text=True,
+                timeout=_LIMIT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            self.tallies.fault(f"deltatape fsck took longer than {_LIMIT_S} s for a few tapes")
+            return
         if result.returncode:
             self.tallies.fault(f"deltatape fsck: {(result.stdout + result.stderr).strip()[-600:]}")
 
