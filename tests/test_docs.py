@@ -37,6 +37,13 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
         assert not anchor or anchor in anchors(path), target
 
 
+def test_tests_that_pages_name_exist() -> None:
+    named = {name for page in PAGES for name in re.findall(r"`(test_\w+)`", page.read_text())}
+    code = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert named
+    assert {name for name in named if f"def {name}(" not in code} == set()
+
+
 def test_every_page_is_in_the_index() -> None:
     linked = set(re.findall(r"\]\((\w[\w-]*\.md)\)", (DOCS / "README.md").read_text()))
     assert linked == {page.name for page in DOCS.glob("*.md")} - {"README.md"}

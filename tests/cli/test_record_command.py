@@ -20,6 +20,7 @@ from helpers.program import deltatape, program
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"%04d"}}]}\n\n'
+LONG_EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % (b"x" * 2000)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -102,6 +103,39 @@ def assert_all_but_one_read(path: Path, delivered: list[int]) -> None:
     assert max(lost) <= largest
 
 
+def test_kill_9_while_tapes_rotate_leaves_tapes_that_are_read(tmp_path: Path) -> None:
+    async def answer(peer: Peer) -> None:
+        while True:
+            await peer.request()
+            await peer.send(SSE_HEAD + chunk(LONG_EVENT) * 40 + b"0\r\n\r\n")
+
+    async def ask(port: int) -> None:
+        peer = await connect(port)
+        with contextlib.suppress(ConnectionError, EOFError):
+            while True:
+                await peer.send(post())
+                await peer.until(b"\r\n0\r\n\r\n")
+
+    async def scenario() -> None:
+        async with provider(answer) as port:
+            for more in range(2):
+                async with recorder(tmp_path, port, "--keep", "4MB") as running:
+                    asking = [asyncio.ensure_future(ask(running.port)) for _ in range(4)]
+                    newest = max((tmp_path / "tapes").glob("*.tape"), key=lambda path: path.name)
+                    await eventually(lambda old=newest: not old.exists(), "a deleted tape")
+                    await asyncio.sleep(0.01 * more)
+                    running.process.send_signal(signal.SIGKILL)
+                    await asyncio.wait(asking)
+
+    run(scenario(), limit_s=300)
+    paths = sorted((tmp_path / "tapes").glob("*.tape"))
+    assert len(paths) > 1
+    for path in paths:
+        for exchange in open_tape(path):
+            assert (LONG_EVENT * 40).startswith(exchange.body)
+            assert exchange.end is None or exchange.body == LONG_EVENT * 40
+
+
 def test_64_mb_uploads_need_constant_memory(tmp_path: Path) -> None:
     size = 64 * 1024 * 1024
 
@@ -135,7 +169,7 @@ def test_64_mb_uploads_need_constant_memory(tmp_path: Path) -> None:
         assert len(exchange.request.body) == size
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_tape_and_prints_a_summary(tmp_path: Path, number: int) -> None:
     async def answer(peer: Peer) -> None:
         await peer.request()
