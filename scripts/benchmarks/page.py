@@ -57,7 +57,8 @@ on tapes of their own names, clients that leave, and upstreams that break off, o
 TLS. It fails if an answer or a tape lacks or changes a byte, if exchanges stay unanalysed, or if
 memory, descriptors or the 99th percentile of the delay grow after the first third (`--minutes`,
 `--streams`, `--json`). The memory of the analysis is bounded, and takes some minutes to fill: runs
-of less than 20 minutes allow it 80 MiB more.
+of less than 20 minutes allow it 80 MiB more. Delays mean something only on a machine that does
+nothing else meanwhile.
 """
 
 
