@@ -7,15 +7,28 @@ import pytest
 from deltatape.diagnose.check import check
 from deltatape.diagnose.check_tape import check_exchanges, fingerprint, request_identity, shape
 from deltatape.diagnose.digest import digest
+from deltatape.model.digest import Digest
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Severity
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, entry
-from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, pasted, timed
+from helpers.exchanges import (
+    FINISH_TEXT,
+    TEXT,
+    USER,
+    asks,
+    assistant,
+    conversation,
+    pasted,
+    result,
+    timed,
+    user,
+)
 from helpers.incidents import BROKEN, EMPTY, FIXED
 from helpers.mutated import RECORDINGS
+from helpers.watched import watched
 
 APP = ["C002", "C002", "C009", "C009"]
 
@@ -178,3 +191,86 @@ def test_a_question_is_another_one_after_its_tools_have_answered() -> None:
 
 def test_a_request_that_is_not_known_has_one_too() -> None:
     assert len(request_identity(digest(pasted(FINISH)))) == 16
+
+
+# Tapes of more exchanges than are compared with each other.
+NEAR = 4
+
+
+def long_tape(turns: int = 30) -> list[Exchange]:
+    """Conversations of two requests each: of every third one the second changes the call."""
+    pairs: list[tuple[dict[str, object], list[object]]] = []
+    for turn in range(turns):
+        asked = user(f"What is number {turn}?")
+        delivered = f'{{"number":{turn}}}'
+        repeated = "" if turn % 3 == 0 else delivered
+        made = calls(entry(0, f"call_{turn}", name="get", arguments=delivered))
+        pairs.append((asks(asked), [made, FINISH]))
+        said = assistant((f"call_{turn}", "get", repeated))
+        told = result(f"call_{turn}", f"It is {turn}.")
+        pairs.append((asks(asked, said, told), [TEXT, FINISH_TEXT]))
+    return conversation(*pairs)
+
+
+@pytest.mark.parametrize("size", range(2, 61, 2))
+def test_a_long_tape_is_checked_part_by_part_with_the_same_findings(size: int) -> None:
+    tape = long_tape()[:size]
+    whole = check_exchanges("x.tape", tape, DEFAULTS)
+    assert [each.finding.exchange for each in whole.reported] == [*range(2, size + 1, 6)]
+    assert check_exchanges("x.tape", tape, DEFAULTS, near=NEAR) == whole
+    assert check_exchanges("x.tape", tape, DEFAULTS, near=1) == whole
+    one = check_exchanges("x.tape", tape, DEFAULTS, only=2, near=NEAR)
+    assert (one.exchanges, one.reported) == ((2,), whole.reported[:1])
+
+
+def test_a_request_is_compared_with_the_exchanges_near_it() -> None:
+    first, second, *others = long_tape()
+    for between, found in ((0, True), (NEAR, True), (10 * NEAR, False)):
+        late = replace(second, number=between + 3)
+        apart = [replace(each, number=at) for at, each in enumerate(others[:between], 2)]
+        tape = [first, *apart, late, replace(others[-1], number=between + 4)]
+        report = check_exchanges("x.tape", tape, DEFAULTS, near=NEAR)
+        about = [each for each in report.reported if each.finding.exchange == late.number]
+        assert bool(about) is found
+
+
+def test_of_a_long_tape_the_last_exchanges_are_watched_for_unanswered_calls() -> None:
+    tape = watched(long_tape(), 10_000)
+    for place, reported in ((0, False), (54, True)):
+        silent = [each for each in tape if each is not tape[place + 1]]
+        numbered = [replace(each, number=at) for at, each in enumerate(silent, 1)]
+        report = check_exchanges("x.tape", numbered, DEFAULTS, near=NEAR)
+        codes = {each.finding.code for each in report.reported}
+        assert ("D003" in codes) is reported
+        assert "D003" in {
+            each.finding.code for each in check_exchanges("x.tape", numbered, DEFAULTS).reported
+        }
+
+
+def test_what_the_application_printed_counts_in_every_part_of_a_long_tape() -> None:
+    tape = long_tape()
+    logs = [
+        LogEntry(t_ns=each.end.t_ns, stream=LogStream.STDERR, line=b"Unexpected end of JSON input")
+        for each in tape[::10]
+        if each.end
+    ]
+    whole = check_exchanges("x.tape", tape, DEFAULTS, logs=iter(logs))
+    assert [each.finding.code for each in whole.reported].count("C009") == len(logs)
+    assert check_exchanges("x.tape", tape, DEFAULTS, logs=iter(logs), near=NEAR) == whole
+
+
+def test_the_exchanges_that_are_held_do_not_grow_with_the_tape() -> None:
+    most = 0
+
+    def counted() -> Iterator[Exchange]:
+        nonlocal most
+        for number, exchange in enumerate(long_tape(100), 1):
+            if number % 20 == 0:
+                held = sum(isinstance(each, Digest) for each in gc.get_objects())
+                most = max(most, held)
+            yield exchange
+
+    gc.collect()
+    before = sum(isinstance(each, Digest) for each in gc.get_objects())
+    check_exchanges("x.tape", counted(), DEFAULTS, near=NEAR)
+    assert 0 < most - before <= 4 * NEAR + 16  # which are analysed together

@@ -137,6 +137,10 @@ def command(
     argument it checks the latest tape. For many tapes, the text shows the first finding of each
     code, and ends with totals.
 
+    A tape may have any number of exchanges, since few are held in memory. Of more than 4,096, each
+    is compared with at least the 1,024 before and after it, and only the last are watched for calls
+    that nothing answers.
+
     Exit code: 1 for findings, 2 if something cannot be read; the rest is still reported.
     """
     if baseline is not None and write_baseline is not None:

@@ -1,6 +1,6 @@
 """Link replies to the later requests that repeat them, and check what the app made of them."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from itertools import chain
 
 from deltatape.conversation.parser_errors import with_unread
@@ -24,7 +24,12 @@ from deltatape.rules import (
 
 
 def check_conversation(
-    digests: Iterable[Digest], settings: Settings = DEFAULTS, logs: Iterable[LogEntry] = ()
+    digests: Iterable[Digest],
+    settings: Settings = DEFAULTS,
+    logs: Iterable[LogEntry] = (),
+    *,
+    told: Container[int] = (),
+    goes_on: bool = False,
 ) -> tuple[Finding, ...]:
     """Return findings on what the application made of replies, as its later requests show.
 
@@ -33,6 +38,9 @@ def check_conversation(
             are reported only for those that know how long their tape was watched.
         settings: the thresholds.
         logs: what the application printed, in order, if all digests are of the tape that has it.
+        told: the numbers of exchanges whose requests are not reported on, where all digests are of
+            one tape.
+        goes_on: whether further exchanges follow, so that no reply is known to be unanswered.
 
     Returns:
         Findings in the order of the requests that prove them, then those about replies that no
@@ -42,8 +50,12 @@ def check_conversation(
     # To take them may mean to read the tape again: they matter only where there are calls.
     logs = tuple(logs) if any(digest.calls or digest.text_calls for digest in digests) else ()
     repeated = read_backs(digests)
-    silent = unanswered(digests, repeated, logs)
-    about_turns = (whole_turn(turn, settings) for turn in turns(digests, repeated, logs, settings))
+    silent = () if goes_on else unanswered(digests, repeated, logs)
+    about_turns = (
+        whole_turn(turn, settings)
+        for turn in turns(digests, repeated, logs, settings)
+        if turn.digest.exchange not in told
+    )
     about_silence = (findings_of_silence(silence, settings) for silence in silent)
     return tuple(chain(*about_turns, *about_silence))
 

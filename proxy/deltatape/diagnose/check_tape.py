@@ -1,7 +1,9 @@
-"""Check a whole tape in one pass that holds a few exchanges at a time.
+"""Check a whole tape in one pass, in memory that does not grow with the number of its exchanges.
 
 What is kept of an exchange is its digest, since later requests of its conversation may show what
-became of it, and its findings.
+became of it, and its findings. Of a tape with more than `4 * NEAR` exchanges, the digests of the
+latest are held: an exchange is compared with at least `NEAR` before it and `NEAR` after it, and the
+last `2 * NEAR` are watched for calls that nothing answers.
 """
 
 import hashlib
@@ -24,6 +26,9 @@ from deltatape.model.finding import Finding, Severity
 from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
 
+NEAR = 1024
+"""With how many exchanges before and after it an exchange is compared at least. All are compared
+with all on tapes of fewer than four times as many."""
 _REFUSAL = "S005"
 _TOGETHER = 16
 _TOGETHER_BYTES = 1_000_000
@@ -74,61 +79,126 @@ def check_exchanges(
     logs: Iterable[LogEntry] = (),
     *,
     excerpts: bool = True,
+    near: int = NEAR,
 ) -> TapeReport:
     """Check the exchanges of a tape.
 
     Args:
         name: of the tape.
-        exchanges: all of them, in any order; few are held.
+        exchanges: all of them, in the order in which they ended or began; few are held.
         settings: of the rules.
         only: the number of the one exchange that is reported on; None: all.
         logs: what the application printed, in order; looked at after the exchanges, if at all.
         excerpts: whether the report shows the wire.
+        near: see `NEAR`.
     """
-    digests: dict[int, Digest] = {}
-    found: dict[int, tuple[ReportedFinding, ...]] = {}
+    check = _TapeCheck(settings, only, logs, near)
     for batch in batches(exchanges):
-        analyses = analyse_all(batch, settings.app)
-        digests |= {one.exchange.number: digest_analysis(one, settings) for one in analyses}
-        for one in analyses:
-            number = one.exchange.number
-            if only in (None, number):
-                found[number] = _of_exchange(one, digests[number], settings, excerpts=excerpts)
-    in_order = [digests[number] for number in sorted(digests)]
-    for row in attempts_of(in_order):
-        for each in row.tries[:-1] if row.answered else ():
-            if each.exchange in found:
-                answered = row.tries[-1].exchange
-                found[each.exchange] = _as_retried(found[each.exchange], answered)
-    if any(is_departure(each.finding) for reported in found.values() for each in reported):
-        logs = tuple(logs)
-        found = {
-            number: tuple(
-                [
-                    each._replace(finding=explained(each.finding, in_order, logs))
-                    if is_departure(each.finding)
-                    else each
-                    for each in reported
-                ]
-            )
-            for number, reported in found.items()
-        }
-    numbers = tuple(sorted(found))
-    reported = [each for number in numbers for each in found[number]]
-    asked: dict[int, str] = {}
-    for finding in check_conversation(in_order, settings, logs):
-        if only in (None, finding.exchange):
-            digest = digests[finding.exchange]
-            if finding.exchange not in asked:
-                asked[finding.exchange] = request_identity(digest)
-            identity = fingerprint(finding, asked[finding.exchange])
-            reported.append(ReportedFinding(finding, identity, digest.path, None))
-    notes: tuple[str, ...] = ()
-    if not in_order:
-        notes = (f"{name}: no request was recorded",)
-    elif all(digest.dialect == UNKNOWN for digest in in_order):
-        notes = (f"{name}: the tape has no readable answer of an LLM provider",)
-    return TapeReport(name=name, exchanges=numbers, reported=tuple(reported), notes=notes)
+        for one in analyse_all(batch, settings.app):
+            check.add(one, excerpts=excerpts)
+    return check.report(name)
+
+
+class _TapeCheck:
+    """A tape whose exchanges come one by one."""
+
+    def __init__(
+        self, settings: Settings, only: int | None, logs: Iterable[LogEntry], near: int
+    ) -> None:
+        self._settings = settings
+        self._only = only
+        self._logs = logs
+        self._near = near
+        self._held: dict[int, Digest] = {}
+        """The latest exchanges, by number."""
+        self._told: frozenset[int] = frozenset()
+        """Those of them that have been compared with later ones."""
+        self._numbers: list[int] = []
+        self._found: dict[int, tuple[ReportedFinding, ...]] = {}
+        """The findings of exchanges that have any."""
+        self._about_app: list[ReportedFinding] = []
+        self._readable = False
+
+    def add(self, analysis: Analysis, *, excerpts: bool) -> None:
+        """Check an exchange, and compare the held ones once there are enough."""
+        number, digest = analysis.exchange.number, digest_analysis(analysis, self._settings)
+        self._held[number] = digest
+        self._readable |= digest.dialect != UNKNOWN
+        if self._only in (None, number):
+            self._numbers.append(number)
+            found = _of_exchange(analysis, digest, self._settings, excerpts=excerpts)
+            if found:
+                self._found[number] = found
+        if len(self._held) >= 4 * self._near:
+            ordered = sorted(self._held)
+            self._compare(ordered, followed=self._near)
+            kept = ordered[-2 * self._near :]
+            self._held = {each: self._held[each] for each in kept}
+            self._told = frozenset(kept[: -self._near])
+
+    def report(self, name: str) -> TapeReport:
+        """Return the report on the tape `name`, which has no more exchanges."""
+        self._compare(sorted(self._held), followed=0)
+        notes: tuple[str, ...] = ()
+        if not self._held:
+            notes = (f"{name}: no request was recorded",)
+        elif not self._readable:
+            notes = (f"{name}: the tape has no readable answer of an LLM provider",)
+        own = (each for number in sorted(self._found) for each in self._found[number])
+        return TapeReport(
+            name=name,
+            exchanges=tuple(sorted(set(self._numbers))),
+            reported=(*own, *self._about_app),
+            notes=notes,
+        )
+
+    def _compare(self, ordered: Sequence[int], followed: int) -> None:
+        """Compare exchanges with each other, and report on those that have not been reported on.
+
+        Args:
+            ordered: the numbers of those that are held, ascending.
+            followed: how many of the last are left out, since they have too few after them; 0: the
+                tape ends.
+        """
+        digests = [self._held[number] for number in ordered]
+        later = frozenset(ordered[len(ordered) - followed :])
+        fresh = [number for number in ordered if number not in self._told | later]
+        self._excuse_failed(digests, fresh)
+        told = self._told | later
+        if any(digest.calls or digest.text_calls for digest in digests):
+            self._logs = tuple(self._logs)  # they may be read again
+        asked: dict[int, str] = {}
+        for finding in check_conversation(
+            digests, self._settings, self._logs, told=told, goes_on=bool(followed)
+        ):
+            number = finding.exchange
+            if self._only in (None, number):
+                digest = self._held[number]
+                if number not in asked:
+                    asked[number] = request_identity(digest)
+                identity = fingerprint(finding, asked[number])
+                self._about_app.append(ReportedFinding(finding, identity, digest.path, None))
+
+    def _excuse_failed(self, digests: Sequence[Digest], fresh: Sequence[int]) -> None:
+        """Change findings on `fresh` exchanges that failed by what the application did then."""
+        found = {number: self._found[number] for number in fresh if number in self._found}
+        for row in attempts_of(digests):
+            for each in row.tries[:-1] if row.answered else ():
+                if each.exchange in found:
+                    answered = row.tries[-1].exchange
+                    found[each.exchange] = _as_retried(found[each.exchange], answered)
+        if any(is_departure(each.finding) for reported in found.values() for each in reported):
+            self._logs = logs = tuple(self._logs)
+            for number, reported in found.items():
+                found[number] = tuple(
+                    [
+                        each._replace(finding=explained(each.finding, digests, logs))
+                        if is_departure(each.finding)
+                        else each
+                        for each in reported
+                    ]
+                )
+        self._found |= found
 
 
 def _as_retried(reported: Sequence[ReportedFinding], answered: int) -> tuple[ReportedFinding, ...]:
