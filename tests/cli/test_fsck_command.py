@@ -223,21 +223,21 @@ def test_answers_that_came_before_ctrl_c_are_reported_and_kept(
         asked.append(peer)
         if len(asked) > 1:
             is_waiting.set()
-            await asyncio.sleep(60)
+            await asyncio.sleep(300)
         await peer.send(SSE_HEAD + chunk(BODY) + chunk(b""))
 
     def ask_and_stop(port: int) -> tuple[int, str]:
         options = ("-o", "today.tape") if is_kept else ()
         url = f"http://127.0.0.1:{port}"
         with program("fsck", "x.tape", "--against", url, *options, folder=tmp_path) as running:
-            assert is_waiting.wait(10), running.lines
+            assert is_waiting.wait(200), running.lines
             return running.stop(signal.SIGINT)
 
     async def scenario() -> tuple[int, str]:
         async with provider(answer) as port:
             return await asyncio.to_thread(ask_and_stop, port)
 
-    code, said = run(scenario())
+    code, said = run(scenario(), limit_s=300)
     assert code == 130
     if is_kept:
         assert "stopped; 1 whole answer of today kept: today.tape" in said

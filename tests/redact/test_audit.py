@@ -16,8 +16,8 @@ CARRIED = event("chunk", {"bytes": base64.b64encode(f'{{"t":"{KEY}"}}'.encode())
 def audited(content: bytes, *, recording: bool = False) -> AuditReport:
     lines = content.splitlines(keepends=True)
     auditor = Auditor(header=lines[0])
-    for number, line in enumerate(lines[1:], 2):
-        auditor.check(number, line)
+    for _ in auditor.records(enumerate(lines[1:], 2)):
+        pass
     return auditor.report(recording=recording)
 
 
@@ -279,3 +279,21 @@ def test_a_loss_is_told_by_the_end_or_a_note_or_else_by_the_missing_head(
     for at, each in numbered(lines):
         order.check(at, each)
     assert order.lost is lost
+
+
+def test_a_read_that_is_spelled_in_another_way_is_a_fact() -> None:
+    lines = exchange(1, reads=[b"data: 1\n\n"])
+    other = [line.replace(b"data: 1", b"d\\u0061ta: 1") for line in lines]
+    assert problems_of(tape(*other)) == []
+    assert audited(tape(*other)).facts == ("1 line not in canonical form, the first is line 6",)
+
+
+def test_a_read_without_an_exchange_and_one_after_the_stop_are_checked() -> None:
+    stray = record(5, 0, "read", f"it is {KEY}")
+    late = record(9999, 1, "read", "x")
+    content = tape(stray, *exchange(1)) + late
+    assert [(kind, line) for kind, line, _, _ in problems_of(content)] == [
+        (ProblemKind.SECRET, 2),
+        (ProblemKind.ORDER, 10),
+        (ProblemKind.ORDER, 10),
+    ]

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.payload_strings import fill_payload, redact_payload
 from helpers.secret_tapes import KEY, STARS
@@ -88,3 +90,11 @@ def test_the_strings_of_unknown_codes_can_be_filled() -> None:
     for _ in range(200):
         deep = [deep]
     assert json.dumps(fill_payload(deep, Fillers())).strip("[]") == '"*"'
+
+
+@pytest.mark.parametrize("field", [["X-A"], ["X-A", "y" * 300], [{"b64": "/w=="}, "y"], "X-A: y"])
+def test_unusual_fields_do_not_hide_what_stands_beside_them(field: object) -> None:
+    fields = [["A", "b"], field, ["X-Debug", KEY]]
+    found = redact_payload({"headers": fields}, MASKER)
+    assert found.value == {"headers": [["A", "b"], field, ["X-Debug", STARS]]}
+    assert [hit.where for hit in found.hits] == ["X-Debug"]

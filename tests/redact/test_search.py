@@ -1,10 +1,13 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltatape.redact.json_strings import framed, string_places
 from deltatape.redact.search import secrets
+from deltatape.secret_text.escaped_text import LayeredView, unescaped
+from deltatape.secret_text.search import in_view
 from helpers.chat import sse
 from helpers.secret_tapes import KEY, STARS, arguments, without_secrets, words
 
@@ -180,3 +183,90 @@ def test_any_bytes_are_searched(data: bytes) -> None:
 def test_the_cost_is_linear_for_hostile_text(piece: str) -> None:
     data = (piece * (100_000 // len(piece))).encode()
     assert len(without_secrets(data)) == len(data)
+
+
+def is_found_slowly(data: bytes) -> bool:
+    """Whether a search of the body, and of every joined text, finds something."""
+    body = LayeredView(data.decode("latin-1"))
+    frame = framed(body)
+    by_place: dict[object, list[tuple[int, int]]] = {}
+    for start, end in frame.events:
+        for place in string_places(frame.view.text, start, end, is_stream=frame.is_stream):
+            by_place.setdefault(place.channel, []).append((place.start, place.end))
+            if frame.is_stream:
+                by_place.setdefault((None, place.trail), []).append((place.start, place.end))
+    joined = [
+        frame.view.on(unescaped(frame.view.text, slices))
+        for slices in by_place.values()
+        if len(slices) > 1
+    ]
+    return any(any(in_view(view)) for view in (body, *joined))
+
+
+FRAGMENTS = st.sampled_from(
+    ["sk", "-fa", "kefake", "fakefa", "0000", "\\n", "\\u0073k-", "%73", "a b", "", "\\\\", "Bear",
+     "er ", "YWxh", "c2stZmFrZWZha2VmYWtlMDAwMA", "x", "é", "pass", "word=a1a1a1a1a1a1", "}"]
+)  # fmt: skip
+SHAPES = [
+    '{"id":"%s","created":%d,"choices":[{"index":0,"delta":{"content":"%s"}}]}',
+    '{"id":"%s","created":%d,"choices":[{"index":1,"delta":{"content":"%s"}}]}',
+    '{"type":"delta","role":"%s", "n" : %d ,"text":["%s"]}',
+    '{"a":"%s","b":%d,"a":"%s"}',
+    '{"index":"%s","b":%d,"a":"%s"',
+    '["%s",%d,"%s"]',
+    'no JSON %s %d "%s',
+]
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(SHAPES), FRAGMENTS, st.integers(0, 99), FRAGMENTS), max_size=12
+)
+FRAMINGS = [
+    ("data: %s\n\n", ""),
+    ("event: x\ndata: %s\n\n", ""),
+    ("data:%s\r\n\r\n", ""),
+    ("%s\n", ""),
+    ("data: %s\n", "\n"),
+]
+
+
+@settings(max_examples=500)
+@given(EVENTS, st.sampled_from(FRAMINGS), st.sampled_from(["%s", "gap", "same"]))
+def test_a_stream_is_searched_as_if_every_text_in_it_were_joined(
+    events: list[tuple[str, str, int, str]], framing: tuple[str, str], first: str
+) -> None:
+    frame, end = framing
+    same = events[0][1] if events and first == "same" else None
+    lines = [frame % (shape % (same or one, number, two)) for shape, one, number, two in events]
+    data = "".join((*lines, end)).encode()
+    assert bool(secrets(data)) == is_found_slowly(data)
+
+
+@given(st.one_of(values.map(json.dumps), text))
+def test_a_document_is_searched_as_if_every_text_in_it_were_joined(document: str) -> None:
+    data = document.encode("utf-8", "surrogatepass")
+    assert bool(secrets(data)) == is_found_slowly(data)
+
+
+@pytest.mark.parametrize("pieces", [["sk-fake", *["fake"] * 8], ["sk-", *["fake"] * 8, "0000"]])
+def test_a_key_in_many_events_of_one_shape_is_found(pieces: list[str]) -> None:
+    data = sse(*(words(piece) for piece in ["Hello ", *pieces]))
+    assert [secret.kind for secret in secrets(data)] == ["API key"]
+
+
+def test_what_all_events_repeat_is_searched_as_often_as_it_comes() -> None:
+    data = sse(*({"id": "sk-fake", "text": "a"} for _ in range(9)))
+    assert [secret.kind for secret in secrets(data)] == ["API key"]
+    assert secrets(sse(*({"id": r"a\b", "text": "a"} for _ in range(9)))) == ()
+
+
+def test_events_that_are_large_or_never_alike_are_searched_one_by_one() -> None:
+    split = [words("ok "), words(KEY[:9]), words(KEY[9:])]
+    large = [{**event, **dict.fromkeys(map(str, range(500)), "x")} for event in split * 2]
+    assert [secret.kind for secret in secrets(sse(*large))] == ["API key", "API key"]
+    unlike = [{f"key{number}": "x"} for number in range(300)]
+    assert [secret.kind for secret in secrets(sse(*unlike, *split))] == ["API key"]
+
+
+def test_a_document_of_nested_lists_is_searched() -> None:
+    document = {"a": [[[1, {"b": [KEY]}], "x"], []], "c": [1, 2]}
+    assert [secret.kind for secret in secrets(json.dumps(document).encode())] == ["API key"]
+    assert secrets(json.dumps(document).replace(KEY, "x").encode()) == ()

@@ -7,9 +7,8 @@ import pytest
 
 from deltatape.model.app_names import CONTRACT
 from deltatape.redact.audit import ProblemKind, TapeProblem
-from deltatape.store.audit import audit, misreadings
+from deltatape.store.audit import audit
 from deltatape.store.names import open_new
-from deltatape.store.reader import open_tape
 from deltatape.store.tape_file import LossCounter, TapeFile
 from deltatape.tape.encode import header_line
 from helpers.disk import file_size_limit
@@ -19,7 +18,8 @@ from helpers.tapes import HEADER, write_tape
 
 
 def found(folder: Path, *lines: bytes) -> tuple[TapeProblem, ...]:
-    return tuple(misreadings(open_tape(write_tape(folder, tape(*lines))), CONTRACT))
+    report = audit(Path(write_tape(folder, tape(*lines))), CONTRACT)
+    return tuple(each for each in report.problems if each.kind is ProblemKind.PARSED)
 
 
 def test_a_tape_that_is_read_as_it_was_has_no_problem(tmp_path: Path) -> None:
@@ -81,3 +81,23 @@ def test_a_tape_is_in_order_whichever_lines_its_disk_refused(
         report = audit(path)
         assert report.problems == ()
         assert ("lost" in str(report.facts)) is (ended or refused < len(lines) - 2)
+
+
+@pytest.mark.parametrize("count", [2, 70])
+def test_a_parsed_record_counts_however_late_it_comes_and_the_last_one_does(
+    tmp_path: Path, count: int
+) -> None:
+    exchanges = [parsed_exchange(number) for number in range(1, count + 1)]
+    wrong = parsed_exchange(1, calls=2, sha256="0" * 64)[-1]
+    whole = [line for lines in exchanges for line in lines[:-1]]
+    right = [lines[-1] for lines in exchanges]
+    first = sum(map(len, exchanges)) - count + 2
+    assert [(each.line, each.exchange) for each in found(tmp_path, *whole, wrong)] == [(first, 1)]
+    assert found(tmp_path, *whole, *right) == ()
+    assert found(tmp_path, *whole, wrong, *right) == ()
+    assert [each.exchange for each in found(tmp_path, *whole, *right, wrong)] == [1]
+
+
+def test_a_parsed_record_counts_also_before_the_end(tmp_path: Path) -> None:
+    *lines, end, parsed = parsed_exchange(1, calls=2, sha256="0" * 64)
+    assert [each.exchange for each in found(tmp_path, *lines, parsed, end)] == [1]

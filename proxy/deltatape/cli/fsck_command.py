@@ -4,26 +4,26 @@ import contextlib
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deltatape.cli.options import FORMAT, duration, option, output, refuse_useless
+from deltatape.cli.parallel_check import collecting_seldom
 from deltatape.cli.tapes import all_of, exchanges_of
 from deltatape.cli.terminal import say, show, width, write
-from deltatape.clock import SystemClock
-from deltatape.environment.dotenv import read_dotenv, settings
-from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
-from deltatape.gateway.outbound import outbound_from
-from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.printable import count
-from deltatape.record.recheck import RecheckOptions, ask_again
 from deltatape.render.audit import Audit, audit_lines, audits_json
 from deltatape.settings.defaults import current_rules
-from deltatape.store.audit import audit, misreadings
+from deltatape.store.audit import audit
 from deltatape.store.listing import locate
-from deltatape.store.mask_key import mask_key
 from deltatape.store.reader import open_tape
+
+# Who asks no provider does not wait for what it takes.
+if TYPE_CHECKING:
+    from deltatape.gateway.routes import Upstream
+    from deltatape.record.recheck import RecheckOptions
 
 
 @click.command("fsck")
@@ -78,7 +78,9 @@ def command(
     return max(map(_code, audits))
 
 
-def _upstream(url: str) -> Upstream:
+def _upstream(url: str) -> "Upstream":
+    from deltatape.gateway.routes import parse_upstream  # noqa: PLC0415 - see above
+
     try:
         upstream = parse_upstream(url)
     except UsageError as error:
@@ -104,11 +106,12 @@ def _audit(text: str) -> Audit:
     try:
         place = locate(text)
         name = str(place.path)
-        report, tape = audit(place.path), open_tape(place.path)
+        with collecting_seldom():
+            report = audit(place.path, current_rules().app)
         if place.exchange is not None:
             with contextlib.suppress(TapeFormatError):  # the audit reports damage
-                tape[place.exchange]  # its error says which exchanges there are
-        return Audit(path=name, report=report.with_problems(misreadings(tape, current_rules().app)))
+                open_tape(place.path)[place.exchange]  # its error says which exchanges there are
+        return Audit(path=name, report=report)
     except DeltatapeError as error:
         return _unreadable(name, error)
 
@@ -117,7 +120,14 @@ def _unreadable(name: str, error: DeltatapeError) -> Audit:
     return Audit(path=name, report=None, error=str(error))
 
 
-def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> RecheckOptions:
+def _asking(upstream: "Upstream", output: Path | None, deadline_s: float) -> "RecheckOptions":
+    from deltatape.clock import SystemClock  # noqa: PLC0415 - see above
+    from deltatape.environment.dotenv import read_dotenv, settings  # noqa: PLC0415
+    from deltatape.environment.known_secrets import known_secrets  # noqa: PLC0415
+    from deltatape.gateway.outbound import outbound_from  # noqa: PLC0415
+    from deltatape.record.recheck import RecheckOptions  # noqa: PLC0415
+    from deltatape.store.mask_key import mask_key  # noqa: PLC0415
+
     files = read_dotenv(Path.cwd(), os.environ)
     found, _ = settings(files, os.environ)
     return RecheckOptions(
@@ -133,8 +143,10 @@ def _asking(upstream: Upstream, output: Path | None, deadline_s: float) -> Reche
     )
 
 
-def _asked(text: str | Audit, audited: Audit, asking: RecheckOptions) -> Audit:
+def _asked(text: str | Audit, audited: Audit, asking: "RecheckOptions") -> Audit:
     """Add today's answers to the audit of a tape, unless the tape is damaged."""
+    from deltatape.record.recheck import ask_again  # noqa: PLC0415 - see above
+
     if isinstance(text, Audit) or audited.report is None:
         return audited
     try:

@@ -102,7 +102,7 @@ def check_all(
     if processes > 1:
         yield from _by_workers(names, check, processes)
         return
-    with _collecting_seldom():
+    with collecting_seldom():
         for name in names:
             yield name if isinstance(name, TapeReport) else check(name)
 
@@ -114,7 +114,8 @@ def _collect_seldom() -> None:
 
 
 @contextlib.contextmanager
-def _collecting_seldom() -> Iterator[None]:
+def collecting_seldom() -> Iterator[None]:
+    """Run the garbage collector rarely while tapes are read."""
     before = gc.get_threshold()
     _collect_seldom()
     try:

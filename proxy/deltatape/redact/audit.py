@@ -18,8 +18,8 @@ from deltatape.model.exchange import Framing, Source
 from deltatape.printable import count
 from deltatape.redact.payload_strings import redact_payload
 from deltatape.redact.plan import LeakedSecret, RedactionPlanner
-from deltatape.tape.decode import decode_header, decode_record
-from deltatape.tape.encode import header_line, payload_record
+from deltatape.tape.decode import decode_header, decode_lines, decode_record
+from deltatape.tape.encode import data_record, header_line, payload_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
@@ -35,7 +35,10 @@ from deltatape.tape.payload import (
     ResponseStart,
     Stop,
 )
-from deltatape.tape.record import Header, Payload, Record, Unknown
+from deltatape.tape.record import Header, Payload, ReadRecord, Record, Unknown
+
+_UNUSUAL = Record(0, 0, Unknown(code="", value=None))
+"""In place of a line that is not as recorders write it, until that is decoded."""
 
 
 class ProblemKind(enum.StrEnum):
@@ -117,6 +120,22 @@ class ExchangeOrder:
         if self.ending is None:
             return self.loss_noted or "request" not in self.seen
         return self.loss_noted or bool(self.ending.recorder)
+
+    def check_read(self, line: int, t_ns: int, data: bytes) -> None:
+        """Check the next record of the exchange, a read: the bulk of a tape."""
+        if (
+            self.ending is None
+            and t_ns >= self._last_ns
+            and self.seen
+            and self._masked is None
+            and self._boundaries is None
+        ):
+            self._last_ns = t_ns
+            self._bytes += len(data)
+            self._hash.update(data)
+            self.seen.add(BodyRead.code)
+        else:
+            self.check(line, Record(t_ns, 0, BodyRead(data=data)))
 
     def check(self, line: int, record: Record) -> None:
         """Check the next record of the exchange."""
@@ -217,17 +236,51 @@ class Auditor:
     _requested: int = 0
     _stopped: int = 0
 
-    def check(self, number: int, line: bytes) -> None:
-        """Check line `number` (from 2), with its line feed unless it is truncated."""
+    def records(
+        self, lines: Iterable[tuple[int, bytes]]
+    ) -> Iterator[tuple[int, bytes, Record | ReadRecord | None]]:
+        """Check lines and yield each with its number and its record; None if it is none.
+
+        Args:
+            lines: with their numbers, from 2, and their line feeds, but for a truncated one.
+        """
+        current = b""
+
+        def remembered() -> Iterator[tuple[int, bytes]]:
+            nonlocal current
+            for numbered in lines:
+                current = numbered[1]
+                yield numbered
+
+        for number, record in decode_lines(remembered(), lambda *_: (_UNUSUAL,)):
+            known = self._decoded(number, current) if record is _UNUSUAL else record
+            if known is not None:
+                self._check(number, current, known)
+            yield number, current, known
+
+    def _decoded(self, number: int, line: bytes) -> Record | None:
+        """Return the record of an unusual or invalid line."""
         try:
-            record = decode_record(line)
+            return decode_record(line)
         except MalformedError as error:
             if line.endswith(b"\n"):
                 self._problem(ProblemKind.DAMAGE, number, 0, str(error))
             else:
                 self._facts.append(f"the last record is truncated: {len(line)} bytes, left out")
-            return
-        if line != payload_record(record.t_ns, record.exchange, record.payload):
+            return None
+
+    def _check(self, number: int, line: bytes, record: Record | ReadRecord) -> None:
+        t_ns, exchange, content = record
+        if isinstance(content, bytes):
+            if exchange and not self._stopped and exchange in self._exchanges:
+                if line != data_record(t_ns, f',{exchange},"{BodyRead.code}",', content):
+                    self._noncanonical.append(number)
+                self._planner.add_read(number, exchange, content)
+                self._exchanges[exchange].check_read(number, t_ns, content)
+                return
+            content = BodyRead(data=content)
+        record = Record(t_ns, exchange, content)
+        if line != payload_record(t_ns, exchange, content):
             self._noncanonical.append(number)
         self._planner.add(number, record)
         self._check_order(number, record)
@@ -293,7 +346,10 @@ class Auditor:
             message = f"`{record.payload.code}` after the `stop` in line {self._stopped}"
             self._problem(ProblemKind.ORDER, number, record.exchange, message)
         if record.exchange:
-            self._exchanges.setdefault(record.exchange, ExchangeOrder()).check(number, record)
+            order = self._exchanges.get(record.exchange)
+            if order is None:
+                order = self._exchanges[record.exchange] = ExchangeOrder()
+            order.check(number, record)
         elif isinstance(record.payload, Stop):
             self._stopped = self._stopped or number
         if isinstance(record.payload, RequestHeadRecord):

@@ -13,11 +13,12 @@ a fragment (`index`, `output_index`, ..., anywhere in the object), `trail` of th
 for streams with wrong or missing indexes.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple, TypeAlias
 
 from deltatape.secret_text.escaped_text import LayeredView, plain
@@ -308,3 +309,189 @@ def _places(text: str, start: int, end: int, *, is_stream: bool) -> list[StringP
     if is_stream:
         found = list(found)  # an index may stand behind what it is about
     return [StringPlace(leaf.channel, leaf.trail, leaf.start, leaf.end) for leaf in found]
+
+
+# The texts that strings make when they are joined, without their places.
+#
+# Strategy: events of a stream have few shapes. Once a shape has come several times, a regular
+# expression that is made of it reads all strings of an event at once; numbers that are no marks may
+# differ.
+
+_CONTENT = r'([^"\\]*+(?:\\.[^"\\]*+)*+)'
+_MEMBER = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*:\s*(-?[0-9][0-9.eE+-]*+)', re.DOTALL)
+_NUMBER = "-?[0-9][0-9.eE+-]*+"
+_LF_EVENTS = re.compile(r"(?:(?:event: [^\n]*+\n)?data: [^\n]*+\n\n)++")
+_LF_DATA = re.compile(r"(?:event: [^\n]*+\n)?data: ([^\n]*+)\n\n")
+_OFTEN = 3
+"""How often a shape comes before it gets an expression, which costs as much as some 100 events."""
+_TEMPLATES = 8
+"""How many expressions are kept, and tried for an event."""
+
+
+class _Shape(NamedTuple):
+    """Where the strings of an event stand, in order."""
+
+    channels: tuple[Channel, ...]
+    trails: tuple[Channel, ...]
+
+
+class _Row(NamedTuple):
+    """The strings of an event."""
+
+    shape: _Shape
+    strings: tuple[str, ...]
+
+
+class _EventReader:
+    """Reads the strings of events, quickly where they are like those before."""
+
+    def __init__(self) -> None:
+        self._templates: list[tuple[re.Pattern[str], _Shape]] = []
+        self._seen: dict[str, int] = {}
+
+    def read(self, text: str) -> _Row:
+        """Return the strings of an event, which is given without its last line feed."""
+        for place, (pattern, shape) in enumerate(self._templates):
+            match = pattern.fullmatch(text)
+            if match is not None:
+                if place:
+                    self._templates.insert(0, self._templates.pop(place))
+                return _Row(shape, match.groups())
+        line = f"{text}\n"
+        places = string_places(line, 0, len(line), is_stream=True)
+        shape = _Shape(
+            tuple([each.channel for each in places]), tuple([each.trail for each in places])
+        )
+        is_broken = not places or places[-1].end >= len(text)
+        # Where an event has several strings of a text, columns would have another order.
+        if not is_broken and len({*shape.trails}) == len(places):
+            self._learn(text, places, shape)
+        return _Row(shape, tuple([line[each.start : each.end] for each in places]))
+
+    def _learn(self, text: str, places: list[StringPlace], shape: _Shape) -> None:
+        """Make an expression for an event that none has read, if its shape comes often."""
+        source = _expression(text, places)
+        if len(source) > _SHAPE_SIZE:
+            return
+        seen = self._seen.pop(source, 0) + 1
+        if seen == _OFTEN:
+            self._templates.insert(0, (re.compile(source, re.DOTALL), shape))
+            del self._templates[_TEMPLATES:]
+            return
+        self._seen[source] = seen
+        if len(self._seen) > _SHAPES:
+            del self._seen[next(iter(self._seen))]
+
+
+_reader = _EventReader()
+
+
+def _expression(text: str, places: list[StringPlace]) -> str:
+    """Return an expression for events that differ in strings that are no marks, and in numbers."""
+    parts: list[str] = []
+    at = 0
+    for place in places:
+        is_mark = place.channel[-1] in _MARKS
+        content = f"({re.escape(text[place.start : place.end])})" if is_mark else _CONTENT
+        parts += (_of_any_number(text[at : place.start]), content)
+        at = place.end
+    return "".join((*parts, _of_any_number(text[at:])))
+
+
+def _of_any_number(text: str) -> str:
+    """Return an expression for `text` with other numbers as members that are no marks."""
+    parts: list[str] = []
+    at = 0
+    for match in _MEMBER.finditer(text):
+        if match[1] not in _MARKS:
+            parts += (re.escape(text[at : match.start(2)]), _NUMBER)
+            at = match.end()
+    return "".join((*parts, re.escape(text[at:])))
+
+
+def joined_strings(text: str) -> Iterator[Sequence[str]]:
+    """Yield the strings of a body that are joined, several each: what `Channel`s have in common.
+
+    Those of a stream also by their trails, where these are of several channels.
+    """
+    events, is_stream = _events(text)
+    if is_stream:
+        rows = [_reader.read(event) for event in events if '"' in event]
+    else:
+        rows = [_row(event) for event in events]
+    by_channel: dict[Channel, list[str]] = {}
+    of_trail: dict[Channel, set[Channel]] = {}
+    tables = [
+        (shape, [*zip(*[row.strings for row in group], strict=True)])
+        for shape, group in _runs(rows)
+    ]
+    for shape, columns in tables:
+        for channel, trail, column in zip(*shape, columns, strict=True):
+            by_channel.setdefault(channel, []).extend(column)
+            of_trail.setdefault(trail, set()).add(channel)
+    yield from (strings for strings in by_channel.values() if len(strings) > 1)
+    mixed = {trail for trail, channels in of_trail.items() if len(channels) > 1}
+    if is_stream and mixed:
+        by_trail: dict[Channel, list[str]] = {}
+        for shape, columns in tables:
+            for trail, column in zip(shape.trails, columns, strict=True):
+                if trail in mixed:
+                    by_trail.setdefault(trail, []).extend(column)
+        yield from by_trail.values()
+
+
+def _runs(rows: Iterable[_Row]) -> Iterator[tuple[_Shape, list[_Row]]]:
+    """Yield the events that follow on each other and were read by one expression."""
+    for _, group in groupby(rows, lambda row: id(row.shape)):
+        run = [*group]
+        yield run[0].shape, run
+
+
+def _events(text: str) -> tuple[list[str], bool]:
+    """Return the data of a body's events, and whether it is a stream; see `framed`."""
+    if _LF_EVENTS.fullmatch(text):
+        return _LF_DATA.findall(text), True
+    frame = framed(LayeredView(text))
+    events = [frame.view.text[start:end].removesuffix("\n") for start, end in frame.events]
+    return events, frame.is_stream
+
+
+def _row(text: str) -> _Row:
+    places = string_places(text, 0, len(text), is_stream=False)
+    channels = tuple([each.channel for each in places])
+    return _Row(_Shape(channels, channels), tuple([text[each.start : each.end] for each in places]))
+
+
+class _Depth(int):
+    """How deep an object is nested, in place of it."""
+
+
+def has_single_strings(text: str) -> bool:
+    """Return True only if `text` is a JSON object whose strings all stand at places of their own.
+
+    Then no string is joined with another.
+    """
+    if not text.startswith("{"):
+        return False
+    try:
+        return _depth(json.loads(text, object_pairs_hook=_object)) < _DEPTH_LIMIT
+    except (ValueError, RecursionError):
+        return False
+
+
+def _object(pairs: list[tuple[str, object]]) -> _Depth:
+    keys = {key for key, _ in pairs}
+    if len(keys) < len(pairs) or not _INDEXES.isdisjoint(keys):
+        raise ValueError
+    return _Depth(1 + max([_depth(value) for _, value in pairs], default=0))
+
+
+def _depth(value: object) -> int:
+    if isinstance(value, _Depth):
+        return value
+    if isinstance(value, list) and not _NESTED.isdisjoint(map(type, value)):
+        return 1 + max(map(_depth, value))
+    return int(isinstance(value, list))
+
+
+_NESTED = frozenset((list, _Depth))

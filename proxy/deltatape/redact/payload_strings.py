@@ -24,7 +24,7 @@ from deltatape.tape.fields import (
     target_to_json,
     value_to_json,
 )
-from deltatape.tape.mask import Masker, credential_spans
+from deltatape.tape.mask import Masker, credential_spans, must_be_masked
 
 _PAIR = 2
 _DEPTH_LIMIT = 100
@@ -57,13 +57,37 @@ def redact_payload(value: object, masker: Masker) -> RedactedPayload:
         members: dict[object, object] = {}
         for key, member in value.items():
             if key == "headers" and isinstance(member, list):
-                members[key] = [_header(pair, masker, hits) for pair in member]
+                members[key] = _headers(member, masker, hits)
             elif key == "target":
                 members[key] = _target(member, masker, hits)
             else:
                 members[key] = _redact(member, key, hits)
         return RedactedPayload(members, tuple(hits))
     return RedactedPayload(_redact(value, "", hits), tuple(hits))
+
+
+def _headers(pairs: list[object], masker: Masker, hits: list[PlainSecret]) -> list[object]:
+    texts: list[str] = []
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != _PAIR or not isinstance(pair[0], str):
+            break
+        name, text = pair
+        if isinstance(text, str):
+            if len(text) > _SHORT or not _is_harmless_field(name, text):
+                break
+            texts.append(text)
+        elif not isinstance(text, dict) or [*text] != ["masked"]:
+            break
+    else:
+        if masker.seen.clean(_encode("\n".join((*texts, "")))):
+            return pairs
+    return [_header(each, masker, hits) for each in pairs]
+
+
+@lru_cache(4096)
+def _is_harmless_field(name: str, text: str) -> bool:
+    """Return whether a header field is no credential and contains none."""
+    return not must_be_masked(_encode(name), _encode(text)) and not _secrets_of_short(text)
 
 
 def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
@@ -84,10 +108,18 @@ def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
 
 def _target(value: object, masker: Masker, hits: list[PlainSecret]) -> object:
     """Return a masked request target, or its parts."""
+    if isinstance(value, str) and len(value) <= _SHORT and _is_harmless_target(value):
+        return value
     parts = value if isinstance(value, list) else [value]
     masked = [part for one in parts for part in _mask_parameters(one, masker, hits)]
     masked = [_redact(part, "target", hits) for part in masked]
     return masked if isinstance(value, list) or len(masked) > 1 else masked[0]
+
+
+@lru_cache(256)
+def _is_harmless_target(text: str) -> bool:
+    spans = credential_spans(_encode(text))
+    return not any(start < end for start, end in spans) and not _secrets_of_short(text)
 
 
 def _mask_parameters(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object]:
@@ -152,7 +184,7 @@ def _text(text: str, where: str, hits: list[PlainSecret]) -> str:
     return _without(_encode(text), found).decode("utf-8", "surrogatepass")
 
 
-@lru_cache(1024)
+@lru_cache(4096)
 def _secrets_of_short(text: str) -> tuple[Secret, ...]:
     return secrets(_encode(text))
 

@@ -161,11 +161,12 @@ class RecordedBody:
     hidden: dict[int, tuple[MaskedSpan, ...]] = field(default_factory=dict)
     """What it says is a credential under the content-coding, by the line that says it."""
 
-    def add(self, line: int, data: bytes, masked: Iterable[MaskedSpan] = ()) -> None:
+    def add(self, line: int, data: bytes, masked: Sequence[MaskedSpan] = ()) -> None:
         """Add the next record; the line of a log includes its line feed."""
         at = len(self.data)
-        self.masked += ((at + start, at + end) for start, end, _ in masked)
-        self.pieces.append(BodyPiece(line, len(self.data), len(data)))
+        if masked:
+            self.masked += ((at + start, at + end) for start, end, _ in masked)
+        self.pieces.append(BodyPiece(line, at, len(data)))
         self.data += data
         if self.side in (BodySide.STDOUT, BodySide.STDERR, BodySide.OUTPUT):
             self.data += b"\n"
@@ -212,6 +213,10 @@ class RedactionPlanner:
         self._pending_decoded: dict[int, dict[int, tuple[MaskedSpan, ...]]] = {}
         self._first_lines: dict[int, int] = {}
 
+    def add_read(self, line: int, exchange: int, data: bytes) -> None:
+        """Read the next record, a read."""
+        self._add_piece(self._body(exchange, BodySide.RESPONSE), line, data)
+
     def add(self, line: int, record: Record) -> None:
         """Read the next record."""
         exchange, payload = record.exchange, record.payload
@@ -219,7 +224,7 @@ class RedactionPlanner:
             case RequestBodyPiece(data=data):
                 self._add_piece(self._body(exchange, BodySide.REQUEST), line, data)
             case BodyRead(data=data):
-                self._add_piece(self._body(exchange, BodySide.RESPONSE), line, data)
+                self.add_read(line, exchange, data)
             case LogLine(line=data):
                 self._add_piece(self._body(exchange, BodySide(payload.stream.value)), line, data)
             case MaskedSpans(spans=spans, decoded=decoded):
@@ -240,7 +245,10 @@ class RedactionPlanner:
         return self._plan
 
     def _body(self, exchange: int, side: BodySide) -> RecordedBody:
-        return self._bodies.setdefault((exchange, side), RecordedBody(exchange=exchange, side=side))
+        body = self._bodies.get((exchange, side))
+        if body is None:
+            body = self._bodies[exchange, side] = RecordedBody(exchange=exchange, side=side)
+        return body
 
     def _add_piece(self, body: RecordedBody, line: int, data: bytes) -> None:
         self._first_lines[line] = self._pending_lines.pop(body.exchange, line)

@@ -5,22 +5,36 @@ path of consecutive events are joined and searched, too, since a model streams a
 deltas. Amazon's messages are searched as unfolded text; in base64 the asterisks are encoded.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from deltatape.redact.eventstream import unfold
-from deltatape.redact.json_strings import Channel, FramedBody, framed, string_places
+from deltatape.redact.json_strings import (
+    Channel,
+    FramedBody,
+    framed,
+    has_single_strings,
+    joined_strings,
+    string_places,
+)
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite, unescaped
+from deltatape.secret_text.prefilter import may_hold_secret
 from deltatape.secret_text.search import Secret, in_view, spans_of
+
+_SHORT = 500
+"""Characters of strings, such as ids, that every event may repeat."""
+_TIMES, _WINDOW = 16, 1024
+"""So often is a string repeated, and so many characters long, to see all that any number of
+repetitions shows: twice base64 of the longest text that decides."""
 
 
 def secrets(data: bytes) -> tuple[Secret, ...]:
     """Return the secrets in `data`, in the order of its bytes; overlapping ones count as one."""
     unfolded = unfold(data)
     if unfolded is None:
-        # Most values of heads have no strings that could be joined.
-        if b'"' not in data and not any(in_view(LayeredView(data.decode("latin-1")))):
+        if not may_hold_secret(data) and not _may_be_joined(data):
             return ()
         found, _ = _found(data, framed)
     else:
@@ -32,6 +46,30 @@ def secrets(data: bytes) -> tuple[Secret, ...]:
             for spans in [unfolded.spans(secret.spans)]
         ]
     return tuple(sorted(found, key=lambda secret: secret.spans))
+
+
+def _may_be_joined(data: bytes) -> bool:
+    """Return False only if strings of a body that are joined make no text with a secret."""
+    if b'"' not in data:
+        return False
+    text = data.decode("latin-1")
+    return not has_single_strings(text) and any(map(_may_hold_secret, joined_strings(text)))
+
+
+def _may_hold_secret(strings: Sequence[str]) -> bool:
+    first = strings[0]
+    repeated = len(first) <= _SHORT and strings.count(first) == len(strings)
+    if repeated and not _may_hold_repeated(first):
+        return False
+    return may_hold_secret("".join(strings).encode("latin-1"))
+
+
+@lru_cache(1024)
+def _may_hold_repeated(text: str) -> bool:
+    """Return False only if no number of repetitions of `text` makes a secret."""
+    if any(mark in text for mark in "\\%&"):
+        return True
+    return may_hold_secret((text * (_TIMES + _WINDOW // max(len(text), 1))).encode("latin-1"))
 
 
 def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[list[Secret], bytes]:

@@ -17,6 +17,7 @@ Spec: RFC 8259 section 7 (JSON), RFC 3986 section 2.1 (percent-encoding), RFC 46
 
 import base64
 import bisect
+import functools
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -131,6 +132,7 @@ def _entity(run: _Run, characters: str) -> Iterator[Overwrite]:
         yield Overwrite(run.source + len(run.escape) - 1 - len(number), digits)
 
 
+@functools.lru_cache(1024)
 def _unescaped(escape: str) -> str:
     if escape[0] == "%":
         return chr(int(escape[1:], 16))
@@ -142,6 +144,11 @@ def _unescaped(escape: str) -> str:
     else:
         return _SHORT.get(escape[1], escape[1])
     return text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def undone(text: str) -> str:
+    """Return `text` with one level of its escapes decoded, whosoever they are."""
+    return _ANY_ESCAPE.sub(lambda match: _unescaped(match[0]), text)
 
 
 def plain(text: str, slices: Iterable[tuple[int, int]], glue: str = "") -> Layer:

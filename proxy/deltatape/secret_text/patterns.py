@@ -22,12 +22,16 @@ _WORD = r"(?<![A-Za-z0-9])"
 _REST = r"[A-Za-z0-9_-]*+"
 # A pattern that begins with b, f, n, r, t or u must not begin within a JSON escape.
 _ESCAPED_WORD = r"(?<![A-Za-z0-9\\])"
+_BEHIND = re.compile(r"\(\?<!(?:\[[^]]*\]|\\d)\)")
 _PEM = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _NAMES = (
     r"api[_-]?key|secret(?:[_-]?access)?[_-]?key|(?:access|auth|refresh|session)[_-]?token"
     r"|client[_-]?secret|password|passwd"
 )
 _ANSWER = r"\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?"
+# What a short escape stands for in a text whose escapes have not been undone.
+_SHORT = r"(?<=\\)[bfnrt]"
+_ESCAPED_ANSWER = rf"(?:[\\\"'\s]|{_SHORT}){{0,128}}[:=](?:[\\\"'\s]|{_SHORT}){{0,128}}"
 _VALUE = r"[^\s\"'\\,;&<>{}\[\]()\x00-\x1f\x7f-\xff]"
 
 
@@ -49,6 +53,8 @@ class _Pattern(NamedTuple):
     """One of them stands in every match."""
     names: tuple[str, ...]
     """Or one of these, in lower case, without `-` and `_`."""
+    unread: re.Pattern[bytes]
+    """Matches whatever `loose` matches when short JSON escapes (`\\n`, `\\"`) are undone."""
 
 
 def _pattern(
@@ -57,9 +63,18 @@ def _pattern(
     tight: str | None = None,
     hints: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
+    unread: str | None = None,
 ) -> _Pattern:
     exact = None if tight is None else re.compile(tight, re.ASCII)
-    return _Pattern(kind, re.compile(loose, re.ASCII), exact, hints, names)
+    source = _after_escapes(loose if unread is None else unread)
+    spelled = re.compile(source.encode("latin-1"))
+    return _Pattern(kind, re.compile(loose, re.ASCII), exact, hints, names, spelled)
+
+
+def _after_escapes(pattern: str) -> str:
+    """Let `pattern` also begin after a short escape, whose letter belongs to no word."""
+    pattern = pattern.replace(_ESCAPED_WORD, _WORD)
+    return _BEHIND.sub(r"(?:\g<0>|(?<=\\\\[bfnrt]))", pattern)
 
 
 PATTERNS = (
@@ -154,17 +169,24 @@ PATTERNS = (
         r"ey[\w-]{17,}+\.ey[\w-]{17,}+\.[\w-]{10,}",
         (".ey",),
     ),
-    _pattern("bearer token", r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,}+)", names=("bearer",)),
+    _pattern(
+        "bearer token",
+        r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,}+)",
+        names=("bearer",),
+        unread=r"(?i:bearer)(?:[ \t]|\\++t){1,4}[A-Za-z0-9._~+/=-]{16}",
+    ),
     _pattern(
         "basic credential",
         r"(?i:authorization)\W{1,8}(?i:basic) {1,4}([A-Za-z0-9+/=]{8,}+)",
         names=("authorization",),
+        unread=rf"(?i:authorization)(?:\W|{_SHORT}){{1,128}}(?i:basic) {{1,4}}[A-Za-z0-9+/=]{{8}}",
     ),
     _pattern(
         "password in a URL",
         r"://([^/\s:@\"'<>\\?#\x7f-\xff]{1,256}+:[^/\s@\"'<>\\\x7f-\xff]{1,256}+)@",
         None,
         ("://",),
+        unread=r"://(?:[^/\s:@\"'<>\\?#\x7f-\xff]|\\++b){1,256}+:(?:[^/\s@\"'<>\\\x7f-\xff]|\\++b){1,256}+@",
     ),
     _pattern(
         "credential by its name",
@@ -181,6 +203,7 @@ PATTERNS = (
             "password",
             "passwd",
         ),
+        unread=rf"(?i:(?<![A-Za-z])(?:{_NAMES})){_ESCAPED_ANSWER}(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12}}",
     ),
 )
 """In the order of precedence where finds overlap: the first one names it."""

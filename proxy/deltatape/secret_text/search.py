@@ -23,11 +23,8 @@ from deltatape.secret_text.escaped_text import (
     overwrite,
 )
 from deltatape.secret_text.patterns import SecretMatch, find
+from deltatape.secret_text.prefilter import ENCODINGS, LEVELS, may_hold_secret
 
-_LEVELS = 16
-"""How often escapes are undone at most: once for each JSON text that stands in a string."""
-_ENCODINGS = 2
-"""How often base64 and hexadecimal are undone at most."""
 _SHORTEST = 7
 """Characters of the shortest match: `://a:b@`."""
 _CACHED = 512
@@ -48,11 +45,11 @@ class Secret:
     """What overwrites it, if those of all secrets of the body are applied."""
 
 
-def in_view(view: LayeredView, encodings: int = _ENCODINGS) -> Iterator[Secret]:
+def in_view(view: LayeredView, encodings: int = ENCODINGS) -> Iterator[Secret]:
     """Yield the secrets in a text, at every level of escapes."""
     texts = [view.text]
     layers: list[Layer] = []
-    while len(layers) < _LEVELS:
+    while len(layers) < LEVELS:
         layer = decoded(texts[-1])
         if layer is None:
             break
@@ -104,6 +101,8 @@ def without_secrets(text: str) -> str:
 
 def _overwritten(text: str) -> str:
     data = text.encode("utf-8", "surrogatepass")
+    if not may_hold_secret(data):
+        return text
     # A secret may begin where another one ended, and show only when that is gone.
     while True:
         found = in_view(LayeredView(data.decode("latin-1")))

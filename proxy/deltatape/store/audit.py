@@ -1,14 +1,18 @@
 """Audits tapes as files, and checks whether they are still parsed as when they were recorded.
 
-The second check takes two passes: one reads the `parsed` records, one parses each exchange again;
-memory holds few exchanges, and a few numbers for each. Without `parsed` records nothing is decoded.
+Strategy: one pass over the file. The audit checks each record and passes it on; exchanges are put
+together from them, and the whole ones wait for their `parsed` record, which a recorder writes soon
+after the end. Where it does not follow among the next exchanges, a second pass finds them. Memory
+holds few exchanges, and a few numbers for each; what has no `parsed` record is not decoded.
+
 Exchanges with lost records are not compared, since the recorder had parsed more than is on the
 tape.
 """
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from deltatape.diagnose.check_tape import batches
 from deltatape.diagnose.parsed_record import misread, parsed_as
@@ -19,16 +23,30 @@ from deltatape.model.exchange import Exchange
 from deltatape.redact.audit import Auditor, AuditReport, ProblemKind, TapeProblem
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import tape_lines
-from deltatape.tape.decode import decode_record
-from deltatape.tape.fields import MalformedError
+from deltatape.tape.assemble import Assembler
 from deltatape.tape.payload import ParsedAs
+from deltatape.tape.record import ReadRecord, Record
 
 _CODE = f',"{ParsedAs.code}",'.encode()
 """How the code stands in a line as recorders write it."""
+_WAITING = 64
+_WAITING_BYTES = 4_000_000
+"""How many exchanges wait for their `parsed` record, and the most bytes of their bodies."""
+_TOGETHER = 16
+_TOGETHER_BYTES = 1_000_000
+"""How many exchanges are compared together, and the most bytes of their bodies."""
+
+_Recorded: TypeAlias = tuple[int, ParsedAs]
+"""A `parsed` record and its line."""
 
 
-def audit(path: Path) -> AuditReport:
+def audit(path: Path, app: AppNames | None = None) -> AuditReport:
     """Check the tape at `path` as a file.
+
+    Args:
+        path: of the tape.
+        app: what the application calls the events of its own endpoint; None: do not check what is
+            parsed differently now.
 
     Raises:
         UsageError: there is no such file, or it cannot be read.
@@ -37,32 +55,136 @@ def audit(path: Path) -> AuditReport:
     tape = open_tape(path)
     lines = tape_lines(tape)
     auditor = Auditor(header=next(lines)[1])
+    comparison = None if app is None else _Comparison(open_tape(path), app)
     try:
-        for number, line in lines:
-            auditor.check(number, line)
+        if comparison is None:
+            for _ in auditor.records(lines):
+                pass
+        else:
+            comparison.read(auditor.records(lines))
     except TapeFormatError as error:
         auditor.damaged(error.line, error.problem)
-    return auditor.report(recording=tape.recording)
+    report = auditor.report(recording=tape.recording)
+    return report if comparison is None else report.with_problems(comparison.problems())
 
 
-def misreadings(tape: Tape, app: AppNames) -> Iterator[TapeProblem]:
-    """Yield what is parsed differently now, up to the first damage.
+class _Comparison:
+    """Compares what is parsed of the exchanges now with their `parsed` records.
 
-    Args:
-        tape: any.
-        app: what the application calls the events of its own endpoint.
+    Exchanges count up to the first damage; `parsed` records up to the first damaged one.
     """
-    recorded = dict(_recorded(tape))
+
+    def __init__(self, tape: Tape, app: AppNames) -> None:
+        self._tape = tape
+        self._app = app
+        self._waiting: dict[int, Exchange] = {}
+        self._waiting_bytes = 0
+        self._forgotten: set[int] = set()
+        """Exchanges that waited in vain for too long."""
+        self._recorded: dict[int, _Recorded] = {}
+        """The `parsed` records of exchanges that have not ended, or are compared."""
+        self._late: dict[int, _Recorded] = {}
+        """Those of exchanges that are to be read again."""
+        self._batch: list[Exchange] = []
+        self._batch_bytes = 0
+        self._found: dict[int, TapeProblem] = {}
+        self._compared: set[int] = set()
+
+    def read(self, lines: Iterable[tuple[int, bytes, Record | ReadRecord | None]]) -> None:
+        """Read the lines of the tape and their records, None for damage."""
+        tape = self._tape
+        assembler = Assembler(
+            tape=tape.path, header=tape.header, stopped_ns=tape.stopped_ns, watch=tape.watch
+        )
+        for exchange in assembler.feed(self._records(lines)):
+            if exchange.end and not exchange.end.recorder:
+                self._add(exchange)
+
+    def problems(self) -> Iterator[TapeProblem]:
+        """Yield what differs."""
+        self._compare()
+        yield from self._found.values()
+        yield from _misread_again(self._tape, self._app, self._late)
+
+    def _records(
+        self, lines: Iterable[tuple[int, bytes, Record | ReadRecord | None]]
+    ) -> Iterator[tuple[int, Record | ReadRecord]]:
+        is_damaged = has_damaged_parsed = False
+        for number, line, record in lines:
+            if record is None:
+                is_damaged = True
+                has_damaged_parsed |= _CODE in line
+                continue
+            _, exchange, content = record
+            if isinstance(content, ParsedAs):
+                if not has_damaged_parsed and _CODE in line:
+                    self._note(exchange, (number, content))
+            elif not is_damaged:
+                yield number, record
+
+    def _note(self, number: int, recorded: _Recorded) -> None:
+        """Note what the recorder parsed of an exchange; its last word counts."""
+        exchange = self._waiting.pop(number, None)
+        if exchange is not None:
+            self._waiting_bytes -= _size(exchange)
+            self._recorded[number] = recorded
+            self._enqueue(exchange)
+        elif number in self._forgotten or number in self._compared:
+            self._found.pop(number, None)
+            self._late[number] = recorded
+        else:
+            self._recorded[number] = recorded
+
+    def _add(self, exchange: Exchange) -> None:
+        if exchange.number in self._recorded:
+            self._enqueue(exchange)
+            return
+        self._waiting[exchange.number] = exchange
+        self._waiting_bytes += _size(exchange)
+        while len(self._waiting) > _WAITING or self._waiting_bytes > _WAITING_BYTES:
+            number = next(iter(self._waiting))
+            self._waiting_bytes -= _size(self._waiting.pop(number))
+            self._forgotten.add(number)
+
+    def _enqueue(self, exchange: Exchange) -> None:
+        self._batch.append(exchange)
+        self._batch_bytes += _size(exchange)
+        if len(self._batch) == _TOGETHER or self._batch_bytes > _TOGETHER_BYTES:
+            self._compare()
+
+    def _compare(self) -> None:
+        batch, self._batch, self._batch_bytes = self._batch, [], 0
+        for exchange in batch:
+            self._compared.add(exchange.number)
+        for problem in _misread(batch, self._app, self._recorded):
+            self._found[problem.exchange] = problem
+        for exchange in batch:
+            del self._recorded[exchange.number]
+
+
+def _size(exchange: Exchange) -> int:
+    return len(exchange.request.body) + sum([len(read.data) for read in exchange.reads])
+
+
+def _misread_again(
+    tape: Tape, app: AppNames, recorded: Mapping[int, _Recorded]
+) -> Iterator[TapeProblem]:
+    """Compare exchanges that have to be read again."""
     for batch in batches(_comparable(tape, recorded)):
-        for analysis in analyse_all(batch, app):
-            number = analysis.exchange.number
-            line, parsed = recorded[number]
-            difference = misread(parsed, parsed_as(analysis, parsed.tool))
-            if difference:
-                message = f"is not read as when {parsed.tool} taped it: {difference}"
-                yield TapeProblem(
-                    kind=ProblemKind.PARSED, line=line, exchange=number, message=message
-                )
+        yield from _misread(batch, app, recorded)
+
+
+def _misread(
+    exchanges: list[Exchange], app: AppNames, recorded: Mapping[int, _Recorded]
+) -> Iterator[TapeProblem]:
+    """Yield which of the exchanges are parsed differently now."""
+    for analysis in analyse_all(exchanges, app):
+        number = analysis.exchange.number
+        line, parsed = recorded[number]
+        difference = misread(parsed, parsed_as(analysis, parsed.tool))
+        if difference:
+            message = f"is not read as when {parsed.tool} taped it: {difference}"
+            yield TapeProblem(kind=ProblemKind.PARSED, line=line, exchange=number, message=message)
 
 
 def _comparable(tape: Tape, recorded: Collection[int]) -> Iterator[Exchange]:
@@ -72,12 +194,3 @@ def _comparable(tape: Tape, recorded: Collection[int]) -> Iterator[Exchange]:
         for exchange in tape if recorded else ():
             if exchange.number in recorded and exchange.end and not exchange.end.recorder:
                 yield exchange
-
-
-def _recorded(tape: Tape) -> Iterator[tuple[int, tuple[int, ParsedAs]]]:
-    """Yield exchanges with the line of their `parsed` record, and that, up to the first damage."""
-    with contextlib.suppress(TapeFormatError, MalformedError):
-        for number, line in tape_lines(tape):
-            record = decode_record(line) if _CODE in line else None
-            if record is not None and isinstance(record.payload, ParsedAs):
-                yield record.exchange, (number, record.payload)

@@ -268,7 +268,7 @@ def _judged(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
 
 
 def _judge(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
-    return _must_be_masked(name, value), _no_words(_in_header(name, value))
+    return must_be_masked(name, value), _no_words(_in_header(name, value))
 
 
 _judge_again = functools.lru_cache(maxsize=2048)(_judge)
@@ -300,7 +300,8 @@ def _in_url(url: bytes) -> Iterator[bytes]:
         yield from credentials.in_url(url, start, end)
 
 
-def _must_be_masked(name: bytes, value: bytes) -> bool:
+def must_be_masked(name: bytes, value: bytes) -> bool:
+    """Return whether a header field is a credential, or contains one, by its name."""
     return (
         is_credential_header(name)
         or any(credentials.in_other_field(name, value))

@@ -1,0 +1,168 @@
+r"""Tell quickly that a text holds no secret, at no level of escapes and encodings.
+
+Nearly every text that is searched has none. `may_hold_secret` is wrong in one direction only: what
+`search.in_view` finds anything in, it never passes over.
+
+Strategy. All secrets but a few have a run of 15 characters of keys, which little text has: of those
+runs alone it is asked whether a hint stands in them, and whether they encode text. Short JSON
+escapes (`\n`, `\"`, `\\`) are not undone: the patterns in `unread` read them as they are. Other
+escapes are rare; where there are any, each level is looked at.
+"""
+
+import base64
+import re
+import string
+from collections.abc import Iterator
+
+from deltatape.secret_text.escaped_text import undone
+from deltatape.secret_text.patterns import PATTERNS
+
+ENCODINGS = 2
+"""How often base64 and hexadecimal are undone at most."""
+LEVELS = 16
+"""How often escapes are undone at most: once for each JSON text that stands in a string."""
+
+_SHORTEST_RUN = 15
+_RUN = b"a" * _SHORTEST_RUN
+_CLASSES = bytes(
+    ord("a") if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "-_.~+/=:") else 32
+    for byte in range(256)
+)
+"""Characters of keys as `a`, all others as spaces."""
+_BACKSLASHES = b"\\" * 16
+"""More than the patterns in `unread` allow for."""
+
+_ANYWHERE = frozenset(("://", "PRIVATE KEY"))
+"""Hints of secrets that need no long run."""
+_OF_RUNS = tuple(
+    pattern for pattern in PATTERNS if pattern.hints and _ANYWHERE.isdisjoint(pattern.hints)
+)
+_HINTS = re.compile(
+    b"|".join(sorted({re.escape(hint).encode() for one in _OF_RUNS for hint in one.hints}))
+)
+_NAMED = tuple(pattern.unread for pattern in PATTERNS if pattern.names)
+_URL, _PEM = (
+    next(pattern.unread for pattern in PATTERNS if hint in pattern.hints)
+    for hint in ("://", "PRIVATE KEY")
+)
+_VALUE = re.compile(
+    rb"(?:or)?d?(?:[\\\"'\s]|(?<=\\)[bfnrt]){0,128}[:=]"
+    rb"|(?:[ \t]|\\++t){1,4}[A-Za-z0-9._~+/=-]{16}"
+    rb"|(?:\W|(?<=\\)[bfnrt]){1,128}(?i:basic) "
+)
+"""What follows on a word in a name of a secret."""
+_WORDS = (b"key", b"token", b"secret", b"passw", b"bearer", b"authorization")
+"""One of them ends every name of a secret, in lower case; of a password it is the beginning."""
+_LONGEST_NAME = 24
+_LONGEST_VALUE = 600
+"""Characters that decide whether a name has a secret: separators, and 200 of its value."""
+
+_RARE = re.compile(rb"\\[u/]|%[0-9a-fA-F]{2}|&(?:#|amp;|lt;|gt;|quot;|apos;)")
+_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{20,}+")
+_HEX = re.compile(rb"[0-9A-Fa-f]{30,}+")
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+_GROUP = 4
+"""Digits of base64 that are three bytes."""
+_SHORT = 1000
+"""Digits of base64 up to which it is quicker to look at them than to decode them."""
+_TEXT = frozenset(b"\t\r\n" + bytes(range(ord(" "), ord("~") + 1)))
+_PRINTABLE = bytes(ord("a") if byte in _TEXT else 0 for byte in range(256))
+
+
+def _digits_of_text() -> Iterator[bytes]:
+    """Yield which digits of base64 stand for text, by their place in a group."""
+    alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+    for values in (
+        {first >> 2 for first in _TEXT},
+        {(first & 3) << 4 | second >> 4 for first in _TEXT for second in _TEXT},
+        {(second & 15) << 2 | third >> 6 for second in _TEXT for third in _TEXT},
+        {third & 63 for third in _TEXT},
+    ):
+        yield f"[{''.join(alphabet[value] for value in sorted(values))}]".encode()
+
+
+_OF_TEXT = re.compile(rb"(?:%b){4}" % b"".join(_digits_of_text()))
+"""Four groups: whatever the first one's place, 15 bytes have as many that are complete."""
+
+
+def may_hold_secret(data: bytes, encodings: int = ENCODINGS) -> bool:
+    """Return False only if there is no secret in `data`, however it is escaped and encoded."""
+    before = b""
+    for _ in range(LEVELS):
+        runs = b"\n".join(dict.fromkeys(_runs(data)))  # streams repeat theirs in every event
+        if _is_suspicious(data, runs):
+            return True
+        if data == before or not _has_rare_escape(data):
+            return encodings > 0 and any(
+                may_hold_secret(text, encodings - 1) for text in _encoded_texts(runs)
+            )
+        before, data = data, undone(data.decode("latin-1")).encode("latin-1")
+    return True
+
+
+def _runs(data: bytes) -> Iterator[bytes]:
+    """Yield the long runs of characters of keys, each with the backslash in front of it."""
+    classes = data.translate(_CLASSES)
+    end = 0
+    while (start := classes.find(_RUN, end)) >= 0:
+        end = classes.find(b" ", start + _SHORTEST_RUN)
+        end = len(data) if end < 0 else end
+        yield data[start - (data[start - 1 : start] == b"\\") : end]
+
+
+def _is_suspicious(data: bytes, runs: bytes) -> bool:
+    if _BACKSLASHES in data:
+        return True
+    if _HINTS.search(runs) and any(
+        pattern.unread.search(runs)
+        for pattern in _OF_RUNS
+        if any(hint.encode() in runs for hint in pattern.hints)
+    ):
+        return True
+    if b"@" in data and any(_URL.match(data, at) for at in _places(data, b"://")):
+        return True
+    if b"PRIVATE KEY" in data and _PEM.search(data):
+        return True
+    lower = data.lower()
+    for word in _WORDS:
+        for at in _places(lower, word) if word in lower else ():
+            if _VALUE.match(data, at + len(word)) and any(
+                name.search(data, max(at - _LONGEST_NAME, 0), at + _LONGEST_VALUE)
+                for name in _NAMED
+            ):
+                return True
+    return False
+
+
+def _places(data: bytes, word: bytes) -> Iterator[int]:
+    at = data.find(word)
+    while at >= 0:
+        yield at
+        at = data.find(word, at + 1)
+
+
+def _has_rare_escape(data: bytes) -> bool:
+    has_mark = b"\\u" in data or b"\\/" in data or b"%" in data or b"&" in data
+    return has_mark and _RARE.search(data) is not None
+
+
+def _encoded_texts(runs: bytes) -> Iterator[bytes]:
+    """Yield what the runs encode, as far as it is text; see `escaped_text.encoded_runs`."""
+    for match in _HEX.finditer(runs):
+        # The letter of an escape in front of it may look like a digit.
+        for shift in range(2):
+            digits = match[0][shift:]
+            yield from _text(bytes.fromhex(digits[: len(digits) // 2 * 2].decode()))
+    for match in _BASE64.finditer(runs):
+        run = match[0].translate(_STANDARD)
+        if len(run) <= _SHORT and not _OF_TEXT.search(run):
+            continue
+        for shift in range(_GROUP):
+            digits = run[shift:]
+            digits = digits[: len(digits) - (len(digits) % _GROUP == 1)]
+            yield from _text(base64.b64decode(digits + b"=" * (-len(digits) % _GROUP)))
+
+
+def _text(data: bytes) -> Iterator[bytes]:
+    if _RUN in data.translate(_PRINTABLE):
+        yield data

@@ -1,0 +1,103 @@
+import base64
+import html
+import json
+import random
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltatape.secret_text.escaped_text import LayeredView
+from deltatape.secret_text.prefilter import may_hold_secret
+from deltatape.secret_text.search import in_view
+from helpers.leaks import SPELLINGS
+from helpers.secret_tapes import KEY
+
+SECRETS = [
+    KEY, "sk-ant-" + "fake" * 4, "sk_live_fakefake00", "pk-" + "f" * 16, "rk-live_" + "a" * 10,
+    "AIza" + "x" * 30, "ya29." + "x" * 10, "AKIA" + "FAKE" * 4, "ABSK" + "f/+4" * 5,
+    "bedrock-api-key-fA3=_fA3=_", "Signature=" + "0a" * 32, "gsk_" + "f" * 16, "xai-" + "f" * 16,
+    "hf_" + "f" * 16, "pplx-" + "f" * 16, "ghp_" + "f" * 16, "github_pat_" + "f_" * 8,
+    "dapi" + "0a" * 8, "abc1Q~" + "f.~-" * 5, "12345678:AA" + "f-_0" * 8,
+    "ey" + "J" * 10 + ".ey" + "J" * 10, "Bearer abcdefghijklmn0p", "bearer\tabcdefghijklmn0p",
+    "Authorization: Basic YWxhZGRp", "https://u:fake@h", "x://u\bs:p@x", "api_key=x1x2x3x4x5x6",
+    '{"password": "passw0rdpassw0rd"}', "-----BEGIN RSA PRIVATE KEY-----",
+]  # fmt: skip
+PARTS = [
+    *SECRETS, "api_key", "client-secret", "Bearer ", "authorization", "basic ", "x1x2x3x4x5x6",
+    '"', "\\", "\n", "\t", "\b", " ", ":", "=", "%", "&", "#", "u", "n", "b", "f", "a", "{", "}",
+    ",", "é", "/", "-", "_", "'", "\\u00", "%2", "&#", "0", "1", "\\\\", "\\n", "\\b", ";",
+]  # fmt: skip
+ENCODERS: list[Callable[[str], str]] = [
+    json.dumps,
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: json.dumps(text).replace("/", "\\/"),
+    lambda text: "".join(f"\\u{ord(each):04x}" for each in text),
+    quote,
+    html.escape,
+    lambda text: "".join(f"&#{ord(each)};" for each in text),
+    lambda text: base64.b64encode(text.encode()).decode(),
+    lambda text: "n" + base64.urlsafe_b64encode(b"~" + text.encode()).decode().rstrip("="),
+    lambda text: text.encode().hex(),
+]
+
+texts = st.recursive(
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("".join),
+    lambda inner: (
+        st.tuples(st.sampled_from(ENCODERS), inner).map(lambda pair: pair[0](pair[1]))
+        | st.tuples(inner, inner).map("".join)
+    ),
+    max_leaves=4,
+)
+
+
+def is_found(text: str) -> bool:
+    return any(in_view(LayeredView(text.encode().decode("latin-1"))))
+
+
+def is_passed_on(text: str) -> bool:
+    return may_hold_secret(text.encode())
+
+
+@settings(max_examples=1000)
+@given(texts)
+def test_nothing_that_is_found_is_passed_over(text: str) -> None:
+    assert is_passed_on(text) or not is_found(text)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("before", ["", "it is ", "\\n", "\\\\n", '"', "é"])
+def test_every_kind_is_passed_on_in_every_spelling(secret: str, spelling: str, before: str) -> None:
+    text = f"{before}{SPELLINGS[spelling](secret)}, ok"
+    assert is_passed_on(text) or not is_found(text)
+    assert is_found(f"it is {secret}, ok")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "The key to a secret is no token; the password is not in this text.",
+        '{"id":"chatcmpl-0123456789abcdefghij","object":"chat.completion.chunk","key":"a b"}',
+        "https://example.com/a?b=c%20d&amp;e @ 12:30",
+        "a task-management-system and a risk-assessment",
+        r"C:\users\new &# \u00 %zz",
+        "the PRIVATE KEY is elsewhere",
+        base64.b64encode(random.Random(1).randbytes(3000)).decode(),
+        "0123456789abcdef" * 8,
+        "conversation_summary_buffer_memory",
+        base64.b64encode(b"This text has been encoded, but is harmless.").decode() * 40,
+        b"This text has been encoded, but is harmless.".hex(),
+    ],
+)
+def test_ordinary_text_is_passed_over(text: str) -> None:
+    assert not is_found(text)
+    assert not is_passed_on(text)
+
+
+def test_what_would_take_long_is_passed_on() -> None:
+    assert is_passed_on("\\" * 16)
+    assert is_passed_on(f"%{'25' * 20}41")
