@@ -19,7 +19,7 @@ from deltatape.printable import count
 from deltatape.redact.payload_strings import redact_payload
 from deltatape.redact.plan import LeakedSecret, RedactionPlanner
 from deltatape.tape.decode import decode_header, decode_lines, decode_record
-from deltatape.tape.encode import data_record, header_line, payload_record
+from deltatape.tape.encode import data_record, header_line, json_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
@@ -280,9 +280,10 @@ class Auditor:
                 return
             content = BodyRead(data=content)
         record = Record(t_ns, exchange, content)
-        if line != payload_record(t_ns, exchange, content):
+        value = content.to_json()
+        if line != json_record(t_ns, exchange, content.code, value):
             self._noncanonical.append(number)
-        self._planner.add(number, record)
+        self._planner.add(number, record, value)
         self._check_order(number, record)
 
     def damaged(self, number: int, message: str) -> None:

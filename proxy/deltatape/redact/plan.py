@@ -217,8 +217,14 @@ class RedactionPlanner:
         """Read the next record, a read."""
         self._add_piece(self._body(exchange, BodySide.RESPONSE), line, data)
 
-    def add(self, line: int, record: Record) -> None:
-        """Read the next record."""
+    def add(self, line: int, record: Record, value: object = None) -> None:
+        """Read the next record.
+
+        Args:
+            line: its number.
+            record: with its time and exchange.
+            value: the JSON form of its payload, if that is known.
+        """
         exchange, payload = record.exchange, record.payload
         match payload:
             case RequestBodyPiece(data=data):
@@ -236,7 +242,8 @@ class RedactionPlanner:
             case Boundaries():  # stay with their read
                 self._pending_lines.setdefault(exchange, line)
             case _:
-                self._add_other(line, record)
+                known = record.payload.to_json() if value is None else value
+                self._add_other(line, record, known)
 
     def finish(self) -> RedactionPlan:
         """Return the plan after the last record."""
@@ -255,9 +262,9 @@ class RedactionPlanner:
         body.add(line, data, self._pending_spans.pop(body.exchange, ()))
         body.hidden |= self._pending_decoded.pop(body.exchange, {})
 
-    def _add_other(self, line: int, record: Record) -> None:
+    def _add_other(self, line: int, record: Record, value: object) -> None:
         exchange, payload = record.exchange, record.payload
-        for hit in redact_payload(payload.to_json(), self._masker).hits:
+        for hit in redact_payload(value, self._masker).hits:
             leak = LeakedSecret(
                 kind=hit.kind,
                 certain=hit.certain,

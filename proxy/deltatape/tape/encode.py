@@ -56,7 +56,12 @@ def json_bytes(data: bytes) -> str:
 
 def payload_record(t_ns: int, exchange: int, payload: Payload) -> bytes:
     """Return the line of any record."""
-    return f"[{t_ns},{exchange},{_code(payload.code)},{json_text(payload.to_json())}]\n".encode()
+    return json_record(t_ns, exchange, payload.code, payload.to_json())
+
+
+def json_record(t_ns: int, exchange: int, code: str, value: object) -> bytes:
+    """Return the line of a record whose payload has the JSON form `value`."""
+    return f"[{t_ns},{exchange},{_code(code)},{json_text(value)}]\n".encode()
 
 
 def data_record(t_ns: int, middle: str, data: bytes) -> bytes:

@@ -95,7 +95,14 @@ def _one_line(value: HeaderValue) -> HeaderValue:
 
 def headers_to_json(headers: Headers) -> object:
     """Return `[[name, value], ...]` in wire order."""
-    return [[bytes_to_json(name), value_to_json(value)] for name, value in headers]
+    try:
+        # Nearly all are text, and every exchange has dozens: they take no call of ours.
+        return [
+            [name.decode(), value.decode() if isinstance(value, bytes) else value_to_json(value)]
+            for name, value in headers
+        ]
+    except UnicodeDecodeError:
+        return [[bytes_to_json(name), value_to_json(value)] for name, value in headers]
 
 
 def headers_from_json(value: object) -> Headers:
