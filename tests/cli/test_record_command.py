@@ -116,16 +116,19 @@ def test_kill_9_while_tapes_rotate_leaves_tapes_that_are_read(tmp_path: Path) ->
                 await peer.send(post())
                 await peer.until(b"\r\n0\r\n\r\n")
 
+    async def kill_after_a_deletion(port: int, wait_s: float) -> None:
+        async with recorder(tmp_path, port, "--keep", "4MB") as running:
+            asking = [asyncio.ensure_future(ask(running.port)) for _ in range(4)]
+            newest = max((tmp_path / "tapes").glob("*.tape"), key=lambda path: path.name)
+            await eventually(lambda: not newest.exists(), "a deleted tape")
+            await asyncio.sleep(wait_s)
+            running.process.send_signal(signal.SIGKILL)
+            await asyncio.wait(asking)
+
     async def scenario() -> None:
         async with provider(answer) as port:
-            for more in range(2):
-                async with recorder(tmp_path, port, "--keep", "4MB") as running:
-                    asking = [asyncio.ensure_future(ask(running.port)) for _ in range(4)]
-                    newest = max((tmp_path / "tapes").glob("*.tape"), key=lambda path: path.name)
-                    await eventually(lambda old=newest: not old.exists(), "a deleted tape")
-                    await asyncio.sleep(0.01 * more)
-                    running.process.send_signal(signal.SIGKILL)
-                    await asyncio.wait(asking)
+            await kill_after_a_deletion(port, 0)
+            await kill_after_a_deletion(port, 0.01)
 
     run(scenario(), limit_s=300)
     paths = sorted((tmp_path / "tapes").glob("*.tape"))
