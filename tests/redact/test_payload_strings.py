@@ -92,7 +92,10 @@ def test_the_strings_of_unknown_codes_can_be_filled() -> None:
     assert json.dumps(fill_payload(deep, Fillers())).strip("[]") == '"*"'
 
 
-@pytest.mark.parametrize("field", [["X-A"], ["X-A", "y" * 300], [{"b64": "/w=="}, "y"], "X-A: y"])
+@pytest.mark.parametrize(
+    "field",
+    [["X-A"], ["X-A", "y" * 300], [{"b64": "/w=="}, "y"], ["X-A", {"b64": "/w=="}], "X-A: y"],
+)
 def test_unusual_fields_do_not_hide_what_stands_beside_them(field: object) -> None:
     fields = [["A", "b"], field, ["X-Debug", KEY]]
     found = redact_payload({"headers": fields}, MASKER)
