@@ -112,13 +112,14 @@ none of them, by the same measure: the least that any recorder made of asyncio c
 _WHY = """
 Where a goal is missed:
 
-- **A delta** takes one read, one write and one wakeup, which the row of bare asyncio shows. What
+- **A delta** takes one read, one write and one wakeup, which the column of bare asyncio shows. What
   deltatape adds is done for each read, in Python: it finds the chunk's end, searches for
   credentials, escapes the bytes as JSON, extends their SHA-256, and hands the line to the thread
   that writes, with which it shares the interpreter's lock. Analysis runs in a process of its own,
   but on the same two processors.
-- **A small request** is a whole exchange: two heads are parsed, masked and rewritten, eight records
-  are written, and an analysis follows. Bare asyncio does none of that.
+- **A small request** is a whole exchange: two heads are parsed, masked and written anew, each of
+  its records is encoded and written, and an analysis follows on the same processors. Bare asyncio
+  does none of that, and shows what there is to win.
 - **p99** is a place in a queue: when many streams end, or begin, at the same moment, the last of
   them waits for the work of all others, in one thread.
 - What would cross these limits is less Python per read: a recorder whose loop is compiled, or
