@@ -119,9 +119,9 @@ Where a goal is missed:
   but on the same two processors.
 - **A small request** is a whole exchange: two heads are parsed, masked and written anew, each of
   its records is encoded and written, and an analysis follows on the same processors. Bare asyncio
-  does none of that, and shows what there is to win.
-- **p99** is a place in a queue: when many streams end, or begin, at the same moment, the last of
-  them waits for the work of all others, in one thread.
+  does none of that: the difference is deltatape's own work.
+- **p99**: when many streams end or begin at the same moment, the last one waits until the work for
+  all others is done, in one thread.
 - What would cross these limits is less Python per read: a recorder whose loop is compiled, or
   several processes that share the port.
 """

@@ -123,14 +123,21 @@ def provider(folder: Path, limit_s: int = LIMIT_S) -> Iterator[int]:
         yield port
 
 
-@contextlib.contextmanager
-def encrypted(folder: Path, provider_port: int) -> Iterator[Upstream]:
-    """The provider at that port behind an nginx that decrypts."""
-    authority, port = trustme.CA(), free_port()
+def write_certificate(folder: Path) -> tuple[Path, Path]:
+    """Make `folder`, and in it an authority and a certificate for 127.0.0.1 with its key."""
+    authority = trustme.CA()
     folder.mkdir()
     ca, certificate = folder / "authority.pem", folder / "server.pem"
     authority.cert_pem.write_to_path(ca)
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+    return ca, certificate
+
+
+@contextlib.contextmanager
+def encrypted(folder: Path, provider_port: int) -> Iterator[Upstream]:
+    """The provider at that port behind an nginx that decrypts."""
+    port = free_port()
+    ca, certificate = write_certificate(folder)
     command = nginx_with_tls(folder, port, provider_port, certificate)
     with started(command, folder, {}, log="log"):
         yield Upstream(provider=provider_port, port=port, ca=ca)

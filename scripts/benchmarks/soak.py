@@ -27,9 +27,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import trustme
-
-from benchmarks.measure import BenchError, Target, own_environment, program, provider, running
+from benchmarks.measure import (
+    BenchError,
+    Target,
+    own_environment,
+    program,
+    provider,
+    running,
+    write_certificate,
+)
 from benchmarks.processes import (
     analysts,
     descriptors,
@@ -301,15 +307,10 @@ def _told(faults: Sequence[str], count: int) -> Iterator[str]:
 @contextlib.contextmanager
 def _recording(root: Path, provider_port: int, control: int) -> Iterator[Proxy]:
     """The recorder as a proxy of the benchmark, with an upstream behind TLS."""
-    authority, folder = trustme.CA(), root / "tls"
-    folder.mkdir()
-    authority.cert_pem.write_to_path(folder / "authority.pem")
-    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(
-        folder / "server.pem"
-    )
+    ca, certificate = write_certificate(root / "tls")
     front = [
         *(*program("tls_front"), "--provider", str(provider_port)),
-        *("--certificate", str(folder / "server.pem")),
+        *("--certificate", str(certificate)),
     ]
     with serving(front, own_environment(), root) as tls_port:
 
@@ -319,7 +320,7 @@ def _recording(root: Path, provider_port: int, control: int) -> Iterator[Proxy]:
                 *("--listen", f"127.0.0.1:{place.port}", "--control", f"127.0.0.1:{control}"),
                 *("--upstream", f"{PLAIN}={place.upstream.url}"),
                 *("--upstream", f"{TLS}=https://127.0.0.1:{tls_port}"),
-                *("--ca", folder / "authority.pem", "--keep", KEEP),
+                *("--ca", ca, "--keep", KEEP),
             ]
 
         (record,) = (proxy for proxy in PROXIES if proxy.name == "deltatape")

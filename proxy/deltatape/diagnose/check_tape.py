@@ -30,8 +30,9 @@ NEAR = 1024
 """With how many exchanges before and after it an exchange is compared at least. All are compared
 with all on tapes of fewer than four times as many."""
 _REFUSAL = "S005"
-_TOGETHER = 16
-_TOGETHER_BYTES = 1_000_000
+TOGETHER = 16
+"""How many exchanges to check together."""
+TOGETHER_BYTES = 1_000_000
 """The most bytes of bodies to check together: larger groups are not faster."""
 
 
@@ -227,7 +228,7 @@ def batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
     for exchange in exchanges:
         batch.append(exchange)
         size += sum([len(read.data) for read in exchange.reads])
-        if len(batch) == _TOGETHER or size > _TOGETHER_BYTES:
+        if len(batch) == TOGETHER or size > TOGETHER_BYTES:
             yield batch
             batch, size = [], 0
     if batch:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from deltatape.diagnose.check_tape import batches
+from deltatape.diagnose.check_tape import TOGETHER, TOGETHER_BYTES, batches
 from deltatape.diagnose.parsed_record import misread, parsed_as
 from deltatape.diagnose.rebuild import analyse_all
 from deltatape.errors import TapeFormatError
@@ -32,9 +32,6 @@ _CODE = f',"{ParsedAs.code}",'.encode()
 _WAITING = 64
 _WAITING_BYTES = 4_000_000
 """How many exchanges wait for their `parsed` record, and the most bytes of their bodies."""
-_TOGETHER = 16
-_TOGETHER_BYTES = 1_000_000
-"""How many exchanges are compared together, and the most bytes of their bodies."""
 
 _Recorded: TypeAlias = tuple[int, ParsedAs]
 """A `parsed` record and its line."""
@@ -149,7 +146,7 @@ class _Comparison:
     def _enqueue(self, exchange: Exchange) -> None:
         self._batch.append(exchange)
         self._batch_bytes += _size(exchange)
-        if len(self._batch) == _TOGETHER or self._batch_bytes > _TOGETHER_BYTES:
+        if len(self._batch) == TOGETHER or self._batch_bytes > TOGETHER_BYTES:
             self._compare()
 
     def _compare(self) -> None:
