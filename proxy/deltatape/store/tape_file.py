@@ -180,6 +180,10 @@ class TapeFile:
         count = os.writev(self._fd, batch)
         if count == 0:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+        if not self._rest and count == sum(map(len, lines)):  # as nearly always
+            self.size += count
+            self._records += len(lines)
+            return len(lines)
         complete = 0
         for line, part in zip(lines, batch, strict=True):
             if count < len(part):
@@ -291,9 +295,10 @@ def _loss_note(line: bytes, losses: dict[str, object]) -> bytes:
 # must not keep the recorder, and with it the user's program, from ending.
 
 _PATIENCE_S = 10.0
-_GAP_S = 0.001
+_GAP_S = 0.003
 """How long to rest after a write. A thread that wakes for every record makes it wait for the
-interpreter's lock, and doubles its cost; so records that come in quick succession share a write."""
+interpreter's lock, and doubles its cost; so records that come in quick succession share a write.
+Models send the deltas of one stream farther apart than this."""
 
 
 def _start(run: Callable[[], None], name: str) -> threading.Thread | None:
