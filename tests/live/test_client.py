@@ -128,6 +128,7 @@ def test_the_end_of_a_tape_reports_what_was_never_answered(tmp_path: Path) -> No
             await analysis.finish()
             assert [report.number for report in seen.silences] == [1]
             assert seen.reports == [(None, 1, [])]
+            assert not analysis.silences_unknown
 
     run(scenario())
 
@@ -358,6 +359,7 @@ def test_a_silence_is_reported_once_and_half_a_message_is_no_message(
             assert len(seen.problems) == client.MAX_STARTS
             assert "ended with exit code 0" in seen.problems[0]
             assert seen.reports == [(None, 1, None)]
+            assert analysis.silences_unknown
 
     run(scenario())
 
@@ -379,6 +381,9 @@ def test_a_process_that_dies_again_and_again_is_given_up(
             assert seen.problems[-1].endswith("deltatape check does it")
             analysis.ended(tape, 2)
             assert seen.reports[1:] == [(None, 2, None)]
+            assert not analysis.silences_unknown
+            analysis.close(tape, WATCH)
+            assert analysis.silences_unknown
             await analysis.finish()
 
     run(scenario())

@@ -18,6 +18,7 @@ import pytest
 
 from deltatape.demo.demo import Background
 from deltatape.live.client import MAX_STARTS
+from deltatape.printable import count as counted
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.program import deltatape, program
@@ -224,7 +225,12 @@ def recorded(
     reported = sorted(each for each in known if each[0] in said.analysed)
     assert sorted(each for each in said.findings if each[1] != "D003") == reported
     assert max(Counter(said.findings).values(), default=1) == 1
-    assert code == (1 if reported else 0)
+    assert code == (1 if reported else 125 if said.left else 0)
+    left = [line.strip() for line in lines if line.startswith("NOT ANALYSED: ")]
+    tape = f"tapes/{path.name}"
+    exchanges = counted(len(said.left), "exchange")
+    advice = f"NOT ANALYSED: {exchanges} of {streams}; run `deltatape check {tape}`"
+    assert left == ([advice] if said.left else [])
     return said
 
 

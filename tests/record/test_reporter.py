@@ -56,6 +56,15 @@ def test_what_was_not_analysed_is_told_as_that() -> None:
     reporter = Told()
     reporter.exchange("named", 3, None)
     assert reporter.lines == ["named#3 ended; not analysed yet: run `deltatape check`"]
+    assert reporter.unanalysed == 1
+    reporter.exchange("named", 4, report(FIXED, 1))
+    reporter.summarise("x.tape", (0, 0), (), "x.tape")
+    assert "NOT ANALYSED: 1 exchange of 2; run `deltatape check x.tape`" in reporter.lines
+    silences = Told()
+    silences.summarise("x.tape", (0, 0), (), "tapes")
+    assert silences.lines[1] == (
+        "NOT ANALYSED: whether every tool call was answered; run `deltatape check tapes`"
+    )
 
 
 def test_trouble_and_refusals_are_told() -> None:

@@ -159,7 +159,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     With CMD, runs it with its base URLs set. Without CMD, point the app at the printed address;
     Ctrl-C ends the tape. Every byte, boundary and ending passes through untouched.
 
-    Exit code: that of CMD; 1 for --fail-on, 125 for --strict.
+    Exit code: that of CMD; 1 for --fail-on, 125 for --strict; 125 with either of them if
+    exchanges could not be analysed.
     """
     arguments = RecordArguments(**options)
     argv = WrapperCommand.command_of(ctx)
@@ -212,19 +213,37 @@ def record(
         say(f"options from {settings.path}")
     with aside():
         try:
-            code = asyncio.run(Session(options, environment_of_run, reporter).run())
+            session = Session(options, environment_of_run, reporter)
+            code = asyncio.run(session.run())
         except UsageError as error:
             if argv:  # not to be taken for an exit code of the command, as env(1) has it
                 error.exit_code = TAPING_FAILED
             raise
-    return code or _verdict(arguments, reporter.worst, trouble=bool(reporter.trouble))
+    return code or _verdict(
+        arguments,
+        reporter.worst,
+        trouble=bool(reporter.trouble),
+        unjudged=session.incomplete,
+    )
 
 
-def _verdict(arguments: RecordArguments, worst: Severity | None, *, trouble: bool) -> int:
-    """Return the exit code of a run without other problems."""
-    if arguments.strict and trouble:
+def _verdict(
+    arguments: RecordArguments, worst: Severity | None, *, trouble: bool, unjudged: bool = False
+) -> int:
+    """Return the exit code of a run without other problems.
+
+    Args:
+        arguments: the options.
+        worst: of the findings.
+        trouble: whether something could not be taped.
+        unjudged: whether there may be findings that nobody has looked for.
+    """
+    if arguments.strict and (trouble or unjudged):
         return TAPING_FAILED
-    return FOUND if worst in failing_severities(arguments.fail_on) else 0
+    failing = failing_severities(arguments.fail_on)
+    if worst in failing:
+        return FOUND
+    return TAPING_FAILED if failing and unjudged else 0
 
 
 def options_of(

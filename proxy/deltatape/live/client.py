@@ -91,6 +91,10 @@ class _Followed(Generic[Tape]):
 class LiveAnalysis(Generic[Tape]):
     """The analysing process of one recording; `start` it in the event loop.
 
+    Attributes:
+        silences_unknown: whether a tape has ended, and nobody looked for replies on it that were
+            never answered.
+
     Args:
         rules: the thresholds.
         observer: gets the reports.
@@ -102,6 +106,7 @@ class LiveAnalysis(Generic[Tape]):
         self._tapes: dict[int, _Followed[Tape]] = {}
         self._keys: dict[Tape, int] = {}
         self._next_key = 1
+        self.silences_unknown = False
         self._timer: asyncio.TimerHandle | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
@@ -117,9 +122,13 @@ class LiveAnalysis(Generic[Tape]):
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
+    @property
+    def _over(self) -> bool:
+        return self._task is None or self._task.done()
+
     def ended(self, tape: Tape, number: int) -> None:
         """Have an exchange analysed whose end is on the tape."""
-        if self._task is None or self._task.done():
+        if self._over:
             self._observer.analysed(tape, number, None)
             return
         followed = self._follow(tape)
@@ -147,6 +156,7 @@ class LiveAnalysis(Generic[Tape]):
         """Have the replies reported that were never answered on a tape that ends now."""
         key = self._keys.get(tape)
         if key is None:
+            self.silences_unknown |= self._over
             return
         followed = self._tapes[key]
         followed.close = Close(
@@ -248,7 +258,7 @@ class LiveAnalysis(Generic[Tape]):
         """Name a tape to the process, with what is to be reported of it; one that exists."""
         followed.introduced = not followed.tape.pending
         if not followed.introduced:
-            if self._task is not None and not self._task.done():
+            if not self._over:
                 self._announce_soon()
             return
         followed.path = followed.tape.path
@@ -290,6 +300,7 @@ class LiveAnalysis(Generic[Tape]):
                     self._settled = self._settled or not self._owed
                     self._observer.analysed(followed.tape, number, message)
             case Closed(key=key) if key in self._tapes:
+                self._tapes[key].close = None
                 self._forget(self._tapes[key])
             case Unreadable(key=key) if self._was_renamed(key):
                 self._introduce(self._tapes[key])
@@ -308,6 +319,7 @@ class LiveAnalysis(Generic[Tape]):
 
     def _forget(self, followed: _Followed[Tape]) -> None:
         """Drop a tape, with exchanges that were lost on it."""
+        self.silences_unknown |= followed.close is not None
         del self._tapes[followed.key]
         del self._keys[followed.tape]
         self._owed -= {(followed.key, number) for number in (0, *followed.waiting)}

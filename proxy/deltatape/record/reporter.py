@@ -22,6 +22,7 @@ class Reporter:
     Attributes:
         exchanges: how many have ended.
         with_findings: how many of them have a warning or an error.
+        unanalysed: how many of them were not analysed, so that their findings are unknown.
         worst: the worst finding's severity.
         trouble: why something could not be taped; "" when everything was.
     """
@@ -30,6 +31,7 @@ class Reporter:
         self._tell = tell
         self.exchanges = 0
         self.with_findings = 0
+        self.unanalysed = 0
         self.worst: Severity | None = None
         self.trouble = ""
 
@@ -37,6 +39,7 @@ class Reporter:
         """Print an exchange that has ended, on the tape called `name`; None: not analysed."""
         self.exchanges += 1
         if report is None:
+            self.unanalysed += 1
             self._tell(f"{name}#{number} ended; not analysed yet: run `deltatape check`")
             return
         self.with_findings += bool(report.severities - {Severity.INFO})
@@ -71,13 +74,16 @@ class Reporter:
         else:
             self._tell("    deltatape doctor looks for the place; record --via mitm tapes it as is")
 
-    def summarise(self, tape: str, lost: tuple[int, int], bypassed: Iterable[str]) -> None:
+    def summarise(
+        self, tape: str, lost: tuple[int, int], bypassed: Iterable[str], unchecked: str = ""
+    ) -> None:
         """Print the summary of a run.
 
         Args:
             tape: its path.
             lost: how many records and bytes it lacks.
             bypassed: the LLM hosts that were reached past the gateway.
+            unchecked: the tape or folder that `deltatape check` has to analyse; "" if all was.
         """
         self._tell(f"{count(self.exchanges, 'exchange')} taped, {self.with_findings} with findings")
         if any(lost):
@@ -87,6 +93,13 @@ class Reporter:
             )
         if hosts := ", ".join(sorted(bypassed)):
             self._tell(f"NOT TAPED: what went to {hosts} past deltatape")
+        if unchecked:
+            what = (
+                f"{count(self.unanalysed, 'exchange')} of {self.exchanges}"
+                if self.unanalysed
+                else "whether every tool call was answered"
+            )
+            self._tell(f"NOT ANALYSED: {what}; run `deltatape check {unchecked}`")
         if tape:
             self._tell(f"tape: {tape}")
             self._tell(

@@ -49,6 +49,10 @@ from deltatape.tape.payload import ParsedAs
 # What `deltatape record` was asked to do, as values.
 
 
+_SEVERAL = 2
+"""With so many tapes to check, the folder is named instead."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
     """All settings of a run.
@@ -136,6 +140,7 @@ class Session:
         self._taps: list[Gateway] = []
         self._base = ""
         self._control = ""
+        self._unchecked: set[OpenTape] = set()  # some of those with exchanges not analysed
         self._bypasses = BypassSearch(around.folder, reporter.bypassed)
         self._flight: RingRecording | None = None
         self._hook: OnFinding | None = None
@@ -287,6 +292,8 @@ class Session:
         self._reporter.exchange(tape.name or "", number, report)
         if report is not None:
             self._found(tape, report)
+        elif len(self._unchecked) < _SEVERAL:
+            self._unchecked.add(tape)
 
     def silent(self, tape: OpenTape, report: SilenceReport) -> None:
         self._reporter.silence(report)
@@ -382,7 +389,23 @@ class Session:
             self._recorder, self._taps, reason, code, grace_s=self._options.grace_s
         )
         await self._bypasses.wait()
-        self._reporter.summarise(self.tape, self._book.losses(), self._bypasses.hosts)
+        self._reporter.summarise(
+            self.tape, self._book.losses(), self._bypasses.hosts, self._to_check()
+        )
+
+    def _to_check(self) -> str:
+        """Return what `deltatape check` has to be run on since not all was analysed here."""
+        if not self.incomplete:
+            return ""
+        paths = [tape.path for tape in self._unchecked if tape.path]
+        return paths[0] if len(paths) == 1 else str(self._options.to)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether the analysis was given up before all that was taped was judged."""
+        reporter = self._reporter
+        silences_unknown = self._analysis.silences_unknown and reporter.exchanges > 0
+        return reporter.unanalysed > 0 or silences_unknown
 
 
 # The flight recorder at work: rotates the tapes of a run, pins what matters, sweeps the rest.
