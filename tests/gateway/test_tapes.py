@@ -14,7 +14,7 @@ from deltatape.model.exchange import Source
 from deltatape.store import tape_file, writer
 from deltatape.store.names import open_new
 from deltatape.store.reader import open_tape
-from deltatape.store.tape_file import WriterThread
+from deltatape.store.tape_file import TapeFile, WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState, ParsedAs
@@ -146,6 +146,35 @@ def test_a_tape_that_was_replaced_is_closed_in_the_background(tmp_path: Path) ->
         run_tapes.stop("test", None)
 
     run(scenario())
+
+
+def test_a_run_that_ends_while_a_tape_is_being_closed_leaves_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = threading.Event()
+    sync = TapeFile.sync
+
+    def sync_late(file: TapeFile) -> None:
+        if file.path.name == "n.tape":
+            synced.wait(10)
+        sync(file)
+
+    monkeypatch.setattr(TapeFile, "sync", sync_late)
+
+    async def scenario() -> TapeBook:
+        run_tapes = book(tmp_path)
+        await run_tapes.rotate(run_tapes.named("n"))
+        run_tapes.stop("test", None)
+        return run_tapes
+
+    run_tapes = run(scenario())
+    thread = run_tapes._thread._thread
+    assert thread is not None
+    assert thread.is_alive()
+    synced.set()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert records_of(tmp_path / "n.tape") == ["stop rotated"]
 
 
 def test_too_many_names_close_the_tape_that_was_quiet_for_longest(

@@ -34,6 +34,17 @@ def test_a_whole_tape_gives_its_exchanges(tmp_path: Path) -> None:
     assert tape[1].tape == tape.path
 
 
+@pytest.mark.parametrize("end", [160, None])
+def test_a_stop_in_the_middle_changes_nothing_however_an_exchange_is_read(
+    tmp_path: Path, end: int | None
+) -> None:
+    early = encode.payload_record(5, 0, Stop(reason="test", exit_code=None))
+    lines = [HEAD, early, *LINES[1:-2], early, *LINES[-2 : None if end else -1]]
+    tape = open_tape(write_tape(tmp_path, b"".join(lines)))
+    assert [exchange.stopped_ns for exchange in tape] == [end, end]
+    assert [tape[1], tape[2]] == list(tape)
+
+
 def test_records_have_the_numbers_of_their_lines(tmp_path: Path) -> None:
     tape = open_tape(Path(write_tape(tmp_path, WHOLE)))
     numbers = [number for number, _ in tape.records()]

@@ -6,6 +6,7 @@ tape that was replaced is closed when its last exchange has ended.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -68,6 +69,8 @@ class TapeBook:
         self._named: dict[str, OpenTape] = {}
         self._retired: set[OpenTape] = set()
         self._closing: set[OpenTape] = set()
+        self._writing = 1  # this run, and the tapes that are being closed: they need the thread
+        self._writing_lock = threading.Lock()
         self.pool = ThreadPoolExecutor(2, "deltatape-tapes")
         """For work that may wait for a disk: the loop's own pool must be free to resolve names."""
         self._clients: set[int] = set()
@@ -199,8 +202,7 @@ class TapeBook:
             self._next.writer.close()
             if self._next.writer.path is not None:
                 self._next.writer.path.unlink(missing_ok=True)
-        if not self._closing:
-            self._thread.close()
+        self._written()
 
     def _close_in_background(self, tape: OpenTape) -> None:
         """End a tape in the background: its last sync must not delay a stream."""
@@ -208,8 +210,22 @@ class TapeBook:
         if self.on_closing is not None:
             self.on_closing(tape, ROTATED)
         self._closing.add(tape)
-        closing = asyncio.get_running_loop().run_in_executor(self.pool, tape.writer.close)
+        with self._writing_lock:
+            self._writing += 1
+        closing = asyncio.get_running_loop().run_in_executor(self.pool, self._close, tape)
         closing.add_done_callback(lambda _: self._closed(tape))
+
+    def _close(self, tape: OpenTape) -> None:
+        tape.writer.close()
+        self._written()
+
+    def _written(self) -> None:
+        """End the thread when nobody writes any more, though the event loop may have ended."""
+        with self._writing_lock:
+            self._writing -= 1
+            last = self._writing == 0
+        if last:
+            self._thread.close()
 
     def _closed(self, tape: OpenTape) -> None:
         self._closing.discard(tape)

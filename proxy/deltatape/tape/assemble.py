@@ -216,10 +216,9 @@ class Assembler:
     Args:
         tape: the tape's name as the user gave it.
         header: of the tape.
-        stopped_ns: when the recorder stopped, if known in advance; else taken from a `stop` record,
-            for exchanges after it.
+        stopped_ns: when the recorder stopped, if known in advance.
         watch: how long the tape was watched, if known; exchanges without an end are open during
-            that time.
+            that time. If it is not, a `stop` record tells the exchanges after it of `stopped_ns`.
 
     Attributes:
         own: the payload types of records about the tape itself.
@@ -246,7 +245,9 @@ class Assembler:
         building = self._building
         for line, (t_ns, number, content) in records:
             if number == 0:
-                self._stopped_ns = t_ns if isinstance(content, Stop) else self._stopped_ns
+                # One within a tape whose end is known is damage, which not every reader sees.
+                if self._watch is None and isinstance(content, Stop):
+                    self._stopped_ns = t_ns
                 self.own.add(type(content))
                 continue
             parts = building.get(number)
