@@ -52,6 +52,12 @@ def test_one_exchange_is_reported_alone_but_judged_in_its_conversation() -> None
     assert [each.finding.code for each in two.reported] == ["D002", *APP]
 
 
+def test_exchanges_without_the_others_of_their_conversation_are_judged_for_themselves() -> None:
+    alone = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS, alone=True)
+    assert [each.finding.code for each in alone.reported] == ["D002"]
+    assert alone.exchanges == (1, 2)
+
+
 def test_findings_of_the_wire_show_it_and_those_of_conversations_do_not() -> None:
     found = check_exchanges("x.tape", exchanges(1, 2), DEFAULTS).reported
     assert [each.excerpt is not None for each in found] == [True, *[False] * 4]

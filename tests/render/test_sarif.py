@@ -1,5 +1,7 @@
 import json
+from dataclasses import replace
 
+from deltatape.render.report import Annotations
 from deltatape.render.sarif import SarifLog
 from deltatape.rules import RULES
 from helpers.chat import FINISH, calls, entry
@@ -13,6 +15,16 @@ def results(text: str) -> list[dict[str, object]]:
     found = valid_sarif(text)["results"]
     assert isinstance(found, list)
     return found
+
+
+def test_a_finding_on_another_shard_is_placed_there() -> None:
+    report = report_on(pasted(BAD, FINISH), name="x-1.tape")
+    (one,) = report.reported
+    moved = one._replace(finding=replace(one.finding, tape="x-2.tape"))
+    for shards, place in ((frozenset({"x-1.tape", "x-2.tape"}), "x-2.tape"), ((), "x-1.tape")):
+        read = replace(report, reported=(moved,), shards=frozenset(shards))
+        assert f'"uri": "{place}"' in written(SarifLog(), [read])
+        assert f"file={place}," in written(Annotations(), [read])
 
 
 def test_a_result_has_rule_level_place_and_fingerprint() -> None:

@@ -1,4 +1,5 @@
 import contextlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from deltatape.tape import encode
 from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import BodyRead, Idle
-from deltatape.tape.record import ReadRecord, Record, Unknown
+from deltatape.tape.record import ReadRecord, Record, Shard, Unknown
 from helpers.tapes import HEADER, whole_tape
 
 DIGITS = "9" * 5000
@@ -34,6 +35,25 @@ def test_a_header_is_read_and_written_as_the_same_line() -> None:
     line = encode.header_line(HEADER)
     assert decode_header(line) == HEADER
     assert encode.header_line(decode_header(line)) == line
+
+
+@pytest.mark.parametrize("name", [None, "weather"])
+def test_a_shard_is_read_and_written_as_the_same_line(name: str | None) -> None:
+    shard = Shard(recording="R", index=2, count=3, begun_ns=4, name=name)
+    line = encode.header_line(replace(HEADER, shard=shard))
+    assert decode_header(line).shard == shard
+    assert encode.header_line(decode_header(line)) == line
+    assert line.endswith(
+        b'"shard":{"recording":"R","index":2,"count":3,"begun_ns":4%b}}\n'
+        % (b',"name":"weather"' if name else b"")
+    )
+
+
+@pytest.mark.parametrize(("index", "count"), [(0, 2), (3, 2), (1, 0)])
+def test_a_shard_that_is_none_of_its_recording_is_refused(index: int, count: int) -> None:
+    line = encode.header_line(replace(HEADER, shard=Shard(recording="", index=index, count=count)))
+    with pytest.raises(MalformedError, match=f"shard {index} of {count}: 1 to the count"):
+        decode_header(line)
 
 
 def test_unknown_header_keys_are_ignored_and_the_tool_may_be_missing() -> None:

@@ -36,6 +36,16 @@ def test_the_worst_finding_is_the_one_that_decides_the_verdict(incident: Path) -
     assert (worst.code if worst else None) == explain(exchanges).verdict.code
 
 
+def test_without_the_others_each_exchange_is_judged_for_itself() -> None:
+    whole, alone = overview(open_tape(BROKEN)), overview(open_tape(BROKEN), alone=True)
+    assert (whole.exchanges, alone.exchanges) == (2, 2)
+    assert whole.worst is not None
+    assert whole.worst.code.startswith("C")
+    assert alone.findings < whole.findings
+    assert alone.worst is None or not alone.worst.code.startswith("C")
+    assert overview((), alone=True) == overview(())
+
+
 def test_an_empty_tape_holds_nothing() -> None:
     nothing = TapeOverview(exchanges=0, apps=(), models=(), findings=0, worst=None)
     assert overview([]) == nothing

@@ -8,7 +8,7 @@ import click
 
 from deltatape.cli.options import FILE, codes, fail_on, failing_severities, option
 from deltatape.cli.parallel_check import check_all
-from deltatape.cli.tapes import all_of, latest, read_file
+from deltatape.cli.tapes import all_of, each_recording_once, latest, read_file
 from deltatape.cli.terminal import Bar, say, show, width, write
 from deltatape.diagnose.baseline import Accepted, accepted, baseline_text, read_baseline
 from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
@@ -170,7 +170,8 @@ def _named(tapes: tuple[str, ...]) -> list[str | TapeReport]:
             found += all_of(text)
         except DeltatapeError as error:
             found.append(TapeReport(name=text, problem=str(error)))
-    return found
+    once = frozenset(each_recording_once(each for each in found if isinstance(each, str)))
+    return [each for each in found if isinstance(each, TapeReport) or each in once]
 
 
 class _Check:

@@ -1,6 +1,7 @@
 """`deltatape ls`: lists tapes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import FOLDERS, ListedTape, list_named, list_tapes
-from deltatape.store.reader import open_tape
+from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.why.overview import overview
 
 _ONE_BYTES = 2 << 20
@@ -38,12 +39,23 @@ def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # no
     """
     now_ns = SystemClock().wall_ns()
     tapes = list_named(folders) if folders else list_tapes(FOLDERS)
-    rows = [_row(tape, now_ns, analysed=fits) for tape, fits in _budgeted(tapes, full=full)]
+    each = tuple(_recordings(tapes))
+    rows = [_row(tape, now_ns, analysed=fits) for tape, fits in _budgeted(each, full=full)]
     if format == "json":
         write(tapes_json(rows))
     else:
         show(tape_lines(rows, list_width()))
     return 0
+
+
+def _recordings(tapes: Sequence[ListedTape]) -> Iterable[ListedTape]:
+    """Return tapes that are read together as one, with the size of all of them."""
+    found: dict[object, ListedTape] = {}
+    for tape in tapes:
+        recording = recording_of(tape.path) or tape.path
+        newest = found.get(recording)
+        found[recording] = replace(newest, size=newest.size + tape.size) if newest else tape
+    return found.values()
 
 
 def _budgeted(tapes: Sequence[ListedTape], *, full: bool) -> Iterator[tuple[ListedTape, bool]]:
@@ -58,10 +70,11 @@ def _budgeted(tapes: Sequence[ListedTape], *, full: bool) -> Iterator[tuple[List
 def _row(listed: ListedTape, now_ns: int, *, analysed: bool) -> TapeRow:
     error, exchanges, seen, recording = "", None, None, False
     try:
-        tape = open_tape(listed.path)
+        tape = open_recording(listed.path)
         recording = tape.recording
         if analysed:
-            seen = overview(tape, current_rules())
+            lonely = isinstance(tape, ShardedTape) and bool(tape.missing)
+            seen = overview(tape, current_rules(), alone=lonely)
             exchanges = seen.exchanges
         else:
             exchanges = len(tape) if listed.size <= _COUNTED_BYTES else None

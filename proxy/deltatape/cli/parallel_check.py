@@ -13,6 +13,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,8 @@ from deltatape.errors import DeltatapeError
 from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.store.listing import locate
-from deltatape.store.reader import Tape, open_tape
+from deltatape.store.reader import Tape
+from deltatape.store.shards import ShardedTape, open_recording
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -59,13 +61,25 @@ def _checked(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
     place = locate(name)
     if not is_tape(place.path):
         return _imported(name, settings, excerpts=excerpts)
-    tape = open_tape(place.path)
+    tape = open_recording(place.path)
     logs = _logs(tape)
     report = check_exchanges(
-        str(place.path), tape.exchanges(), settings, place.exchange, logs, excerpts=excerpts
+        str(place.path),
+        tape.exchanges(),
+        settings,
+        place.exchange,
+        logs,
+        excerpts=excerpts,
+        alone=isinstance(tape, ShardedTape) and bool(tape.missing),
     )
     if place.exchange is not None and not report.exchanges:
         tape[place.exchange]  # says which there are
+    if isinstance(tape, ShardedTape):
+        located = (
+            each._replace(finding=tape.on_its_tape(each.finding)) for each in report.reported
+        )
+        shards = frozenset(each.path for each in tape.shards)
+        report = replace(report, reported=tuple(located), shards=shards).noted(tape.note)
     if tape.torn and not tape.recording:
         return report.noted(f"{tape.path}: left out a truncated last record of {tape.torn} bytes")
     return report

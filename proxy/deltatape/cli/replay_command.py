@@ -22,7 +22,7 @@ from deltatape.cli.options import (
     option,
     refuse_useless,
 )
-from deltatape.cli.tapes import exchanges_of, read_tape
+from deltatape.cli.tapes import each_recording_once, exchanges_of, read_tape
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
 from deltatape.environment.dotenv import read_dotenv
@@ -249,7 +249,7 @@ def _playing(arguments: ReplayArguments) -> PlayOptions:
 def _plain(
     arguments: ReplayArguments, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
 ) -> Responders:
-    tapes = [read_tape(each) for each in arguments.tapes]
+    tapes = [read_tape(each) for each in each_recording_once(arguments.tapes)]
     every = [exchange for _, exchanges in tapes for exchange in exchanges]
     exchanges = _of_provider(every)
     refuse_absent(tuple(map(parse_fault, arguments.fault)), exchanges)

@@ -1,7 +1,7 @@
 """Resolves `TAPE`, `TAPE#N`, `FILE`, `FOLDER` and `-` on the command line."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from deltatape.printable import count
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import SUFFIX
-from deltatape.store.reader import Tape, open_tape
+from deltatape.store.reader import Tape
+from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.store.surroundings import is_large, surroundings
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -40,6 +41,11 @@ class NamedExchanges:
     context: TapeContext | None = None
     """Of a large tape, what else is on the part that was read; None: all of it was read."""
 
+    @property
+    def lonely(self) -> bool:
+        """Whether others of the conversations are missing: see `ShardedTape.missing`."""
+        return isinstance(self.tape, ShardedTape) and bool(self.tape.missing)
+
     def beside(self) -> TapeContext:
         """Return what the tape contains besides its exchanges.
 
@@ -48,7 +54,7 @@ class NamedExchanges:
         """
         if self.context is not None:
             return self.context
-        if self.tape is None:
+        if self.tape is None or self.lonely:
             return ALONE
         return TapeContext(logs=self.tape.logs, clients=self.tape.clients)
 
@@ -76,8 +82,10 @@ def provider_exchanges(tapes: Sequence[str]) -> tuple[Exchange, ...]:
     Raises:
         UsageError: there is none.
     """
-    found = (each for tape in tapes for each in exchanges_of(tape) if each.tap is Tap.PROVIDER)
-    exchanges = tuple(found)
+    once = each_recording_once(tapes)
+    exchanges = tuple(
+        each for tape in once for each in exchanges_of(tape) if each.tap is Tap.PROVIDER
+    )
     if not exchanges:
         raise UsageError(f"{', '.join(tapes)}: no provider response to play")
     return exchanges
@@ -111,7 +119,8 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
     tape = _opened(place.path)
     if place.exchange is not None and alone:
         return NamedExchanges(str(place.path), (tape[place.exchange],), place.exchange, tape)
-    if place.exchange is not None and not full and is_large(place.path):
+    whole = full or isinstance(tape, ShardedTape)  # what surrounds it stands on several tapes
+    if place.exchange is not None and not whole and is_large(place.path):
         return _surrounded(str(place.path), tape, place.exchange)
     exchanges = _in_order(tape)
     if place.exchange is not None and all(e.number != place.exchange for e in exchanges):
@@ -161,6 +170,16 @@ def all_of(text: str) -> tuple[str, ...]:
     return tuple(tapes)
 
 
+def each_recording_once(names: Iterable[str]) -> Iterator[str]:
+    """Leave out tapes that are read together with one before them."""
+    seen = set()
+    for name in names:
+        recording = recording_of(name) if name.endswith(SUFFIX) else None
+        if recording is None or recording not in seen:
+            yield name
+        seen.add(recording)
+
+
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
@@ -169,7 +188,9 @@ def _is_folder(path: Path) -> bool:
 
 
 def _opened(path: Path) -> Tape:
-    tape = open_tape(path)
+    tape = open_recording(path)
+    if isinstance(tape, ShardedTape):
+        say(f"note: {tape.note}")
     if tape.torn and not tape.recording:
         say(f"note: {path}: left out a truncated last record of {tape.torn} bytes")
     return tape

@@ -13,10 +13,11 @@ from deltatape.cli.options import FILE, FOLDER, FULL, option
 from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.clock import SystemClock
+from deltatape.diagnose.check import check
 from deltatape.errors import UsageError, did_you_mean
-from deltatape.model.exchange import header
+from deltatape.model.exchange import Exchange, header
 from deltatape.model.explanation import Explanation
-from deltatape.model.finding import Blame
+from deltatape.model.finding import Blame, Severity
 from deltatape.model.reply import NOT_OURS
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientTrial
@@ -34,6 +35,7 @@ from deltatape.store.mask_key import mask_key
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.report_file import write_private
 from deltatape.store.rewrite import SHARED, draft
+from deltatape.store.shards import ShardedTape
 from deltatape.store.splice import SpliceSource, splice
 from deltatape.suspects import PRESETS, suspect_page
 from deltatape.suspects.search import equal
@@ -121,7 +123,7 @@ def _explained(
     found: NamedExchanges, *, errors: tuple[str, ...], suspects: bool, sdks: tuple[str, ...]
 ) -> Explanation:
     explanation = explain(
-        found.exchanges,
+        _judged(found),
         found.number,
         current_rules(),
         found.beside(),
@@ -130,6 +132,13 @@ def _explained(
     )
     if found.context is not None:  # of what was not read, nothing is known
         explanation = replace(explanation, elsewhere=())
+    if isinstance(found.tape, ShardedTape):
+        explanation = replace(
+            explanation,
+            tape=found.tape.place_of(explanation.exchange),
+            findings=tuple(map(found.tape.on_its_tape, explanation.findings)),
+            elsewhere=tuple(map(found.tape.on_its_tape, explanation.elsewhere)),
+        )
     if not sdks:
         return explanation
     exchange = next(each for each in found.exchanges if each.number == explanation.exchange)
@@ -147,6 +156,21 @@ def _client_trial(by: SdkReading, reference: tuple[RepeatedCall, ...]) -> Client
     ids = frozenset(call.id for call in reference)
     right = not by.made.errors and equal(by.made.calls, reference, ids)
     return ClientTrial(name=f"{by.spec} ({version})", made=by.made, differs=not right)
+
+
+def _judged(found: NamedExchanges) -> tuple[Exchange, ...]:
+    """Return the exchanges to explain one by: of a tape that lacks others, no other one."""
+    if not found.lonely:
+        return found.exchanges
+    ranks = {
+        each.number: min(
+            (one.severity.rank for one in check(each, current_rules())), default=len(Severity)
+        )
+        for each in found.exchanges
+        if found.number in (None, each.number)
+    }
+    chosen = min(ranks, key=lambda number: (ranks[number], number))
+    return tuple(each for each in found.exchanges if each.number == chosen)
 
 
 def _show(explanation: Explanation, form: str) -> None:
@@ -246,7 +270,7 @@ def _write(kit: FixKit, tape: Tape, numbers: frozenset[int] | None, folder: Path
             raise UsageError(f"--fix: {path} is there already; name another folder")
     with TemporaryDirectory(prefix=".deltatape-", dir=folder) as place:
         excerpt = Path(place, kit.tape)
-        splice([SpliceSource(tape=tape, numbers=numbers)], excerpt, SystemClock())
+        splice(_sources(tape, numbers), excerpt, SystemClock())
         masker = Masker(mask_key(os.environ, say))
         done = draft(open_tape(excerpt), folder, masker, content=False, mode=SHARED)
         done.path.rename(paths[0])
@@ -255,3 +279,12 @@ def _write(kit: FixKit, tape: Tape, numbers: frozenset[int] | None, folder: Path
     for path in paths:
         say(f"written: {path}")
     say(f"next: read {shlex.quote(str(paths[2]))}; the prompts and answers are on the tape")
+
+
+def _sources(tape: Tape, numbers: frozenset[int] | None) -> list[SpliceSource]:
+    if not isinstance(tape, ShardedTape):
+        return [SpliceSource(tape=tape, numbers=numbers)]
+    if numbers is None:
+        return [SpliceSource(tape=shard) for shard in tape.shards]
+    parts = [(shard, numbers & shard.numbers()) for shard in tape.shards]
+    return [SpliceSource(tape=shard, numbers=own) for shard, own in parts if own]

@@ -62,6 +62,12 @@ class TapeReport:
     """Lines to print with the findings."""
     problem: str = ""
     """Why it could not be read; then it has no findings."""
+    shards: frozenset[str] = frozenset()
+    """The paths of the tapes that were read as this one, if those are several."""
+
+    def tape_of(self, reported: ReportedFinding) -> str:
+        """Return the tape or file that a finding is on."""
+        return reported.finding.tape if reported.finding.tape in self.shards else self.name
 
     def only(self, keep: Callable[[ReportedFinding], bool]) -> "TapeReport":
         """Return the report with the findings that `keep` accepts."""
@@ -81,6 +87,7 @@ def check_exchanges(
     *,
     excerpts: bool = True,
     near: int = NEAR,
+    alone: bool = False,
 ) -> TapeReport:
     """Check the exchanges of a tape.
 
@@ -92,8 +99,9 @@ def check_exchanges(
         logs: what the application printed, in order; looked at after the exchanges, if at all.
         excerpts: whether the report shows the wire.
         near: see `NEAR`.
+        alone: whether to check each for itself, since others of the conversations are missing.
     """
-    check = _TapeCheck(settings, only, logs, near)
+    check = _TapeCheck(settings, only, logs, near, alone=alone)
     for batch in batches(exchanges):
         for one in analyse_all(batch, settings.app):
             check.add(one, excerpts=excerpts)
@@ -104,9 +112,16 @@ class _TapeCheck:
     """A tape whose exchanges come one by one."""
 
     def __init__(
-        self, settings: Settings, only: int | None, logs: Iterable[LogEntry], near: int
+        self,
+        settings: Settings,
+        only: int | None,
+        logs: Iterable[LogEntry],
+        near: int,
+        *,
+        alone: bool,
     ) -> None:
         self._settings = settings
+        self._alone = alone
         self._only = only
         self._logs = logs
         self._near = near
@@ -161,6 +176,8 @@ class _TapeCheck:
             followed: how many of the last are left out, since they have too few after them; 0: the
                 tape ends.
         """
+        if self._alone:
+            return
         digests = [self._held[number] for number in ordered]
         later = frozenset(ordered[len(ordered) - followed :])
         fresh = [number for number in ordered if number not in self._told | later]

@@ -17,7 +17,7 @@ from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.tape_summary import LogEntry
 from deltatape.store.listing import locate
 from deltatape.store.names import SUFFIX
-from deltatape.store.reader import open_tape
+from deltatape.store.shards import open_recording, recording_of
 
 FOLDER = "recordings"
 MAX_STEM = 120
@@ -82,8 +82,13 @@ def every_at(places: Sequence[TapeLocation]) -> Taped:
     """
     found: list[Exchange] = []
     logs = {}
+    seen = set()
     for place in places:
-        tape = open_tape(shown(place.path))
+        tape = open_recording(shown(place.path))
+        recording = recording_of(tape.path)
+        if recording is not None and recording in seen and place.exchange is None:
+            continue  # read together with one before
+        seen.add(recording)
         if place.exchange is not None:
             found.append(tape[place.exchange])
         else:

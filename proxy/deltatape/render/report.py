@@ -153,7 +153,7 @@ class Annotations:
             return _command("error", report.name, 1, "tape not readable", escape(report.problem))
         self._readable = True
         self._found.update(each.finding.severity for each in report.reported)
-        return "".join(_annotation(each, report.name) for each in report.reported)
+        return "".join(_annotation(each, report.tape_of(each)) for each in report.reported)
 
     def end(self) -> str:
         return f"{counted(self._found)}\n" if self._readable else ""

@@ -39,7 +39,9 @@ class SarifLog:
     def tape(self, report: TapeReport) -> str:
         if report.problem:
             self._problems.append(report.problem)
-        return self._begin() + "".join(self._next(each, report.name) for each in report.reported)
+        return self._begin() + "".join(
+            self._next(each, report.tape_of(each)) for each in report.reported
+        )
 
     def end(self) -> str:
         gap = "\n   " if self._results else ""

@@ -78,7 +78,7 @@ class Tape:
 
     def __len__(self) -> int:
         """Return how many exchanges are on the tape, unfinished ones included."""
-        return len(self._numbers())
+        return len(self.numbers())
 
     def __getitem__(self, number: int) -> Exchange:
         """Return the exchange with this number, counted from 1, without keeping others in memory.
@@ -103,7 +103,7 @@ class Tape:
 
         for exchange in self._assembled(records()):
             return FoundExchange(exchange, places, blocks[0], blocks[-1])
-        numbers = self._numbers()
+        numbers = self.numbers()
         has = f"it has {min(numbers)} to {max(numbers)}" if numbers else "it has none"
         raise UsageError(f"{self.path}#{number}: no such exchange on the tape; {has}")
 
@@ -220,7 +220,8 @@ class Tape:
             last, torn = rest, 0
         return _try_record(last), torn
 
-    def _numbers(self) -> set[int]:
+    def numbers(self) -> set[int]:
+        """Return the numbers of the exchanges that are on the tape; reads all of it."""
         numbers = set()
         for number, line in _lines(self.path):
             start = _START.match(line)

@@ -12,6 +12,53 @@ NO_HEADER = f'a tape starts with {{"deltatape":{VERSION},...}}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """Which part of a recording a tape has, where several processes record together.
+
+    Their tapes share `recorded_at` and the numbering of exchanges, so that they can be read as one.
+    """
+
+    recording: str
+    """A ULID that all tapes of the recording have, and no other."""
+    index: int
+    """Of the process that wrote the tape, from 1."""
+    count: int
+    """How many processes record at the same time."""
+    begun_ns: int = 0
+    """When the tape was begun, since `recorded_at`."""
+    name: str | None = None
+    """What requests called the tape; None for those of requests that named none."""
+
+    def to_json(self) -> object:
+        """Return the object, keys in canonical order."""
+        named = {} if self.name is None else {"name": self.name}
+        return {
+            "recording": self.recording,
+            "index": self.index,
+            "count": self.count,
+            "begun_ns": self.begun_ns,
+            **named,
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> "Shard":
+        """The inverse of `to_json`."""
+        read = Fields.read(value)
+        shard = cls(
+            recording=read.text("recording"),
+            index=read.number("index"),
+            count=read.number("count"),
+            begun_ns=read.number("begun_ns"),
+            name=read.text("name") if "name" in read.of else None,
+        )
+        if not 1 <= shard.index <= shard.count:
+            raise MalformedError(
+                f"shard {shard.index} of {shard.count}: 1 to the count is expected"
+            )
+        return shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """The first line of a tape."""
 
@@ -22,15 +69,19 @@ class Header:
     recorded_at: str
     """RFC 3339 in UTC: the instant from which all times on the tape count."""
     source: Source
+    shard: Shard | None = None
+    """None: the tape is a recording of its own."""
 
     def to_json(self) -> object:
         """Return the header's object, keys in canonical order."""
+        shard = {} if self.shard is None else {"shard": self.shard.to_json()}
         return {
             "deltatape": VERSION,
             "id": self.id,
             "tool": self.tool,
             "recorded_at": self.recorded_at,
             "source": self.source.value,
+            **shard,
         }
 
     @classmethod
@@ -47,6 +98,7 @@ class Header:
             tool=read.text("tool", ""),
             recorded_at=read.text("recorded_at"),
             source=read.choice("source", Source),
+            shard=Shard.from_json(value["shard"]) if "shard" in value else None,
         )
 
 

@@ -35,12 +35,15 @@ class TapeOverview:
     """The one on which `why` gives its verdict; None: there is none."""
 
 
-def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> TapeOverview:
+def overview(
+    exchanges: Iterable[Exchange], settings: Settings = DEFAULTS, *, alone: bool = False
+) -> TapeOverview:
     """Summarise a tape.
 
     Args:
         exchanges: all of one tape, in any order.
         settings: the thresholds.
+        alone: whether to judge each for itself, since others of the conversations are missing.
     """
     apps: dict[str, None] = {}
     models: dict[str, None] = {}
@@ -54,13 +57,19 @@ def overview(exchanges: Iterable[Exchange], settings: Settings = DEFAULTS) -> Ta
         app = app_of(header(exchange.request.headers, "user-agent") or b"")
         apps |= {app: None} if app else {}
     rows.sort(key=lambda each: each[0])
-    surveyed = survey_of([each[1] for each in rows], [each[2] for each in rows], settings)
+    groups = [[each] for each in rows] if alone else [rows]
+    surveys = [
+        survey_of([each[1] for each in group], [each[2] for each in group], settings)
+        for group in groups
+        if group
+    ]
+    found = [deciding(each.evidence(each.worst())) for each in surveys]
     return TapeOverview(
         exchanges=len(rows),
         apps=tuple(apps),
         models=tuple(models),
-        findings=surveyed.count(),
-        worst=deciding(surveyed.evidence(surveyed.worst())) if rows else None,
+        findings=sum(each.count() for each in surveys),
+        worst=min(filter(None, found), key=lambda each: each.severity.rank, default=None),
     )
 
 
