@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import hashlib
 import socket
+import struct
+import sys
 import tempfile
 from pathlib import Path
 
@@ -180,6 +182,36 @@ def test_pipelined_requests_are_answered_in_order_on_one_upstream_connection(
             assert two.sent is not None
             assert (one.sent.reused, two.sent.reused) == (False, True)
             assert len(connections) == 1
+
+    run(scenario())
+
+
+def segments_with_data(peer: Peer) -> int:
+    """Return how many segments with data its socket has received."""
+    sock: socket.socket = peer.writer.get_extra_info("socket")
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    return int(struct.unpack_from("=I", info, 152)[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts segments")
+def test_a_small_exchange_is_one_segment_each_way(tmp_path: Path) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer"
+    received: list[int] = []
+
+    async def answer_all(peer: Peer) -> None:
+        while True:
+            assert (await peer.request())[1] == b"question"
+            received.append(segments_with_data(peer))
+            await peer.send(answer)
+
+    async def scenario() -> None:
+        async with provider(answer_all) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            for count in range(1, 4):
+                await client.send(post(b"question"))
+                assert await client.until(b"answer") == answer
+                assert segments_with_data(client) == count
+            assert received == [1, 2, 3]
 
     run(scenario())
 

@@ -296,6 +296,7 @@ class ExchangeForwarder:
         self._request: ParsedRequestHead | None = None
         self._response: ParsedResponseHead | None = None
         self._request_complete = False
+        self._head = b""  # of the response, to leave with the bytes that came with it
         self._remove_chunks = False
         self._keep_client = False
         self._delivered = 0
@@ -372,9 +373,10 @@ class ExchangeForwarder:
         self._upstream = opened.connection
         self._opened, self._reused = opened, reused
         opened.connection.start(self, self._request.method)
-        unsent, self._unsent = self._unsent, []
-        self._client.resume_body()  # first: the write may pause it again
-        opened.connection.write(b"".join(unsent))
+        if not reused:
+            self._client.resume_body()  # first: the write may pause it again
+        if not self._client.body_follows:
+            self._flush()
         self._tape_sent()
 
     def _dial_failed(self, error: ConnectionFailedError) -> None:
@@ -383,10 +385,14 @@ class ExchangeForwarder:
         self._answer(504 if timeout else 502, error.code, str(error))
 
     def _send(self, data: bytes) -> None:
+        self._unsent.append(data)
+        self._flush()
+
+    def _flush(self) -> None:
+        """Send what waits, once there is a connection."""
         if self._upstream is not None:
-            self._upstream.write(data)
-        else:
-            self._unsent.append(data)
+            unsent, self._unsent = self._unsent, []
+            self._upstream.write(b"".join(unsent))
 
     def _tape_sent(self) -> None:
         opened = self._opened
@@ -423,13 +429,19 @@ class ExchangeForwarder:
             fields = with_close(fields)
         if fields is not head.fields:
             raw = write_response(head.status, head.reason, fields, http=head.http)
-        self._client.write(raw)
+        if self._upstream is not None and self._upstream.body_follows:
+            self._head = raw
+        else:
+            self._client.write(raw)
         if self.taping is not None:
             self.taping.response(head)
 
     def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
         """See `ResponseHandler.on_response_data`: the client first, the tape after."""
-        self._client.write(scan.data if self._remove_chunks else raw)
+        data = scan.data if self._remove_chunks else raw
+        if self._head:
+            data, self._head = self._head + data, b""
+        self._client.write(data)
         if scan.data and self.taping is not None:
             self._delivered += len(scan.data)
             self.taping.read(scan.data, scan.ends)

@@ -66,6 +66,9 @@ class UpstreamConnection(asyncio.Protocol):
         self._body: MessageBody | None = None
         self._invalid = ""
         """What is wrong with the response's head: then its bytes are not scanned."""
+        self.body_follows = False
+        """During `ResponseHandler.on_response`: whether `on_response_data` is called right after
+        it."""
         self._keep_alive = False
         self._transport: asyncio.Transport | None = None
 
@@ -195,7 +198,9 @@ class UpstreamConnection(asyncio.Protocol):
         self._body = body_of(head.framing, head.length)
         self._keep_alive = head.keep_alive
         rest, self._buffer = bytes(self._buffer), bytearray()
+        self.body_follows = bool(rest) and not self._body.done
         self._handler.on_response(head)
+        self.body_follows = False
         if head.framing is Framing.NONE or self._body.done or rest:
             self._feed_body(rest)
 

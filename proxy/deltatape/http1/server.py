@@ -84,6 +84,9 @@ class ServerConnection(asyncio.Protocol):
         self.on_pipelined: Callable[[], None] | None = None
         """Called when bytes of a next request come before the response has ended. A handler that
         cannot know its response's end may set it, for its own request."""
+        self.body_follows = False
+        """During `Handler.on_request`: whether `on_body` is called right after it. What a handler
+        sends then can wait for that, so that a small request leaves as one segment."""
 
     # What asyncio calls.
 
@@ -235,8 +238,10 @@ class ServerConnection(asyncio.Protocol):
         self._request_complete = False
         self._answering = False
         self._handler = self._owner.handler(self)
-        self._handler.on_request(head)
         rest, self._buffer = bytes(self._buffer), bytearray()
+        self.body_follows = bool(head.length and rest)
+        self._handler.on_request(head)
+        self.body_follows = False
         self._feed_body(rest)
 
     def _feed_body(self, raw: bytes) -> None:
