@@ -4,9 +4,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from deltatape.model.exchange import EndReason, Framing, Tap
 from deltatape.tape import encode
 from deltatape.tape.decode import decode_record
-from deltatape.tape.payload import BodyRead, RemarkRecord
+from deltatape.tape.payload import (
+    BodyRead,
+    EndRecord,
+    RemarkRecord,
+    RequestEnd,
+    RequestHeadRecord,
+    ResponseStart,
+    SentUpstream,
+)
 from deltatape.tape.record import VERSION, Header, Unknown
 from helpers.tapes import HEADER
 
@@ -76,3 +85,50 @@ def test_the_version_comes_first_so_that_a_file_shows_what_it_is() -> None:
 
 def test_a_header_comes_back_from_its_object() -> None:
     assert Header.from_json(HEADER.to_json()) == HEADER
+
+
+@pytest.mark.parametrize("tap", Tap)
+def test_a_request_written_at_once_is_the_record_of_its_payload(tap: Tap) -> None:
+    payload = RequestHeadRecord(
+        id="A", method="POST", target=(b"/",), upstream="u", http="1.1", headers=(), tap=tap
+    )
+    line = encode.request_record(
+        7,
+        3,
+        id_text='"A"',
+        line_text='"method":"POST","target":"/","upstream":"u"',
+        http="1.1",
+        headers_text="[]",
+        tap=tap,
+    )
+    assert line == encode.payload_record(7, 3, payload)
+
+
+@pytest.mark.parametrize("framing", Framing)
+def test_a_response_written_at_once_is_the_record_of_its_payload(framing: Framing) -> None:
+    payload = ResponseStart(
+        status=200, reason=b"OK", http='"odd"', framing=framing, headers=((b"a", b"b"),)
+    )
+    line = encode.response_record(
+        7,
+        3,
+        status=200,
+        reason_text='"OK"',
+        http='"odd"',
+        framing=framing,
+        headers_text='[["a","b"]]',
+    )
+    assert line == encode.payload_record(7, 3, payload)
+
+
+@pytest.mark.parametrize("reused", [False, True])
+def test_what_was_sent_written_at_once_is_the_record_of_its_payload(reused: bool) -> None:  # noqa: FBT001
+    payload = SentUpstream(connect_ns=5, tls_ns=6, reused=reused)
+    assert encode.sent_record(7, 3, 5, 6, reused=reused) == encode.payload_record(7, 3, payload)
+
+
+@pytest.mark.parametrize("reason", EndReason)
+def test_ends_written_at_once_are_the_records_of_their_payloads(reason: EndReason) -> None:
+    payload = EndRecord(reason=reason, bytes=12, sha256="ab")
+    assert encode.end_record(7, 3, reason, 12, "ab") == encode.payload_record(7, 3, payload)
+    assert encode.request_end_record(7, 3) == encode.payload_record(7, 3, RequestEnd())

@@ -1,11 +1,13 @@
 import hashlib
 import hmac
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import HeaderValue, MaskedCredential
+from deltatape.tape import fields
 from deltatape.tape.mask import (
     Masker,
     content_coding,
@@ -345,3 +347,48 @@ def test_what_a_body_is_coded_in_is_known(value: bytes, coding: str) -> None:
     assert (
         content_coding(((b"Content-Encoding", MaskedCredential(length=4, hash="00000000")),)) == ""
     )
+
+
+SIZES = pytest.mark.parametrize("padding", [b"", b"p" * 2000], ids=["remembered", "too-long"])
+
+
+@SIZES
+def test_a_text_is_masked_anew_once_another_credential_was_seen(padding: bytes) -> None:
+    masker = Masker(b"k")
+    headers = ((b"X-Trace", padding + b" sk-later-0000"),)
+    line = ("POST", b"/" + padding + b"/sk-later-0000", "https://api.example.com")
+    reason = padding + b" sk-later-0000"
+
+    def texts() -> str:
+        return masker.headers_text(headers) + masker.line_text(*line) + masker.data_text(reason)
+
+    before = texts()
+    assert before == texts()
+    assert before.count("sk-later-0000") == 3
+    masker.see(((b"Authorization", b"Bearer sk-later-0000"),), b"/")
+    after = texts()
+    assert "sk-later-0000" not in after
+    assert json.loads(masker.headers_text(headers)) == fields.headers_to_json(
+        masker.headers(headers)
+    )
+    assert json.loads(f"{{{masker.line_text(*line)}}}") == {
+        "method": "POST",
+        "target": fields.target_to_json(masker.target(line[1])),
+        "upstream": "https://api.example.com",
+    }
+    assert json.loads(masker.data_text(reason)) == masker.data(reason).decode()
+
+
+def test_the_text_of_a_head_keeps_what_is_no_text_or_masked_already() -> None:
+    headers = ((b"X-\xff", b"1"), (b"X-Key", MaskedCredential(length=3, hash="01234567")))
+    text = MASKER.headers_text(headers)
+    assert json.loads(text) == fields.headers_to_json(headers)
+
+
+@SIZES
+def test_a_credential_of_a_url_is_seen_again_each_time(padding: bytes) -> None:
+    masker = Masker(b"k")
+    url = b"/v1/x?key=sk-in-the-url-0000&pad=" + padding
+    for _ in range(2):
+        masker.see((), url)
+        assert masker.data(b"a sk-in-the-url-0000") == b"a " + b"*" * 18

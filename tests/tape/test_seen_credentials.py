@@ -308,3 +308,15 @@ def test_long_credentials_have_fewer_spellings_where_they_come_by_the_dozen() ->
         b"fake%2b%2f%3d%25".ljust(LONG + 9, b"0"),
     }
     assert fewer_spellings(giant) == (giant,)
+
+
+def test_a_credential_that_was_seen_is_kept_for_good_once_it_is_learnt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(seen_credentials, "MOST", 1)
+    found = known(b"fake/one")
+    found.learn(b"fake/one")
+    found.see((b"fake/two",))
+    found.see((b"fake/three",))
+    assert not found.clean(b"fake/one\n")
+    assert found.find(b"fake/two\n") == ()

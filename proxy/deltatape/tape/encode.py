@@ -16,6 +16,7 @@ import json
 import re
 from json.encoder import encode_basestring
 
+from deltatape.model.exchange import EndReason, Framing, Tap
 from deltatape.tape.record import Header, Payload
 
 _UNREADABLE = re.compile(
@@ -62,6 +63,66 @@ def payload_record(t_ns: int, exchange: int, payload: Payload) -> bytes:
 def json_record(t_ns: int, exchange: int, code: str, value: object) -> bytes:
     """Return the line of a record whose payload has the JSON form `value`."""
     return f"[{t_ns},{exchange},{_code(code)},{json_text(value)}]\n".encode()
+
+
+# Records that every exchange has, without a payload of their class in between. Arguments called
+# `..._text` are JSON.
+
+
+def request_record(
+    t_ns: int,
+    exchange: int,
+    *,
+    id_text: str,
+    line_text: str,
+    http: str,
+    headers_text: str,
+    tap: Tap,
+) -> bytes:
+    """Return the line of a `RequestHeadRecord`; `line_text` are method, target and upstream."""
+    more = "" if tap is Tap.PROVIDER else f',"tap":"{tap.value}"'
+    return (
+        f'[{t_ns},{exchange},"request",{{"id":{id_text},{line_text},"http":{_code(http)},'
+        f'"headers":{headers_text}{more}}}]\n'
+    ).encode()
+
+
+def request_end_record(t_ns: int, exchange: int) -> bytes:
+    """Return the line of a `RequestEnd`."""
+    return f'[{t_ns},{exchange},"request-end",{{}}]\n'.encode()
+
+
+def sent_record(t_ns: int, exchange: int, connect_ns: int, tls_ns: int, *, reused: bool) -> bytes:
+    """Return the line of a `SentUpstream`."""
+    return (
+        f'[{t_ns},{exchange},"sent",{{"connect_ns":{connect_ns},"tls_ns":{tls_ns},'
+        f'"reused":{"true" if reused else "false"}}}]\n'
+    ).encode()
+
+
+def response_record(
+    t_ns: int,
+    exchange: int,
+    *,
+    status: int,
+    reason_text: str,
+    http: str,
+    framing: Framing,
+    headers_text: str,
+) -> bytes:
+    """Return the line of a `ResponseStart`."""
+    return (
+        f'[{t_ns},{exchange},"response",{{"status":{status},"reason":{reason_text},'
+        f'"http":{_code(http)},"framing":"{framing.value}","headers":{headers_text}}}]\n'
+    ).encode()
+
+
+def end_record(t_ns: int, exchange: int, reason: EndReason, total: int, sha256: str) -> bytes:
+    """Return the line of an `EndRecord` without a detail and without losses."""
+    return (
+        f'[{t_ns},{exchange},"end",{{"reason":"{reason.value}","bytes":{total},'
+        f'"sha256":"{sha256}"}}]\n'
+    ).encode()
 
 
 def data_record(t_ns: int, middle: str, data: bytes) -> bytes:

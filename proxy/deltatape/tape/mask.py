@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import unquote_to_bytes
 
 from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential
-from deltatape.tape import credentials
+from deltatape.tape import credentials, encode, fields
 from deltatape.tape.seen_credentials import SeenCredentials, blanked, merged
 
 HEADERS = frozenset(
@@ -118,6 +118,8 @@ URL_HEADERS = frozenset(
 _HASH_DIGITS = 8
 _SHORT_BYTES = 1024
 """Up to how many bytes of a value it is remembered what is secret in it."""
+_REMEMBERED = 2048
+"""For how many fields, and request lines."""
 
 _MEMBER = re.compile(rb'"([^"\\]{1,64})"\s*+:\s*+"([^"\\]++)"')
 """Of a configuration, which gateways take as JSON in a header field."""
@@ -188,6 +190,11 @@ class Masker:
         # Requests repeat the key of their application.
         self._digest = functools.lru_cache(maxsize=256)(self._fresh_digest)
         self.seen = SeenCredentials(self._digest)
+        # The texts of what came masked under `_version` of what was seen.
+        self._version = 0
+        self._field_text = functools.lru_cache(maxsize=_REMEMBERED)(self._fresh_field_text)
+        self._line_text = functools.lru_cache(maxsize=_REMEMBERED)(self._fresh_line_text)
+        self._data_text = functools.lru_cache(maxsize=_REMEMBERED)(self._fresh_data_text)
 
     def _fresh_digest(self, value: bytes) -> str:
         return hmac.digest(self._key, value, hashlib.sha256).hex()[:_HASH_DIGITS]
@@ -208,8 +215,9 @@ class Masker:
             if isinstance(value, bytes):
                 found += _judged(name, value)[1]
         for url in urls:
-            found += _no_words(_in_url(url))
-        self.seen.see(found)
+            found += _credentials_of(url)
+        if found:
+            self.seen.see(found)
 
     def value(self, value: bytes) -> MaskedCredential:
         """Return `value` masked."""
@@ -233,6 +241,48 @@ class Masker:
         if isinstance(value, bytes) and self.seen.spans(value):
             return self.value(value)
         return value
+
+    # The same as JSON, for records. A client sends nearly the same head with each of its requests,
+    # and what was masked once need not be searched again until another credential has been seen.
+
+    def headers_text(self, headers: Headers) -> str:
+        """Return `headers` as JSON, with credentials masked."""
+        self._forget_texts()
+        short, fresh = self._field_text, self._fresh_field_text
+        return f"[{','.join([(short if _is_short(f) else fresh)(f) for f in headers])}]"
+
+    def line_text(self, method: str, target: bytes, upstream: str) -> str:
+        """Return the members `method`, `target` and `upstream` of a request, masked."""
+        self._forget_texts()
+        short = len(method) + len(target) + len(upstream) <= _SHORT_BYTES
+        return (self._line_text if short else self._fresh_line_text)(method, target, upstream)
+
+    def data_text(self, data: bytes) -> str:
+        """Return `data` as JSON, with asterisks for the credentials that were seen."""
+        self._forget_texts()
+        return (self._data_text if len(data) <= _SHORT_BYTES else self._fresh_data_text)(data)
+
+    def _forget_texts(self) -> None:
+        if self._version != self.seen.version:
+            self._version = self.seen.version
+            for texts in (self._field_text, self._line_text, self._data_text):
+                texts.cache_clear()
+
+    def _fresh_field_text(self, field: tuple[bytes, HeaderValue]) -> str:
+        name, value = field
+        masked = (self.data(name), self._by_content(self._by_name(name, value)))
+        return encode.json_text(fields.headers_to_json((masked,)))[1:-1]
+
+    def _fresh_line_text(self, method: str, target: bytes, upstream: str) -> str:
+        line = {
+            "method": self.text(method),
+            "target": fields.target_to_json(self.target(target)),
+            "upstream": self.text(upstream),
+        }
+        return encode.json_text(line)[1:-1]
+
+    def _fresh_data_text(self, data: bytes) -> str:
+        return encode.json_bytes(self.data(data))
 
     def data(self, data: bytes) -> bytes:
         """Return `data` with asterisks for the credentials that were seen."""
@@ -271,7 +321,12 @@ def _judge(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
     return must_be_masked(name, value), _no_words(_in_header(name, value))
 
 
-_judge_again = functools.lru_cache(maxsize=2048)(_judge)
+_judge_again = functools.lru_cache(maxsize=_REMEMBERED)(_judge)
+
+
+def _is_short(field: tuple[bytes, HeaderValue]) -> bool:
+    name, value = field
+    return isinstance(value, bytes) and len(name) + len(value) <= _SHORT_BYTES
 
 
 def _no_words(found: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -293,6 +348,18 @@ def _in_members(value: bytes) -> Iterator[bytes]:
         for name, found in _MEMBER.findall(value):
             if _is_listed(name, QUERY):
                 yield found
+
+
+def _credentials_of(url: bytes) -> tuple[bytes, ...]:
+    """Return the credentials in a URL but for words; as many requests have the same one."""
+    return (_look_again if len(url) <= _SHORT_BYTES else _look)(url)
+
+
+def _look(url: bytes) -> tuple[bytes, ...]:
+    return _no_words(_in_url(url))
+
+
+_look_again = functools.lru_cache(maxsize=_REMEMBERED)(_look)
 
 
 def _in_url(url: bytes) -> Iterator[bytes]:

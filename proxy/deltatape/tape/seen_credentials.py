@@ -41,6 +41,9 @@ class SeenCredentials:
 
     Args:
         digest: the hash by which a credential is told from others.
+
+    Attributes:
+        version: changes when another credential is searched for, or one no longer is.
     """
 
     __slots__ = (
@@ -57,6 +60,7 @@ class SeenCredentials:
         "_sorted",
         "_uses",
         "_words",
+        "version",
     )
 
     def __init__(self, digest: Callable[[bytes], str]) -> None:
@@ -74,6 +78,7 @@ class SeenCredentials:
         self._alphabet = b""
         self._firsts = b""
         self._longest = 0
+        self.version = 0
 
     def learn(self, credential: bytes) -> None:
         """Look for `credential` from now on, for good; ignored if too short."""
@@ -96,8 +101,9 @@ class SeenCredentials:
                 new.append((credential, spelled))
                 self._bytes += sum(map(len, spelled))
             self._seen[credential] = spelled
-        self._add(new)
-        self._forget()
+        if new:
+            self._add(new)
+            self._forget()
 
     def _add(self, new: Iterable[tuple[bytes, tuple[bytes, ...]]]) -> None:
         fresh: list[bytes] = []
@@ -150,6 +156,7 @@ class SeenCredentials:
         self._count()
 
     def _count(self) -> None:
+        self.version += 1
         self._few = tuple(self._sorted) if len(self._sorted) <= _FEW else None
 
     def clean(self, data: bytes) -> bool:

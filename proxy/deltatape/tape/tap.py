@@ -32,10 +32,6 @@ from deltatape.tape.payload import (
     Informational,
     MaskedSpans,
     RemarkRecord,
-    RequestEnd,
-    RequestHeadRecord,
-    ResponseStart,
-    SentUpstream,
     Stop,
     Trailers,
 )
@@ -325,17 +321,16 @@ class ExchangeTap:
         """Write the request's head as sent upstream."""
         masker = self._masker
         masker.see(headers, target, upstream.encode(errors="replace"))
-        self._write(
-            t_ns,
-            RequestHeadRecord(
-                id=id,
-                method=masker.text(method),
-                target=masker.target(target),
-                upstream=masker.text(without_userinfo(upstream)),
+        self._write_line(
+            encode.request_record(
+                t_ns,
+                self._number,
+                id_text=encode.json_text(id),
+                line_text=masker.line_text(method, target, without_userinfo(upstream)),
                 http=http,
-                headers=masker.headers(headers),
+                headers_text=masker.headers_text(headers),
                 tap=tap,
-            ),
+            )
         )
         self._coded_request = self._coded(t_ns, "request", headers)
 
@@ -354,13 +349,14 @@ class ExchangeTap:
 
     def request_end(self, t_ns: int) -> None:
         """Write the end of the request."""
-        self._request.finish()
-        self._release()
-        self._write(t_ns, RequestEnd())
+        if self._waiting:
+            self._request.finish()
+            self._release()
+        self._write_line(encode.request_end_record(t_ns, self._number))
 
     def sent(self, t_ns: int, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
         """Write that the request's head was sent; both durations are 0 on a reused connection."""
-        self._write(t_ns, SentUpstream(connect_ns=connect_ns, tls_ns=tls_ns, reused=reused))
+        self._write_line(encode.sent_record(t_ns, self._number, connect_ns, tls_ns, reused=reused))
 
     def informational(
         self, t_ns: int, *, status: int, reason: bytes, http: str, headers: Headers
@@ -391,15 +387,16 @@ class ExchangeTap:
         """Write the response head."""
         masker = self._masker
         masker.see(headers)
-        self._write(
-            t_ns,
-            ResponseStart(
+        self._write_line(
+            encode.response_record(
+                t_ns,
+                self._number,
                 status=status,
-                reason=masker.data(reason),
+                reason_text=masker.data_text(reason),
                 http=http,
                 framing=framing,
-                headers=masker.headers(headers),
-            ),
+                headers_text=masker.headers_text(headers),
+            )
         )
         if framing is not Framing.NONE:
             self._coded_response = self._coded(t_ns, "response", headers)
@@ -475,23 +472,28 @@ class ExchangeTap:
     ) -> None:
         """Write the end of the transport. `recorder` is what taping lost: `TapeWriter.losses`."""
         self.flush()
-        self._write(
-            t_ns,
-            EndRecord(
-                reason=reason,
-                bytes=self._total,
-                sha256=self._hash.hexdigest(),
-                detail=self._masker.text(detail),
-                recorder=recorder or {},
-            ),
-        )
+        sha256 = self._hash.hexdigest()
+        if detail or recorder:
+            self._write(
+                t_ns,
+                EndRecord(
+                    reason=reason,
+                    bytes=self._total,
+                    sha256=sha256,
+                    detail=self._masker.text(detail),
+                    recorder=recorder or {},
+                ),
+            )
+        else:
+            self._write_line(encode.end_record(t_ns, self._number, reason, self._total, sha256))
         self._ended = True
 
     def flush(self) -> None:
         """Write held records: no more body bytes come. `end` does so, too."""
-        self._request.finish()
-        self._response.finish()
-        self._release()
+        if self._waiting:
+            self._request.finish()
+            self._response.finish()
+            self._release()
 
     def _coded(self, t_ns: int, body: str, headers: Headers) -> CodedSearch | None:
         """Write a note if a body has a content-coding, and return the search under that."""
@@ -549,9 +551,13 @@ class ExchangeTap:
         self._put(self._number, line)
 
     def _write(self, t_ns: int, payload: Payload) -> None:
+        if not self._ended:
+            self._write_line(self._line(t_ns, payload))
+
+    def _write_line(self, line: bytes) -> None:
+        """Write a record, after those that wait."""
         if self._ended:
             return
-        line = self._line(t_ns, payload)
         if self._queue:
             self._queue.add(line)
             self._release()
