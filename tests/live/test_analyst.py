@@ -18,6 +18,7 @@ from deltatape.live.messages import (
     Follow,
     Look,
     Message,
+    Recall,
     SilenceReport,
     Unreadable,
 )
@@ -144,6 +145,27 @@ def test_a_damaged_or_missing_tape_is_reported_and_not_followed(tmp_path: Path) 
     assert isinstance(damaged, Unreadable)
     assert "x.tape:3" in damaged.problem
     assert running.look() == []
+
+
+def test_the_latest_of_closed_tapes_is_recalled_and_not_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole, half, damaged) = (tmp_path / f"{name}.tape" for name in ("whole", "half", "damaged"))
+    lines = written(EXCHANGES[0])
+    whole.write_bytes(b"".join(lines))
+    half.write_bytes(b"".join([*lines, *(line.replace(b",1,", b",2,", 1) for line in lines[1:])]))
+    damaged.write_bytes(b"".join([*lines[:2], b"oops\n"]))
+    monkeypatch.setattr(analyst, "RECALLED_BYTES", 3 * whole.stat().st_size // 2 + 1)
+    reports: list[Message] = []
+    process = Analyst(reports.append)
+    names = [(None, "gone.tape"), ("a", str(whole)), (None, str(half)), (None, str(damaged))]
+    process.handle(Recall(tapes=names))
+    assert reports == []
+    histories = process._analyzer._histories
+    # There is no room for the first, and for one exchange of the second.
+    assert {
+        name: [each.exchange for each in known.digests] for name, known in histories.items()
+    } == {None: [2]}
 
 
 def test_every_message_survives_its_way() -> None:

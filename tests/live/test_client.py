@@ -18,7 +18,7 @@ from deltatape.live.client import LiveAnalysis
 from deltatape.live.messages import ExchangeReport, SilenceReport, encode
 from deltatape.model.exchange import Exchange
 from deltatape.model.rule_settings import DEFAULTS
-from deltatape.model.tape_summary import TapeSummary
+from deltatape.model.tape_summary import ROTATED, TapeSummary
 from deltatape.tape.encode import header_line
 from deltatape.tape.payload import Stop
 from deltatape.tape.serialize import tape_lines
@@ -203,6 +203,61 @@ def test_a_process_that_dies_is_replaced_and_nothing_is_lost_or_told_twice(tmp_p
             assert [number for _, number, _ in seen.reports] == [1, 2]
             assert "C002" in (codes(seen)[1] or [])  # it knows the conversation again
             assert "exit code -9; recording goes on, starting it again" in seen.problems[0]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("becomes", ["closed.ring.tape", "closed.tape", None])
+def test_a_replacement_knows_the_conversations_of_tapes_that_were_closed(
+    tmp_path: Path, becomes: str | None
+) -> None:
+    closed = GrowingTape(str(tmp_path / "closed.ring.tape"))
+    running = GrowingTape(str(tmp_path / "running.ring.tape"))
+    closed.begin()
+    running.begin()
+
+    async def scenario() -> None:
+        async with analysing() as (analysis, seen):
+            closed.add(FIRST)
+            analysis.ended(closed, 1)
+            analysis.close(closed, TapeSummary(until_ns=1, stop=ROTATED))
+            await eventually(lambda: bool(analysis._closed), "the end of the first tape")
+            process = analysis._process
+            assert process is not None
+            os.kill(process.pid, signal.SIGKILL)
+            await eventually(lambda: len(seen.problems) == 1, "the death")
+            if becomes is None:
+                os.unlink(closed.path)  # noqa: PTH108 - as a ring does with the oldest
+            else:
+                os.rename(closed.path, tmp_path / becomes)  # noqa: PTH104 - with a pin
+            running.add(SECOND)
+            analysis.ended(running, 2)
+            await analysis.finish()
+            assert [number for _, number, _ in seen.reports] == [1, 2]
+            # Without the reply, nothing is known to be changed.
+            assert ("C002" in (codes(seen)[1] or [])) is (becomes is not None)
+            assert seen.silences == []
+            assert len(seen.problems) == 1
+
+    run(scenario())
+
+
+def test_as_many_closed_tapes_are_kept_in_mind_as_conversations_may_need() -> None:
+    async def scenario() -> None:
+        async with analysing() as (analysis, _):
+            for name, exchanges, number in (
+                *((None, 100, number) for number in range(5)),
+                ("other", 1, 5),
+                (None, client.RECALLED_EXCHANGES, 6),
+            ):
+                followed = client._Followed(number, GrowingTape(f"{number}.tape", name))
+                followed.ended = exchanges
+                analysis._remember(followed)
+                if number == 4:
+                    assert [path for _, path, _ in analysis._closed] == [
+                        *("2.tape", "3.tape", "4.tape"),
+                    ]
+            assert list(analysis._closed) == [("other", "5.tape", 1), (None, "6.tape", 256)]
 
     run(scenario())
 

@@ -1,6 +1,7 @@
 import gc
 import os
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,20 @@ def test_the_end_of_a_tape_is_found_behind_a_long_line(tmp_path: Path) -> None:
     assert (tape.stopped_ns, tape.torn) == (160, 4)
     tape = open_tape(write_tape(tmp_path, HEAD + LINES[-1] + long))
     assert (tape.stopped, len(tape)) == (False, 1)
+
+
+def test_the_latest_exchanges_are_read_from_the_end(tmp_path: Path) -> None:
+    once = b"".join(LINES[1:-1])
+    tape = open_tape(write_tape(tmp_path, HEAD + once + once.replace(b",1,", b",3,") + LINES[-1]))
+    third = tape[3]
+    assert [each.number for each in tape.latest(1 << 20)] == [1, 3]
+    size = Path(tape.path).stat().st_size
+    assert [*tape.latest(size)] == [
+        replace(each, stopped_ns=None, watch=None) for each in (tape[1], third)
+    ]
+    (last,) = tape.latest(size - WHOLE.index(b',1,"request",'))  # without the head of the first
+    assert last == replace(third, stopped_ns=None, watch=None)
+    assert [*tape.latest(10)] == []
 
 
 def test_reading_takes_no_more_memory_for_a_longer_tape(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ It reads a tape when the recorder says that an exchange has ended, and a little 
 not on the disk yet. Memory holds the exchanges that are open, and digests of the last ones.
 """
 
+import contextlib
 import os
 import select
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from deltatape.diagnose.parsed_record import parsed_as
@@ -22,6 +24,7 @@ from deltatape.live.messages import (
     Follow,
     Look,
     Message,
+    Recall,
     SilenceReport,
     Unreadable,
     decode,
@@ -31,6 +34,8 @@ from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.render.json_document import finding_object
 from deltatape.render.summary import finding_lines, live_lines
+from deltatape.store.names import RING
+from deltatape.store.reader import open_tape
 from deltatape.store.tail import TapeTail
 from deltatape.tape.assemble import Assembler
 from deltatape.tape.record import ReadRecord, Record
@@ -39,6 +44,8 @@ LATE_S = 0.05
 """How often to look for ends that are announced and not on the disk yet."""
 MAX_LATE_S = 2.0
 """How long a closed tape may lack them: a full disk loses lines."""
+RECALLED_BYTES = 64 << 20
+"""How much of closed tapes is read again after a start: what has ended waits for that."""
 _BLOCK = 1 << 16
 _AT_ONCE = 16
 """How many reports may wait for others: each of them wakes the recorder."""
@@ -78,6 +85,8 @@ class Analyst:
         match message:
             case Begin():
                 self._analyzer = LiveAnalyzer(message.rules())
+            case Recall(tapes=tapes):
+                self._recall(tapes)
             case Follow(key=key, path=path, name=name):
                 try:
                     self._tapes[key] = _FollowedTape(key, name, TapeTail(path))
@@ -91,6 +100,24 @@ class Analyst:
                 self._look(self._tapes[key])
             case _:
                 pass
+
+    def _recall(self, tapes: Sequence[tuple[str | None, str]]) -> None:
+        """Read the latest exchanges of closed tapes, as far as they still exist."""
+        left = RECALLED_BYTES
+        parts: list[tuple[str | None, Path, int]] = []
+        for name, path in reversed(tapes):
+            place = Path(path)
+            pinned = place.with_name(place.name.replace(RING, ""))
+            for each in (place, pinned) if left else ():
+                with contextlib.suppress(OSError):
+                    size = min(each.stat().st_size, left)
+                    parts.append((name, each, size))
+                    left -= size
+                    break
+        for name, place, size in reversed(parts):  # the oldest first
+            with contextlib.suppress(DeltatapeError):  # deleted meanwhile, or damaged
+                for exchange in open_tape(place).latest(size):
+                    self._analyzer.remember(name, exchange)
 
     @property
     def late(self) -> bool:

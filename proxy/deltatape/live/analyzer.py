@@ -47,11 +47,19 @@ class LiveAnalyzer:
             exchange: the exchange.
         """
         analysis = analyse(exchange, self._rules.app)
+        about_app = self._add(name, analysis)
+        return LiveResult(analysis, (*about_app, *check_analysis(analysis, self._rules)))
+
+    def remember(self, name: str | None, exchange: Exchange) -> None:
+        """Take an exchange that was analysed before, for the conversations that go on."""
+        self._add(name, analyse(exchange, self._rules.app))
+
+    def _add(self, name: str | None, analysis: Analysis) -> tuple[Finding, ...]:
         history = self._history(name)
         before = len(history)
         about_app = history.add(digest_analysis(analysis, self._rules))
         self._remembered += len(history) - before
-        return LiveResult(analysis, (*about_app, *check_analysis(analysis, self._rules)))
+        return about_app
 
     def _history(self, name: str | None) -> ConversationHistory:
         """Return the exchanges of a name, and mark it as the most recently used one."""

@@ -8,6 +8,7 @@ that; after `MAX_STARTS` of those in a row, the rest is left to `deltatape check
 import asyncio
 import contextlib
 import sys
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -19,6 +20,7 @@ from deltatape.live.messages import (
     Follow,
     Look,
     Message,
+    Recall,
     SilenceReport,
     Unreadable,
     decode,
@@ -35,6 +37,9 @@ ANNOUNCE_S = 0.02
 FINISH_S = 10.0
 """How long the end of a recording may wait for its analysis."""
 MAX_MESSAGE = 64 << 20
+RECALLED_EXCHANGES = 256
+"""How many earlier ones of a name a new process is to know at least: as many as are compared."""
+RECALLED_TAPES = 256
 
 
 class LiveTape(Protocol):
@@ -105,6 +110,8 @@ class LiveAnalysis(Generic[Tape]):
         self._observer = observer
         self._tapes: dict[int, _Followed[Tape]] = {}
         self._keys: dict[Tape, int] = {}
+        self._closed: deque[tuple[str | None, str, int]] = deque(maxlen=RECALLED_TAPES)
+        """Name, path and number of exchanges of the tapes that were analysed to their end."""
         self._next_key = 1
         self.silences_unknown = False
         self._timer: asyncio.TimerHandle | None = None
@@ -240,6 +247,8 @@ class LiveAnalysis(Generic[Tape]):
             return f"could not start ({error.strerror or error})"
         self._process = process
         self._send(Begin.of(self._rules))
+        if self._closed:
+            self._send(Recall(tapes=[(name, path) for name, path, _ in self._closed]))
         for followed in tuple(self._tapes.values()):
             self._introduce(followed)
         assert process.stdout is not None
@@ -301,6 +310,7 @@ class LiveAnalysis(Generic[Tape]):
                     self._observer.analysed(followed.tape, number, message)
             case Closed(key=key) if key in self._tapes:
                 self._tapes[key].close = None
+                self._remember(self._tapes[key])
                 self._forget(self._tapes[key])
             case Unreadable(key=key) if self._was_renamed(key):
                 self._introduce(self._tapes[key])
@@ -325,6 +335,18 @@ class LiveAnalysis(Generic[Tape]):
         self._owed -= {(followed.key, number) for number in (0, *followed.waiting)}
         for number in sorted(followed.waiting):
             self._observer.analysed(followed.tape, number, None)
+
+    def _remember(self, closed: _Followed[Tape]) -> None:
+        """Keep in mind a closed tape, and drop those of its name that are too old."""
+        name, newer = closed.tape.name, closed.ended
+        kept = [(name, closed.tape.path, closed.ended)]
+        for each in reversed(self._closed):
+            if each[0] != name:
+                kept.append(each)
+            elif newer < RECALLED_EXCHANGES:
+                kept.append(each)
+                newer += each[2]
+        self._closed = deque(reversed(kept), maxlen=RECALLED_TAPES)
 
     def _give_up(self) -> None:
         """Report what is waiting as not analysed."""

@@ -36,6 +36,18 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """To a process that replaces another: closed tapes, whose conversations may go on.
+
+    Attributes:
+        tapes: their names, as in `Follow`, and paths; the oldest first.
+    """
+
+    kind: ClassVar = "recall"
+    tapes: Sequence[tuple[str | None, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
     """To the process: a tape. `name`: what requests call it; None for the main tape."""
 
@@ -114,11 +126,14 @@ class Unreadable:
 
 
 Message: TypeAlias = (
-    Begin | Follow | Look | Close | ExchangeReport | SilenceReport | Closed | Unreadable
+    Begin | Recall | Follow | Look | Close | ExchangeReport | SilenceReport | Closed | Unreadable
 )
 _KINDS: Mapping[str, type[Message]] = {
     one.kind: one
-    for one in (Begin, Follow, Look, Close, ExchangeReport, SilenceReport, Closed, Unreadable)
+    for one in (
+        *(Begin, Recall, Follow, Look, Close),
+        *(ExchangeReport, SilenceReport, Closed, Unreadable),
+    )
 }
 
 

@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 from deltatape.errors import TapeFormatError, UsageError, did_you_mean
 from deltatape.model.exchange import Exchange
 from deltatape.model.tape_summary import ClientChange, LogEntry, TapeSummary
-from deltatape.tape.assemble import Numbered, assemble
+from deltatape.tape.assemble import Assembler, Numbered, assemble
 from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import ClientRecord, ClientState, LogLine, ParsedAs, Stop
@@ -147,6 +147,18 @@ class Tape:
             self.logs = ()
         if ClientRecord not in own and not self.recording:
             self.clients = ()
+
+    def latest(self, size: int) -> Iterator[Exchange]:
+        """Yield the exchanges that began and ended in the last `size` bytes, as they ended.
+
+        Raises:
+            TapeFormatError: the tape is damaged there.
+        """
+        assembler = Assembler(tape=self.path, header=self.header)
+        for place, data in line_blocks(self.path, _place_before_end(self.path, size)):
+            for batch in _batches(self.path, place, data):
+                records = decode_lines(zip(*batch, strict=True), self._record)
+                yield from (each for each in assembler.feed(records) if each.request.line)
 
     @functools.cached_property
     def clients(self) -> tuple[ClientChange, ...]:
@@ -370,6 +382,18 @@ def line_blocks(name: str, start: Place | None = None) -> Iterator[tuple[Place, 
                 raise _too_long(name, line)
         if rest:
             yield Place(at, line), rest
+
+
+def _place_before_end(name: str, size: int) -> Place | None:
+    """Return the first line within the last `size` bytes; None: all lines are."""
+    with open_regular_file(name) as file:
+        at, line = os.fstat(file.fileno()).st_size - size, 1
+        if at <= 0:
+            return None
+        while (left := at - file.tell()) > 0:
+            line += file.read(min(_BLOCK, left)).count(b"\n")
+        file.readline(MAX_LINE)
+        return Place(file.tell(), line + 1)
 
 
 def _batches(name: str, place: Place, data: bytes) -> Iterator[_Batch]:
