@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from deltatape.model.exchange import Source
 from deltatape.store import tape_file, writer
 from deltatape.store.names import open_new
 from deltatape.store.reader import open_tape
-from deltatape.store.tape_file import TapeFile, WriterThread
+from deltatape.store.tape_file import Line, TapeFile, WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState, ParsedAs
@@ -224,7 +225,9 @@ def test_a_name_whose_tape_could_not_be_created_is_tried_again(tmp_path: Path) -
         assert failed.writer.broken
         failed.active = 1
         assert run_tapes.named("n") is failed
+        assert run_tapes.in_trouble
         failed.active = 0
+        assert not run_tapes.in_trouble
         (tmp_path / "tapes").unlink()
         again = run_tapes.named("n")
         assert again is not failed
@@ -268,6 +271,39 @@ def test_a_rotation_that_a_hanging_disk_kept_from_a_new_tape_leaves_none(
 
     run(scenario())
     assert [path.name for path in tmp_path.iterdir()] == ["run.tape"]
+
+
+def test_a_disk_that_hung_and_works_again_is_no_trouble_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    works = threading.Event()
+    works.set()
+    append = TapeFile.append
+
+    def append_late(file: TapeFile, lines: Sequence[Line], now_ns: int) -> None:
+        works.wait(60)
+        append(file, lines, now_ns)
+
+    monkeypatch.setattr(TapeFile, "append", append_late)
+    monkeypatch.setattr(writer, "_HANGING_NS", 1)
+
+    async def scenario() -> None:
+        run_tapes = book(tmp_path)
+        await eventually(lambda: not run_tapes.in_trouble, "the tape is created")
+        for _ in range(2):
+            works.clear()
+            run_tapes.note("x")
+            await eventually(lambda: run_tapes.in_trouble, "the disk hangs")
+            run_tapes.watch(0)
+            works.set()
+            assert run_tapes.current.writer.flush()
+            await eventually(lambda: not run_tapes.in_trouble, "the disk works again")
+            run_tapes.settle()
+        run_tapes.stop("test", None)
+
+    run(scenario())
+    # Each time is told.
+    assert capsys.readouterr().out.count("the disk takes no bytes") == 2
 
 
 def test_a_named_tape_is_replaced_once(tmp_path: Path) -> None:

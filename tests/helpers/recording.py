@@ -31,6 +31,8 @@ class Seen:
     """The name of its tape, and the number, of each exchange that has ended."""
     refusals: list[Refusal] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
+    works: bool | None = None
+    """Whether everything could be taped when that was last looked at."""
 
     def start(self) -> None:
         pass
@@ -52,6 +54,9 @@ class Seen:
 
     def alarm(self, problem: str) -> None:
         self.alarms.append(problem)
+
+    def taping(self, *, works: bool) -> None:
+        self.works = works
 
 
 class Recording:

@@ -17,9 +17,15 @@ class Run:
 
     def __init__(self) -> None:
         self.trouble = False
+        self.since: str | None = None
 
     def status(self) -> Mapping[str, object]:
-        return {"url": "http://127.0.0.1:8377", "exchanges": 3, "trouble": self.trouble}
+        return {
+            "url": "http://127.0.0.1:8377",
+            "exchanges": 3,
+            "trouble": self.trouble,
+            "since": self.since,
+        }
 
 
 async def ask(url: str, request: str) -> tuple[int, dict[str, str], str]:
@@ -50,8 +56,12 @@ def test_health_is_ok_until_taping_is_in_trouble() -> None:
         assert fields["content-type"] == "application/json"
         assert "access-control-allow-origin" not in fields
         running.trouble = True
+        running.since = "2026-11-26T06:00:00.000000000Z"
         status, _, body = await ask(url, get("/health"))
-        assert (status, json.loads(body)) == (503, {"version": 1, "status": "taping-in-trouble"})
+        assert (status, json.loads(body)) == (
+            503,
+            {"version": 1, "status": "taping-in-trouble", "since": running.since},
+        )
         await control.stop()
         await control.stop()
         with pytest.raises(ConnectionRefusedError):
@@ -72,6 +82,7 @@ def test_status_tells_the_run() -> None:
             "url": "http://127.0.0.1:8377",
             "exchanges": 3,
             "trouble": False,
+            "since": None,
         }
         await control.stop()
 

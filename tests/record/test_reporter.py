@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.clock import Clock, parse_rfc3339
 from deltatape.doctor.hardcoded import places_of_host
 from deltatape.doctor.sources import Limits
 from deltatape.environment.application import plan
@@ -17,14 +18,24 @@ from deltatape.record.reporter import Beginning, Reporter, introduce, no_traffic
 from deltatape.render.json_document import finding_object
 from deltatape.render.summary import live_lines
 from helpers.incidents import EMPTY, FIXED, exchange
+from helpers.tapes import StillClock
+
+
+class MovingClock(StillClock):
+    """A wall clock that is set by hand."""
+
+    wall = 1_795_293_361_000_000_000
+
+    def wall_ns(self) -> int:
+        return self.wall
 
 
 class Told(Reporter):
     """A reporter and its lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
         self.lines: list[str] = []
-        super().__init__(self.lines.append)
+        super().__init__(self.lines.append, clock)
 
     @property
     def text(self) -> str:
@@ -76,6 +87,33 @@ def test_trouble_and_refusals_are_told() -> None:
         "TAPING IN TROUBLE: no space",
         "refused a request (403 key_mismatch): wrong key",
     ]
+
+
+def test_trouble_that_is_over_is_told_with_its_times() -> None:
+    clock = MovingClock()
+    reporter = Told(clock)
+    reporter.taping(works=True)
+    assert (reporter.lines, reporter.since) == ([], "")
+    reporter.alarm("the disk hangs")
+    begun = reporter.since
+    clock.wall += 10**9
+    reporter.alarm("the disk is too slow")
+    reporter.taping(works=False)
+    assert (reporter.present, reporter.since) == ("the disk is too slow", begun)
+    reporter.taping(works=True)
+    assert reporter.present == ""
+    assert reporter.past == ("the disk is too slow", begun, reporter.since)
+    assert parse_rfc3339(reporter.since) - parse_rfc3339(begun) == 10**9
+    assert reporter.lines[-1] == (
+        f"taping works again; it was in trouble since {begun}: the disk is too slow"
+    )
+    assert reporter.trouble  # what was lost stays lost: --strict
+    reporter.taping(works=False)  # its alarm came while the last one was cleared
+    assert reporter.present == "the disk is too slow"
+    reporter.taping(works=True)
+    reporter.lasting_alarm("old tapes cannot be deleted")
+    reporter.taping(works=True)
+    assert reporter.present == "old tapes cannot be deleted"
 
 
 def test_what_went_past_is_told_with_the_place_and_what_to_write(tmp_path: Path) -> None:

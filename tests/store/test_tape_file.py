@@ -252,6 +252,9 @@ def test_an_alarm_sounds_once_per_kind_of_trouble() -> None:
     ledger.trouble("full", "the disk is still full")
     ledger.trouble("slow", "the disk is slow")
     assert alarms == ["the disk is full", "the disk is slow"]
+    ledger.settle()
+    ledger.trouble("full", "the disk is full again")
+    assert alarms[2:] == ["the disk is full again"]
 
 
 def test_losses_without_end_take_no_memory_without_end() -> None:

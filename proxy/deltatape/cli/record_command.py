@@ -205,7 +205,7 @@ def record(
         environment=dict(environment),
         folder=Path.cwd(),
         clock=clock,
-        mask_key=mask_key(environment, reporter.alarm),
+        mask_key=mask_key(environment, reporter.lasting_alarm),
         tell=say,
     )
     settings = current_settings()

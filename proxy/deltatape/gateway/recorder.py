@@ -136,6 +136,9 @@ class RecorderObserver(Protocol):
     def alarm(self, problem: str) -> None:
         """Taping has a problem; may be called from another thread."""
 
+    def taping(self, *, works: bool) -> None:
+        """Everything can be taped now, or not; called every few seconds."""
+
 
 class Analysis(Protocol):
     """Reads the tapes of a run while they are recorded; see `live.client`. It delays no stream."""
@@ -224,6 +227,10 @@ class Recorder:
         for exchange in self.active.values():
             exchange.taping.watch(IDLE_NS)
         self.book.watch(IDLE_NS)
+        works = not self.book.in_trouble
+        if works:
+            self.book.settle()
+        self._observer.taping(works=works)
         if self.book.current.writer.broken and (self._replacing is None or self._replacing.done()):
             self._replacing = asyncio.get_running_loop().create_task(self._replace_tape())
         self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)

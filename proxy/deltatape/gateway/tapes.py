@@ -175,6 +175,21 @@ class TapeBook:
                 tape.tap.idle(now)
                 tape.watched_ns = now
 
+    @property
+    def in_trouble(self) -> bool:
+        """Whether anything cannot be taped now, as far as is known."""
+        return any(
+            tape.writer.in_trouble
+            for tape in self.all()
+            # Without a file it is made anew when an exchange asks for it.
+            if tape.active or tape is self.current or not tape.writer.broken
+        )
+
+    def settle(self) -> None:
+        """Note that all can be taped: what comes next is reported again."""
+        for tape in self.all():
+            tape.writer.settle()
+
     def log(self, stream: LogStream, data: bytes, left_out: int = 0) -> None:
         """Record output of the application; `left_out` bytes before it are not recorded."""
         self.current.tap.log(self.current.writer.now_ns(), stream, data, left_out)

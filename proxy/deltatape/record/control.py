@@ -1,7 +1,8 @@
 """The control listener: `--control HOST:PORT` answers health checks.
 
-`GET /health` answers 200, or 503 when taping has a problem (streams still pass). `GET /status` says
-what the recorder is doing. Both answers are JSON objects with `"version": 1`.
+`GET /health` answers 200, or 503 while taping has a problem (streams still pass). `GET /status`
+says what the recorder is doing. Both answers are JSON objects with `"version": 1`; after a problem,
+both have `since`, when it began or ended.
 
 It is a separate listener, so that the gateway reserves no path, and on loopback only, since the
 status is private (a health check runs inside its container). Requests that name another host are
@@ -38,7 +39,7 @@ class Control:
 
     Args:
         status: the answer of `/status`: JSON values by name. `trouble` among them, if true, makes
-            the run unhealthy.
+            the run unhealthy; `since` tells since when it is what it is, if that has changed.
     """
 
     def __init__(self, status: Callable[[], Mapping[str, object]]) -> None:
@@ -96,6 +97,8 @@ class Control:
         status = self._status()
         trouble = bool(status.get("trouble"))
         summary = {"status": _TROUBLE if trouble else _OK}
+        if since := status.get("since"):
+            summary["since"] = str(since)
         if request.path == "/status":
             return 200, {**summary, **status}
         return 503 if trouble else 200, summary

@@ -292,6 +292,9 @@ class _Observer:
     def alarm(self, problem: str) -> None:
         self.tell(problem)
 
+    def taping(self, *, works: bool) -> None:
+        pass
+
 
 class _Asker:
     """One run."""

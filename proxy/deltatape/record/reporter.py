@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deltatape import __version__
+from deltatape.clock import Clock, SystemClock, rfc3339
 from deltatape.doctor.hardcoded import Hardcoded
 from deltatape.gateway.routes import Refusal, Routes
 from deltatape.gateway.tunnel import TunnelledConnection
@@ -16,6 +18,14 @@ from deltatape.record.bypass import replacement_lines, with_places
 Tell = Callable[[str], None]
 
 
+class PastTrouble(NamedTuple):
+    """A trouble with taping that is over; times in RFC 3339."""
+
+    problem: str
+    since: str
+    until: str
+
+
 class Reporter:
     """Prints a run's events.
 
@@ -25,15 +35,23 @@ class Reporter:
         unanalysed: how many of them were not analysed, so that their findings are unknown.
         worst: the worst finding's severity.
         trouble: why something could not be taped; "" when everything was.
+        present: why something cannot be taped now; "" if everything can.
+        since: when that began, in RFC 3339; "" where nothing has changed since the start.
+        past: the last trouble that is over.
     """
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: Tell, clock: Clock | None = None) -> None:
         self._tell = tell
+        self._clock = clock or SystemClock()
+        self._lasting = ""
         self.exchanges = 0
         self.with_findings = 0
         self.unanalysed = 0
         self.worst: Severity | None = None
         self.trouble = ""
+        self.present = ""
+        self.since = ""
+        self.past: PastTrouble | None = None
 
     def exchange(self, name: str, number: int, report: ExchangeReport | None) -> None:
         """Print an exchange that has ended, on the tape called `name`; None: not analysed."""
@@ -58,8 +76,26 @@ class Reporter:
         self._tell(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")
 
     def alarm(self, problem: str) -> None:
+        """Report a problem with taping; `taping` tells when it is over."""
         self.trouble = problem
+        if not self.present:
+            self.since = rfc3339(self._clock.wall_ns())
+        self.present = problem
         self._tell(f"TAPING IN TROUBLE: {problem}")
+
+    def lasting_alarm(self, problem: str) -> None:
+        """Report a problem that lasts to the end of the run."""
+        self._lasting = problem
+        self.alarm(problem)
+
+    def taping(self, *, works: bool) -> None:
+        problem, now = self.present, rfc3339(self._clock.wall_ns())
+        if works and problem and not self._lasting:
+            self.past = PastTrouble(problem, self.since, now)
+            self.present, self.since = "", now
+            self._tell(f"taping works again; it was in trouble since {self.past.since}: {problem}")
+        elif not works and not problem:
+            self.present, self.since = self.trouble or "the disk is too slow", now
 
     def bypassed(self, connection: TunnelledConnection, places: Sequence[Hardcoded]) -> None:
         """Report that the application reached a provider past the gateway, untaped."""

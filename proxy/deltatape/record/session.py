@@ -122,7 +122,9 @@ class Session:
         self._dotenv: tuple[DotenvFile, ...] = read_dotenv(around.folder, around.environment)
         self._masker = Masker(around.mask_key)
         self._ring = (
-            SegmentRing(options.to, options.keep, around.clock, reporter.alarm, self._remark)
+            SegmentRing(
+                options.to, options.keep, around.clock, reporter.lasting_alarm, self._remark
+            )
             if options.keep
             else None
         )
@@ -322,9 +324,11 @@ class Session:
 
     def _status(self) -> Mapping[str, object]:
         records, size = self._book.losses()
-        trouble = self._reporter.trouble
+        reporter = self._reporter
         return {
-            "trouble": trouble or None,
+            "trouble": reporter.present or None,
+            "since": reporter.since or None,
+            "past_trouble": reporter.past._asdict() if reporter.past else None,
             # Without the token: whoever is on this machine may ask here.
             "url": self._taps[0].listener.url,
             "tapes": [tape.path for tape in self._book.all()],

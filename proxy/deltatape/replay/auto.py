@@ -278,6 +278,9 @@ class AutoPlayer:
     def alarm(self, problem: str) -> None:
         self._ways.say(f"TAPING IN TROUBLE: {problem}")
 
+    def taping(self, *, works: bool) -> None:
+        pass
+
 
 def _brings_placeholder(head: ParsedRequestHead) -> bool:
     key = PLACEHOLDER.encode()

@@ -52,7 +52,14 @@ _REMEMBERED = 4096
 
 
 class LossCounter:
-    """Counts losses; `alarm` gets one line per kind of problem, from any thread."""
+    """Counts losses; `alarm` gets one line per kind of problem, from any thread.
+
+    Attributes:
+        records: how many were lost.
+        bytes: how many those have.
+        failing: whether lines were lost or had to wait, and none was written since.
+        unsynced: whether the last sync failed.
+    """
 
     def __init__(self, alarm: Callable[[str], None]) -> None:
         self._alarm = alarm
@@ -61,20 +68,29 @@ class LossCounter:
         self._by_exchange: dict[int, tuple[int, int, str]] = {}
         self.records = 0
         self.bytes = 0
+        self.failing = False
+        self.unsynced = False
 
     def trouble(self, kind: str, message: str) -> None:
-        """Report a problem unless one of this kind was reported."""
+        """Report a problem unless one of this kind was reported since all was well."""
+        self.failing = True
         with self._lock:
             if kind in self._reported:
                 return
             self._reported.add(kind)
         self._alarm(message)
 
+    def settle(self) -> None:
+        """Note that all is well, so that further problems are reported."""
+        with self._lock:
+            self._reported.clear()
+
     def lost(self, lines: Sequence[Line], error: str) -> None:
         """Count `lines` as lost."""
         with self._lock:
             for exchange, line in lines:
                 if line:
+                    self.failing = True
                     records, size, _ = self._by_exchange.pop(exchange, (0, 0, ""))
                     self._by_exchange[exchange] = (records + 1, size + len(line), error)
                     self.records += 1
@@ -141,6 +157,7 @@ class TapeFile:
             self._mend()
             while done < len(lines):
                 done += self._write([line for _, line in lines[done : done + _BATCH]])
+                self._ledger.failing = False
         except OSError as error:
             self._cut()
             self._report_error(error)
@@ -256,7 +273,9 @@ class TapeFile:
         """Wait until the disk has what was written."""
         try:
             os.fsync(self._fd)
+            self._ledger.unsynced = False
         except OSError as error:
+            self._ledger.unsynced = True
             self._ledger.trouble(
                 f"sync: {_reason(error)}",
                 f"{self.path}: cannot be synced: {_reason(error)}; a power loss may cost records",

@@ -195,9 +195,24 @@ class TapeWriter:
             self._ledger.lost(lines, repr(error))
         self._thread.done_bytes += sum([len(line) for _, line in lines])
 
+    @property
+    def in_trouble(self) -> bool:
+        """Whether the tape loses records now, or they wait for a disk."""
+        ledger, waiting = self._ledger, self._thread.put_bytes - self._thread.done_bytes
+        slow = self._hangs or waiting > max(self._room, 0) // 2
+        return ledger.failing or ledger.unsynced or self.broken or slow
+
+    @property
+    def _hangs(self) -> bool:
+        return self._thread.busy_ns > _HANGING_NS
+
+    def settle(self) -> None:
+        """Note that it is not in trouble: what comes next is reported again."""
+        self._ledger.settle()
+
     def watch(self) -> None:
         """Report a disk that hangs; to be called now and then."""
-        if self._thread.busy_ns > _HANGING_NS:
+        if self._hangs:
             self._ledger.trouble(
                 "hanging",
                 f"taping waits: {self.path}: the disk takes no bytes; the streams go on, and"
