@@ -186,6 +186,35 @@ def test_pipelined_requests_are_answered_in_order_on_one_upstream_connection(
     run(scenario())
 
 
+def test_requests_that_differ_in_their_length_alone_arrive_with_their_own(tmp_path: Path) -> None:
+    lengths = (b"6", b"11", b"6", b"007", b"11")
+    bodies = [b"x" * int(length) for length in lengths]
+    got: list[tuple[bytes, bytes]] = []
+
+    async def answer_all(peer: Peer) -> None:
+        while True:
+            got.append(await peer.request())
+            await peer.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async def scenario() -> None:
+        async with provider(answer_all) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            for length, body in zip(lengths, bodies, strict=True):
+                head = b"POST /v1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %b\r\n\r\n"
+                await client.send(head % length + body)
+                await client.until(b"\r\n\r\n")
+            exchanges = await gateway.ended(len(lengths))
+            assert [body for _, body in got] == bodies
+            assert [exchange.request.body for exchange in exchanges] == bodies
+            for length, (head, _), exchange in zip(lengths, got, exchanges, strict=True):
+                field = (b"Content-Length", length)
+                assert b"%b: %b\r\n" % field in head
+                assert field in exchange.request.headers
+                assert b"Host: 127.0.0.1:%d\r\n" % port in head
+
+    run(scenario())
+
+
 def segments_with_data(peer: Peer) -> int:
     """Return how many segments with data its socket has received."""
     sock: socket.socket = peer.writer.get_extra_info("socket")

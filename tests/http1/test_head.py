@@ -229,3 +229,35 @@ def test_head_is_answered_without_the_body_that_it_announces() -> None:
     assert error_answer(404, "c", "m", head_only=True) == response.partition(b"\r\n\r\n")[0] + (
         b"\r\n\r\n"
     )
+
+
+@pytest.mark.parametrize(
+    "field", [b"content-length: %b", b"Content-Length: %b", b"CONTENT-LENGTH:%b"]
+)
+@pytest.mark.parametrize("length", [b"0", b"1", b"2", b"007", b"1234567", b"12345678"])
+def test_each_head_has_its_own_length(field: bytes, length: bytes) -> None:
+    for digits in (b"5", length, b"6"):
+        line = field % digits
+        head = parse_request(b"POST / HTTP/1.1\r\nHost: a\r\n%b\r\nX: 1\r\n\r\n" % line)
+        assert head.length == int(digits)
+        name = line.partition(b":")[0]
+        assert head.fields == ((b"Host", b"a"), (name, digits), (b"X", b"1"))
+
+
+def test_heads_have_one_pattern_if_they_differ_in_their_length_alone() -> None:
+    def pattern(fields: bytes) -> bytes:
+        return parse_request(b"POST / HTTP/1.1\r\nHost: a\r\n%b\r\n" % fields).pattern
+
+    assert pattern(b"Content-Length: 5\r\n") == pattern(b"Content-Length: 1234567\r\n")
+    assert pattern(b"Content-Length: 5\r\n") != pattern(b"Content-Length: 12345678\r\n")
+    assert pattern(b"Content-Length: 5\r\n") != pattern(b"content-length: 5\r\n")
+    assert pattern(b"Content-Length: 5\r\n") != pattern(b"X: Content-Length: 5\r\n")
+
+
+@pytest.mark.parametrize("other", [b"Content-Length: 6", b"Transfer-Encoding: chunked"])
+def test_a_second_framing_is_refused_also_where_the_first_is_known(other: bytes) -> None:
+    start = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+    parse_request(start + b"\r\n")
+    for _ in range(2):
+        with pytest.raises(BadMessageError):
+            parse_request(start + other + b"\r\n\r\n")

@@ -109,6 +109,7 @@ def test_credentials_of_a_head_are_masked_from_then_on(tmp_path: Path) -> None:
             fields=((b"Authorization", f"Bearer {FAKE}".encode()),),
             length=0,
             keep_alive=True,
+            pattern=b"",
         )
     )
     assert known.text(FAKE) == "*" * 18

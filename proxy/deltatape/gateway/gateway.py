@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from deltatape.errors import UsageError
 from deltatape.gateway.access import check_access, mismatch, read_address
@@ -38,6 +39,8 @@ MAX_IDLE_S = 4.0
 """Reuse upstream connections for at most this long: providers keep idle ones a little longer."""
 CLOSE_TIMEOUT_S = 0.5
 """How long to wait for closed connections to end: the tape records their end, too."""
+_MOST_PLANS = 128
+_SHORT_BYTES = 4096
 
 Dial = Callable[[Origin], Awaitable[OpenConnection]]
 
@@ -66,6 +69,42 @@ class _Pin:
     since: float
 
 
+@dataclass(frozen=True, slots=True)
+class _RequestPlan:
+    """Where the requests with one pattern of their heads go, and the head that is sent."""
+
+    route: Route
+    fields: Fields
+    raw: bytes
+    length_at: int | None
+    """Which of `fields` is the length that may differ from one request to another."""
+
+    @classmethod
+    def of(cls, head: ParsedRequestHead, route: Route) -> Self:
+        fields = _request_fields(head, route.origin)
+        digits = b"%d" % (head.length or 0)
+        places = (at for at, each in enumerate(fields) if each[0].lower() == b"content-length")
+        at = next(places, None)
+        return cls(
+            route,
+            fields,
+            write_request(head.method, route.target, fields),
+            at if at is not None and fields[at][1] == digits else None,
+        )
+
+    def sent(self, head: ParsedRequestHead) -> tuple[Fields, bytes]:
+        """Return the fields to send, and the whole head."""
+        at = self.length_at
+        if at is None:
+            return self.fields, self.raw
+        name, known = self.fields[at]
+        digits = b"%d" % (head.length or 0)
+        if digits == known:
+            return self.fields, self.raw
+        fields = (*self.fields[:at], (name, digits), *self.fields[at + 1 :])
+        return fields, write_request(head.method, self.route.target, fields)
+
+
 class Gateway:
     """See `http1.server.ServerOwner`."""
 
@@ -78,6 +117,7 @@ class Gateway:
         self._routes = routes
         self._dial = dial
         self._policy = policy or TapPolicy()
+        self._plans: dict[bytes, _RequestPlan] = {}  # by the patterns of heads
         self._pins: dict[ServerConnection, _Pin] = {}
         self._numbers: dict[ServerConnection, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -160,8 +200,25 @@ class Gateway:
 
     # Called by `ExchangeForwarder`s.
 
-    def route(self, head: ParsedRequestHead) -> Route | Refusal:
-        """Return where the request goes."""
+    def plan(self, head: ParsedRequestHead) -> "_RequestPlan | Refusal":
+        """Return where the request goes and what is sent there; the same for all with its pattern.
+
+        Nothing that it depends on changes while the gateway listens.
+        """
+        known = self._plans.get(head.pattern)
+        if known is not None:
+            return known
+        route = self._route(head)
+        if isinstance(route, Refusal):
+            return route
+        plan = _RequestPlan.of(head, route)
+        if len(head.pattern) <= _SHORT_BYTES:
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            self._plans[head.pattern] = plan
+        return plan
+
+    def _route(self, head: ParsedRequestHead) -> Route | Refusal:
         addressed = read_address(
             head, self._policy.token, reserved=self._policy.side is Tap.PROVIDER
         )
@@ -307,13 +364,14 @@ class ExchangeForwarder:
 
     def on_request(self, head: ParsedRequestHead) -> None:
         self._request = head
-        route = self._gateway.route(head)
-        if isinstance(route, Refusal):
+        plan = self._gateway.plan(head)
+        if isinstance(plan, Refusal):
             self._ended = True
-            self._gateway.refused(route)
-            self._answer(route.status, route.code, route.message)
+            self._gateway.refused(plan)
+            self._answer(plan.status, plan.code, plan.message)
             return
-        fields = _request_fields(head, route.origin)
+        route = plan.route
+        fields, raw = plan.sent(head)
         self._origin = route.origin
         self.taping = self._gateway.tape(self, route, self._client)
         self.taping.request(
@@ -323,7 +381,7 @@ class ExchangeForwarder:
             http=head.http,
             headers=fields,
         )
-        self._unsent.append(write_request(head.method, route.target, fields))
+        self._unsent.append(raw)
         idle = self._gateway.idle_connection(self._client, route.origin)
         if idle is not None:
             self._attach(OpenConnection(idle, 0, 0), reused=True)

@@ -24,6 +24,10 @@ _HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n"
 _BARE_CR = re.compile(rb"(?:\r?\n)*\r(?!\n)")
 """A CR before the request line that ends no empty line. llhttp skips it; other servers do not."""
 
+_LENGTH = b"content-length"
+_LENGTH_FIELD = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([1-9][0-9]{0,6})\r\n")
+"""How clients write it. What is written otherwise, or twice, is a part of the pattern."""
+
 Fields = tuple[tuple[bytes, bytes], ...]
 
 _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
@@ -62,6 +66,9 @@ class ParsedRequestHead:
     fields: Fields
     length: int | None
     keep_alive: bool
+    pattern: bytes
+    """The head as it came, with 1 for its `Content-Length` if that has 1 to 7 digits. Heads with
+    the same pattern differ in that length alone, as those of an application's requests do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +146,35 @@ def find_head(buffer: bytes | bytearray) -> int:
 
 
 def parse_request(raw: bytes) -> ParsedRequestHead:
-    """Parse a request head. Short heads are cached: kept connections repeat them.
+    """Parse a request head. Short heads are cached by their pattern: clients repeat them.
 
     Raises:
         BadMessageError: not a valid head of HTTP/1.0 or HTTP/1.1.
     """
-    return _cached_request(raw) if len(raw) <= _SHORT_BYTES else _parse_request(raw)
+    if len(raw) > _SHORT_BYTES:
+        return _parse_request(raw)
+    found = _LENGTH_FIELD.search(raw)
+    if found is None:
+        return _cached_request(raw)
+    start, end = found.span(1)
+    return _with_length(_cached_request(b"%b1%b" % (raw[:start], raw[end:])), found[1])
+
+
+def _with_length(head: ParsedRequestHead, digits: bytes) -> ParsedRequestHead:
+    """Return `head`, whose body has a length of 1, with another length."""
+    if digits == b"1":
+        return head
+    return ParsedRequestHead(
+        method=head.method,
+        target=head.target,
+        http=head.http,
+        fields=tuple(
+            [each if each[0].lower() != _LENGTH else (each[0], digits) for each in head.fields]
+        ),
+        length=int(digits),
+        keep_alive=head.keep_alive,
+        pattern=head.pattern,
+    )
 
 
 def _parse_request(raw: bytes) -> ParsedRequestHead:
@@ -166,6 +196,7 @@ def _parse_request(raw: bytes) -> ParsedRequestHead:
         fields=tuple(found.fields),
         length=None if chunked else int(field(found.fields, b"content-length") or b"0"),
         keep_alive=found.keep_alive,
+        pattern=raw,
     )
 
 

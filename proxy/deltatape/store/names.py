@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import itertools
 import os
+import random
 import re
 import threading
 from pathlib import Path
@@ -86,7 +87,9 @@ def open_new(folder: Path, stem: str) -> tuple[int, Path]:
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
-_LENGTH = 26
+_PAIRS = [one + other for one in _ALPHABET for other in _ALPHABET]
+_PAIR_MASK = len(_PAIRS) - 1
+_PAIR_PLACES = range(120, -1, -10)
 _MAX = (1 << 128) - 1
 
 
@@ -100,13 +103,14 @@ class UlidSource:
     def next(self, clock: Clock) -> str:
         """26 characters of Crockford's base 32: 48 bits of milliseconds, 80 random bits."""
         fresh = (clock.wall_ns() // 1_000_000) << _RANDOM_BITS
-        fresh |= int.from_bytes(os.urandom(_RANDOM_BITS // 8))
+        # Nothing is secret about them. A process that is forked has random numbers of its own.
+        fresh |= random.getrandbits(_RANDOM_BITS)
         with self._lock:
             if fresh >> _RANDOM_BITS <= self._last >> _RANDOM_BITS:
                 fresh = self._last + 1
             self._last = fresh & _MAX
             value = self._last
-        return "".join(_ALPHABET[value >> 5 * place & 31] for place in reversed(range(_LENGTH)))
+        return "".join([_PAIRS[value >> at & _PAIR_MASK] for at in _PAIR_PLACES])
 
 
 ulid = UlidSource().next
