@@ -350,7 +350,7 @@ DRAFTS = (
 
 def told(schema: Mapping[str, object], value: Any, draft: object = DRAFTS[0]) -> list[str]:
     """The messages of the violations, in order."""
-    ACCOUNT.set(EvaluationBudget(20_000, value, weigh(schema)))
+    ACCOUNT.set(EvaluationBudget(20_000, {**weigh(schema), **weigh(value)}))
     base = next(each for each in DRAFTS if each is draft)
     return [
         error.message for error in metered(base)(schema, registry=Registry()).iter_errors(value)
@@ -366,7 +366,7 @@ def test_containers_weigh_what_is_in_them() -> None:
 
 def test_an_account_pays_for_steps_entries_and_characters() -> None:
     value = ["x" * 5_000]
-    account = EvaluationBudget(20, value, {})
+    account = EvaluationBudget(20, weigh(value))
     account.charge(1, value)
     account.charge(8)
     with pytest.raises(BudgetUsedUpError):

@@ -10,7 +10,6 @@ Source: https://json-schema.org/draft/2020-12/json-schema-core and -validation.
 
 import json
 import re
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from fractions import Fraction
@@ -71,7 +70,7 @@ def _match_count(bare: str) -> int:
     return ways
 
 
-_COPIED = 500
+COPIED = 500
 """How many characters can be copied or compared for one step."""
 _PRICES = {"$ref": 5, "allOf": 10, "anyOf": 10, "oneOf": 10}
 """Steps where it is more than one; for each schema of a list: a validator is set up for each."""
@@ -94,19 +93,22 @@ class EvaluationBudget:
 
     Args:
         steps: more raise `BudgetUsedUpError`.
-        value: to be validated.
-        known: the result of `weigh` for the schema.
+        weights: the results of `weigh` for the schema and for the value, together; those for the
+            value may be left out if it is shorter than `COPIED`.
     """
 
-    def __init__(self, steps: int, value: object, known: dict[int, int]) -> None:
+    def __init__(self, steps: int, weights: Mapping[int, int]) -> None:
         self.unchecked: dict[str, None] = {}  # an ordered set of phrases
         self._left = steps
-        self._weights = ChainMap(weigh(value), known)
+        self._weights = weights
 
     def charge(self, steps: int, *values: object) -> None:
         """Charge `steps`, and the cost of walking through or printing `values`."""
         for value in values:
-            steps += _length(value) + _weight(value, self._weights) // _COPIED
+            if isinstance(value, str):
+                steps += len(value) // COPIED
+            elif isinstance(value, dict | list):
+                steps += len(value) + self._weights.get(id(value), 1) // COPIED
         self._left -= steps
         if self._left < 0:
             raise BudgetUsedUpError
@@ -140,10 +142,6 @@ def _weight(value: object, weights: Mapping[int, int]) -> int:
     return weights.get(id(value), 1) if isinstance(value, dict | list) else 1
 
 
-def _length(value: object) -> int:
-    return len(value) if isinstance(value, dict | list) else 0
-
-
 @lru_cache
 def metered(base: type[Validator]) -> type[Validator]:
     """Return the validator class of a draft with metering added; building one is slow."""
@@ -161,13 +159,15 @@ def metered(base: type[Validator]) -> type[Validator]:
 
 
 def _charged(name: str, keyword: Keyword) -> Keyword:
+    price, branching, unbounded = _PRICES.get(name, 1), name in _BRANCHES, name in _UNBOUNDED
+
     def check(
         validator: Validator, value: object, instance: object, schema: Mapping[str, object]
     ) -> Iterator[object] | None:
-        branches = _length(value) if name in _BRANCHES else 1
+        branches = len(value) if branching and isinstance(value, dict | list) else 1
         account = ACCOUNT.get()
-        account.charge(_PRICES.get(name, 1) * branches, value, instance)
-        if name in _UNBOUNDED:
+        account.charge(price * branches, value, instance)
+        if unbounded:
             account.unchecked[name] = None
         return keyword(validator, value, instance, schema)
 

@@ -22,6 +22,7 @@ from referencing.exceptions import Unresolvable
 from deltatape.model.rule_settings import Settings
 from deltatape.rules._bounded_validator import (
     ACCOUNT,
+    COPIED,
     BudgetUsedUpError,
     EvaluationBudget,
     metered,
@@ -178,10 +179,19 @@ class _Prepared(NamedTuple):
     """The weights of its containers."""
 
 
-def validate(schema: Mapping[str, object], value: object, settings: Settings) -> SchemaResult:
-    """Validate `value` against `schema`, within the limits of `settings`."""
+def validate(
+    schema: Mapping[str, object], value: object, settings: Settings, size: int | None = None
+) -> SchemaResult:
+    """Validate `value` against `schema`, within the limits of `settings`.
+
+    Args:
+        schema: JSON Schema.
+        value: from a JSON parser.
+        settings: limits.
+        size: characters of the JSON text of `value`, if known.
+    """
     try:
-        return _validated(schema, value, settings)
+        return _validated(schema, value, settings, size)
     except Unresolvable:
         reason = "a reference that is not in the schema"
     except BudgetUsedUpError:
@@ -204,10 +214,12 @@ def validate_text(schema: Mapping[str, object], text: str, settings: Settings) -
     if len(text) > settings.schema_characters:
         limit = f"arguments of more than {settings.schema_characters} characters"
         return SchemaResult(violations=(), unchecked=(limit,))
-    return validate(schema, parse(text).value, settings)
+    return validate(schema, parse(text).value, settings, len(text))
 
 
-def _validated(schema: Mapping[str, object], value: object, settings: Settings) -> SchemaResult:
+def _validated(
+    schema: Mapping[str, object], value: object, settings: Settings, size: int | None
+) -> SchemaResult:
     text = json.dumps(schema)
     if len(text) > settings.schema_characters:
         reason = f"a schema of more than {settings.schema_characters} characters"
@@ -216,7 +228,10 @@ def _validated(schema: Mapping[str, object], value: object, settings: Settings) 
     prepared = prepare(text)
     if prepared is None:
         return SchemaResult(violations=(), unchecked=(_INVALID,))
-    account = EvaluationBudget(settings.schema_steps, value, prepared.weights)
+    # No part of a short value costs a step: most arguments need no walk through them.
+    short = size is not None and size < COPIED
+    weights = prepared.weights if short else {**prepared.weights, **weigh(value)}
+    account = EvaluationBudget(settings.schema_steps, weights)
     ACCOUNT.set(account)
     errors = prepared.checker.iter_errors(_json(value))
     real = (error for error in errors if not _is_by_default(error, prepared.schema))
