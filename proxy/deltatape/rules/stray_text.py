@@ -62,6 +62,8 @@ class _Stray(NamedTuple):
 
 def _stray_token(text: str) -> _Stray | None:
     """Find the first chat-template token in `text`, outside of code and quotes."""
+    if "<" not in text and "INST]" not in text:
+        return None
     bare = _without_code(text)
     for match in _TOKEN.finditer(bare):
         before, after = bare[: match.start()], bare[match.end() :]
@@ -79,6 +81,8 @@ def _stray_token(text: str) -> _Stray | None:
 
 def _error_page(text: str) -> _Stray | None:
     """Find the title of an HTML error page, if `text` is one or ends in one."""
+    if "<" not in text:
+        return None
     bare = _without_code(text)
     page = _PAGE.search(bare)
     title = _TITLE.search(bare, page.start()) if page else None
@@ -90,6 +94,8 @@ def _error_page(text: str) -> _Stray | None:
 
 def _mojibake(text: str) -> _Stray | None:
     """Find the first run of three or more characters that were decoded with the wrong encoding."""
+    if "\u00c3" not in text and "\u00e2" not in text:
+        return None
     found = [*_MOJIBAKE.finditer(_without_code(text))]
     if len(found) < _MANY:
         return None
@@ -100,6 +106,8 @@ def _mojibake(text: str) -> _Stray | None:
 
 def _replaced(text: str) -> _Stray | None:
     """Find the first replacement character for bytes that could not be decoded."""
+    if "\ufffd" not in text:
+        return None
     at = _without_code(text).find("\ufffd")
     return (
         None
@@ -155,8 +163,8 @@ def _strays_in(context: RuleContext, choice: Choice) -> Iterator[Claim]:
     if garbled is not None and not _is_from_request(context, garbled.found):
         sure = not _is_about(context, _ABOUT_ENCODINGS)
         yield _stray_claim(choice, garbled, sure=sure)
-    cut = None if _is_invalid(context) else _replaced(text)
-    if cut is not None and not _is_from_request(context, cut.found):
+    cut = _replaced(text)
+    if cut and not _is_invalid(context) and not _is_from_request(context, cut.found):
         warning = _stray_claim(choice, cut, sure=False)
         yield replace(warning, severity=Severity.WARNING)
 
