@@ -20,7 +20,6 @@ _HASH = re.compile("[0-9a-f]{8}")
 MAX_INT = 2**63 - 1
 """The largest number on a tape, also the last time that a record can have."""
 _SHOWN = 60
-_BREAK = re.compile(rb"[\r\n\0]")
 _PAIR = 2
 
 E = TypeVar("E", bound=StrEnum)
@@ -87,8 +86,13 @@ def line_from_json(value: object) -> bytes:
     return data
 
 
+def _has_break(value: bytes) -> bool:
+    """Return whether `value` has a CR, LF or NUL; quicker than a regular expression."""
+    return b"\r" in value or b"\n" in value or b"\0" in value
+
+
 def _one_line(value: HeaderValue) -> HeaderValue:
-    if isinstance(value, bytes) and _BREAK.search(value):
+    if isinstance(value, bytes) and _has_break(value):
         raise MalformedError(f"{seen(value.decode('latin-1'))} where no CR, LF or NUL is expected")
     return value
 
@@ -116,7 +120,7 @@ def headers_from_json(value: object) -> Headers:
         except (AttributeError, ValueError):
             pass
         else:
-            if not _BREAK.search(b"".join([part for pair in found for part in pair])):
+            if not _has_break(b"".join([part for pair in found for part in pair])):
                 return found
     for pair in value:
         if not isinstance(pair, list) or len(pair) != _PAIR:
