@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from deltatape.conversation import check_conversation
-from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.check import check_analysis, subjects_of
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import DIALECTS
 from deltatape.model.finding import Blame, Confidence, Finding
-from deltatape.rules import RULES
+from deltatape.rules import EXCHANGE_RULES, RULES
 from deltatape.store.reader import open_tape
+from helpers.contexts import context_of
 from helpers.rule_recordings import RECORDINGS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -101,3 +102,18 @@ def test_every_dialect_is_among_them() -> None:
         for exchange in open_tape(path)
     }
     assert {dialect.name for dialect in DIALECTS} <= spoken
+
+
+def test_a_rule_finds_nothing_where_what_it_is_about_is_missing() -> None:
+    asked = 0
+    for tape in sorted(FOLDER.rglob("*.tape")):
+        for context in map(context_of, open_tape(tape)):
+            missing = [
+                rule
+                for rule in EXCHANGE_RULES
+                if rule.about is not None and rule.about not in subjects_of(context)
+            ]
+            asked += len(missing)
+            claims = {rule.code: [*rule.check(context)] for rule in missing}
+            assert not any(claims.values()), (tape, claims)
+    assert asked

@@ -101,7 +101,7 @@ def test_a_rule_that_fails_is_reported_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rules = failing("T001", EXCHANGE_RULES)
-    monkeypatch.setattr("deltatape.diagnose.check.EXCHANGE_RULES", rules)
+    monkeypatch.setattr("deltatape.diagnose.check.rules_about", lambda *_, **__: rules)
     both = (entry(0, "c1", name="get", arguments="[1]"), entry(1, "c2", name="get", arguments=""))
     first, second = check(pasted(calls(*both), FINISH))
     assert {first.code, second.code} == {"X001", "T006"}

@@ -2,16 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.rule_settings import DEFAULTS, Settings
-from deltatape.rules import EXCHANGE_RULES, RULES, RuleContext, ask
+from deltatape.rules import EXCHANGE_RULES, RULES, Rule, RuleContext, Subject, ask
 from deltatape.rules.loss import is_left, loss_of
 
-_WHILE_OPEN = tuple(rule for rule in EXCHANGE_RULES if not rule.at_end)
-"""The rules that ask for no ending."""
+
+@cache
+def rules_about(subjects: frozenset[Subject], *, is_open: bool) -> tuple[Rule[RuleContext], ...]:
+    """Return the rules that can find something in an exchange that has `subjects`."""
+    return tuple(
+        rule
+        for rule in EXCHANGE_RULES
+        if (rule.about is None or rule.about in subjects) and not (is_open and rule.at_end)
+    )
+
+
+def subjects_of(context: RuleContext) -> frozenset[Subject]:
+    """Return what the exchange has of `Subject`."""
+    reply = context.reply
+    has_calls = any(choice.tool_calls or choice.text_calls for choice in reply.choices)
+    found = (
+        (Subject.CALLS, has_calls),
+        (Subject.OBSERVATIONS, reply.observations),
+        (Subject.ANOMALIES, context.stream.anomalies),
+        (Subject.APP_EVENTS, reply.from_app),
+    )
+    return frozenset([subject for subject, there in found if there])
 
 
 def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
@@ -33,7 +54,7 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
         settings=settings,
     )
     exchange = analysis.exchange
-    rules = _WHILE_OPEN if exchange.open else EXCHANGE_RULES
+    rules = rules_about(subjects_of(context), is_open=exchange.open)
     found = as_taped(ask(rules, context), exchange)
     if exchange.tap is Tap.APP or analysis.reply.from_app:
         found = [replace(finding, blame=_blame_upstream(finding.blame)) for finding in found]

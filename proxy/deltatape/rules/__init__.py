@@ -42,6 +42,7 @@ from deltatape.rules.rule import (
     Rule,
     SeenSilence,
     SeenTurn,
+    Subject,
     ask,
     order,
 )
@@ -99,5 +100,6 @@ __all__ = [
     "RuleContext",
     "SeenSilence",
     "SeenTurn",
+    "Subject",
     "ask",
 ]

@@ -17,7 +17,7 @@ from deltatape.model.stream import Place
 from deltatape.printable import excerpt
 from deltatape.rules.context import MOST_ALIKE, Claim, RuleContext, and_more, label, observed
 from deltatape.rules.endings import unended
-from deltatape.rules.rule import exchange_rule
+from deltatape.rules.rule import Subject, exchange_rule
 from deltatape.wire.json_scan import ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse
 
@@ -109,7 +109,7 @@ _ASIDE = frozenset({"type", "event", "kind", "arguments", "args", "input", "para
 _NAMELESS = frozenset({CallStatus.NO_NAME, CallStatus.ORPHAN})
 
 
-@exchange_rule("A001", "event-without-name", Severity.ERROR)
+@exchange_rule("A001", "event-without-name", Severity.ERROR, about=Subject.APP_EVENTS)
 def event_without_name(context: RuleContext) -> Iterator[Claim]:
     """Report an application's tool event that does not name the tool."""
     if not context.reply.from_app:
@@ -173,7 +173,7 @@ def _not_elsewhere(field: str) -> tuple[Excluded, ...]:
 _WORDS = {bool: "a boolean", int: "the number", float: "the number", list: "a list"}
 
 
-@exchange_rule("A002", "event-arguments-not-object", Severity.ERROR)
+@exchange_rule("A002", "event-arguments-not-object", Severity.ERROR, about=Subject.APP_EVENTS)
 def event_arguments_not_object(context: RuleContext) -> Iterator[Claim]:
     """Report an application's call event whose arguments are not an object."""
     if not context.reply.from_app:
@@ -310,14 +310,14 @@ def missing_or_early_done(context: RuleContext) -> Iterator[Claim]:
         yield doubted(each, context)
 
 
-@exchange_rule("A005", "event-after-done", Severity.WARNING)
+@exchange_rule("A005", "event-after-done", Severity.WARNING, about=Subject.OBSERVATIONS)
 def event_after_done(context: RuleContext) -> Iterator[Claim]:
     """Report an application's event after the one that ended its stream."""
     hint = "return after sending done or error; send metadata earlier"
     return (doubted(each, context) for each in observed(context, "A005", hint))
 
 
-@exchange_rule("A006", "text-differs-from-done", Severity.WARNING)
+@exchange_rule("A006", "text-differs-from-done", Severity.WARNING, about=Subject.APP_EVENTS)
 def text_differs_from_done(context: RuleContext) -> Iterator[Claim]:
     """Report an application's stream whose last event has other text than its fragments."""
     reply = context.reply

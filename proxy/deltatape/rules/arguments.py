@@ -11,11 +11,13 @@ from deltatape.model.request_summary import ToolSpec
 from deltatape.printable import excerpt
 from deltatape.rules._fragment_analysis import HINT, fits, gap_of_member, trace_of
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
-from deltatape.rules.rule import exchange_rule
+from deltatape.rules.rule import Subject, exchange_rule
 from deltatape.wire.json_value import parse
 
 
-@exchange_rule("T001", "empty-arguments", Severity.ERROR, at_end=True, about_missing=True)
+@exchange_rule(
+    "T001", "empty-arguments", Severity.ERROR, at_end=True, about_missing=True, about=Subject.CALLS
+)
 def empty_arguments(context: RuleContext) -> Iterator[Claim]:
     """Report a call with empty arguments whose tool requires some."""
     for _, call in context.calls():
@@ -100,7 +102,7 @@ _EITHER = (
 )
 
 
-@exchange_rule("T008", "arguments-violate-schema", Severity.ERROR)
+@exchange_rule("T008", "arguments-violate-schema", Severity.ERROR, about=Subject.CALLS)
 def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
     """Report arguments that the tool's own schema does not allow."""
     partly_checked: set[str] = set()
@@ -201,7 +203,7 @@ _BREAK = re.compile(r"\\n(?:  |\\n|\\t|\Z)")
 _FEWEST = 2
 
 
-@exchange_rule("T022", "double-escaped-arguments", Severity.WARNING)
+@exchange_rule("T022", "double-escaped-arguments", Severity.WARNING, about=Subject.CALLS)
 def double_escaped_arguments(context: RuleContext) -> Iterator[Claim]:
     """Report a string in the arguments whose line breaks are escaped twice."""
     for _, call in context.calls():
@@ -247,7 +249,7 @@ _SHORTEST = 8
 """Shorter arguments occur in texts by coincidence."""
 
 
-@exchange_rule("T023", "arguments-in-text", Severity.WARNING)
+@exchange_rule("T023", "arguments-in-text", Severity.WARNING, about=Subject.CALLS)
 def arguments_in_text(context: RuleContext) -> Iterator[Claim]:
     """Report arguments of a call that are also shown as text."""
     for choice, call in context.calls():

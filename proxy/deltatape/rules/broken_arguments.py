@@ -15,17 +15,13 @@ from deltatape.rules._fragment_analysis import (
 from deltatape.rules._notation import QUOTES, notation_of
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.finish import FinishMeaning, finish_of
-from deltatape.rules.rule import exchange_rule
+from deltatape.rules.rule import Subject, exchange_rule
 from deltatape.rules.text_calls import in_answer, where
 from deltatape.wire.json_scan import JsonScanner, scan
 from deltatape.wire.json_value import parse, reads_alike
 
 
-@exchange_rule(
-    "T002",
-    "malformed-arguments",
-    Severity.ERROR,
-)
+@exchange_rule("T002", "malformed-arguments", Severity.ERROR, about=Subject.CALLS)
 def malformed_arguments(context: RuleContext) -> Iterator[Claim]:
     """Report arguments that are neither JSON nor the beginning of it."""
     for _, call in context.calls():
@@ -127,7 +123,7 @@ def _ambiguous(context: RuleContext, call: ToolCall, scanner: JsonScanner) -> Cl
     )
 
 
-@exchange_rule("T003", "truncated-arguments", Severity.ERROR, at_end=True)
+@exchange_rule("T003", "truncated-arguments", Severity.ERROR, at_end=True, about=Subject.CALLS)
 def truncated_arguments(context: RuleContext) -> Iterator[Claim]:
     """Report arguments that end too early."""
     for choice, call in context.calls():
@@ -197,7 +193,7 @@ def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None
     return "the connection broke", Blame.TRANSPORT, Confidence.LIKELY
 
 
-@exchange_rule("T016", "data-after-arguments", Severity.ERROR)
+@exchange_rule("T016", "data-after-arguments", Severity.ERROR, about=Subject.CALLS)
 def data_after_arguments(context: RuleContext) -> Iterator[Claim]:
     """Report content after the end of the arguments."""
     for _, call in context.calls():

@@ -9,6 +9,7 @@ from deltatape.model.stream import Anomaly, AnomalyKind, Format, Place, Span, St
 from deltatape.rules.context import Claim, RuleContext, observed
 from deltatape.rules.loss import is_left
 from deltatape.rules.rule import (
+    Subject,
     exchange_rule,
     observed_rule,
 )
@@ -71,12 +72,7 @@ _INSIDE = {
 _UNCLOSED = "before the end of the array: clients that parse it as a whole raise an error"
 
 
-@exchange_rule(
-    "W001",
-    "unterminated-event",
-    Severity.ERROR,
-    at_end=True,
-)
+@exchange_rule("W001", "unterminated-event", Severity.ERROR, at_end=True, about=Subject.ANOMALIES)
 def unterminated_event(context: RuleContext) -> Iterator[Claim]:
     """Report a body that ends before the blank line that dispatches its last event."""
     if context.exchange.cut:
@@ -119,7 +115,7 @@ def _is_between(context: RuleContext, anomaly: Anomaly) -> bool:
     return context.stream.format is Format.JSON_ARRAY and anomaly.event is None
 
 
-@exchange_rule("W002", "invalid-utf8", Severity.WARNING)
+@exchange_rule("W002", "invalid-utf8", Severity.WARNING, about=Subject.ANOMALIES)
 def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
     """Report bytes that are not UTF-8."""
     return anomalies(
@@ -130,7 +126,9 @@ def invalid_utf8(context: RuleContext) -> Iterator[Claim]:
     )
 
 
-@exchange_rule("W003", "byte-order-mark", Severity.WARNING, survives_loss=True)
+@exchange_rule(
+    "W003", "byte-order-mark", Severity.WARNING, survives_loss=True, about=Subject.ANOMALIES
+)
 def byte_order_mark(context: RuleContext) -> Iterator[Claim]:
     """Report a byte order mark at the start of the stream."""
     return anomalies(
@@ -181,7 +179,7 @@ def not_a_stream(context: RuleContext) -> Iterator[Claim]:
     )
 
 
-@exchange_rule("W008", "missing-event-line", Severity.WARNING)
+@exchange_rule("W008", "missing-event-line", Severity.WARNING, about=Subject.OBSERVATIONS)
 def missing_event_line(context: RuleContext) -> Iterator[Claim]:
     """Report server-sent events without the names that their dialect uses."""
     if context.stream.format is Format.SSE:
@@ -192,11 +190,7 @@ def missing_event_line(context: RuleContext) -> Iterator[Claim]:
         )
 
 
-@exchange_rule(
-    "W009",
-    "bad-content-coding",
-    Severity.ERROR,
-)
+@exchange_rule("W009", "bad-content-coding", Severity.ERROR, about=Subject.ANOMALIES)
 def bad_content_coding(context: RuleContext) -> Iterator[Claim]:
     """Report a body that does not fit its content coding."""
     hint = "send accept-encoding: identity; look for a proxy that changes the body"
@@ -215,7 +209,7 @@ _REPLACEMENT = "\ufffd".encode()
 _AS_TEXT = "a proxy read the body as text and wrote it back: configure it to pass bytes"
 
 
-@exchange_rule("W010", "corrupt-message", Severity.ERROR)
+@exchange_rule("W010", "corrupt-message", Severity.ERROR, about=Subject.ANOMALIES)
 def corrupt_message(context: RuleContext) -> Iterator[Claim]:
     """Report bytes that belong to no message, or a message with a wrong checksum."""
     binary = context.stream.format is Format.EVENTSTREAM

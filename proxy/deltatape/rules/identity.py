@@ -10,6 +10,7 @@ from deltatape.printable import count, excerpt
 from deltatape.rules._call_references import against, call_label
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.rule import (
+    Subject,
     exchange_rule,
     observed_rule,
     turn_rule,
@@ -17,7 +18,7 @@ from deltatape.rules.rule import (
 from deltatape.wire.json_value import canonical
 
 
-@exchange_rule("T004", "missing-name", Severity.ERROR)
+@exchange_rule("T004", "missing-name", Severity.ERROR, about=Subject.CALLS)
 def missing_name(context: RuleContext) -> Iterator[Claim]:
     """Report a call without a tool name."""
     for _, call in context.calls():
@@ -51,7 +52,7 @@ observed_rule(
 _LONGEST_NAME = 200
 
 
-@exchange_rule("T007", "unknown-tool", Severity.ERROR)
+@exchange_rule("T007", "unknown-tool", Severity.ERROR, about=Subject.CALLS)
 def unknown_tool(context: RuleContext) -> Iterator[Claim]:
     """Report a call of a tool that was not offered."""
     offered = [tool.name for tool in context.request.tools]

@@ -20,6 +20,7 @@ from deltatape.rules._fragment_analysis import (
 )
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.rule import (
+    Subject,
     exchange_rule,
     observed_rule,
 )
@@ -33,7 +34,7 @@ observed_rule(
 )
 
 
-@exchange_rule("T015", "sources-disagree", Severity.ERROR)
+@exchange_rule("T015", "sources-disagree", Severity.ERROR, about=Subject.OBSERVATIONS)
 def sources_disagree(context: RuleContext) -> Iterator[Claim]:
     """Report a value that is sent in several places, and differs between them."""
     calls = {(choice.index, call.index): call for choice, call in context.calls()}
@@ -114,7 +115,7 @@ _TEXT = itemgetter(0)
 """The text of a fragment; quicker than the attribute, as every healthy call is checked."""
 
 
-@exchange_rule("T027", "repeated-delta", Severity.WARNING)
+@exchange_rule("T027", "repeated-delta", Severity.WARNING, about=Subject.CALLS)
 def repeated_delta(context: RuleContext) -> Iterator[Claim]:
     """Report a fragment of a call's arguments that appears twice in a row."""
     for _, call in context.calls():

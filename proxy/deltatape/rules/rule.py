@@ -8,6 +8,7 @@ claims into findings, for all rules, and reports rules that raise (`ask`).
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from deltatape.model.digest import Digest, ReadBack, Unanswered
@@ -26,6 +27,19 @@ zones, the conversation, deltatape itself."""
 Seen = TypeVar("Seen")
 """What a rule checks."""
 Check = Callable[[Seen], Iterable[Claim]]
+
+
+class Subject(StrEnum):
+    """A part that not every exchange has."""
+
+    CALLS = "calls"
+    """Tool calls, also those in the text of an answer."""
+    OBSERVATIONS = "observations"
+    """What the dialect noticed."""
+    ANOMALIES = "anomalies"
+    """Defects of the framing."""
+    APP_EVENTS = "app events"
+    """Events of an application's own endpoint."""
 
 
 class FindingPlace(NamedTuple):
@@ -56,6 +70,8 @@ class Rule(Generic[Seen]):
     """Whether its findings hold although the recorder lost some of the exchange."""
     about_missing: bool = False
     """Whether it reports missing parts, for which nobody is blamed if the client left early."""
+    about: Subject | None = None
+    """Without this in the exchange it finds nothing, so it need not be asked."""
 
     def findings(self, seen: Seen) -> Iterator[Finding]:
         """Yield the findings of its claims about `seen`, in their order."""
@@ -108,6 +124,7 @@ class RuleKind(Generic[Seen]):
         at_end: bool = False,
         survives_loss: bool = False,
         about_missing: bool = False,
+        about: Subject | None = None,
     ) -> Callable[[Check[Seen]], Check[Seen]]:
         """Return a decorator that makes a function a rule.
 
@@ -118,6 +135,7 @@ class RuleKind(Generic[Seen]):
             at_end: whether it judges the end of a response.
             survives_loss: whether its findings hold although some of the exchange was lost.
             about_missing: whether it reports that something never came.
+            about: without what in the exchange it finds nothing, if there is such a thing.
 
         Raises:
             ValueError: the code is taken, or its letter is not a group's.
@@ -137,6 +155,7 @@ class RuleKind(Generic[Seen]):
                 at_end=at_end,
                 survives_loss=survives_loss,
                 about_missing=about_missing,
+                about=about,
             )
             return check
 
@@ -212,7 +231,14 @@ def observed_rule(
     about_missing: bool = False,
 ) -> None:
     """Register a rule that reports what the dialects observe under its code, and nothing else."""
-    register = EXCHANGES.rule(code, name, severity, at_end=at_end, about_missing=about_missing)
+    register = EXCHANGES.rule(
+        code,
+        name,
+        severity,
+        at_end=at_end,
+        about_missing=about_missing,
+        about=Subject.OBSERVATIONS,
+    )
     register(lambda context: observed(context, code, hint))
 
 

@@ -8,7 +8,7 @@ from deltatape.model.reply import Channel, Choice, TextCall, ToolCall
 from deltatape.model.request_summary import Message, RequestSummary
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.finish import FinishMeaning, finish_of
-from deltatape.rules.rule import exchange_rule
+from deltatape.rules.rule import Subject, exchange_rule
 from deltatape.wire.json_value import canonical, parse
 
 _GENERIC = "tool"
@@ -85,7 +85,7 @@ def where(written: TextCall) -> str:
     return f"{label(written.call)} in the {channel} ({written.family})"
 
 
-@exchange_rule("T018", "tool-call-in-text", Severity.ERROR, at_end=True)
+@exchange_rule("T018", "tool-call-in-text", Severity.ERROR, at_end=True, about=Subject.CALLS)
 def tool_call_in_text(context: RuleContext) -> Iterator[Claim]:
     """Report a tool call in the text, where no client runs it."""
     for choice in context.reply.choices:
@@ -163,7 +163,14 @@ def _closed(context: RuleContext, written: TextCall, *, sent: bool, followed: bo
     )
 
 
-@exchange_rule("T019", "unclosed-text-tool-call", Severity.ERROR, at_end=True, about_missing=True)
+@exchange_rule(
+    "T019",
+    "unclosed-text-tool-call",
+    Severity.ERROR,
+    at_end=True,
+    about_missing=True,
+    about=Subject.CALLS,
+)
 def unclosed_text_tool_call(context: RuleContext) -> Iterator[Claim]:
     """Report a tool call in the text that is not closed."""
     for choice in context.reply.choices:

@@ -10,6 +10,7 @@ from deltatape.rules._call_references import tools_of
 from deltatape.rules.context import Claim, RuleContext, about_call, label
 from deltatape.rules.endings import ended_well
 from deltatape.rules.rule import (
+    Subject,
     exchange_rule,
     turn_rule,
 )
@@ -19,7 +20,9 @@ _OPEN = frozenset({None, "auto", _NONE, "required", "any", "validated"})
 """Words that are not the name of a tool."""
 
 
-@exchange_rule("T024", "call-against-choice", Severity.ERROR, survives_loss=True)
+@exchange_rule(
+    "T024", "call-against-choice", Severity.ERROR, survives_loss=True, about=Subject.CALLS
+)
 def call_against_choice(context: RuleContext) -> Iterator[Claim]:
     """Report a call that the request forbids."""
     choice = context.request.tool_choice
