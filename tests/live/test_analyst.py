@@ -63,8 +63,13 @@ class Run:
     def look(self) -> list[Message]:
         """What is reported when an exchange has ended."""
         self.reports.clear()
-        self.analyst.handle(Look(key=1))
+        self.told(Look(key=1))
         return list(self.reports)
+
+    def told(self, message: Message) -> None:
+        """Have it handle a message alone."""
+        self.analyst.handle(message)
+        self.analyst.look()
 
 
 def test_each_exchange_is_reported_once_after_its_end(tmp_path: Path) -> None:
@@ -109,13 +114,13 @@ def test_a_closed_tape_is_reported_to_its_end_with_its_silences(tmp_path: Path) 
     running = Run(path)
     running.look()
     running.reports.clear()
-    running.analyst.handle(CLOSE)
+    running.told(CLOSE)
     silence, closed = running.reports
     assert isinstance(silence, SilenceReport)
     assert silence.lines[0] == "#1 was never answered"
     assert [finding["code"] for finding in silence.findings] == ["D003"]
     assert closed == Closed(key=1)
-    running.analyst.handle(CLOSE)  # it is not known any more
+    running.told(CLOSE)  # it is not known any more
     assert running.reports[2:] == []
 
 
@@ -126,7 +131,7 @@ def test_a_closed_tape_without_an_announced_end_is_waited_for_and_then_closed(
     path.write_bytes(b"".join(written(EXCHANGES[0])[:-1]))
     running = Run(path)
     running.look()
-    running.analyst.handle(CLOSE)
+    running.told(CLOSE)
     assert running.reports == []
     for _ in range(round(analyst.MAX_LATE_S / analyst.LATE_S)):
         assert running.analyst.late
@@ -168,6 +173,30 @@ def test_the_latest_of_closed_tapes_is_recalled_and_not_reported(
     } == {None: [2]}
 
 
+def test_what_ended_on_several_tapes_is_reported_together_each_in_its_own_conversation(
+    tmp_path: Path,
+) -> None:
+    lines = written(*EXCHANGES)
+    half = next(at for at, line in enumerate(lines) if b',2,"request"' in line)
+    contents = {"a": lines, "b": [*lines[:half], b"oops\n"], "c": [lines[0], *lines[half:]]}
+    running = Run(tmp_path / "missing.tape")
+    running.reports.clear()
+    for key, (name, content) in enumerate(contents.items(), 2):
+        path = tmp_path / f"{name}.tape"
+        path.write_bytes(b"".join(content))
+        running.analyst.handle(Follow(key=key, path=str(path), name=name))
+        running.analyst.handle(Look(key=key))
+    assert running.reports == []
+    running.analyst.look()
+    assert [
+        (report.key, report.number, any(each["code"] == "C002" for each in report.findings))
+        for report in running.reports
+        if isinstance(report, ExchangeReport)
+    ] == [(2, 1, False), (2, 2, True), (3, 1, False), (4, 2, False)]
+    assert [(type(report), report.key) for report in running.reports[4:]] == [(Unreadable, 3)]  # type: ignore[union-attr]
+    assert not running.analyst.late
+
+
 def test_every_message_survives_its_way() -> None:
     settings = replace(DEFAULTS, stall_s=3.0, app=AppNames(text=("say", "speak")))
     report = ExchangeReport(key=1, number=2, lines=["a"], findings=[{"severity": "error"}])
@@ -199,9 +228,9 @@ def test_the_thresholds_of_the_recorder_count(tmp_path: Path) -> None:
     patient = Settings(unanswered_s=10**6)
     running = Run(path)
     running.analyst.handle(Begin.of(patient))
-    running.analyst.handle(Look(key=1))
+    running.told(Look(key=1))
     running.reports.clear()
-    running.analyst.handle(CLOSE)
+    running.told(CLOSE)
     assert running.reports == [Closed(key=1)]
 
 

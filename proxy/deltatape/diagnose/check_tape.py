@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from deltatape.conversation import check_conversation
 from deltatape.conversation.attempts import attempts_of
@@ -34,6 +34,7 @@ TOGETHER = 16
 """How many exchanges to check together."""
 TOGETHER_BYTES = 1_000_000
 """The most bytes of bodies to check together: larger groups are not faster."""
+Batched = TypeVar("Batched")
 
 
 class ReportedFinding(NamedTuple):
@@ -102,9 +103,8 @@ def check_exchanges(
         alone: whether to check each for itself, since others of the conversations are missing.
     """
     check = _TapeCheck(settings, only, logs, near, alone=alone)
-    for batch in batches(exchanges):
-        for one in analyse_all(batch, settings.app):
-            check.add(one, excerpts=excerpts)
+    for batch in batches(exchanges, body_bytes):
+        check.add_all(analyse_all(batch, settings.app), excerpts=excerpts)
     return check.report(name)
 
 
@@ -135,9 +135,15 @@ class _TapeCheck:
         self._about_app: list[ReportedFinding] = []
         self._readable = False
 
-    def add(self, analysis: Analysis, *, excerpts: bool) -> None:
-        """Check an exchange, and compare the held ones once there are enough."""
-        number, digest = analysis.exchange.number, digest_analysis(analysis, self._settings)
+    def add_all(self, analyses: Sequence[Analysis], *, excerpts: bool) -> None:
+        """Check exchanges, and compare the held ones once there are enough."""
+        # Not each in turn: see `analyse_all`.
+        digests = [digest_analysis(analysis, self._settings) for analysis in analyses]
+        for analysis, digest in zip(analyses, digests, strict=True):
+            self._add(analysis, digest, excerpts=excerpts)
+
+    def _add(self, analysis: Analysis, digest: Digest, *, excerpts: bool) -> None:
+        number = analysis.exchange.number
         self._held[number] = digest
         self._readable |= digest.dialect != UNKNOWN
         if self._only in (None, number):
@@ -238,18 +244,23 @@ def _as_retried(reported: Sequence[ReportedFinding], answered: int) -> tuple[Rep
     )
 
 
-def batches(exchanges: Iterable[Exchange]) -> Iterator[list[Exchange]]:
-    """Yield some exchanges at a time: several small ones, but no large ones together."""
-    batch: list[Exchange] = []
+def batches(items: Iterable[Batched], size_of: Callable[[Batched], int]) -> Iterator[list[Batched]]:
+    """Yield some items at a time: several small ones, but no large ones together."""
+    batch: list[Batched] = []
     size = 0
-    for exchange in exchanges:
-        batch.append(exchange)
-        size += sum([len(read.data) for read in exchange.reads])
+    for item in items:
+        batch.append(item)
+        size += size_of(item)
         if len(batch) == TOGETHER or size > TOGETHER_BYTES:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def body_bytes(exchange: Exchange) -> int:
+    """Return how long the bodies of request and response are."""
+    return len(exchange.request.body) + sum([len(read.data) for read in exchange.reads])
 
 
 def _of_exchange(

@@ -2,20 +2,26 @@
 
 It reads a tape when the recorder says that an exchange has ended, and a little later if the end is
 not on the disk yet. Memory holds the exchanges that are open, and digests of the last ones.
+
+What has ended by then, on all tapes, is analysed step by step together: the steps for one small
+exchange after the other take twice as long, since each needs other code and data in the
+processor's caches.
 """
 
 import contextlib
+import gc
 import os
 import select
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
+from deltatape.diagnose.check_tape import TOGETHER, batches, body_bytes
 from deltatape.diagnose.parsed_record import parsed_as
 from deltatape.errors import DeltatapeError
-from deltatape.live.analyzer import LiveAnalyzer
+from deltatape.live.analyzer import LiveAnalyzer, LiveResult
 from deltatape.live.messages import (
     Begin,
     Close,
@@ -30,6 +36,7 @@ from deltatape.live.messages import (
     decode,
     encode,
 )
+from deltatape.model.exchange import Exchange
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.render.json_document import finding_object
@@ -38,7 +45,6 @@ from deltatape.store.names import RING
 from deltatape.store.reader import open_tape
 from deltatape.store.tail import TapeTail
 from deltatape.tape.assemble import Assembler
-from deltatape.tape.record import ReadRecord, Record
 
 LATE_S = 0.05
 """How often to look for ends that are announced and not on the disk yet."""
@@ -47,12 +53,12 @@ MAX_LATE_S = 2.0
 RECALLED_BYTES = 64 << 20
 """How much of closed tapes is read again after a start: what has ended waits for that."""
 _BLOCK = 1 << 16
-_AT_ONCE = 16
+_AT_ONCE = TOGETHER
 """How many reports may wait for others: each of them wakes the recorder."""
+_SELDOM = (20_000, 20, 100)
+"""Thresholds of Python's garbage collector: exchanges leave no cycles behind."""
 _NICENESS = 10
 """Where there are few cores, streams come first."""
-AnyRecord: TypeAlias = tuple[int, Record | ReadRecord]
-"""A record with its line number."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,8 +69,17 @@ class _FollowedTape:
     assembler: Assembler | None = None
     announced: int = 0
     """Exchanges that have ended, as the recorder says, and were not reported yet."""
+    mentioned: bool = False
+    """Whether the recorder has sent a message about it since it was read."""
     close: Close | None = None
     looks_left: int = field(default=round(MAX_LATE_S / LATE_S))
+    problem: str = ""
+    """Why it cannot be read on."""
+
+    @property
+    def late(self) -> bool:
+        """Whether an announced end is not on it yet."""
+        return self.announced > 0 or self.close is not None
 
 
 class Analyst:
@@ -81,7 +96,7 @@ class Analyst:
         self._tapes: dict[int, _FollowedTape] = {}
 
     def handle(self, message: Message) -> None:
-        """Handle a message of the recorder."""
+        """Handle a message of the recorder; what it announces is reported by `look`."""
         match message:
             case Begin():
                 self._analyzer = LiveAnalyzer(message.rules())
@@ -94,10 +109,9 @@ class Analyst:
                     self._report(Unreadable(key=key, problem=str(error)))
             case Look(key=key, ended=ended) if key in self._tapes:
                 self._tapes[key].announced += ended
-                self._look(self._tapes[key])
+                self._tapes[key].mentioned = True
             case Close(key=key) if key in self._tapes:
                 self._tapes[key].close = message
-                self._look(self._tapes[key])
             case _:
                 pass
 
@@ -122,53 +136,34 @@ class Analyst:
     @property
     def late(self) -> bool:
         """Whether an announced end is not on its tape yet."""
-        return any(tape.announced > 0 or tape.close is not None for tape in self._tapes.values())
+        return any(tape.late for tape in self._tapes.values())
 
     def look_again(self) -> None:
-        """Look for ends that are announced and were not on the disk."""
-        for tape in tuple(self._tapes.values()):
-            if tape.announced > 0 or tape.close is not None:
-                tape.looks_left -= tape.close is not None
-                self._look(tape)
+        """Look for ends that are announced and were not on the disk `LATE_S` ago."""
+        for tape in self._tapes.values():
+            tape.looks_left -= tape.close is not None
+        self.look()
 
-    def _look(self, tape: _FollowedTape) -> None:
-        try:
-            for report in self._reports(tape):
-                tape.announced -= 1
-                self._report(report)
-        except DeltatapeError as error:
-            self._drop(tape)
-            self._report(Unreadable(key=tape.key, problem=str(error)))
-            return
-        if tape.close is not None and (tape.announced <= 0 or tape.looks_left <= 0):
-            self._close(tape, tape.close)
+    def look(self) -> None:
+        """Report the exchanges that were announced, as far as they are on the disk."""
+        tapes = [tape for tape in self._tapes.values() if tape.mentioned or tape.late]
+        ended = ((tape, exchange) for tape in tapes for exchange in _ended(tape))
+        for batch in batches(ended, lambda each: body_bytes(each[1])):
+            self._analyse(batch)
+        for tape in tapes:
+            if tape.problem:
+                self._drop(tape)
+                self._report(Unreadable(key=tape.key, problem=tape.problem))
+            elif tape.close is not None and (tape.announced <= 0 or tape.looks_left <= 0):
+                self._close(tape, tape.close)
 
-    def _reports(self, tape: _FollowedTape) -> Iterator[ExchangeReport]:
-        """Yield a report on each exchange whose end has come onto the tape."""
-        records = tape.tail.read()
-        if tape.assembler is None:
-            first = next(records, None)
-            if tape.tail.header is None or first is None:
-                return
-            tape.assembler = Assembler(tape=tape.tail.path, header=tape.tail.header)
-            yield from self._analysed(tape, tape.assembler, iter((first,)))
-        yield from self._analysed(tape, tape.assembler, records)
-
-    def _analysed(
-        self, tape: _FollowedTape, assembler: Assembler, records: Iterator[AnyRecord]
-    ) -> Iterator[ExchangeReport]:
-        assert tape.tail.header is not None
-        for exchange in assembler.feed(records):
-            result = self._analyzer.analyse(tape.name, exchange)
-            parsed = parsed_as(result.analysis, tape.tail.header.tool).to_json()
-            yield ExchangeReport(
-                key=tape.key,
-                number=exchange.number,
-                lines=live_lines(result.analysis, result.findings, tape.name or ""),
-                findings=[finding_object(each) for each in result.findings],
-                parsed=parsed if isinstance(parsed, dict) else None,
-                end_ns=exchange.end.t_ns if exchange.end is not None else None,
-            )
+    def _analyse(self, batch: Sequence[tuple[_FollowedTape, Exchange]]) -> None:
+        named = [(tape.name, exchange) for tape, exchange in batch]
+        results = self._analyzer.analyse_all(named)
+        reports = [_report(tape, each) for (tape, _), each in zip(batch, results, strict=True)]
+        for (tape, _), report in zip(batch, reports, strict=True):
+            tape.announced -= 1
+            self._report(report)
 
     def _close(self, tape: _FollowedTape, close: Close) -> None:
         watch = TapeSummary(until_ns=close.until_ns, stop=close.reason, exit_code=close.exit_code)
@@ -197,9 +192,41 @@ class Analyst:
         del self._tapes[tape.key]
 
 
+def _ended(tape: _FollowedTape) -> Iterator[Exchange]:
+    """Yield each exchange whose end has come onto the tape."""
+    tape.mentioned = False
+    try:
+        records = tape.tail.read()
+        if tape.assembler is None:
+            first = next(records, None)
+            if tape.tail.header is None or first is None:
+                return
+            tape.assembler = Assembler(tape=tape.tail.path, header=tape.tail.header)
+            records = chain((first,), records)
+        yield from tape.assembler.feed(records)
+    except DeltatapeError as error:
+        tape.problem = str(error)
+
+
+def _report(tape: _FollowedTape, result: LiveResult) -> ExchangeReport:
+    assert tape.tail.header is not None
+    exchange = result.analysis.exchange
+    parsed = parsed_as(result.analysis, tape.tail.header.tool).to_json()
+    return ExchangeReport(
+        key=tape.key,
+        number=exchange.number,
+        lines=live_lines(result.analysis, result.findings, tape.name or ""),
+        findings=[finding_object(each) for each in result.findings],
+        parsed=parsed if isinstance(parsed, dict) else None,
+        end_ns=exchange.end.t_ns if exchange.end is not None else None,
+    )
+
+
 def main() -> None:
     """Serve the recorder on standard input and output until its end."""
     os.nice(_NICENESS)
+    gc.freeze()
+    gc.set_threshold(*_SELDOM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the recorder decides when it is over
     out = os.dup(1)
     os.dup2(2, 1)  # nothing else may print among the messages
@@ -235,4 +262,5 @@ def serve(analyst: Analyst, source: int, send: Callable[[], None]) -> None:
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
             analyst.handle(decode(line))
+        analyst.look()
         send()

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from deltatape.diagnose.check_tape import TOGETHER, TOGETHER_BYTES, batches
+from deltatape.diagnose.check_tape import TOGETHER, TOGETHER_BYTES, batches, body_bytes
 from deltatape.diagnose.parsed_record import misread, parsed_as
 from deltatape.diagnose.rebuild import analyse_all
 from deltatape.errors import TapeFormatError
@@ -123,7 +123,7 @@ class _Comparison:
         """Note what the recorder parsed of an exchange; its last word counts."""
         exchange = self._waiting.pop(number, None)
         if exchange is not None:
-            self._waiting_bytes -= _size(exchange)
+            self._waiting_bytes -= body_bytes(exchange)
             self._recorded[number] = recorded
             self._enqueue(exchange)
         elif number in self._forgotten or number in self._compared:
@@ -137,15 +137,15 @@ class _Comparison:
             self._enqueue(exchange)
             return
         self._waiting[exchange.number] = exchange
-        self._waiting_bytes += _size(exchange)
+        self._waiting_bytes += body_bytes(exchange)
         while len(self._waiting) > _WAITING or self._waiting_bytes > _WAITING_BYTES:
             number = next(iter(self._waiting))
-            self._waiting_bytes -= _size(self._waiting.pop(number))
+            self._waiting_bytes -= body_bytes(self._waiting.pop(number))
             self._forgotten.add(number)
 
     def _enqueue(self, exchange: Exchange) -> None:
         self._batch.append(exchange)
-        self._batch_bytes += _size(exchange)
+        self._batch_bytes += body_bytes(exchange)
         if len(self._batch) == TOGETHER or self._batch_bytes > TOGETHER_BYTES:
             self._compare()
 
@@ -159,15 +159,11 @@ class _Comparison:
             del self._recorded[exchange.number]
 
 
-def _size(exchange: Exchange) -> int:
-    return len(exchange.request.body) + sum([len(read.data) for read in exchange.reads])
-
-
 def _misread_again(
     tape: Tape, app: AppNames, recorded: Mapping[int, _Recorded]
 ) -> Iterator[TapeProblem]:
     """Compare exchanges that have to be read again."""
-    for batch in batches(_comparable(tape, recorded)):
+    for batch in batches(_comparable(tape, recorded), body_bytes):
         yield from _misread(batch, app, recorded)
 
 
