@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import HeaderValue, MaskedCredential
-from deltatape.tape import fields
+from deltatape.tape import fields, mask
 from deltatape.tape.mask import (
     Masker,
     content_coding,
@@ -392,3 +392,21 @@ def test_a_credential_of_a_url_is_seen_again_each_time(padding: bytes) -> None:
     for _ in range(2):
         masker.see((), url)
         assert masker.data(b"a sk-in-the-url-0000") == b"a " + b"*" * 18
+
+
+def test_what_is_remembered_of_heads_is_bounded_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mask, "_REMEMBERED", 2)
+    masker = Masker(b"k")
+    headers: tuple[tuple[bytes, HeaderValue], ...] = (
+        *((b"X-%d" % n, b"sk-fake-%d000" % n) for n in range(4)),
+        (b"Authorization", b"Bearer sk-fake-2000"),
+        (b"X-Key", MaskedCredential(length=3, hash="01234567")),
+    )
+    for _ in range(2):
+        masker.see(headers)
+        text = masker.headers_text(headers)
+        assert json.loads(text) == fields.headers_to_json(masker.headers(headers))
+        assert "sk-fake-2000" not in text
+        assert "sk-fake-1000" in text

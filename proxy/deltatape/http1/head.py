@@ -25,6 +25,9 @@ _BARE_CR = re.compile(rb"(?:\r?\n)*\r(?!\n)")
 """A CR before the request line that ends no empty line. llhttp skips it; other servers do not."""
 
 _LENGTH = b"content-length"
+# Most names are told from these by their length alone.
+_CODING_LENGTH = len(b"transfer-encoding")
+_CONNECTION_LENGTH = len(b"connection")
 _LENGTH_FIELD = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([1-9][0-9]{0,6})\r\n")
 """How clients write it. What is written otherwise, or twice, is a part of the pattern."""
 
@@ -217,7 +220,11 @@ def parse_response(raw: bytes, *, method: str) -> ParsedResponseHead:
     if status < HTTPStatus.CONTINUE:
         raise BadMessageError(f"status {status:03}; 100 and above are accepted")
     # Several fields are one list (RFC 9110 section 5.3), of which the last coding counts.
-    codings = [value for name, value in found.fields if name.lower() == b"transfer-encoding"]
+    codings = [
+        value
+        for name, value in found.fields
+        if len(name) == _CODING_LENGTH and name.lower() == b"transfer-encoding"
+    ]
     coding = b",".join(codings).lower()
     length = field(found.fields, b"content-length")
     if method == "HEAD" or status < HTTPStatus.OK or status in _WITHOUT_BODY:
@@ -261,8 +268,9 @@ def _version(parser: _Parser) -> str:
 
 def field(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     """Return the value of the first field `name` (lower case)."""
+    length = len(name)
     for key, value in fields:
-        if key.lower() == name:
+        if len(key) == length and key.lower() == name:
             return value
     return None
 
@@ -295,7 +303,7 @@ def ends_connection(http: str, framing: Framing, fields: Fields) -> bool:
     options = {
         option.strip().lower()
         for name, value in fields
-        if name.lower() == b"connection"
+        if len(name) == _CONNECTION_LENGTH and name.lower() == b"connection"
         for option in value.split(b",")
     }
     return b"close" in options or (http == "1.0" and b"keep-alive" not in options)

@@ -63,6 +63,7 @@ class TapeWriter:
         self._thread = thread or WriterThread()
         self._lines: list[Line] = []
         self._queued = False  # whether the thread has yet to take the latest lines
+        self._unsynced = False  # whether it is to ask for a sync then
         self._room = WAITING_BYTES  # -1: there is no tape
         self._full: set[int] = set()  # exchanges that are marked as lossy in `_lines`
         self._use(file)
@@ -153,7 +154,8 @@ class TapeWriter:
             self._refuse(exchange, line)
             return
         thread.put_bytes += size
-        # The order matters: the thread first unsets `_queued`, then takes the lines.
+        # The order matters: the thread first unsets `_queued` and `_unsynced`, then takes the
+        # lines.
         self._lines.append((exchange, line))
         if not self._queued:
             self._wake()
@@ -181,6 +183,7 @@ class TapeWriter:
 
     def _write(self) -> None:
         self._queued = False
+        unsynced, self._unsynced = self._unsynced, False
         count = len(self._lines)
         lines = self._lines[:count]
         del self._lines[:count]
@@ -194,6 +197,8 @@ class TapeWriter:
             self._ledger.trouble(repr(error), f"taping fails: {self.path}: {error!r}")
             self._ledger.lost(lines, repr(error))
         self._thread.done_bytes += sum([len(line) for _, line in lines])
+        if unsynced and self._sync is not None and not self._closed:
+            self._sync.request()
 
     @property
     def in_trouble(self) -> bool:
@@ -258,11 +263,9 @@ class TapeWriter:
 
     def durable(self) -> None:
         """Request a sync of what was put, without waiting."""
-        self._thread.put(self._request_sync)
-
-    def _request_sync(self) -> None:
-        if self._sync is not None and not self._closed:
-            self._sync.request()
+        self._unsynced = True
+        if not self._queued:
+            self._wake()
 
     def close(self) -> None:
         """Write, sync and close the tape; wait some seconds at most for a slow disk."""

@@ -13,7 +13,8 @@ import functools
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 from urllib.parse import unquote_to_bytes
 
 from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential
@@ -115,6 +116,9 @@ URL_HEADERS = frozenset(
 )
 """Header fields that repeat URLs, and with them what is secret in those."""
 
+Field = tuple[bytes, HeaderValue]
+T = TypeVar("T")
+
 _HASH_DIGITS = 8
 _SHORT_BYTES = 1024
 """Up to how many bytes of a value it is remembered what is secret in it."""
@@ -125,6 +129,7 @@ _MEMBER = re.compile(rb'"([^"\\]{1,64})"\s*+:\s*+"([^"\\]++)"')
 """Of a configuration, which gateways take as JSON in a header field."""
 _BOT = re.compile(rb"/bot(\d{6,12}:[\w-]{20,}+)")
 """A path of Telegram's API."""
+_CODING_LENGTH = len(b"content-encoding")
 _USERINFO = re.compile(rb"://([^/?#&\s<>]*)@")
 _QUERY = re.compile(rb"[?#]")
 _SECTION = re.compile(rb"[^&]+")
@@ -178,6 +183,22 @@ def _in_section(target: bytes, start: int, end: int) -> Iterator[tuple[int, int]
             return
 
 
+class _FieldMemory(dict[Field, T]):
+    """What a function returns for each header field; remembered for those that are short."""
+
+    def __init__(self, make: Callable[[Field], T]) -> None:
+        self._make = make
+
+    def __missing__(self, field: Field) -> T:
+        made = self._make(field)
+        name, value = field
+        if isinstance(value, bytes) and len(name) + len(value) <= _SHORT_BYTES:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[field] = made
+        return made
+
+
 class Masker:
     """Masks under one key: the same credential has the same hash on every tape of this key.
 
@@ -192,7 +213,7 @@ class Masker:
         self.seen = SeenCredentials(self._digest)
         # The texts of what came masked under `_version` of what was seen.
         self._version = 0
-        self._field_text = functools.lru_cache(maxsize=_REMEMBERED)(self._fresh_field_text)
+        self._field_texts = _FieldMemory(self._field_text)
         self._line_text = functools.lru_cache(maxsize=_REMEMBERED)(self._fresh_line_text)
         self._data_text = functools.lru_cache(maxsize=_REMEMBERED)(self._fresh_data_text)
 
@@ -211,9 +232,8 @@ class Masker:
             urls: the request target, and what else there is.
         """
         found: list[bytes] = []
-        for name, value in headers:
-            if isinstance(value, bytes):
-                found += _judged(name, value)[1]
+        for field in headers:
+            found += _CREDENTIALS_IN[field]
         for url in urls:
             found += _credentials_of(url)
         if found:
@@ -248,8 +268,8 @@ class Masker:
     def headers_text(self, headers: Headers) -> str:
         """Return `headers` as JSON, with credentials masked."""
         self._forget_texts()
-        short, fresh = self._field_text, self._fresh_field_text
-        return f"[{','.join([(short if _is_short(f) else fresh)(f) for f in headers])}]"
+        texts = self._field_texts
+        return f"[{','.join([texts[field] for field in headers])}]"
 
     def line_text(self, method: str, target: bytes, upstream: str) -> str:
         """Return the members `method`, `target` and `upstream` of a request, masked."""
@@ -265,10 +285,11 @@ class Masker:
     def _forget_texts(self) -> None:
         if self._version != self.seen.version:
             self._version = self.seen.version
-            for texts in (self._field_text, self._line_text, self._data_text):
-                texts.cache_clear()
+            self._field_texts.clear()
+            self._line_text.cache_clear()
+            self._data_text.cache_clear()
 
-    def _fresh_field_text(self, field: tuple[bytes, HeaderValue]) -> str:
+    def _field_text(self, field: Field) -> str:
         name, value = field
         masked = (self.data(name), self._by_content(self._by_name(name, value)))
         return encode.json_text(fields.headers_to_json((masked,)))[1:-1]
@@ -324,9 +345,12 @@ def _judge(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
 _judge_again = functools.lru_cache(maxsize=_REMEMBERED)(_judge)
 
 
-def _is_short(field: tuple[bytes, HeaderValue]) -> bool:
+def _credentials_in(field: Field) -> tuple[bytes, ...]:
     name, value = field
-    return isinstance(value, bytes) and len(name) + len(value) <= _SHORT_BYTES
+    return _judged(name, value)[1] if isinstance(value, bytes) else ()
+
+
+_CREDENTIALS_IN = _FieldMemory(_credentials_in)
 
 
 def _no_words(found: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -386,8 +410,12 @@ def content_coding(headers: Headers) -> str:
     found = [
         value.decode("latin-1").strip().lower()
         for name, value in headers
-        if name.lower() == b"content-encoding" and isinstance(value, bytes)
+        if len(name) == _CODING_LENGTH
+        and name.lower() == b"content-encoding"
+        and isinstance(value, bytes)
     ]
+    if not found:
+        return ""
     return ", ".join(coding for coding in found if coding not in {"", "identity"})
 
 

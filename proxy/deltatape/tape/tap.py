@@ -558,7 +558,7 @@ class ExchangeTap:
         """Write a record, after those that wait."""
         if self._ended:
             return
-        if self._queue:
+        if self._waiting:
             self._queue.add(line)
             self._release()
         else:
