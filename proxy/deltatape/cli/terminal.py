@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from time import sleep  # noqa: TID251 - it reads no clock
 from typing import TYPE_CHECKING, Self, TextIO
 
 from deltatape.errors import UsageError
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 _MAX_WAITING = 1000
 """Lines that wait for the terminal."""
 _CLOSE_S = 2.0
+_GAP_S = 0.01
+"""How long to rest after printing: lines that come in quick succession are printed together, since
+each time that the thread wakes, streams wait for the interpreter's lock."""
 _NARROWEST, _WIDEST = 60, 140
 """Columns of a page: text in fewer cannot be read, text in more is not read."""
 _UNLIMITED = 10_000
@@ -30,22 +34,21 @@ class TerminalWriter:
     """Prints lines from a thread, so that a stopped terminal (Ctrl-S) stops no stream."""
 
     def __init__(self) -> None:
-        self._lines: queue.Queue[str | None] = queue.Queue(_MAX_WAITING)
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._dropped = 0
         self._thread = threading.Thread(target=self._write_all, daemon=True)
         self._thread.start()
 
     def put(self, line: str) -> None:
         """Print a line soon; count it instead if too many are waiting."""
-        try:
-            self._lines.put_nowait(line)
-        except queue.Full:
+        if self._lines.qsize() < _MAX_WAITING:
+            self._lines.put(line)
+        else:
             self._dropped += 1
 
     def close(self) -> None:
         """Print what is left, if that takes only a moment."""
-        with contextlib.suppress(queue.Full):
-            self._lines.put_nowait(None)
+        self._lines.put(None)
         self._thread.join(_CLOSE_S)
 
     def _write_all(self) -> None:
@@ -59,6 +62,8 @@ class TerminalWriter:
             if self._dropped and self._lines.empty():
                 _write_lines([f"({self._dropped} lines left out: the terminal was blocked)"])
                 self._dropped = 0
+            if None not in lines:
+                sleep(_GAP_S)
 
 
 _WRITERS: list[TerminalWriter] = []

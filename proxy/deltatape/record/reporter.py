@@ -60,7 +60,8 @@ class Reporter:
             self.unanalysed += 1
             self._tell(f"{name}#{number} ended; not analysed yet: run `deltatape check`")
             return
-        self.with_findings += bool(report.severities - {Severity.INFO})
+        if report.findings:
+            self.with_findings += bool(report.severities - {Severity.INFO})
         self._print(report)
 
     def silence(self, report: SilenceReport) -> None:
@@ -69,8 +70,9 @@ class Reporter:
     def _print(self, report: ExchangeReport) -> None:
         for line in report.lines:
             self._tell(line)
-        severities = report.severities | {self.worst}
-        self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
+        if report.findings:
+            severities = report.severities | {self.worst}
+            self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
 
     def refused(self, refusal: Refusal) -> None:
         self._tell(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")

@@ -310,6 +310,8 @@ class Session:
     def _found(self, tape: OpenTape, report: ExchangeReport) -> None:
         """Handle findings: keep the recording around them, and run the command."""
         hook, flight = self._hook, self._flight
+        if hook is None and flight is None:
+            return
 
         def run_hook() -> None:
             if hook is not None:
