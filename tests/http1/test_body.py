@@ -39,6 +39,24 @@ def test_a_chunked_body_is_the_same_under_every_cut() -> None:
     assert scan_all([CHUNKED[i : i + 1] for i in range(len(CHUNKED))]) == at_once
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        *(b"1\r\na\r\n", b"0a\r\n0123456789\r\n", b"2\r\n\r\n\r\n", b"1\r\na\r\n1\r\nb\r\n"),
+        *(b"1\r\na\r\n0\r\n\r\n", b"1;x\r\na\r\n", b"2\r\na\r\n", b"1\r\nab\r\n", b"1\r\na\n\n"),
+        *(b"0\r\n\r\n", b"\r\na\r\n", b"a\r\n", b"0123456789\r\n"),
+    ],
+)
+def test_a_chunk_that_is_one_read_is_the_same_as_in_two(read: bytes) -> None:
+    whole, cut = ChunkedBody(), ChunkedBody()
+    at_once = whole.feed(read)
+    first, rest = cut.feed(read[:1]), cut.feed(read[1:])
+    assert (whole.done, whole.problem) == (cut.done, cut.problem)
+    assert at_once.data == first.data + rest.data
+    assert at_once.ends == rest.ends
+    assert whole.problem or at_once.used == first.used + rest.used
+
+
 def test_trailers_are_kept() -> None:
     body = ChunkedBody()
     body.feed(CHUNKED)

@@ -128,11 +128,24 @@ class ChunkedBody:
         self.trailers: Fields = ()
 
     def feed(self, raw: bytes) -> BodyScan:
+        size = len(raw)
+        in_order = self._state is _State.SIZE and not self._line
+        if in_order:
+            # Most reads of a stream are one whole chunk.
+            start = raw.find(b"\r\n", 0, _SHORT_LINE) + 2
+            length = size - start - 2
+            if (
+                start > 1
+                and length > 0
+                and _short_size(raw[: start - 2]) == length
+                and raw.endswith(b"\r\n")
+            ):
+                return BodyScan(raw[start:-2], (length,), size)
         pieces: list[bytes] = []
         ends: list[int] = []
-        at, got, size = 0, 0, len(raw)
-        if self._state is _State.SIZE and not self._line:
-            # Nearly every read is of whole chunks; what else there is comes after them.
+        at = got = 0
+        if in_order:
+            # Nearly all others are of whole chunks; what else there is comes after them.
             while (start := raw.find(b"\r\n", at, at + _SHORT_LINE) + 2) > 1:
                 end = start + _short_size(raw[at : start - 2])
                 if end == start or raw[end : end + 2] != b"\r\n":

@@ -130,6 +130,8 @@ def data_record(t_ns: int, middle: str, data: bytes) -> bytes:
 
     The hot path: one per read.
     """
+    if data.isascii() and b"\x7f" not in data:  # as most bodies are
+        return f"[{t_ns}{middle}{encode_basestring(data.decode())}]\n".encode()
     return f"[{t_ns}{middle}{json_bytes(data)}]\n".encode()
 
 
