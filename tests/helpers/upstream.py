@@ -8,6 +8,8 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from deltatape.http1.event_loop import StreamingEventLoop
+
 T = TypeVar("T")
 LIMIT_S = 20.0
 LINGER_RESET = struct.pack("ii", 1, 0)
@@ -18,7 +20,7 @@ SSE_HEAD = (
 
 
 def run(scenario: Coroutine[Any, Any, T], limit_s: float = LIMIT_S) -> T:
-    """Run a scenario; one that hangs fails."""
+    """Run a scenario in the loop of a recording; one that hangs fails."""
 
     async def bounded() -> T:
         try:
@@ -30,7 +32,8 @@ def run(scenario: Coroutine[Any, Any, T], limit_s: float = LIMIT_S) -> T:
             _OPEN.clear()
             await _quiet()
 
-    return asyncio.run(bounded())
+    with asyncio.Runner(loop_factory=StreamingEventLoop) as runner:
+        return runner.run(bounded())
 
 
 async def _quiet() -> None:

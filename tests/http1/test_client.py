@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ import pytest
 
 from deltatape.http1.body import BodyScan
 from deltatape.http1.client import ConnectionLost, UpstreamConnection
+from deltatape.http1.event_loop import OTHERS_AT_ONCE
 from deltatape.http1.head import Fields, ParsedResponseHead
 from deltatape.model.exchange import INVALID_HEAD
 from helpers.upstream import SSE_HEAD, Peer, Script, chunk, eventually, provider, run
@@ -350,3 +352,75 @@ def test_a_handler_that_ends_a_connection_hears_no_more_of_it() -> None:
             assert (log.heads, log.data, log.over) == ([200], b"", False)
 
     run(scenario())
+
+
+def test_a_stream_goes_on_among_more_events_than_a_turn_takes() -> None:
+    async def endless(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD)
+        for _ in range(100):
+            await peer.send(chunk(b"x"))
+            await asyncio.sleep(0)
+        await peer.send(b"0\r\n\r\n")
+        await peer.rest()
+
+    async def scenario() -> ResponseLog:
+        loop = asyncio.get_running_loop()
+        with contextlib.ExitStack() as stack:
+            for _ in range(5 * OTHERS_AT_ONCE):  # that are told in every turn
+                near, far = map(stack.enter_context, socket.socketpair())
+                far.send(b"x")
+                loop.add_reader(near, lambda: None)
+                stack.callback(loop.remove_reader, near)
+            async with connected(endless) as connection:
+                return await ask(connection)
+
+    log = run(scenario())
+    assert log.data == b"x" * 100
+    assert log.trailers == ()
+
+
+def test_an_error_of_a_handler_ends_its_own_connection_only() -> None:
+    class Failing(ResponseLog):
+        def on_response_data(self, raw: bytes, scan: BodyScan) -> None:  # noqa: ARG002 - not used
+            raise ZeroDivisionError
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD)
+        await asyncio.sleep(0.01)
+        await peer.send(chunk(b"x"))
+        await peer.rest()
+
+    async def scenario() -> tuple[ResponseLog, list[dict[str, object]]]:
+        told: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        log = Failing()
+        async with connected(script) as connection:
+            connection.start(log, "POST")
+            connection.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+            await eventually(lambda: log.over, "the end of the response")
+            assert not connection.reusable
+        return log, told
+
+    log, told = run(scenario())
+    assert log.lost is not None
+    assert [type(each["exception"]) for each in told] == [ZeroDivisionError]
+
+
+def test_a_reset_after_data_is_told_as_one() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(b"one"))
+        await asyncio.sleep(0.01)
+        await peer.send(chunk(b"two"))
+        peer.reset()
+
+    async def scenario() -> ResponseLog:
+        async with connected(script) as connection:
+            return await ask(connection)
+
+    log = run(scenario())
+    assert log.data in (b"one", b"onetwo")
+    assert log.lost is not None
+    assert log.lost.value == "reset"

@@ -30,6 +30,7 @@ from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
+from deltatape.http1.event_loop import StreamingEventLoop
 from deltatape.http1.listener import Address, parse_address
 from deltatape.mitm.mitmdump import MitmOptions
 from deltatape.mitm.session import serve_child
@@ -214,7 +215,8 @@ def record(
     with aside():
         try:
             session = Session(options, environment_of_run, reporter)
-            code = asyncio.run(session.run())
+            with asyncio.Runner(loop_factory=StreamingEventLoop) as runner:
+                code = runner.run(session.run())
         except UsageError as error:
             if argv:  # not to be taken for an exit code of the command, as env(1) has it
                 error.exit_code = TAPING_FAILED

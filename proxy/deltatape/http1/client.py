@@ -7,9 +7,11 @@ bytes go on raw until upstream closes, since clients accept more than llhttp doe
 
 import asyncio
 import enum
+import os
 from typing import Protocol
 
 from deltatape.http1.body import BodyScan, ChunkedBody, CloseBody, MessageBody, body_of
+from deltatape.http1.event_loop import StreamingEventLoop
 from deltatape.http1.head import (
     BadMessageError,
     Fields,
@@ -17,7 +19,7 @@ from deltatape.http1.head import (
     find_head,
     parse_response,
 )
-from deltatape.http1.socket import leftovers, limit_reads, reset_now
+from deltatape.http1.socket import READ_BYTES, leftovers, limit_reads, reset_now, socket_of
 from deltatape.model.exchange import BROKEN_CHUNKS, CUT_LAST_CHUNK, INVALID_HEAD, Framing
 
 
@@ -71,6 +73,9 @@ class UpstreamConnection(asyncio.Protocol):
         it."""
         self._keep_alive = False
         self._transport: asyncio.Transport | None = None
+        self._direct: StreamingEventLoop | None = None
+        """The loop that reads the body without the transport; None: the transport reads."""
+        self._fd = -1
 
     # What asyncio calls.
 
@@ -96,6 +101,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._leave()
         if exc is not None and self._transport is not None:
             for data in leftovers(self._transport):
                 if self._handler is not None:
@@ -156,26 +162,75 @@ class UpstreamConnection(asyncio.Protocol):
 
     def pause(self) -> None:
         """Stop reading while the client is slow."""
+        self._leave()
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume(self) -> None:
         if self._transport is not None:
             self._transport.resume_reading()
+            self._read_directly()
 
     def abort(self) -> None:
         """Drop the connection at once, without calling the handler."""
+        self._leave()
         self._handler = None
         if self._transport is not None:
             self._transport.abort()
 
     def reset(self) -> None:
         """Drop the connection at once, with RST, without calling the handler."""
+        self._leave()
         self._handler = None
         if self._transport is not None:
             reset_now(self._transport)
 
     # Reading.
+
+    def _read_directly(self) -> None:
+        """Read the body without the transport, where the loop can and there is no TLS."""
+        loop, transport = asyncio.get_running_loop(), self._transport
+        reading = self._body is not None and self._handler is not None
+        if not reading or not isinstance(loop, StreamingEventLoop) or transport is None:
+            return
+        sock = socket_of(transport)
+        if sock is not None and transport.get_extra_info("sslcontext") is None:
+            self._direct, self._fd = loop, sock.fileno()
+            loop.read_directly(self._fd, self._read)
+
+    def _leave(self) -> None:
+        """Have the transport read again."""
+        direct, self._direct = self._direct, None
+        if direct is not None:
+            direct.read_by_transport(self._fd)
+
+    def _read(self) -> bool:
+        """See `event_loop.Reader`."""
+        if self._direct is None:  # it has been paused since the loop saw that there is something
+            return True
+        try:
+            data = os.read(self._fd, READ_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError as error:
+            self._fail(error)
+            return True
+        if not data:
+            self._leave()
+            return False
+        try:
+            self._feed_body(data)
+        except Exception as error:  # noqa: BLE001 - as asyncio does with those of `data_received`
+            context = {"message": "a response could not be passed on", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
+            self._fail(error)
+        return True
+
+    def _fail(self, error: Exception) -> None:
+        transport = self._transport
+        self.connection_lost(error)
+        if transport is not None:
+            transport.abort()
 
     def _next_head(self) -> None:
         while self._handler is not None and self._body is None:
@@ -203,6 +258,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.body_follows = False
         if head.framing is Framing.NONE or self._body.done or rest:
             self._feed_body(rest)
+        self._read_directly()
 
     def _feed_body(self, raw: bytes) -> None:
         body, handler = self._body, self._handler
@@ -218,6 +274,7 @@ class UpstreamConnection(asyncio.Protocol):
         if scan.used:
             handler.on_response_data(raw[: scan.used] if scan.used < len(raw) else raw, scan)
         if body.done:
+            self._leave()
             self._body = None
             self._handler = None
             if not self._keep_alive:

@@ -19,6 +19,8 @@ from deltatape.http1.server import ServerConnection
 
 BACKLOG = 1024
 """How many clients may wait to be accepted: beyond that, some retry only after 1 s."""
+_AT_ONCE = 8
+"""How many are accepted in one turn of the loop, in which streams wait."""
 _PORT = re.compile(r"[0-9]{1,5}")
 _MAX_PORT = 65535
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]*)?")
@@ -110,11 +112,13 @@ class Listener:
         loop = asyncio.get_running_loop()
         if address.path:
             sock = _unix_socket(address.path)
-            self._server = await loop.create_unix_server(factory, sock=sock, backlog=BACKLOG)
+            self._server = await loop.create_unix_server(factory, sock=sock, backlog=_AT_ONCE)
+            _lengthen_backlog(self._server)
             return address
         self._server = await loop.create_server(
-            factory, address.host, address.port, backlog=BACKLOG
+            factory, address.host, address.port, backlog=_AT_ONCE
         )
+        _lengthen_backlog(self._server)
         name = self._server.sockets[0].getsockname()
         return Address(name[0], name[1])
 
@@ -161,6 +165,13 @@ class Listener:
         """End all connections at once."""
         for connection in tuple(self._connections):
             connection.drop()
+
+
+def _lengthen_backlog(server: asyncio.Server) -> None:
+    """Let `BACKLOG` clients wait: asyncio accepts as many at once as it is told may wait."""
+    for sock in server.sockets:
+        with socket.socket(fileno=os.dup(sock.fileno())) as same:
+            same.listen(BACKLOG)
 
 
 def _unix_socket(path: str) -> socket.socket:

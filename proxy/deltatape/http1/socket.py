@@ -22,7 +22,7 @@ _LINGER_RESET = struct.pack("ii", 1, 0)
 _FLUSH_STEP_S = 0.01
 _FLUSH_LIMIT_S = 5.0
 _WATCH_STEP_S = 0.05
-_READ_BYTES = 64 * 1024
+READ_BYTES = 64 * 1024
 _GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
@@ -70,7 +70,7 @@ def leftovers(transport: asyncio.BaseTransport) -> Iterator[bytes]:
     if sock is None or transport.get_extra_info("sslcontext") is not None:
         return
     with contextlib.suppress(OSError):
-        while data := os.read(sock.fileno(), _READ_BYTES):
+        while data := os.read(sock.fileno(), READ_BYTES):
             yield data
 
 
@@ -84,15 +84,15 @@ def unsent(sock: socket.socket) -> int:
 
 
 def limit_reads(transport: asyncio.Transport) -> None:
-    """Have asyncio read `_READ_BYTES` at once from a connection instead of four times as much.
+    """Have asyncio read `READ_BYTES` at once from a connection instead of four times as much.
 
     What was read before a slow peer's side is paused waits in memory. Besides, the block that a
     read allocates is small enough for glibc not to map and unmap it each time. The attribute is not
     documented: where it does not exist, reads stay as they are.
     """
     plain: Any = transport
-    if getattr(plain, "max_size", 0) > _READ_BYTES:
-        plain.max_size = _READ_BYTES
+    if getattr(plain, "max_size", 0) > READ_BYTES:
+        plain.max_size = READ_BYTES
 
 
 class HangupWatch:
