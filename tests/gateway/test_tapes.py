@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from deltatape.store.reader import open_tape
 from deltatape.store.tape_file import Line, TapeFile, WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
-from deltatape.tape.payload import ClientState, ParsedAs
+from deltatape.tape.payload import ClientState
 from helpers.upstream import eventually, run
 
 OPENED, CLOSED = ClientState.OPENED, ClientState.CLOSED
@@ -338,4 +338,11 @@ def test_what_was_read_of_an_exchange_stands_on_its_tape_as_long_as_that_is_open
     run(scenario())
 
 
-PARSED = ParsedAs(tool="test", dialect="d", events=1, calls=0, finish="", form=1, sha256="08")
+PARSED: Mapping[str, object] = {
+    "tool": "test",
+    "dialect": "d",
+    "events": 1,
+    "calls": 0,
+    "form": 1,
+    "sha256": "08",
+}

@@ -7,14 +7,14 @@ tape that was replaced is closed when its last exchange has ended.
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from deltatape.model.tape_summary import ROTATED, LogStream
 from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
-from deltatape.tape.encode import payload_record
+from deltatape.tape.encode import json_record
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState, ParsedAs
 from deltatape.tape.tap import TapeTap
@@ -202,10 +202,11 @@ class TapeBook:
         """Write a note on the main tape."""
         self.current.tap.note(self.current.writer.now_ns(), text)
 
-    def parsed(self, tape: OpenTape, number: int, parsed: ParsedAs) -> None:
-        """Record what was parsed of an ended exchange, unless its tape is closed."""
+    def parsed(self, tape: OpenTape, number: int, parsed: Mapping[str, object]) -> None:
+        """Record what was parsed of an ended exchange, a `ParsedAs`, unless its tape is closed."""
         if not self._stopped and tape in self.all():
-            tape.writer.put(number, payload_record(tape.writer.now_ns(), number, parsed))
+            now = tape.writer.now_ns()
+            tape.writer.put(number, json_record(now, number, ParsedAs.code, parsed))
 
     def stop(self, reason: str, code: int | None) -> None:
         """End all tapes; `code` is the child's exit code, if any."""

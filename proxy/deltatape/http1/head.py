@@ -154,13 +154,16 @@ def parse_request(raw: bytes) -> ParsedRequestHead:
     Raises:
         BadMessageError: not a valid head of HTTP/1.0 or HTTP/1.1.
     """
-    if len(raw) > _SHORT_BYTES:
-        return _parse_request(raw)
+    return _short_request(raw) if len(raw) <= _SHORT_BYTES else _parse_request(raw)
+
+
+@lru_cache(maxsize=128)
+def _short_request(raw: bytes) -> ParsedRequestHead:
     found = _LENGTH_FIELD.search(raw)
     if found is None:
-        return _cached_request(raw)
+        return _parse_request(raw)
     start, end = found.span(1)
-    return _with_length(_cached_request(b"%b1%b" % (raw[:start], raw[end:])), found[1])
+    return _with_length(_pattern_request(b"%b1%b" % (raw[:start], raw[end:])), found[1])
 
 
 def _with_length(head: ParsedRequestHead, digits: bytes) -> ParsedRequestHead:
@@ -203,7 +206,7 @@ def _parse_request(raw: bytes) -> ParsedRequestHead:
     )
 
 
-_cached_request = lru_cache(maxsize=128)(_parse_request)
+_pattern_request = lru_cache(maxsize=128)(_parse_request)
 
 
 def parse_response(raw: bytes, *, method: str) -> ParsedResponseHead:

@@ -44,7 +44,6 @@ from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.credentials import basic
 from deltatape.tape.mask import Masker
-from deltatape.tape.payload import ParsedAs
 
 # What `deltatape record` was asked to do, as values.
 
@@ -290,7 +289,7 @@ class Session:
 
     def analysed(self, tape: OpenTape, number: int, report: ExchangeReport | None) -> None:
         if report is not None and report.parsed is not None:
-            self._book.parsed(tape, number, ParsedAs.from_json(report.parsed))
+            self._book.parsed(tape, number, report.parsed)
         self._reporter.exchange(tape.name or "", number, report)
         if report is not None:
             self._found(tape, report)

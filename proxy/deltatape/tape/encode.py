@@ -113,15 +113,14 @@ def response_record(
     """Return the line of a `ResponseStart`."""
     return (
         f'[{t_ns},{exchange},"response",{{"status":{status},"reason":{reason_text},'
-        f'"http":{_code(http)},"framing":"{framing.value}","headers":{headers_text}}}]\n'
+        f'"http":{_code(http)},"framing":"{framing}","headers":{headers_text}}}]\n'
     ).encode()
 
 
 def end_record(t_ns: int, exchange: int, reason: EndReason, total: int, sha256: str) -> bytes:
     """Return the line of an `EndRecord` without a detail and without losses."""
     return (
-        f'[{t_ns},{exchange},"end",{{"reason":"{reason.value}","bytes":{total},'
-        f'"sha256":"{sha256}"}}]\n'
+        f'[{t_ns},{exchange},"end",{{"reason":"{reason}","bytes":{total},"sha256":"{sha256}"}}]\n'
     ).encode()
 
 
