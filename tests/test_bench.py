@@ -166,6 +166,17 @@ def test_bodies_of_every_framing_are_decoded_in_every_size(tmp_path: Path) -> No
     assert not list(tmp_path.glob("deltatape-bench-*"))
 
 
+def test_the_steps_of_the_recorder_are_measured(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    result = bench(tmp_path, "--only", "steps", "--json", str(told))
+    assert result.returncode == 0, result.stderr
+    found = json.loads(told.read_text())["steps"]
+    assert {one["load"] for one in found} == {"A delta", "A small request and its answer"}
+    assert all(one["us"] > 0 for one in found)
+    assert_is_a_table(result.stdout, rows=len(found))
+    assert not list(tmp_path.glob("deltatape-bench-*"))
+
+
 @corpus.needs_corpus
 def test_tapes_of_the_corpus_are_checked_whole(tmp_path: Path) -> None:
     told = tmp_path / "told.json"

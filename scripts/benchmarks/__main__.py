@@ -27,12 +27,14 @@ from benchmarks.proxies import PROXIES, ROOT
 from benchmarks.run import Run
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.sizes import DEFAULT, QUICK, run_sizes, sizes_section
+from benchmarks.steps import QUICK as ONCE
+from benchmarks.steps import TIMES, run_steps, steps_section
 
 SETUP_S = 600
 FAILED = 1
 PROXIES_PART, ACCUMULATORS, SIZES, CHECK = "proxies", "accumulators", "sizes", "check"
-CONVERSATIONS, PLAYING = "conversations", "playing"
-PARTS = (PROXIES_PART, PLAYING, ACCUMULATORS, SIZES, CHECK, CONVERSATIONS)
+CONVERSATIONS, PLAYING, STEPS = "conversations", "playing", "steps"
+PARTS = (PROXIES_PART, STEPS, PLAYING, ACCUMULATORS, SIZES, CHECK, CONVERSATIONS)
 
 
 class Named(Protocol):
@@ -84,6 +86,8 @@ def _measured(parser: argparse.ArgumentParser, options: argparse.Namespace) -> R
     report = Report()
     if PROXIES_PART in options.only:
         _measure_proxies(parser, options, report)
+    if STEPS in options.only:
+        _measure_steps(options, report)
     if PLAYING in options.only:
         _measure_playing(options, report)
     if ACCUMULATORS in options.only:
@@ -110,6 +114,12 @@ def _measure_proxies(
     report.sections += tables(outcome, proxies, scenarios)
     report.samples |= dataclasses.asdict(outcome)
     report.faults += outcome.faults
+
+
+def _measure_steps(options: argparse.Namespace, report: Report) -> None:
+    found = run_steps(_rounds(options), ONCE if options.quick else TIMES, _log)
+    report.sections.append(steps_section(found))
+    report.samples[STEPS] = [dataclasses.asdict(one) for one in found]
 
 
 def _measure_playing(options: argparse.Namespace, report: Report) -> None:
