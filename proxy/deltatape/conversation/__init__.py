@@ -60,11 +60,16 @@ def check_conversation(
     return tuple(chain(*about_turns, *about_silence))
 
 
+_FULL = 4
+"""How many windows are held: to build the indexes anew takes as long as to add a window."""
+
+
 class ConversationHistory:
     """Checks exchanges one by one, each against the last ones of any number of conversations.
 
     The work for an exchange does not depend on how many came before. Memory is bounded: when
-    2 * `window` exchanges are held, the older half is dropped and the indexes are built anew.
+    `_FULL * window` exchanges are held, all but the last `window` are dropped and the indexes are
+    built anew.
 
     Args:
         settings: the thresholds.
@@ -88,7 +93,7 @@ class ConversationHistory:
         Findings on silences and on what the application printed need the whole tape, and are left
         out.
         """
-        if len(self.digests) >= 2 * self._window:
+        if len(self.digests) >= _FULL * self._window:
             kept = self.digests[-self._window :]
             self.digests, self._read_backs, self._turns = [], ReadBackSearch(), TurnSearch()
             for each in kept:

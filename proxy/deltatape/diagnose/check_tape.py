@@ -30,10 +30,10 @@ NEAR = 1024
 """With how many exchanges before and after it an exchange is compared at least. All are compared
 with all on tapes of fewer than four times as many."""
 _REFUSAL = "S005"
-TOGETHER = 16
+TOGETHER = 64
 """How many exchanges to check together."""
-TOGETHER_BYTES = 1_000_000
-"""The most bytes of bodies to check together: larger groups are not faster."""
+TOGETHER_BYTES = 500_000
+"""The most bytes of bodies to check together: larger groups do not fit into caches."""
 Batched = TypeVar("Batched")
 
 
@@ -260,7 +260,7 @@ def batches(items: Iterable[Batched], size_of: Callable[[Batched], int]) -> Iter
 
 def body_bytes(exchange: Exchange) -> int:
     """Return how long the bodies of request and response are."""
-    return len(exchange.request.body) + sum([len(read.data) for read in exchange.reads])
+    return len(exchange.request.body) + exchange.body_size
 
 
 def _of_exchange(

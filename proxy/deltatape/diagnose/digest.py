@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import accumulate, takewhile
-from operator import is_
+from operator import attrgetter, is_
 from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis, analyse
@@ -35,6 +35,7 @@ _USER = "user"
 _HTTP_ERROR = 400
 _DECODER = json.JSONDecoder(parse_int=str)
 _SECONDS = re.compile(rb"\d{1,6}")
+_data = attrgetter("data")
 _CONTINUES = 0x80
 """The upper bits of a UTF-8 continuation byte."""
 _PART = re.compile(
@@ -113,6 +114,7 @@ def _digest(
     exchange: Exchange, asked: RequestSummary, reply: Reply, request: _Request, said_ns: int | None
 ) -> Digest:
     choice = reply.choices[0]
+    cuts = _cuts(exchange)
     return Digest(
         tape=exchange.tape,
         exchange=exchange.number,
@@ -134,7 +136,7 @@ def _digest(
         forced=_is_forced(asked),
         whole=_is_whole(reply),
         text=_text_hash(choice.text),
-        calls=_calls(exchange, choice),
+        calls=_calls(exchange, choice, cuts),
         results=_results(asked),
         summary=_summary(reply, choice),
         tools=tuple([tool.name for tool in asked.tools]),
@@ -152,7 +154,7 @@ def _digest(
         content=choice.text[:MAX_CONTENT],
         content_ends=_content_ends(choice),
         torn=_torn(
-            _cuts(exchange),
+            cuts,
             (each.carrier.place.span for each in choice.pieces if each.channel is Channel.TEXT),
         ),
         model=asked.model,
@@ -169,12 +171,11 @@ def _digest(
     )
 
 
-def _calls(exchange: Exchange, choice: Choice) -> tuple[DeliveredCall, ...]:
+def _calls(exchange: Exchange, choice: Choice, cuts: Sequence[int]) -> tuple[DeliveredCall, ...]:
     if not choice.tool_calls:
         return ()
     finish = choice.finish_event
     taken = [(lag.start_ns, lag.end_ns) for lag in lags(exchange)]
-    cuts = _cuts(exchange)
     return tuple([_call(exchange, call, finish, taken, cuts) for call in choice.tool_calls])
 
 
@@ -228,7 +229,8 @@ def _cuts(exchange: Exchange) -> Sequence[int]:
 
     Unknown with a content coding: then these bytes are not those of the text.
     """
-    if not any(read.data and read.data[0] & 0xC0 == _CONTINUES for read in exchange.reads):
+    # Nearly every read of nearly every exchange begins with ASCII.
+    if b"".join([data[:1] for data in map(_data, exchange.reads)]).isascii():
         return ()
     if exchange.response is None or header(exchange.response.headers, "content-encoding"):
         return ()

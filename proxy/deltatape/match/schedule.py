@@ -192,7 +192,7 @@ def _ending(exchange: Exchange) -> ConnectionEnd:
         return ConnectionEnd.HOLD if exchange.timed else ConnectionEnd.COMPLETE
     reason = exchange.end.reason
     if reason is EndReason.COMPLETE:
-        taped = sum(len(read.data) for read in exchange.reads)
+        taped = exchange.body_size
         # Bytes that the recorder lost cannot be played: do not let that look like the end.
         return ConnectionEnd.COMPLETE if taped == exchange.end.bytes else ConnectionEnd.HOLD
     if reason is EndReason.UPSTREAM_RESET:

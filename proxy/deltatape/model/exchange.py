@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
@@ -26,6 +27,7 @@ Headers: TypeAlias = tuple[tuple[bytes, HeaderValue], ...]
 MaskedSpan: TypeAlias = tuple[int, int, str]
 """Start and end of the asterisks that replace a credential, and the credential's hash."""
 
+_data = attrgetter("data")
 
 BROKEN_CHUNKS = "broken chunk framing"
 INVALID_HEAD = "the response head is not valid HTTP/1"
@@ -255,6 +257,11 @@ class Exchange:
     def body(self) -> bytes:
         """The response body after transfer-coding, before content-coding."""
         return b"".join(read.data for read in self.reads)
+
+    @property
+    def body_size(self) -> int:
+        """How many bytes `body` has."""
+        return sum(map(len, map(_data, self.reads)))
 
     @property
     def hidden(self) -> tuple[MaskedSpan, ...]:

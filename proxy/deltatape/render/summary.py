@@ -51,7 +51,7 @@ def what_arrived(analysis: Analysis) -> str:
             parts.append(f"{count(len(calls), what)} ({excerpt(names, _NAMES)})")
     if reply.finish_reason_raw:
         parts.append(f"finish {excerpt(reply.finish_reason_raw, _NAMES)}")
-    return ", ".join(parts) or f"{len(analysis.exchange.body)} bytes"
+    return ", ".join(parts) or f"{analysis.exchange.body_size} bytes"
 
 
 # What a recorder prints of an exchange as it ends: a line, and one more for each finding.

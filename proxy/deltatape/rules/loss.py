@@ -58,7 +58,7 @@ def loss_of(exchange: Exchange) -> Loss | None:
     nameless = not exchange.request.method
     if end is None:
         return Loss(records=0, body_bytes=0, of=0, error="", answer=True) if nameless else None
-    here = sum([len(read.data) for read in exchange.reads])
+    here = exchange.body_size
     headless = exchange.response is None and end.reason is EndReason.COMPLETE
     if not end.recorder and end.bytes <= here and not nameless and not headless:
         return None

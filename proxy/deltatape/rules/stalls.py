@@ -265,7 +265,7 @@ def slow_client(context: RuleContext) -> Iterator[Claim]:
         return
     offset = worst.offset
     # What was delivered is counted as sent, spans in the body after content-coding.
-    coded = len(context.stream.body) != len(context.exchange.body)
+    coded = len(context.stream.body) != context.exchange.body_size
     shown = 0 if coded else offset
     yield Claim(
         message=f"the client took byte {offset} of the body {seconds:.1f} s after it arrived",

@@ -78,17 +78,19 @@ class TapeTail:
                 raise TapeFormatError(self.path, self._line + len(lines) + 1, problem)
             if lines and self.header is None:
                 self.header = self._first(lines.pop(0))
-            numbered = enumerate(lines, start=self._line + 1)
+            numbered: Iterable[tuple[int, bytes]] = enumerate(lines, start=self._line + 1)
             self._line += len(lines)
-            yield from decode_lines(self._in_turn(numbered), self._unusual)
+            sizes = [*map(len, lines)]
+            if self._held or max(sizes, default=0) >= LONG_LINE:
+                numbered = self._in_turn(numbered)
+            else:
+                self._offset += sum(sizes)
+            yield from decode_lines(numbered, self._unusual)
 
     def _in_turn(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
         for number, line in lines:
             size, offset = len(line), self._offset
             self._offset += size
-            if size < LONG_LINE and not self._held:
-                yield number, line
-                continue
             _, exchange, code, *_ = (*line.split(b",", 3), b"", b"")
             long = size >= LONG_LINE and exchange.isdigit() and exchange != b"0"
             if not long and exchange not in self._held:

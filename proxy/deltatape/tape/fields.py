@@ -116,11 +116,20 @@ def headers_from_json(value: object) -> Headers:
     if set(map(type, value)) == {list}:
         try:
             # Nearly all are text, and every exchange has dozens: they take no call of ours.
-            found = tuple([(name.encode(), field.encode()) for name, field in value])
+            found = tuple(
+                [
+                    (
+                        name.encode(),
+                        field.encode() if type(field) is str else value_from_json(field),
+                    )
+                    for name, field in value
+                ]
+            )
         except (AttributeError, ValueError):
             pass
         else:
-            if not _has_break(b"".join([part for pair in found for part in pair])):
+            parts = [part for pair in found for part in pair if type(part) is bytes]
+            if not _has_break(b"".join(parts)):
                 return found
     for pair in value:
         if not isinstance(pair, list) or len(pair) != _PAIR:

@@ -185,7 +185,7 @@ def _arrival(analysis: Analysis) -> Arrival:
         ending=ending_of(exchange),
         events=len(analysis.stream.events),
         reads=len(exchange.reads),
-        bytes=len(exchange.body),
+        bytes=exchange.body_size,
         duration_ns=ended - exchange.request.t_ns if ended is not None else None,
     )
 

@@ -186,7 +186,7 @@ def _other_side(other: Exchange) -> Iterator[TimelineEntry]:
     yield timeline_entry(
         other.number, request.t_ns, EventSource.APP, f"{side}: {request.method} {request.path}"
     )
-    size = count(sum(len(read.data) for read in other.reads), "byte")
+    size = count(other.body_size, "byte")
     came = f"answered: status {other.response.status}, {size}" if other.response else "is silent"
     how = f", {ENDINGS[other.end.reason]}" if other.end else ""
     what = f"{side} {came}{how}"
