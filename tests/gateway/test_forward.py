@@ -1,6 +1,7 @@
 """The transparency contract, shown with raw sockets on both sides."""
 
 import asyncio
+import gc
 import gzip
 import hashlib
 import socket
@@ -861,3 +862,27 @@ def test_a_name_that_no_dns_could_hold_is_answered_for(tmp_path: Path) -> None:
             assert (await client.rest())[0].startswith(b"HTTP/1.1 502")
 
     run(scenario())
+
+
+def test_an_exchange_leaves_nothing_to_the_garbage_collector(tmp_path: Path) -> None:
+    async def scenario() -> set[str]:
+        async with provider(stream) as port, recording(tmp_path, port) as gateway:
+            client = await gateway.client()
+            gc.collect()
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            await client.send(post())
+            await client.until(b"0\r\n\r\n")
+            client.close()
+            await eventually(lambda: not gateway.recorder.book.current.clients, "the client's end")
+            await asyncio.sleep(0)  # the upstream connection's end
+            gc.collect()
+            return {type(each).__module__ for each in gc.garbage}
+
+    gc.disable()
+    try:
+        left = run(scenario())
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not {each for each in left if each.startswith(("deltatape.", "httptools."))}

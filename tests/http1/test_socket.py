@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import gc
 import platform
 import socket
+import weakref
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from deltatape.http1.socket import (
     HangupWatch,
     UnreadBytes,
+    break_cycle,
     limit_reads,
     reset,
     socket_of,
@@ -314,3 +317,32 @@ def test_a_read_brings_64_kilobytes_at_most() -> None:
         return reads
 
     assert max(run(scenario())) == 64 * 1024
+
+
+def test_a_transport_without_its_cycle_is_freed_at_once() -> None:
+    class Parting(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            assert isinstance(transport, asyncio.Transport)
+            self.transport: asyncio.Transport | None = transport
+            self.freed = weakref.ref(transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's
+            assert self.transport is not None
+            break_cycle(self.transport)
+            self.transport = None
+
+    async def scenario() -> None:
+        near, far = socket.socketpair()
+        with far:
+            loop = asyncio.get_running_loop()
+            transport, protocol = await loop.create_connection(Parting, sock=near)
+            del transport
+            far.send(b"x")
+            far.close()
+            await eventually(lambda: protocol.freed() is None, "the transport's end")
+
+    gc.disable()
+    try:
+        run(scenario())
+    finally:
+        gc.enable()

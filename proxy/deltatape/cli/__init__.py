@@ -53,6 +53,24 @@ def _not_collecting() -> Iterator[None]:
             gc.enable()
 
 
+def collect_seldom(young: int) -> None:
+    """Collect garbage once there are `young` new objects, and leave out those that exist."""
+    gc.freeze()
+    gc.set_threshold(young, 20, 100)
+
+
+@contextlib.contextmanager
+def collecting_seldom(young: int) -> Iterator[None]:
+    """Do so in a block."""
+    before = gc.get_threshold()
+    collect_seldom(young)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
 class Commands(click.Group):
     """Imports a command's module when the command is called."""
 

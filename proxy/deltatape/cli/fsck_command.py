@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deltatape.cli import collecting_seldom
 from deltatape.cli.options import FORMAT, duration, option, output, refuse_useless
-from deltatape.cli.parallel_check import collecting_seldom
+from deltatape.cli.parallel_check import YOUNG_OBJECTS
 from deltatape.cli.tapes import all_of, exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
@@ -106,7 +107,7 @@ def _audit(text: str) -> Audit:
     try:
         place = locate(text)
         name = str(place.path)
-        with collecting_seldom():
+        with collecting_seldom(YOUNG_OBJECTS):
             report = audit(place.path, current_rules().app)
         if place.exchange is not None:
             with contextlib.suppress(TapeFormatError):  # the audit reports damage

@@ -7,7 +7,6 @@ a large one.
 """
 
 import contextlib
-import gc
 import os
 import signal
 import threading
@@ -18,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deltatape.cli import collect_seldom, collecting_seldom
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
 from deltatape.errors import DeltatapeError
@@ -35,8 +35,8 @@ _WORTH_BYTES = 8_000_000
 """Tapes of fewer bytes are checked before another process would have begun."""
 _AHEAD = 4
 """Tapes under way for each worker."""
-_SELDOM = (400_000, 20, 100)
-"""Thresholds of Python's garbage collector."""
+YOUNG_OBJECTS = 400_000
+"""When Python's garbage collector is to run: exchanges that are read leave no cycles behind."""
 
 
 def check_one(name: str, settings: Settings, *, excerpts: bool = True) -> TapeReport:
@@ -116,27 +116,9 @@ def check_all(
     if processes > 1:
         yield from _by_workers(names, check, processes)
         return
-    with collecting_seldom():
+    with collecting_seldom(YOUNG_OBJECTS):
         for name in names:
             yield name if isinstance(name, TapeReport) else check(name)
-
-
-def _collect_seldom() -> None:
-    """Run the garbage collector rarely: exchanges leave no cycles behind."""
-    gc.freeze()
-    gc.set_threshold(*_SELDOM)
-
-
-@contextlib.contextmanager
-def collecting_seldom() -> Iterator[None]:
-    """Run the garbage collector rarely while tapes are read."""
-    before = gc.get_threshold()
-    _collect_seldom()
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def _worthwhile(names: Sequence[str]) -> int:
@@ -213,7 +195,7 @@ def _follow() -> None:
     A handler that something else installed, such as coverage's, may wait for a lock that the
     interrupted code holds: then the worker never ends, nor does the program that waits for it.
     """
-    _collect_seldom()
+    collect_seldom(YOUNG_OBJECTS)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()

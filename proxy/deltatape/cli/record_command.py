@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from deltatape.cli import collecting_seldom
 from deltatape.cli.addresses import listen_address, upstreams_of
 from deltatape.cli.options import (
     FILE,
@@ -195,6 +196,11 @@ def _record_via_mitm(
     return code or _verdict(arguments, worst, trouble=outcome.trouble)
 
 
+YOUNG_OBJECTS = 5_000
+"""When Python's garbage collector is to run: exchanges leave no cycles behind, and streams wait for
+it, the longer the more of them are open."""
+
+
 def record(
     arguments: RecordArguments, argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> int:
@@ -212,7 +218,7 @@ def record(
     settings = current_settings()
     if settings is not None:
         say(f"options from {settings.path}")
-    with aside():
+    with aside(), collecting_seldom(YOUNG_OBJECTS):
         try:
             session = Session(options, environment_of_run, reporter)
             with asyncio.Runner(loop_factory=StreamingEventLoop) as runner:

@@ -19,7 +19,14 @@ from deltatape.http1.head import (
     find_head,
     parse_response,
 )
-from deltatape.http1.socket import READ_BYTES, leftovers, limit_reads, reset_now, socket_of
+from deltatape.http1.socket import (
+    READ_BYTES,
+    break_cycle,
+    leftovers,
+    limit_reads,
+    reset_now,
+    socket_of,
+)
 from deltatape.model.exchange import BROKEN_CHUNKS, CUT_LAST_CHUNK, INVALID_HEAD, Framing
 
 
@@ -106,6 +113,8 @@ class UpstreamConnection(asyncio.Protocol):
             for data in leftovers(self._transport):
                 if self._handler is not None:
                     self.data_received(data)
+        if self._transport is not None:
+            break_cycle(self._transport)
         self._transport = None
         handler, self._handler = self._handler, None
         if handler is None:

@@ -121,6 +121,7 @@ class _Collector:
         self.complete = True
         # Only here: when a body-less message is complete, llhttp has forgotten its flags.
         self.keep_alive = self.parser is not None and bool(self.parser.should_keep_alive())
+        self.parser = None  # which refers to this: else both wait for the garbage collector
 
 
 def find_head(buffer: bytes | bytearray) -> int:

@@ -20,7 +20,7 @@ from deltatape.http1.head import (
     find_head,
     parse_request,
 )
-from deltatape.http1.socket import HangupWatch, limit_reads, reset, reset_now
+from deltatape.http1.socket import HangupWatch, break_cycle, limit_reads, reset, reset_now
 
 WRITE_HIGH_BYTES = 64 * 1024
 _MAX_PIPELINED_BYTES = 64 * 1024
@@ -121,6 +121,8 @@ class ServerConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._watch is not None:
             self._watch.stop()
+        if self._transport is not None:
+            break_cycle(self._transport)
         self._transport = None
         handler, self._handler = self._handler, None
         if handler is not None:

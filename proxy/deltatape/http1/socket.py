@@ -95,6 +95,21 @@ def limit_reads(transport: asyncio.Transport) -> None:
         plain.max_size = READ_BYTES
 
 
+def break_cycle(transport: asyncio.Transport) -> None:
+    """Have a transport that is closed be freed at once, and not by the garbage collector.
+
+    asyncio's keeps a method of its own, and so refers to itself. The attribute is not documented:
+    where it does not exist, the collector frees it.
+    """
+    plain: Any = transport
+    if getattr(plain, "_read_ready_cb", None) is not None:
+        plain._read_ready_cb = _nothing_more  # noqa: SLF001 - see above
+
+
+def _nothing_more() -> None:
+    """Read nothing."""
+
+
 class HangupWatch:
     """Detects that the peer left while its transport is paused.
 

@@ -244,6 +244,10 @@ class MaskingQueue:
         self._bytes += _size(record)
         self.release()
 
+    def close(self) -> None:
+        """Forget what takes records, and refers to this, once no more come."""
+        self._put_line = self._put_piece = _ignore
+
     def release(self) -> None:
         """Pass on records that waited long enough."""
         while self._waiting:
@@ -256,6 +260,10 @@ class MaskingQueue:
                 self._put_piece(first)
             else:
                 self._put_line(first)
+
+
+def _ignore(_: object) -> None:
+    """Take a record that nobody wants."""
 
 
 def _size(record: bytes | HeldPiece) -> int:
@@ -487,6 +495,7 @@ class ExchangeTap:
         else:
             self._write_line(encode.end_record(t_ns, self._number, reason, self._total, sha256))
         self._ended = True
+        self._queue.close()
 
     def flush(self) -> None:
         """Write held records: no more body bytes come. `end` does so, too."""
