@@ -9,6 +9,8 @@ from deltatape.tape import encode
 from deltatape.tape.decode import decode_record
 from deltatape.tape.payload import (
     BodyRead,
+    ClientRecord,
+    ClientState,
     EndRecord,
     RemarkRecord,
     RequestEnd,
@@ -132,3 +134,9 @@ def test_ends_written_at_once_are_the_records_of_their_payloads(reason: EndReaso
     payload = EndRecord(reason=reason, bytes=12, sha256="ab")
     assert encode.end_record(7, 3, reason, 12, "ab") == encode.payload_record(7, 3, payload)
     assert encode.request_end_record(7, 3) == encode.payload_record(7, 3, RequestEnd())
+
+
+@pytest.mark.parametrize("state", ClientState)
+def test_a_client_written_at_once_is_the_record_of_its_payload(state: ClientState) -> None:
+    payload = ClientRecord(connection=9, state=state)
+    assert encode.client_record(7, 9, state) == encode.payload_record(7, 0, payload)

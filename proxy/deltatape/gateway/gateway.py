@@ -386,13 +386,14 @@ class ExchangeForwarder:
         if idle is not None:
             self._attach(OpenConnection(idle, 0, 0), reused=True)
         else:
-            self._client.pause_body()
             self._dialling = self._gateway.dial(route.origin, self._attach, self._dial_failed)
 
     def on_body(self, data: bytes) -> None:
         if self._ended or self._request is None or self.taping is None:
             return
         self._send(write_chunk(data) if self._request.length is None else data)
+        if self._dialling is not None and not self._client.body_ends:
+            self._client.pause_body()  # what is left of it waits where it is
         self.taping.request_body(data)
 
     def on_request_end(self, trailers: Fields) -> None:

@@ -87,6 +87,8 @@ class ServerConnection(asyncio.Protocol):
         self.body_follows = False
         """During `Handler.on_request`: whether `on_body` is called right after it. What a handler
         sends then can wait for that, so that a small request leaves as one segment."""
+        self.body_ends = False
+        """During `Handler.on_body`: whether these bytes are the last ones."""
 
     # What asyncio calls.
 
@@ -260,6 +262,7 @@ class ServerConnection(asyncio.Protocol):
                 self.fail(self._owner.refused_bytes(body.problem))
             return
         if scan.data:
+            self.body_ends = body.done
             handler.on_body(scan.data)
         if body.done:
             self._body = None

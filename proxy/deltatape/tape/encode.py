@@ -17,6 +17,7 @@ import re
 from json.encoder import encode_basestring
 
 from deltatape.model.exchange import EndReason, Framing, Tap
+from deltatape.tape.payload import ClientState
 from deltatape.tape.record import Header, Payload
 
 _UNREADABLE = re.compile(
@@ -85,6 +86,11 @@ def request_record(
         f'[{t_ns},{exchange},"request",{{"id":{id_text},{line_text},"http":{_code(http)},'
         f'"headers":{headers_text}{more}}}]\n'
     ).encode()
+
+
+def client_record(t_ns: int, connection: int, state: ClientState) -> bytes:
+    """Return the line of a `ClientRecord`."""
+    return f'[{t_ns},0,"client",{{"connection":{connection},"state":"{state}"}}]\n'.encode()
 
 
 def request_end_record(t_ns: int, exchange: int) -> bytes:

@@ -24,7 +24,6 @@ from deltatape.tape import encode
 from deltatape.tape.mask import Masker, content_coding, without_userinfo
 from deltatape.tape.payload import (
     Boundaries,
-    ClientRecord,
     ClientState,
     DeliveredSoFar,
     EndRecord,
@@ -659,7 +658,7 @@ class TapeTap:
 
     def client(self, t_ns: int, *, connection: int, state: ClientState) -> None:
         """Write that a client connection, counted from 1, was opened or closed."""
-        self._write(t_ns, ClientRecord(connection=connection, state=state))
+        self._put(0, encode.client_record(t_ns, connection, state))
 
     def idle(self, t_ns: int) -> None:
         """Write that no exchange is open and the recorder is running."""
