@@ -227,6 +227,7 @@ def main() -> None:
     os.nice(_NICENESS)
     gc.freeze()
     gc.set_threshold(*_SELDOM)
+    gc.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the recorder decides when it is over
     out = os.dup(1)
     os.dup2(2, 1)  # nothing else may print among the messages
