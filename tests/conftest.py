@@ -52,7 +52,7 @@ class _Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no type i
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
         if file.endswith("mitm/test_run.py"):
-            return file + test[test.find("[") :][:3] if "[" in test else file
+            return file + "".join(version for version in ("[11", "[12") if version in test)
         return file
 
 

@@ -44,6 +44,10 @@ def environment(folder: Path) -> dict[str, str]:
     return {**kept, "XDG_STATE_HOME": str(folder / "state"), "COLUMNS": "100"}
 
 
+UNMEASURED = {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
+"""Variables that turn the measuring of coverage off, also where they are added to others."""
+
+
 def uncovered(env: Mapping[str, str]) -> dict[str, str]:
     """`env` without the measuring of coverage.
 

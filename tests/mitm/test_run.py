@@ -3,7 +3,10 @@
 import asyncio
 import contextlib
 import gzip
+import re
 import signal
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,7 +27,7 @@ from helpers.mitm import (
 )
 from helpers.program import environment
 from helpers.recording import Recording, recording
-from helpers.upstream import SSE_HEAD, Peer, chunk, connect, free_port, post, provider, run
+from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run
 
 EVENTS = call_events()
 SECRET = "sk-fake-000000"  # noqa: S105 - a fake
@@ -74,13 +77,25 @@ async def refusing(peer: Peer) -> None:
 
 
 SCRIPTS = {script.__name__: script for script in (whole, cut, reset, silent, compressed, refusing)}
+SHORT = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+FIRST, REST = b"x" * 70_000, b"y" * 70_000
+"""Two parts of an upload; the second follows when upstream has the first."""
 
 
-async def serve(peer: Peer) -> None:
+async def serve(peer: Peer, has_first: Callable[[], None] = lambda: None) -> None:
     """Plays the script that the request names."""
     while True:
-        head, _ = await peer.request()
-        await SCRIPTS[head.split(b"?case=")[1].split(b" ")[0].decode()](peer)
+        head = await peer.until(b"\r\n\r\n")
+        case = head.split(b"?case=")[1].split(b" ")[0].decode()
+        if case == "upload":
+            await peer.reader.readexactly(len(FIRST))
+            has_first()
+            await peer.reader.readexactly(len(REST))
+            await peer.send(SHORT)
+            continue
+        length = int(re.findall(rb"(?i)content-length: *(\d+)", head)[0])
+        await peer.reader.readexactly(length)
+        await (peer.send(SHORT) if case == "short" else SCRIPTS[case](peer))
 
 
 async def ask(port: int, case: str) -> None:
@@ -101,6 +116,23 @@ async def ask(port: int, case: str) -> None:
         await peer.rest_or_end()
 
 
+async def upload(port: int, has_first: asyncio.Event) -> None:
+    peer = await connect(port)
+    target = "/v1/chat/completions?case=upload"
+    question = post(FIRST + REST, target, "Expect: 100-continue\r\n")
+    await peer.send(question.removesuffix(REST))
+    await has_first.wait()
+    await peer.send(REST)
+    assert (await peer.until(b"ok")).count(b"HTTP/1.1 200") == 1
+
+
+async def twice_on_one_connection(port: int) -> None:
+    peer = await connect(port)
+    for _ in range(2):
+        await peer.send(post(target="/v1/chat/completions?case=short"))
+        await peer.until(b"ok")
+
+
 async def all_cases(tape: Running | Recording) -> dict[str, Exchange]:
     """Every script once; the exchanges by its name."""
     for number, case in enumerate(SCRIPTS, 1):
@@ -109,22 +141,48 @@ async def all_cases(tape: Running | Recording) -> dict[str, Exchange]:
     return dict(zip(SCRIPTS, await tape.ended(len(SCRIPTS)), strict=True))
 
 
-@pytest.fixture(scope="module", params=VENVS)
-def pairs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Pair]:
+@dataclass(frozen=True)
+class Taped:
+    """What one mitmproxy has taped."""
+
+    pairs: dict[str, Pair]
     """Each script's exchange as taped by mitmproxy and by the gateway."""
+    upload: Exchange
+    reusing: list[Exchange]
+    """Of one connection."""
+    refused: Exchange
+    """When upstream was gone."""
+
+
+@pytest.fixture(scope="module", params=VENVS)
+def taped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Taped:
     folder = tmp_path_factory.mktemp("pairs")
 
-    async def scenario() -> dict[str, Pair]:
-        async with provider(serve) as upstream:
-            async with mitmproxy(folder, request.param, upstream) as running:
+    async def scenario() -> Taped:
+        has_first = asyncio.Event()
+        async with contextlib.AsyncExitStack() as stack:
+            async with provider(lambda peer: serve(peer, has_first.set)) as upstream:
+                proxy = mitmproxy(folder, request.param, upstream)
+                running = await stack.enter_async_context(proxy)
                 theirs = await all_cases(running)
-            async with recording(folder / "gateway", upstream) as gateway:
-                ours = await all_cases(gateway)
-        return {case: (theirs[case], ours[case]) for case in SCRIPTS}
+                await upload(running.port, has_first)
+                await twice_on_one_connection(running.port)
+                async with recording(folder / "gateway", upstream) as gateway:
+                    ours = await all_cases(gateway)
+            peer = await connect(running.port)
+            await peer.send(post())
+            await peer.until(b"502")
+            exchanges = await running.ended(len(SCRIPTS) + 4)
+        *_, uploaded, one, another, refused = exchanges
+        pairs = {case: (theirs[case], ours[case]) for case in SCRIPTS}
+        return Taped(pairs, uploaded, [one, another], refused)
 
     return run(scenario(), limit_s=LIMIT_S)
+
+
+@pytest.fixture(scope="module")
+def pairs(taped: Taped) -> dict[str, Pair]:
+    return taped.pairs
 
 
 def calls(exchange: Exchange) -> list[tuple[object, ...]]:
@@ -257,20 +315,10 @@ def test_streams_may_end_within_the_grace(tmp_path: Path) -> None:
     run(scenario(), limit_s=LIMIT_S)
 
 
-@pytest.mark.parametrize("version", VENVS)
-def test_an_upstream_that_cannot_be_reached_has_refused(tmp_path: Path, version: str) -> None:
-    async def scenario() -> Exchange:
-        async with mitmproxy(tmp_path, version, free_port()) as running:
-            peer = await connect(running.port)
-            await peer.send(post())
-            await peer.until(b"502")
-            (exchange,) = await running.ended()
-            return exchange
-
-    exchange = run(scenario(), limit_s=LIMIT_S)
-    assert exchange.end is not None
-    assert exchange.end.reason is EndReason.REFUSED
-    assert exchange.response is None
+def test_an_upstream_that_cannot_be_reached_has_refused(taped: Taped) -> None:
+    assert taped.refused.end is not None
+    assert taped.refused.end.reason is EndReason.REFUSED
+    assert taped.refused.response is None
 
 
 def test_silence_is_taped_as_watched(tmp_path: Path) -> None:
@@ -346,119 +394,90 @@ def test_silence_is_borne_for_as_long_as_mitmproxy_can(
 # One exchange on its way through mitmproxy: heads, bodies, framings, HTTP/2.
 
 
-def tape_of(folder: Path, version: str, answer: bytes, question: bytes) -> Exchange:
-    """The exchange of a question; upstream answers it and closes the connection."""
+ANSWERS = {
+    "without a body": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "by its length": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "by closing": b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n",
+    "to HEAD": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+    "WebSocket": (
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+    ),
+}
+QUESTIONS = {
+    "to HEAD": b"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n",
+    "WebSocket": (
+        b"GET /v1/realtime HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Exchange]:
+    """The exchange of each answer; upstream sends it and closes the connection."""
+    answers = iter(ANSWERS.values())
 
     async def answering(peer: Peer) -> None:
         await peer.until(b"\r\n\r\n")
-        await peer.send(answer)
+        await peer.send(next(answers))
         await asyncio.sleep(0.05)
         peer.close()
 
-    async def scenario() -> Exchange:
-        async with (
-            provider(answering) as upstream,
-            mitmproxy(folder, version, upstream) as running,
-        ):
-            peer = await connect(running.port)
-            await peer.send(question)
-            (exchange,) = await running.ended()
-            return exchange
+    async def scenario() -> dict[str, Exchange]:
+        folder = tmp_path_factory.mktemp("answered")
+        async with provider(answering) as upstream, mitmproxy(folder, "11", upstream) as running:
+            for number, name in enumerate(ANSWERS, 1):
+                peer = await connect(running.port)
+                await peer.send(QUESTIONS.get(name, b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"))
+                await running.ended(number)
+            return dict(zip(ANSWERS, await running.ended(len(ANSWERS)), strict=True))
 
     return run(scenario(), limit_s=LIMIT_S)
 
 
-@pytest.mark.parametrize("version", VENVS)
-def test_an_upload_passes_and_is_taped_while_it_comes(tmp_path: Path, version: str) -> None:
-    first, rest = b"x" * 70_000, b"y" * 70_000
-    seen = asyncio.Event()
-
-    async def counting(peer: Peer) -> None:
-        await peer.until(b"\r\n\r\n")
-        await peer.reader.readexactly(len(first))
-        seen.set()
-        await peer.reader.readexactly(len(rest))
-        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-
-    async def scenario() -> Exchange:
-        async with (
-            provider(counting) as upstream,
-            mitmproxy(tmp_path, version, upstream) as running,
-        ):
-            peer = await connect(running.port)
-            head = post(first + rest, extra="Expect: 100-continue\r\n").partition(b"\r\n\r\n")[0]
-            await peer.send(head + b"\r\n\r\n" + first)
-            await seen.wait()
-            await peer.send(rest)
-            assert (await peer.until(b"ok")).count(b"HTTP/1.1 200") == 1
-            (exchange,) = await running.ended()
-            return exchange
-
-    exchange = run(scenario(), limit_s=LIMIT_S)
-    assert exchange.request.body == first + rest
+def test_an_upload_passes_and_is_taped_while_it_comes(taped: Taped) -> None:
+    exchange = taped.upload
+    assert exchange.request.body == FIRST + REST
     assert b"expect" not in {name.lower() for name, _ in exchange.request.headers}
     assert exchange.response is not None
     assert exchange.response.framing is Framing.LENGTH
 
 
-def test_requests_of_one_connection_use_upstream_again(tmp_path: Path) -> None:
-    async def twice(peer: Peer) -> None:
-        while True:
-            await peer.request()
-            await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-
-    async def scenario() -> list[Exchange]:
-        async with provider(twice) as upstream, mitmproxy(tmp_path, "11", upstream) as running:
-            peer = await connect(running.port)
-            for _ in range(2):
-                await peer.send(post())
-                await peer.until(b"ok")
-            return await running.ended(2)
-
-    exchanges = run(scenario(), limit_s=LIMIT_S)
-    reused = [exchange.sent.reused for exchange in exchanges if exchange.sent]
+def test_requests_of_one_connection_use_upstream_again(taped: Taped) -> None:
+    reused = [exchange.sent.reused for exchange in taped.reusing if exchange.sent]
     assert reused == [False, True]
 
 
 @pytest.mark.parametrize(
-    ("answer", "framing"),
+    ("name", "framing"),
     [
-        (b"HTTP/1.1 204 No Content\r\n\r\n", Framing.NONE),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Framing.LENGTH),
-        (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n", Framing.CLOSE),
+        ("without a body", Framing.NONE),
+        ("by its length", Framing.LENGTH),
+        ("by closing", Framing.CLOSE),
     ],
 )
 def test_how_a_body_is_delimited_is_on_the_tape(
-    tmp_path: Path, answer: bytes, framing: Framing
+    answered: dict[str, Exchange], name: str, framing: Framing
 ) -> None:
-    exchange = tape_of(tmp_path, "11", answer, b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
+    exchange = answered[name]
     assert exchange.response is not None
     assert exchange.response.framing is framing
-    assert exchange.body == answer.partition(b"\r\n\r\n")[2]
+    assert exchange.body == ANSWERS[name].partition(b"\r\n\r\n")[2]
     assert all(read.boundaries is None for read in exchange.reads)
     assert exchange.end is not None
     assert exchange.end.reason is EndReason.COMPLETE
     assert exchange.request.t_end_ns is not None
 
 
-def test_an_answer_to_head_has_no_body(tmp_path: Path) -> None:
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"
-    exchange = tape_of(tmp_path, "11", answer, b"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n")
+def test_an_answer_to_head_has_no_body(answered: dict[str, Exchange]) -> None:
+    exchange = answered["to HEAD"]
     assert exchange.response is not None
     assert exchange.response.framing is Framing.NONE
 
 
-def test_a_websocket_is_noted_and_passes(tmp_path: Path) -> None:
-    answer = (
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
-    )
-    question = (
-        b"GET /v1/realtime HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    )
-    exchange = tape_of(tmp_path, "11", answer, question)
-    assert [note.text for note in exchange.notes] == [
+def test_a_websocket_is_noted_and_passes(answered: dict[str, Exchange]) -> None:
+    assert [note.text for note in answered["WebSocket"].notes] == [
         "a WebSocket follows; its frames are not taped"
     ]
 
