@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator
 
 from deltatape.http1.event_loop import OTHERS_AT_ONCE, StreamingEventLoop
@@ -118,6 +119,24 @@ def test_all_of_many_events_are_told_a_few_at_once() -> None:
                 turns.append(len(told) - before)
         assert len(set(told)) == len(told)
         assert max(turns) <= 2 * OTHERS_AT_ONCE  # `sleep` may come before or after them
+
+    run(scenario())
+
+
+def test_sockets_that_are_always_ready_take_turns() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        told: Counter[int] = Counter()
+        with contextlib.ExitStack() as stack:
+            for _ in range(30 * OTHERS_AT_ONCE):
+                near, far = map(stack.enter_context, socket.socketpair())
+                far.send(b"x")
+                loop.add_reader(near, lambda fd: told.update((fd,)), near.fileno())
+                stack.callback(loop.remove_reader, near)
+            for _ in range(300):
+                await asyncio.sleep(0)
+        assert len(told) == 30 * OTHERS_AT_ONCE
+        assert max(told.values()) <= 3 * min(told.values())
 
     run(scenario())
 

@@ -9,6 +9,7 @@ from deltatape.tape import encode
 from deltatape.tape.decode import decode_record
 from deltatape.tape.payload import (
     BodyRead,
+    Boundaries,
     ClientRecord,
     ClientState,
     EndRecord,
@@ -127,6 +128,13 @@ def test_a_response_written_at_once_is_the_record_of_its_payload(framing: Framin
 def test_what_was_sent_written_at_once_is_the_record_of_its_payload(reused: bool) -> None:  # noqa: FBT001
     payload = SentUpstream(connect_ns=5, tls_ns=6, reused=reused)
     assert encode.sent_record(7, 3, 5, 6, reused=reused) == encode.payload_record(7, 3, payload)
+
+
+@pytest.mark.parametrize("ends", [(), (0,), (3, 17, 1000)])
+def test_boundaries_written_at_once_are_the_record_of_their_payload(ends: tuple[int, ...]) -> None:
+    assert encode.boundaries_record(7, 3, ends) == encode.payload_record(
+        7, 3, Boundaries(ends=ends)
+    )
 
 
 @pytest.mark.parametrize("reason", EndReason)

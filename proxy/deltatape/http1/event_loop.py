@@ -22,9 +22,9 @@ from collections.abc import Callable, Mapping
 Reader = Callable[[], bool]
 """Reads its socket once; returns False if it left that to the transport."""
 
-OTHERS_AT_ONCE = 16
+OTHERS_AT_ONCE = 8
 """To how many events besides streams asyncio gives a turn of the loop; each can take 0.1 ms."""
-_MOST_EVENTS = 64
+_MOST_EVENTS = 128
 
 
 class StreamingEventLoop(asyncio.SelectorEventLoop):
@@ -52,6 +52,7 @@ if sys.platform == "linux":
             super().__init__()
             self._epoll = select.epoll.fromfd(os.dup(self.fileno()))
             self._readers = readers
+            self._waiting: dict[int, None] = {}  # sockets that were passed over, in this order
 
         def close(self) -> None:
             self._epoll.close()
@@ -61,20 +62,38 @@ if sys.platform == "linux":
             # Rounded up to milliseconds as in `EpollSelector`: epoll would return too early.
             wait_s = -1 if timeout is None else math.ceil(max(timeout, 0) * 1e3) * 1e-3
             readers = self._readers
-            others: list[tuple[selectors.SelectorKey, int]] = []
+            others: dict[int, int] = {}
             for fd, events in self._epoll.poll(wait_s, _MOST_EVENTS):
                 if events == select.EPOLLIN:
                     reader = readers.get(fd)
                     if reader is not None and reader():
                         continue
-                if len(others) == OTHERS_AT_ONCE:
-                    continue
+                others[fd] = events
+            if len(others) > OTHERS_AT_ONCE:
+                others = self._next(others)
+            elif self._waiting:
+                self._waiting.clear()
+            return self._keys(others)
+
+        def _next(self, events: Mapping[int, int]) -> dict[int, int]:
+            """Return the events of some sockets, of those first that have waited for longest."""
+            waiting = self._waiting
+            order = [fd for fd in waiting if fd in events]
+            order += [fd for fd in events if fd not in waiting]
+            for fd in order[:OTHERS_AT_ONCE]:
+                waiting.pop(fd, None)
+            waiting.update(dict.fromkeys(order[OTHERS_AT_ONCE:]))
+            return {fd: events[fd] for fd in order[:OTHERS_AT_ONCE]}
+
+        def _keys(self, events: Mapping[int, int]) -> list[tuple[selectors.SelectorKey, int]]:
+            found: list[tuple[selectors.SelectorKey, int]] = []
+            for fd, of_fd in events.items():
                 try:
                     key = self.get_key(fd)
-                except KeyError:  # a reader before this one has ended it
+                except KeyError:  # a reader has ended it
                     continue
-                mask = (selectors.EVENT_WRITE if events & ~select.EPOLLIN else 0) | (
-                    selectors.EVENT_READ if events & ~select.EPOLLOUT else 0
+                mask = (selectors.EVENT_WRITE if of_fd & ~select.EPOLLIN else 0) | (
+                    selectors.EVENT_READ if of_fd & ~select.EPOLLOUT else 0
                 )
-                others.append((key, mask & key.events))
-            return others
+                found.append((key, mask & key.events))
+            return found

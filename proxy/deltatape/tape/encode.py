@@ -130,6 +130,11 @@ def end_record(t_ns: int, exchange: int, reason: EndReason, total: int, sha256: 
     ).encode()
 
 
+def boundaries_record(t_ns: int, exchange: int, ends: tuple[int, ...]) -> bytes:
+    """Return the line of a `Boundaries`."""
+    return f'[{t_ns},{exchange},"boundaries",[{",".join(map(str, ends))}]]\n'.encode()
+
+
 def data_record(t_ns: int, middle: str, data: bytes) -> bytes:
     """Return a line whose payload is `data`; `middle` is `,EXCHANGE,"CODE",`.
 

@@ -23,7 +23,6 @@ from deltatape.model.tape_summary import LogStream
 from deltatape.tape import encode
 from deltatape.tape.mask import Masker, content_coding, without_userinfo
 from deltatape.tape.payload import (
-    Boundaries,
     ClientState,
     DeliveredSoFar,
     EndRecord,
@@ -430,7 +429,7 @@ class ExchangeTap:
             return
         # One chunk per read is by far the commonest case and needs no record.
         if chunk_ends is not None and chunk_ends != (size,):
-            self._write(t_ns, Boundaries(ends=chunk_ends))
+            self._put(self._number, encode.boundaries_record(t_ns, self._number, chunk_ends))
         self._put(self._number, encode.data_record(t_ns, self._read, data))
         self._total += size
         self._hash.update(data)
@@ -546,7 +545,7 @@ class ExchangeTap:
         if spans:
             self._put_line(self._line(held.t_ns, MaskedSpans(spans=spans)))
         if held.chunk_ends is not None and held.chunk_ends != (len(data),):
-            self._put_line(self._line(held.t_ns, Boundaries(ends=held.chunk_ends)))
+            self._put_line(encode.boundaries_record(held.t_ns, self._number, held.chunk_ends))
         self._put_line(encode.data_record(held.t_ns, held.middle, data))
         if held.middle is self._read:
             self._total += len(data)
