@@ -16,12 +16,13 @@ from deltatape.model.reply import Choice, ToolCall
 from deltatape.tape.payload import ParsedAs
 
 FORM = 1
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 
 def parsed_as(analysis: Analysis, tool: str) -> ParsedAs:
     """Return what `tool` reads from an exchange."""
     reply = analysis.reply
-    text = json.dumps(_everything(analysis), sort_keys=True, separators=(",", ":"), default=str)
+    text = _ENCODER.encode(_everything(analysis))
     return ParsedAs(
         tool=tool,
         dialect=reply.dialect,

@@ -8,6 +8,7 @@ answer a question (yes, no, ok, stop, please) are in no phrase: they may be a re
 import re
 from collections.abc import Collection
 from functools import lru_cache
+from typing import NamedTuple
 
 from deltatape.model.rule_settings import PHRASES
 
@@ -32,8 +33,7 @@ def small_talk(text: str, most_words: int, phrases: Collection[str] = PHRASES) -
     words = _WORD.findall(_plain(text))
     if not 0 < len(words) <= most_words:
         return ""
-    known = _known(frozenset(phrases))
-    return " ".join(words) if _is_made_of(words, known) else ""
+    return " ".join(words) if _is_made_of(words, _phrases(frozenset(phrases))) else ""
 
 
 def _plain(text: str) -> str:
@@ -44,14 +44,22 @@ def _plain(text: str) -> str:
 _BARE = str.maketrans("áàâäãåéèêëíìîïóòôöõúùûüñç", "aaaaaaeeeeiiiiooooouuuunc")
 
 
+class _Phrases(NamedTuple):
+    """Phrases as their words, and how many the longest has."""
+
+    known: frozenset[tuple[str, ...]]
+    longest: int
+
+
 @lru_cache(maxsize=8)
-def _known(phrases: frozenset[str]) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(_WORD.findall(_plain(phrase))) for phrase in phrases)
+def _phrases(phrases: frozenset[str]) -> _Phrases:
+    known = frozenset(tuple(_WORD.findall(_plain(phrase))) for phrase in phrases)
+    return _Phrases(known, max(map(len, known), default=0))
 
 
-def _is_made_of(words: list[str], known: frozenset[tuple[str, ...]]) -> bool:
+def _is_made_of(words: list[str], phrases: _Phrases) -> bool:
     """Return whether `words` can be split into known phrases, in linear time."""
-    longest = max(map(len, known), default=0)
+    known, longest = phrases
     reached = {0}
     for at in range(len(words)):
         if at in reached:
