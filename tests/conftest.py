@@ -2,12 +2,17 @@
 
 import gc
 import signal
+from collections import Counter
 from collections.abc import Generator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
+
+from helpers.program import UNMEASURED
 
 # A shell starts what it puts into the background, and what nohup guards, without these signals; the
 # programs that tests start and interrupt would inherit that.
@@ -37,6 +42,22 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure no coverage while an exhaustive test runs: it would take twice as long."""
+    measuring = Coverage.current()
+    if measuring is None or item.get_closest_marker("exhaustive") is None:
+        return (yield)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in UNMEASURED:
+            patch.delenv(name, raising=False)
+        measuring.stop()
+        try:
+            return (yield)
+        finally:
+            measuring.start()
+
+
 _SLOWEST = (
     *("test_bench.py", "clients/test_sdk_table.py", "incidents/test_replayed.py"),
     *("test_recordings_and_rules.py", "clients/test_sdk_torture.py", "clients/test_sdks.py"),
@@ -59,23 +80,42 @@ _RANK = {name: rank for rank, name in enumerate(_SLOWEST)}
 _TESTS = Path(__file__).parent
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the slowest files go first, and exhaustive tests last.
+
+    Nothing is measured any more where a cache was filled by one of them.
+    """
     ranks = {
         path: _RANK.get(path.relative_to(_TESTS).as_posix(), len(_RANK))
         for path in {item.path for item in items}
         if path.is_relative_to(_TESTS)
     }
-    items.sort(key=lambda item: ranks.get(item.path, len(_RANK)))
+    exhaustive = {item for item in items if item.get_closest_marker("exhaustive")}
+    items.sort(key=lambda item: (item in exhaustive, ranks.get(item.path, len(_RANK))))
 
 
 class _Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no type information
-    """A process takes a file; of one with a program in several versions, the tests of a version."""
+    """A process takes the tests of a file that follow each other.
+
+    Its exhaustive tests come later. Those of a program in several versions are apart as well.
+    """
+
+    def __init__(self, config: pytest.Config, log: object) -> None:
+        super().__init__(config, log)
+        self._scopes: dict[str, str] = {}
 
     def _split_scope(self, nodeid: str) -> str:
-        file, _, test = nodeid.partition("::")
-        if file.endswith("mitm/test_run.py"):
-            return file + "".join(version for version in ("[11", "[12") if version in test)
-        return file
+        if not self._scopes:
+            runs = Counter[str]()
+            for file, tests in groupby(self.collection, lambda test: test.partition("::")[0]):
+                self._scopes |= {test: f"{file} {runs[file]}{_version(test)}" for test in tests}
+                runs[file] += 1
+        return self._scopes[nodeid]
+
+
+def _version(test: str) -> str:
+    return test[test.find("[") :][:3] if "mitm/test_run.py" in test and "[1" in test else ""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -42,7 +42,10 @@ LEFT_LINE = re.compile(r"#(\d+) ended; not analysed yet: run `deltatape check`")
 FINDING_LINE = re.compile(r"    (?:error|warning|info) ([A-Z]\d+) ")
 DEATH = re.compile(r"the analysis of exchanges .*exit code -9; recording goes on, (.*)")
 
-pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc"),
+]
 
 Findings = list[tuple[int, str]]
 

@@ -245,12 +245,14 @@ def assert_same(exchanges: list[Exchange], again: list[Exchange]) -> None:
         assert comparable(other) == comparable(one), f"{one.tape}#{one.number}"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("tape", TAPES, ids=lambda tape: str(tape.relative_to(ROOT)))
 def test_every_recording_is_recorded_again_as_it_is(tape: Path, tmp_path: Path) -> None:
     exchanges = sorted(open_tape(tape), key=lambda exchange: exchange.number)
     assert_same(exchanges, recorded_again(exchanges, tmp_path))
 
 
+@pytest.mark.exhaustive
 @needs_corpus
 @pytest.mark.parametrize("seed", range(CASES // AT_ONCE))
 def test_captured_streams_are_recorded_again_as_they_are(seed: int, tmp_path: Path) -> None:
