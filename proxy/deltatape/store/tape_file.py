@@ -201,6 +201,10 @@ class TapeFile:
             self.size += count
             self._records += len(lines)
             return len(lines)
+        if not self._rest and count == sum(map(len, lines)):  # as nearly always
+            self.size += count
+            self._records += len(lines)
+            return len(lines)
         complete = 0
         for line, part in zip(lines, batch, strict=True):
             if count < len(part):

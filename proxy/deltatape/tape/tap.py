@@ -17,6 +17,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deltatape.model.exchange import EndReason, Framing, Headers, MaskedSpan, Tap
 from deltatape.model.tape_summary import LogStream
@@ -242,10 +243,6 @@ class MaskingQueue:
         self._bytes += _size(record)
         self.release()
 
-    def close(self) -> None:
-        """Forget what takes records, and refers to this, once no more come."""
-        self._put_line = self._put_piece = _ignore
-
     def release(self) -> None:
         """Pass on records that waited long enough."""
         while self._waiting:
@@ -260,8 +257,12 @@ class MaskingQueue:
                 self._put_line(first)
 
 
-def _ignore(_: object) -> None:
-    """Take a record that nobody wants."""
+class HeldBodies(NamedTuple):
+    """What an exchange needs once a piece of a body may hold a credential; few ever do."""
+
+    request: BodyMasker
+    response: BodyMasker
+    queue: MaskingQueue
 
 
 def _size(record: bytes | HeldPiece) -> int:
@@ -283,13 +284,11 @@ class ExchangeTap:
         "_coded_response",
         "_ended",
         "_hash",
+        "_held",
         "_masker",
         "_number",
         "_put",
-        "_queue",
         "_read",
-        "_request",
-        "_response",
         "_seen",
         "_total",
         "_waiting",
@@ -300,11 +299,9 @@ class ExchangeTap:
         self._put = put
         self._masker = masker
         self._seen = masker.seen
-        self._request = BodyMasker(masker.seen)
-        self._response = BodyMasker(masker.seen)
         self._coded_request: CodedSearch | None = None
         self._coded_response: CodedSearch | None = None
-        self._queue = MaskingQueue(self._put_line, self._put_held)
+        self._held: HeldBodies | None = None  # once a piece had to be
         self._waiting = False  # whether a read may have to wait, or to continue a credential
         self._ended = False
         self._total = 0
@@ -355,9 +352,9 @@ class ExchangeTap:
 
     def request_end(self, t_ns: int) -> None:
         """Write the end of the request."""
-        if self._waiting:
-            self._request.finish()
-            self._release()
+        if self._held is not None:
+            self._held.request.finish()
+            self._release(self._held)
         self._write_line(encode.request_end_record(t_ns, self._number))
 
     def sent(self, t_ns: int, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
@@ -451,8 +448,9 @@ class ExchangeTap:
 
     def trailers(self, t_ns: int, headers: Headers) -> None:
         """Write the fields after the last chunk."""
-        self._response.finish()
-        self._release()
+        if self._held is not None:
+            self._held.response.finish()
+            self._release(self._held)
         self._masker.see(headers)
         self._write(t_ns, Trailers(headers=self._masker.headers(headers)))
 
@@ -493,14 +491,14 @@ class ExchangeTap:
         else:
             self._write_line(encode.end_record(t_ns, self._number, reason, self._total, sha256))
         self._ended = True
-        self._queue.close()
+        self._held = None  # it refers to this, and this to it
 
     def flush(self) -> None:
         """Write held records: no more body bytes come. `end` does so, too."""
-        if self._waiting:
-            self._request.finish()
-            self._response.finish()
-            self._release()
+        if self._held is not None:
+            self._held.request.finish()
+            self._held.response.finish()
+            self._release(self._held)
 
     def _coded(self, t_ns: int, body: str, headers: Headers) -> CodedSearch | None:
         """Write a note if a body has a content-coding, and return the search under that."""
@@ -526,18 +524,24 @@ class ExchangeTap:
         self, t_ns: int, middle: str, data: bytes, chunk_ends: tuple[int, ...] | None
     ) -> None:
         """Hold a piece with a possible credential, or one after such a piece."""
-        body = self._response if middle is self._read else self._request
-        piece = body.add(data)
-        self._queue.add(HeldPiece(t_ns=t_ns, middle=middle, piece=piece, chunk_ends=chunk_ends))
-        self._release()
+        held = self._held
+        if held is None:
+            held = self._held = HeldBodies(
+                BodyMasker(self._seen),
+                BodyMasker(self._seen),
+                MaskingQueue(self._put_line, self._put_held),
+            )
+        piece = (held.response if middle is self._read else held.request).add(data)
+        held.queue.add(HeldPiece(t_ns=t_ns, middle=middle, piece=piece, chunk_ends=chunk_ends))
+        self._release(held)
 
-    def _release(self) -> None:
-        self._queue.release()
-        if self._queue.full:
-            self._request.give_up()
-            self._response.give_up()
-            self._queue.release()
-        self._waiting = bool(self._queue) or self._request.waiting or self._response.waiting
+    def _release(self, held: HeldBodies) -> None:
+        held.queue.release()
+        if held.queue.full:
+            held.request.give_up()
+            held.response.give_up()
+            held.queue.release()
+        self._waiting = bool(held.queue) or held.request.waiting or held.response.waiting
 
     def _put_held(self, held: HeldPiece) -> None:
         """Write the records of a decided piece."""
@@ -565,9 +569,9 @@ class ExchangeTap:
         """Write a record, after those that wait."""
         if self._ended:
             return
-        if self._waiting:
-            self._queue.add(line)
-            self._release()
+        if self._waiting and self._held is not None:
+            self._held.queue.add(line)
+            self._release(self._held)
         else:
             self._put(self._number, line)
 
