@@ -329,7 +329,9 @@ def tape(tmp_path: Path) -> Iterator[OpenTape]:
 def taping(
     tape: OpenTape, put: Callable[[int, bytes], None], alarms: list[str], *, bodies: bool = True
 ) -> ExchangeTaping:
-    return ExchangeTaping(7, "ID", tape, ExchangeTap(1, put, MASKER), alarms.append, bodies=bodies)
+    return ExchangeTaping(
+        7, "ID", tape, ExchangeTap(1, put, MASKER), alarms.append, number=1, bodies=bodies
+    )
 
 
 def test_each_step_is_one_record_with_the_time_of_the_recorder(tape: OpenTape) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.live import analyst, messages
-from deltatape.live.analyst import Analyst
+from deltatape.live.analyst import LATE_S, MAX_LATE_S, Analyst
 from deltatape.live.messages import (
     Begin,
     Close,
@@ -19,6 +19,7 @@ from deltatape.live.messages import (
     Look,
     Message,
     Recall,
+    Settled,
     SilenceReport,
     Unreadable,
 )
@@ -27,7 +28,16 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.tape.payload import ParsedAs, Stop
 from deltatape.tape.serialize import tape_lines
-from helpers.exchanges import CALL_REPLY, TEXT_REPLY, USER, asks, assistant, conversation, result
+from helpers.exchanges import (
+    CALL_REPLY,
+    TEXT_REPLY,
+    USER,
+    asks,
+    assistant,
+    conversation,
+    result,
+    user,
+)
 from helpers.tapes import HEADER
 
 CHANGED = asks(USER, assistant(("c1", "get", "")), result("c1"))
@@ -35,7 +45,7 @@ EXCHANGES = conversation((asks(USER), CALL_REPLY), (CHANGED, TEXT_REPLY))
 CLOSE = Close(key=1, until_ns=10**12, reason="sigint", exit_code=None)
 
 
-RUNNING: list["Run"] = []
+RUNNING: list["Run | Shards"] = []
 
 
 def written(*exchanges: Exchange) -> list[bytes]:
@@ -195,6 +205,104 @@ def test_what_ended_on_several_tapes_is_reported_together_each_in_its_own_conver
     ] == [(2, 1, False), (2, 2, True), (3, 1, False), (4, 2, False)]
     assert [(type(report), report.key) for report in running.reports[4:]] == [(Unreadable, 3)]  # type: ignore[union-attr]
     assert not running.analyst.late
+
+
+# Shards: the tapes of several recorders are judged as one, whatever was read first.
+
+LATE_NS = 10**15
+
+
+class Shards:
+    """An analyst that follows `a.tape`, which has the exchange 1, and `b.tape` with 2."""
+
+    def __init__(self, folder: Path, *exchanges: Exchange) -> None:
+        self.reports: list[Message] = []
+        self.analyst = Analyst(self.reports.append)
+        RUNNING.append(self)
+        self.analyst.handle(Begin.of(DEFAULTS, sharded=True))
+        header, *lines = written(*exchanges)
+        self.lines = [
+            [header, *(line for line in lines if json.loads(line)[1] == number)]
+            for number in (1, 2)
+        ]
+        self.paths = [folder / "a.tape", folder / "b.tape"]
+        for key, (path, lines) in enumerate(zip(self.paths, self.lines, strict=True), 1):
+            path.write_bytes(b"".join(lines))
+            self.analyst.handle(Follow(key=key, path=str(path), name=None))
+
+    def told(self, *told: Message) -> list[Message]:
+        self.reports.clear()
+        for message in told:
+            self.analyst.handle(message)
+        self.analyst.look()
+        return list(self.reports)
+
+    def again(self, times: int) -> list[Message]:
+        self.reports.clear()
+        for _ in range(times):
+            self.analyst.look_again()
+        return list(self.reports)
+
+
+def numbers(reports: list[Message]) -> list[int]:
+    return [each.number for each in reports if isinstance(each, ExchangeReport)]
+
+
+def test_the_next_request_is_judged_after_the_answer_on_another_shard(tmp_path: Path) -> None:
+    shards = Shards(tmp_path, *EXCHANGES)
+    assert shards.told(Look(key=2)) == []
+    assert not shards.analyst.late
+    assert EXCHANGES[1].end is not None
+    assert shards.told(Settled(until_ns=EXCHANGES[1].end.t_ns)) == []
+    first, second = shards.told(Look(key=1), Settled(until_ns=LATE_NS))
+    assert isinstance(first, ExchangeReport)
+    assert isinstance(second, ExchangeReport)
+    assert (first.key, first.number, second.key, second.number) == (1, 1, 2, 2)
+    (changed,) = [each for each in second.findings if each["code"] == "C002"]
+    assert changed["tape"] == str(shards.paths[1])
+    against = changed["against"]
+    assert isinstance(against, dict)
+    assert against["tape"] == str(shards.paths[0])
+
+
+def test_an_announced_end_on_another_shard_is_waited_for_but_not_for_ever(tmp_path: Path) -> None:
+    shards = Shards(tmp_path, *EXCHANGES)
+    shards.paths[0].write_bytes(b"".join(shards.lines[0][:-1]))
+    assert shards.told(Look(key=1), Look(key=2), Settled(until_ns=LATE_NS)) == []
+    assert shards.analyst.late
+    looks = round(MAX_LATE_S / LATE_S)
+    assert shards.again(looks - 1) == []
+    assert numbers(shards.again(1)) == [2]
+    with shards.paths[0].open("ab") as file:
+        file.write(shards.lines[0][-1])
+    assert numbers(shards.told(Look(key=1, ended=0))) == [1]
+
+
+def test_many_exchanges_on_shards_do_not_pile_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analyst, "_MAX_HELD", 1)
+    shards = Shards(tmp_path, *EXCHANGES)
+    assert numbers(shards.told(Look(key=1))) == []
+    assert numbers(shards.told(Look(key=2))) == [1, 2]
+
+
+def test_a_reply_is_not_silent_that_was_answered_on_another_shard(tmp_path: Path) -> None:
+    shards = Shards(tmp_path, *EXCHANGES)
+    assert shards.told(CLOSE, replace(CLOSE, key=2), Look(key=1), Look(key=2)) == []
+    reports = shards.told(Settled(until_ns=LATE_NS))
+    assert [type(each) for each in reports] == [ExchangeReport, ExchangeReport, Closed, Closed]
+
+
+def test_a_reply_that_no_shard_answers_is_silent_on_its_own(tmp_path: Path) -> None:
+    first, second = conversation((asks(USER), CALL_REPLY), (asks(user("Hello")), TEXT_REPLY))
+    shards = Shards(tmp_path, first, second)
+    shards.told(Look(key=1), Look(key=2), Settled(until_ns=LATE_NS))
+    assert [type(each) for each in shards.told(replace(CLOSE, key=2))] == [Closed]
+    silent, closed = shards.told(CLOSE)
+    assert isinstance(silent, SilenceReport)
+    assert (silent.key, silent.number, type(closed)) == (1, 1, Closed)
+    assert silent.findings[0]["tape"] == str(shards.paths[0])
 
 
 def test_every_message_survives_its_way() -> None:

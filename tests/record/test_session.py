@@ -17,7 +17,7 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.gateway.tapes import TapeBook
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.model.tape_summary import CHILD_EXIT
-from deltatape.record.session import RingRecording
+from deltatape.record.recording import RingRecording
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.tape_file import WriterThread

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.clock import parse_rfc3339
 from deltatape.errors import UsageError
 from deltatape.model.exchange import EndReason, Source
 from deltatape.store import tape_file
 from deltatape.store.reader import open_tape
+from deltatape.store.ring import begun_ns
 from deltatape.store.tape_file import TapeFile, WriterThread
-from deltatape.store.writer import TapeWriter
+from deltatape.store.writer import ShardOrigin, TapeWriter
 from deltatape.tape.payload import LOSS_NOTE
+from deltatape.tape.record import Shard
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.disk import file_size_limit, read_only, small_disk
 from helpers.tapes import MASKER, StillClock, every_record, start
@@ -45,6 +48,25 @@ class Recorder:
     def note_count(self) -> int:
         """How many notes the tape has; raises if any line but the last is damaged."""
         return sum(1 for _ in open_tape(self.path).records())
+
+
+def test_shards_count_from_the_beginning_of_their_recording(tmp_path: Path) -> None:
+    clock = StillClock()
+    origin = ShardOrigin(
+        recording="R", index=2, count=3, zero_ns=clock.ns, wall_ns=clock.wall_ns() - 7
+    )
+    clock.ns += 5_000
+    writer = TapeWriter.create(
+        tmp_path, "x", clock=clock, alarm=print, origin=origin, name="weather"
+    )
+    clock.ns += 1_000
+    assert (writer.now_ns(), writer.age_ns) == (6_000, 1_000)
+    shard = Shard(recording="R", index=2, count=3, begun_ns=5_000, name="weather")
+    assert writer.header.shard == shard
+    assert parse_rfc3339(writer.header.recorded_at) == clock.wall_ns() - 7
+    assert begun_ns(writer.header) == clock.wall_ns() - 7 + 5_000
+    writer.close()
+    assert open_tape(tmp_path / "x.tape").header == writer.header
 
 
 @pytest.mark.parametrize("there", [True, False])

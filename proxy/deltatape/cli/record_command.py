@@ -3,6 +3,7 @@
 import asyncio
 import os
 import secrets
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +37,16 @@ from deltatape.http1.listener import Address, parse_address
 from deltatape.mitm.mitmdump import MitmOptions
 from deltatape.mitm.session import serve_child
 from deltatape.model.finding import Severity
+from deltatape.record.recording import RecordOptions, RunEnvironment
 from deltatape.record.reporter import Reporter
-from deltatape.record.session import RecordOptions, RunEnvironment, Session
+from deltatape.record.session import Session
 from deltatape.settings.defaults import current_rules, current_settings
 from deltatape.store.mask_key import mask_key
 from deltatape.store.ring import parse_keep
 
 FOUND = 1
 LEAST_TOKEN = 16
+MAX_WORKERS = 64
 MITM = "mitm"
 
 _WITH_MITM = frozenset(
@@ -61,6 +64,7 @@ class RecordArguments:
     via: str | None
     hosts: tuple[str, ...]
     listen: str | None
+    workers: int
     upstream: tuple[str, ...]
     to: Path
     token: str | None
@@ -88,6 +92,13 @@ class RecordArguments:
     "--listen",
     metavar="HOST:PORT",
     help="Where to listen, or unix:PATH.  [default: 127.0.0.1:8377; with CMD any free port]",
+)
+@option(
+    "--workers",
+    type=click.IntRange(1, MAX_WORKERS),
+    default=1,
+    metavar="N",
+    help="Processes that share the port, where one cannot keep up; without CMD.",
 )
 @option(
     "--upstream",
@@ -264,8 +275,11 @@ def options_of(
     """
     listen = listen_address(arguments.listen, 8377, argv)
     app_listen = parse_address(arguments.app_listen, "--app-listen")
+    if arguments.workers > 1:
+        _refuse_workers(argv, listen, app_listen if arguments.app else listen)
     return RecordOptions(
         listen=listen,
+        workers=arguments.workers,
         upstreams=upstreams_of(arguments.upstream),
         to=arguments.to,
         app=_app(arguments.app),
@@ -285,6 +299,19 @@ def options_of(
         tunnel=not arguments.no_tunnel,
         rules=current_rules(),
     )
+
+
+def _refuse_workers(argv: tuple[str, ...], *addresses: Address) -> None:
+    """Refuse what several processes cannot do."""
+    if argv:
+        raise UsageError(
+            "--workers: what CMD prints and reaches is taped by one process; start deltatape record"
+            " --workers alone, and the app with the base URLs that it prints"
+        )
+    if any(address.path for address in addresses):
+        raise UsageError("--workers: several processes cannot share a Unix socket; use HOST:PORT")
+    if not hasattr(socket, "SO_REUSEPORT"):
+        raise UsageError("--workers: this system cannot share a port (SO_REUSEPORT)")
 
 
 def _outbound(arguments: RecordArguments, environment: Mapping[str, str]) -> OutboundSettings:

@@ -123,8 +123,8 @@ class Gateway:
         self._tasks: set[asyncio.Task[None]] = set()
         self._clients_gone = asyncio.Event()
 
-    async def start(self, address: Address) -> None:
-        """Listen.
+    async def start(self, address: Address, *, shared: bool = False) -> None:
+        """Listen; `shared`: on a port that other processes of the run listen on, too.
 
         Raises:
             UsageError: the address is not available, other machines can reach it and there is no
@@ -134,7 +134,7 @@ class Gateway:
             raise UsageError(
                 f"{address} can be reached by other machines, so a token is needed: --token TOKEN"
             )
-        await self.listener.open(address, lambda: ServerConnection(self))
+        await self.listener.open(address, lambda: ServerConnection(self), shared=shared)
         try:
             self.refuse_loops(self.listener.address)
         except UsageError:

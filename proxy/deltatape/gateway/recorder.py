@@ -38,11 +38,23 @@ class ExchangeTaping(GuardedTaping):
         tap: ExchangeTap,
         alarm: Callable[[str], None],
         *,
+        number: int,
         side: Tap = Tap.PROVIDER,
         bodies: bool = True,
     ) -> None:
-        """Args: serial: the exchange's number in the run. bodies: tape those of requests, too."""
-        super().__init__(tape.exchanges, tape.writer, tap, alarm)
+        """Write an exchange.
+
+        Args:
+            serial: its number in the run.
+            ident: its ULID.
+            tape: the tape.
+            tap: encodes its records.
+            alarm: gets a line for trouble.
+            number: on its tape.
+            side: of the application.
+            bodies: tape those of requests, too.
+        """
+        super().__init__(number, tape.writer, tap, alarm)
         self.serial = serial
         self.tape = tape
         self._ident = ident
@@ -202,7 +214,9 @@ class Recorder:
         observer: RecorderObserver,
         options: RecorderOptions = DEFAULT_OPTIONS,
         analysis: Analysis | None = None,
+        number: Callable[[], int] | None = None,
     ) -> None:
+        """Args: number: gives the number of an exchange; None: they are counted on each tape."""
         self.book = book
         self.counts = RecorderCounts()
         self.active: dict[int, ActiveExchange] = {}
@@ -212,6 +226,7 @@ class Recorder:
         self._observer = observer
         self._options = options
         self._analysis = analysis
+        self._number = number
         self._ticker: asyncio.TimerHandle | None = None
         self._replacing: asyncio.Task[None] | None = None
         self._drained = asyncio.Event()
@@ -269,12 +284,14 @@ class Recorder:
         tape.active += 1
         self.counts.exchanges += 1
         serial = self.counts.exchanges
+        number = tape.exchanges if self._number is None else self._number()
         taping = ExchangeTaping(
             serial,
             ulid(self._clock),
             tape,
-            ExchangeTap(tape.exchanges, tape.writer.put, self._masker),
+            ExchangeTap(number, tape.writer.put, self._masker),
             self._observer.alarm,
+            number=number,
             side=side,
             bodies=self._options.bodies,
         )

@@ -41,6 +41,17 @@ class Address:
         """Whether only this machine can reach it."""
         return bool(self.path) or is_loopback(self.host)
 
+    @property
+    def url(self) -> str:
+        """A URL such as `http://127.0.0.1:8377`, also when listening on all addresses.
+
+        For a Unix socket the host is its path, percent-encoded, and the scheme `http+unix`, as in
+        requests-unixsocket.
+        """
+        if self.path:
+            return f"http+unix://{quote(self.path, safe='')}"
+        return f"http://{bracketed(_ANY.get(self.host, self.host))}:{self.port}"
+
     def __str__(self) -> str:
         return f"{_UNIX}{self.path}" if self.path else f"{bracketed(self.host)}:{self.port}"
 
@@ -98,17 +109,19 @@ class Listener:
         self.address = Address()
         """Where it listens; a port that was 0 is known once it is open."""
 
-    async def open(self, address: Address, factory: Callable[[], ServerConnection]) -> None:
+    async def open(
+        self, address: Address, factory: Callable[[], ServerConnection], *, shared: bool = False
+    ) -> None:
+        """Listen; `shared`: on a port that is held by a `SharedPort`."""
         asyncio.get_running_loop().set_exception_handler(DescriptorExhaustionHandler())
         try:
-            self.address = await self._open(address, factory)
+            self.address = await self._open(address, factory, shared=shared)
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise UsageError(
-                f"cannot listen on {address}: {reason}; choose another port, 0 takes any free one"
-            ) from None
+            raise _cannot_listen(address, error) from None
 
-    async def _open(self, address: Address, factory: Callable[[], ServerConnection]) -> Address:
+    async def _open(
+        self, address: Address, factory: Callable[[], ServerConnection], *, shared: bool
+    ) -> Address:
         loop = asyncio.get_running_loop()
         if address.path:
             sock = _unix_socket(address.path)
@@ -116,7 +129,11 @@ class Listener:
             _lengthen_backlog(self._server)
             return address
         self._server = await loop.create_server(
-            factory, address.host, address.port, backlog=_AT_ONCE
+            factory,
+            address.host,
+            address.port,
+            backlog=_AT_ONCE,
+            reuse_port=shared or None,
         )
         _lengthen_backlog(self._server)
         name = self._server.sockets[0].getsockname()
@@ -129,15 +146,8 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """Return a URL such as `http://127.0.0.1:8377`, also when listening on all addresses.
-
-        For a Unix socket the host is its path, percent-encoded, and the scheme `http+unix`, as in
-        requests-unixsocket.
-        """
-        if self.address.path:
-            return f"http+unix://{quote(self.address.path, safe='')}"
-        host = _ANY.get(self.address.host, self.address.host)
-        return f"http://{bracketed(host)}:{self.address.port}"
+        """See `Address.url`."""
+        return self.address.url
 
     def opened(self, connection: ServerConnection) -> None:
         self._connections.add(connection)
@@ -172,6 +182,47 @@ def _lengthen_backlog(server: asyncio.Server) -> None:
     for sock in server.sockets:
         with socket.socket(fileno=os.dup(sock.fileno())) as same:
             same.listen(BACKLOG)
+
+
+def _cannot_listen(address: Address, error: OSError) -> UsageError:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return UsageError(
+        f"cannot listen on {address}: {reason}; choose another port, 0 takes any free one"
+    )
+
+
+class SharedPort:
+    """Holds a port for several processes that listen on it; itself it accepts nothing.
+
+    The system distributes connections among sockets that listen on one port with `SO_REUSEPORT`.
+    """
+
+    def __init__(self) -> None:
+        self._server: asyncio.Server | None = None
+
+    async def bind(self, address: Address) -> Address:
+        """Bind, and return the address with the port, which was 0 for any free one.
+
+        Raises:
+            UsageError: the address is not available.
+        """
+        loop = asyncio.get_running_loop()
+        host, port = address.host, address.port
+        try:
+            # First without sharing: otherwise another run of ours could share the port, too.
+            alone = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+            port = alone.sockets[0].getsockname()[1]
+            alone.close()
+            self._server = await loop.create_server(
+                asyncio.Protocol, host, port, start_serving=False, reuse_port=True
+            )
+        except OSError as error:
+            raise _cannot_listen(address, error) from None
+        return Address(self._server.sockets[0].getsockname()[0], port)
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
 
 
 def _unix_socket(path: str) -> socket.socket:

@@ -13,7 +13,7 @@ import gc
 import os
 import select
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from deltatape.diagnose.parsed_record import parsed_as
 from deltatape.errors import DeltatapeError
 from deltatape.live.analyzer import LiveAnalyzer, LiveResult
 from deltatape.live.messages import (
+    LAG_NS,
     Begin,
     Close,
     Closed,
@@ -31,6 +32,7 @@ from deltatape.live.messages import (
     Look,
     Message,
     Recall,
+    Settled,
     SilenceReport,
     Unreadable,
     decode,
@@ -55,6 +57,9 @@ RECALLED_BYTES = 64 << 20
 _BLOCK = 1 << 16
 _AT_ONCE = TOGETHER
 """How many reports may wait for others: each of them wakes the recorder."""
+_PATIENCE = round(MAX_LATE_S / LATE_S)
+_MAX_HELD = 4096
+"""How many exchanges wait for those of other shards, at most."""
 _SELDOM = (20_000, 20, 100)
 """Thresholds of Python's garbage collector: exchanges leave no cycles behind."""
 _NICENESS = 10
@@ -68,7 +73,7 @@ class _FollowedTape:
     tail: TapeTail
     assembler: Assembler | None = None
     announced: int = 0
-    """Exchanges that have ended, as the recorder says, and were not reported yet."""
+    """Exchanges that have ended, as the recorder says, and were not read yet."""
     mentioned: bool = False
     """Whether the recorder has sent a message about it since it was read."""
     close: Close | None = None
@@ -93,13 +98,20 @@ class Analyst:
     def __init__(self, report: Callable[[Message], None], rules: Settings = DEFAULTS) -> None:
         self._report = report
         self._analyzer = LiveAnalyzer(rules)
+        self._sharded = False
+        self._settled_ns = 0
+        """All exchanges on shards that ended by then are announced."""
+        self._held: list[tuple[_FollowedTape, Exchange]] = []
+        """Exchanges on shards that wait for those before them, which may be on others."""
+        self._patience = _PATIENCE
         self._tapes: dict[int, _FollowedTape] = {}
 
     def handle(self, message: Message) -> None:
         """Handle a message of the recorder; what it announces is reported by `look`."""
         match message:
             case Begin():
-                self._analyzer = LiveAnalyzer(message.rules())
+                self._analyzer = LiveAnalyzer(message.rules(), sharded=message.sharded)
+                self._sharded = message.sharded
             case Recall(tapes=tapes):
                 self._recall(tapes)
             case Follow(key=key, path=path, name=name):
@@ -110,6 +122,8 @@ class Analyst:
             case Look(key=key, ended=ended) if key in self._tapes:
                 self._tapes[key].announced += ended
                 self._tapes[key].mentioned = True
+            case Settled(until_ns=until_ns):
+                self._settled_ns = until_ns
             case Close(key=key) if key in self._tapes:
                 self._tapes[key].close = message
             case _:
@@ -140,6 +154,8 @@ class Analyst:
 
     def look_again(self) -> None:
         """Look for ends that are announced and were not on the disk `LATE_S` ago."""
+        if self._held and self._are_awaited():
+            self._patience -= 1
         for tape in self._tapes.values():
             tape.looks_left -= tape.close is not None
         self.look()
@@ -147,22 +163,56 @@ class Analyst:
     def look(self) -> None:
         """Report the exchanges that were announced, as far as they are on the disk."""
         tapes = [tape for tape in self._tapes.values() if tape.mentioned or tape.late]
-        ended = ((tape, exchange) for tape in tapes for exchange in _ended(tape))
+        ended: Iterable[tuple[_FollowedTape, Exchange]] = (
+            (tape, exchange) for tape in tapes for exchange in _ended(tape)
+        )
+        if self._sharded:
+            ended = self._settled(ended)
         for batch in batches(ended, lambda each: body_bytes(each[1])):
             self._analyse(batch)
         for tape in tapes:
             if tape.problem:
                 self._drop(tape)
                 self._report(Unreadable(key=tape.key, problem=tape.problem))
-            elif tape.close is not None and (tape.announced <= 0 or tape.looks_left <= 0):
+            elif tape.close is not None and (not self._is_open(tape) or tape.looks_left <= 0):
                 self._close(tape, tape.close)
+
+    def _is_open(self, tape: _FollowedTape) -> bool:
+        """Check whether exchanges are missing that tell whether those of a tape were answered."""
+        if self._sharded:
+            return self._are_awaited() or any(held is tape for held, _ in self._held)
+        return tape.announced > 0
+
+    def _are_awaited(self) -> bool:
+        return any(tape.announced > 0 for tape in self._tapes.values())
+
+    def _settled(
+        self, ended: Iterable[tuple[_FollowedTape, Exchange]]
+    ) -> list[tuple[_FollowedTape, Exchange]]:
+        """Hold exchanges on shards until those before them are there; return these, in order."""
+        self._held += ended
+        if self._patience <= 0:  # a full disk has lost them
+            self._patience = _PATIENCE
+            for tape in self._tapes.values():
+                tape.announced = min(tape.announced, 0)
+        until_ns = -1 if self._are_awaited() else self._settled_ns - LAG_NS
+        every = len(self._held) > _MAX_HELD
+        due = [
+            exchange.number
+            for _, exchange in self._held
+            if every or (exchange.end is not None and exchange.end.t_ns <= until_ns)
+        ]
+        if not due:
+            return []
+        held = sorted(self._held, key=lambda each: each[1].number)
+        self._held = [each for each in held if each[1].number > max(due)]
+        return held[: len(held) - len(self._held)]
 
     def _analyse(self, batch: Sequence[tuple[_FollowedTape, Exchange]]) -> None:
         named = [(tape.name, exchange) for tape, exchange in batch]
         results = self._analyzer.analyse_all(named)
         reports = [_report(tape, each) for (tape, _), each in zip(batch, results, strict=True)]
-        for (tape, _), report in zip(batch, reports, strict=True):
-            tape.announced -= 1
+        for report in reports:
             self._report(report)
 
     def _close(self, tape: _FollowedTape, close: Close) -> None:
@@ -203,7 +253,9 @@ def _ended(tape: _FollowedTape) -> Iterator[Exchange]:
                 return
             tape.assembler = Assembler(tape=tape.tail.path, header=tape.tail.header)
             records = chain((first,), records)
-        yield from tape.assembler.feed(records)
+        for exchange in tape.assembler.feed(records):
+            tape.announced -= 1
+            yield exchange
     except DeltatapeError as error:
         tape.problem = str(error)
 

@@ -19,6 +19,8 @@ from deltatape.model.finding import Finding
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import TapeSummary
 
+_JOINED = ""
+"""The tape of all exchanges on shards: rules ask whether two are on the same one."""
 MAX_IN_ALL = 4096
 """For how many exchanges of all names memory is kept; then the names that were idle for longest are
 dropped, since each request may choose a new one."""
@@ -35,8 +37,11 @@ class LiveResult:
 class LiveAnalyzer:
     """Finds defects in exchanges as they end."""
 
-    def __init__(self, rules: Settings = DEFAULTS) -> None:
+    def __init__(self, rules: Settings = DEFAULTS, *, sharded: bool = False) -> None:
+        """Args: sharded: whether the tapes of one name are shards, which are read as one tape."""
         self._rules = rules
+        self._places: dict[int, str] | None = {} if sharded else None
+        """The tapes of the latest exchanges, which are numbered together."""
         # By the name of tapes: what follows a rotation belongs to the same conversations.
         self._histories: dict[str | None, ConversationHistory] = {}
         self._remembered = 0
@@ -55,19 +60,46 @@ class LiveAnalyzer:
 
         Faster than one after the other, and the same; see `rebuild.analyse_all`.
         """
-        analyses = analyse_all([exchange for _, exchange in ended], self._rules.app)
+        exchanges = [self._joined(exchange) for _, exchange in ended]
+        analyses = analyse_all(exchanges, self._rules.app)
         digests = [digest_analysis(analysis, self._rules) for analysis in analyses]
         named = [(name, digest) for (name, _), digest in zip(ended, digests, strict=True)]
         about_app = [self._add(name, digest) for name, digest in named]
         defects = [check_analysis(analysis, self._rules) for analysis in analyses]
         return [
-            LiveResult(analysis, (*earlier, *own))
+            LiveResult(analysis, self._placed((*earlier, *own)))
             for analysis, earlier, own in zip(analyses, about_app, defects, strict=True)
         ]
 
     def remember(self, name: str | None, exchange: Exchange) -> None:
         """Take an exchange that was analysed before, for the conversations that go on."""
-        self._add(name, digest_analysis(analyse(exchange, self._rules.app), self._rules))
+        analysis = analyse(self._joined(exchange), self._rules.app)
+        self._add(name, digest_analysis(analysis, self._rules))
+
+    def _joined(self, exchange: Exchange) -> Exchange:
+        """Return an exchange as rules see it: those on shards are all on one tape."""
+        places = self._places
+        if places is None:
+            return exchange
+        places[exchange.number] = exchange.tape
+        if len(places) > 2 * MAX_IN_ALL:
+            del places[next(iter(places))]
+        return replace(exchange, tape=_JOINED)
+
+    def _placed(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """Return findings with the tapes that they are on."""
+        places = self._places
+        if places is None or not findings:
+            return findings
+        return tuple(
+            replace(
+                each,
+                tape=places.get(each.exchange, _JOINED),
+                against=each.against
+                and replace(each.against, tape=places.get(each.against.exchange, _JOINED)),
+            )
+            for each in findings
+        )
 
     def _add(self, name: str | None, digest: Digest) -> tuple[Finding, ...]:
         history = self._history(name)
@@ -90,9 +122,15 @@ class LiveAnalyzer:
         """Return the findings on unanswered replies of a tape that ends now."""
         history = self._histories.get(name)
         past = history.digests if history is not None else ()
-        digests = [replace(digest, watch=watch) for digest in past if digest.tape == tape]
+        places = self._places
+        if places is None:
+            digests = [replace(digest, watch=watch) for digest in past if digest.tape == tape]
+        else:  # those on other shards may be the answers
+            digests = [
+                replace(digest, watch=watch if places.get(digest.exchange) == tape else None)
+                for digest in past
+            ]
         digests.sort(key=attrgetter("exchange"))
         silent = unanswered(digests, read_backs(digests))
-        return tuple(
-            finding for each in silent for finding in findings_of_silence(each, self._rules)
-        )
+        found = (each for one in silent for each in findings_of_silence(one, self._rules))
+        return self._placed(tuple(found))

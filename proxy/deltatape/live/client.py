@@ -21,6 +21,7 @@ from deltatape.live.messages import (
     Look,
     Message,
     Recall,
+    Settled,
     SilenceReport,
     Unreadable,
     decode,
@@ -103,16 +104,24 @@ class LiveAnalysis(Generic[Tape]):
     Args:
         rules: the thresholds.
         observer: gets the reports.
+        sharded: whether the tapes of one name are shards, which are read as one tape.
     """
 
-    def __init__(self, rules: Settings, observer: LiveObserver[Tape]) -> None:
+    def __init__(
+        self, rules: Settings, observer: LiveObserver[Tape], *, sharded: bool = False
+    ) -> None:
         self._rules = rules
+        self._sharded = sharded
         self._observer = observer
         self._tapes: dict[int, _Followed[Tape]] = {}
         self._keys: dict[Tape, int] = {}
         self._closed: deque[tuple[str | None, str, int]] = deque(maxlen=RECALLED_TAPES)
         """Name, path and number of exchanges of the tapes that were analysed to their end."""
         self._next_key = 1
+        self._settled_ns = 0
+        """All exchanges on shards that ended by then are known here."""
+        self._settled_told_ns = 0
+        """What the process knows of that."""
         self.silences_unknown = False
         self._timer: asyncio.TimerHandle | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -158,6 +167,22 @@ class LiveAnalysis(Generic[Tape]):
             elif followed.unannounced:
                 self._send(Look(key=followed.key, ended=followed.unannounced))
                 followed.unannounced = 0
+        self._tell_settled()
+
+    def settled(self, until_ns: int) -> None:
+        """Have exchanges on shards judged, in the order of their ends, up to that time.
+
+        Args:
+            until_ns: all exchanges that ended by then were named to `ended`.
+        """
+        self._settled_ns = max(self._settled_ns, until_ns)
+        if any(each.waiting for each in self._tapes.values()):
+            self._announce_soon()
+
+    def _tell_settled(self) -> None:
+        if self._settled_told_ns < self._settled_ns:
+            self._settled_told_ns = self._settled_ns
+            self._send(Settled(until_ns=self._settled_ns))
 
     def close(self, tape: Tape, watch: TapeSummary) -> None:
         """Have the replies reported that were never answered on a tape that ends now."""
@@ -247,11 +272,13 @@ class LiveAnalysis(Generic[Tape]):
         except OSError as error:
             return f"could not start ({error.strerror or error})"
         self._process = process
-        self._send(Begin.of(self._rules))
+        self._send(Begin.of(self._rules, sharded=self._sharded))
         if self._closed:
             self._send(Recall(tapes=[(name, path) for name, path, _ in self._closed]))
         for followed in tuple(self._tapes.values()):
             self._introduce(followed)
+        self._settled_told_ns = 0
+        self._tell_settled()
         assert process.stdout is not None
         try:
             while (line := await process.stdout.readline()).endswith(b"\n"):  # else it was killed

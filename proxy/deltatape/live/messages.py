@@ -17,14 +17,20 @@ from deltatape.model.rule_settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """To the process, first: the thresholds of the rules."""
+    """To the process, first: the thresholds of the rules.
+
+    Attributes:
+        settings: the thresholds.
+        sharded: whether the tapes of one name are shards, which are read as one tape.
+    """
 
     kind: ClassVar = "begin"
     settings: Mapping[str, object]
+    sharded: bool = False
 
     @staticmethod
-    def of(settings: Settings) -> "Begin":
-        return Begin(settings=dataclasses.asdict(settings))
+    def of(settings: Settings, *, sharded: bool = False) -> "Begin":
+        return Begin(settings=dataclasses.asdict(settings), sharded=sharded)
 
     def rules(self) -> Settings:
         """Return the thresholds; JSON has no tuples."""
@@ -64,6 +70,22 @@ class Look:
     kind: ClassVar = "look"
     key: int
     ended: int = 1
+
+
+LAG_NS = 300_000_000
+"""How much later than its client a recorder may note the end of an exchange: the client's next
+request may come to another recorder, and end before that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """To the process: all exchanges on shards that ended by then were named in a `Look`.
+
+    They are judged `LAG_NS` later, in the order of their numbers.
+    """
+
+    kind: ClassVar = "settled"
+    until_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +148,21 @@ class Unreadable:
 
 
 Message: TypeAlias = (
-    Begin | Recall | Follow | Look | Close | ExchangeReport | SilenceReport | Closed | Unreadable
+    Begin
+    | Recall
+    | Follow
+    | Look
+    | Settled
+    | Close
+    | ExchangeReport
+    | SilenceReport
+    | Closed
+    | Unreadable
 )
 _KINDS: Mapping[str, type[Message]] = {
     one.kind: one
     for one in (
-        *(Begin, Recall, Follow, Look, Close),
+        *(Begin, Recall, Follow, Look, Settled, Close),
         *(ExchangeReport, SilenceReport, Closed, Unreadable),
     )
 }

@@ -27,6 +27,7 @@ from deltatape.errors import DeltatapeError, UsageError
 from deltatape.store.names import RING, open_new
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
+from deltatape.tape.record import Header
 
 _NS = 1_000_000_000
 _TIMES = {"s": _NS, "m": 60 * _NS, "h": 3600 * _NS, "d": 86400 * _NS}
@@ -100,9 +101,15 @@ class TapeSegment:
     def begun_ns(self) -> int:
         """When it was started, by its header, or last written if the header is damaged."""
         try:
-            return parse_rfc3339(open_tape(self.path).header.recorded_at)
+            return begun_ns(open_tape(self.path).header)
         except DeltatapeError:
             return self.modified_ns
+
+
+def begun_ns(header: Header) -> int:
+    """Return when a tape was begun, since 1970-01-01T00:00:00Z."""
+    after_ns = header.shard.begun_ns if header.shard is not None else 0
+    return parse_rfc3339(header.recorded_at) + after_ns
 
 
 def is_segment(path: Path) -> bool:
@@ -260,7 +267,7 @@ class SegmentRing:
             pinned = [
                 path
                 for writer in running
-                if parse_rfc3339(writer.header.recorded_at) <= window[1]
+                if begun_ns(writer.header) <= window[1]
                 and (path := self._pin_running(writer)) is not None
             ]
             return (*pinned, *self._pin_around())

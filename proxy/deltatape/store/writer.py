@@ -10,6 +10,7 @@ losses are counted and reported; the file is readable at every moment.
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -26,12 +27,37 @@ from deltatape.store.tape_file import (
     is_end,
 )
 from deltatape.tape.encode import header_line
-from deltatape.tape.record import Header
+from deltatape.tape.record import Header, Shard
 
 WAITING_BYTES = 64 << 20
 """How much may wait for a slow disk before records are lost."""
 TOO_SLOW = "the disk is too slow"
 _HANGING_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardOrigin:
+    """What the tapes of one of several processes that record together have in common."""
+
+    recording: str
+    """See `Shard`, also for `index` and `count`."""
+    index: int
+    count: int
+    zero_ns: int
+    """The instant from which all times count, by the monotonic clock, which processes share."""
+    wall_ns: int
+    """The same instant since 1970-01-01T00:00:00Z."""
+
+    def shard(self, now_ns: int, name: str | None) -> Shard:
+        """Return what the header of a tape called `name` says that begins at `now_ns`."""
+        return Shard(
+            recording=self.recording,
+            index=self.index,
+            count=self.count,
+            begun_ns=now_ns - self.zero_ns,
+            name=name,
+        )
+
 
 TOOL = f"deltatape {__version__}"
 _NO_TAPE = "there is no tape"
@@ -83,6 +109,8 @@ class TapeWriter:
         source: Source = Source.GATEWAY,
         alarm: Callable[[str], None],
         thread: WriterThread | None = None,
+        origin: ShardOrigin | None = None,
+        name: str | None = None,
     ) -> Self:
         """Create a tape `FOLDER/STEM.tape` (or `STEM-2.tape`, ...) with its header.
 
@@ -94,13 +122,21 @@ class TapeWriter:
             source: what kind of recorder feeds it.
             alarm: gets one line per kind of trouble; may be called from another thread.
             thread: creates and writes the tape; None: one of its own, which is waited for.
+            origin: the recording of which the tape is a shard; then times count from its beginning.
+            name: what requests call the tape; of a shard.
 
         Raises:
             UsageError: `stem` is not a valid name. Disk errors are not raised: see `path`.
         """
         check_stem(stem)
         zero_ns, recorded_at = clock.now_ns(), rfc3339(clock.wall_ns())
-        header = Header(id=ulid(clock), tool=tool, recorded_at=recorded_at, source=source)
+        shard = None
+        if origin is not None:
+            shard = origin.shard(zero_ns, name)
+            zero_ns, recorded_at = origin.zero_ns, rfc3339(origin.wall_ns)
+        header = Header(
+            id=ulid(clock), tool=tool, recorded_at=recorded_at, source=source, shard=shard
+        )
         writer = cls(None, header, clock, zero_ns, LossCounter(alarm), thread)
         writer._thread.put(lambda: writer._open(folder, stem))
         if thread is None:
@@ -145,6 +181,12 @@ class TapeWriter:
     def now_ns(self) -> int:
         """Return the time on the tape: nanoseconds since `recorded_at`."""
         return self._clock.now_ns() - self._zero_ns
+
+    @property
+    def age_ns(self) -> int:
+        """How long ago the tape was begun."""
+        shard = self.header.shard
+        return self.now_ns() - (shard.begun_ns if shard is not None else 0)
 
     def put(self, exchange: int, line: bytes) -> None:
         """Take a line of an exchange, with its line feed; it is written at once, but elsewhere."""

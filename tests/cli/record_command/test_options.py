@@ -25,6 +25,13 @@ from helpers.program import deltatape
         (("--keep", "soon"), "--keep 'soon': not what to keep"),
         (("--control", "0.0.0.0:1", "--", "true"), "--control '0.0.0.0:1': only loopback"),
         (("--app-listen", "nowhere"), "--app-listen 'nowhere': invalid address"),
+        (
+            ("--workers", "2", "--", "true"),
+            "--workers: what CMD prints and reaches is taped by one",
+        ),
+        (("--workers", "2", "--via", "mitm", "--", "true"), "--workers: has no effect with --via"),
+        (("--workers", "2", "--listen", "unix:x"), "--workers: several processes cannot share a"),
+        (("--workers", "0"), "--workers"),
         (("--ca", "none.pem", "--", "true"), "none.pem"),
         (("--client-key", "k.pem", "--", "true"), "a key without its certificate"),
     ],

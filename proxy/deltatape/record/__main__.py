@@ -1,0 +1,5 @@
+"""A worker of `deltatape record --workers N`: started by `workers.Workers`."""
+
+from deltatape.record.worker import main
+
+main()

@@ -1,0 +1,382 @@
+"""What a process records: its listeners, its tapes, and the ring that deletes old ones.
+
+Data flow: a `Gateway` takes a client's request and sends it upstream over a `Connector`; the
+`Recorder` writes request and response to a tape of the `TapeBook` and has them analysed. `Session`
+has one `Recording` in its own process, or several in processes of `workers`.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from deltatape.clock import Clock, file_stamp
+from deltatape.environment.dotenv import read_dotenv
+from deltatape.environment.known_secrets import known_secrets
+from deltatape.gateway.dial import Connector
+from deltatape.gateway.gateway import Gateway, TapPolicy, stop_recording
+from deltatape.gateway.outbound import OutboundSettings
+from deltatape.gateway.recorder import Analysis, Recorder, RecorderObserver, RecorderOptions
+from deltatape.gateway.routes import Routes, Upstream
+from deltatape.gateway.tapes import OpenTape, TapeBook
+from deltatape.http1.listener import Address
+from deltatape.model.exchange import Tap
+from deltatape.model.rule_settings import Settings
+from deltatape.store.ring import RetentionPolicy, SegmentRing
+from deltatape.store.tape_file import WriterThread
+from deltatape.store.writer import ShardOrigin, TapeWriter
+from deltatape.tape.mask import Masker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOptions:
+    """All settings of a run.
+
+    Attributes:
+        listen: where the gateway listens.
+        workers: how many processes share that port.
+        upstreams: the user's own.
+        to: the folder for tapes.
+        app: the application's own endpoint, to be tapped at `app_listen`.
+        token: opens the gateway where others than this machine can reach it.
+        check_keys: refuse a key of one provider that is about to go to another.
+        outbound: how upstreams are reached.
+        grace_s: how long streams may go on at the end.
+        durable: sync the tape after each exchange.
+        bodies: tape the bodies of requests.
+        keep: the budget of the ring of segments; None keeps everything.
+        on_finding: a command for exchanges with findings.
+        ready_file: written when the gateway listens.
+        control: the address for health and status.
+        command: the application to run; empty to wait for a signal.
+        log: tee what it prints onto the tape.
+        tunnel: watch what it reaches past the gateway.
+        rules: the thresholds for findings.
+    """
+
+    listen: Address
+    workers: int
+    upstreams: tuple[Upstream, ...]
+    to: Path
+    app: Upstream | None
+    app_listen: Address
+    token: str | None
+    check_keys: bool
+    outbound: OutboundSettings
+    grace_s: float
+    durable: bool
+    bodies: bool
+    keep: RetentionPolicy | None
+    on_finding: str | None
+    ready_file: Path | None
+    control: Address | None
+    command: tuple[str, ...]
+    log: bool
+    tunnel: bool
+    rules: Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnvironment:
+    """The process environment of a run."""
+
+    environment: Mapping[str, str]
+    folder: Path
+    """The working directory."""
+    clock: Clock
+    mask_key: bytes
+    tell: Callable[[str], None]
+
+
+class RecordingCounts(NamedTuple):
+    """Totals for the status and the summary."""
+
+    exchanges: int = 0
+    active: int = 0
+    refused: int = 0
+    clients: int = 0
+    lost_records: int = 0
+    lost_bytes: int = 0
+    tapes: tuple[str, ...] = ()
+    """The paths of those that are being written."""
+
+
+NOTHING = RecordingCounts()
+
+
+class RecordingPart(Protocol):
+    """What a session needs of what records: of a `Recording`, or of `Workers`."""
+
+    @property
+    def tapes(self) -> tuple[str, ...]:
+        """The paths of the main tapes."""
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where the gateway listens, and with `app` the tap in front of it."""
+
+    def counts(self) -> RecordingCounts: ...
+
+    async def start(self, routes: Routes) -> None:
+        """Listen, and record what comes, and have it analysed.
+
+        Raises:
+            UsageError: an address is not available.
+        """
+
+    def finding(self, tape: Any, end_ns: int | None, then: Callable[[], None]) -> None:
+        """Keep what was taped around an exchange with findings; call `then` afterwards.
+
+        Args:
+            tape: on which it is.
+            end_ns: when it ended, as the tape counts.
+            then: called when the tapes have their names.
+        """
+
+    def parsed(self, tape: Any, number: int, parsed: Mapping[str, object]) -> None:
+        """Record what was parsed of an exchange: the payload of a `parsed` record."""
+
+    def hurry(self) -> None:
+        """Stop waiting for streams and their analysis."""
+
+    async def failed(self) -> None:
+        """Wait until nothing can be recorded any more, for ever as a rule."""
+
+    async def stop(self, reason: str, code: int | None) -> None:
+        """Stop accepting, wait for streams, and end the tapes once they are analysed."""
+
+    async def close(self) -> None:
+        """Release what is left, after the recording or instead of it; harmless twice."""
+
+    def discard(self) -> None:
+        """Delete empty tapes if listening failed: one would be the latest tape."""
+
+
+class RecordingObserver(RecorderObserver, Protocol):
+    """Receives what a recording has to say, on the event loop's thread."""
+
+    def lasting_alarm(self, problem: str) -> None:
+        """Taping has a problem that lasts; may be called from another thread."""
+
+    def remark(self, text: str) -> None:
+        """Something else that a user should know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What makes a recording one of several that share a port."""
+
+    origin: ShardOrigin
+    number: Callable[[], int]
+    """Gives the number of an exchange."""
+
+
+class Recording:
+    """One process's part of a run: all of it, as a rule."""
+
+    def __init__(
+        self,
+        options: RecordOptions,
+        around: RunEnvironment,
+        observer: RecordingObserver,
+        analysis: Analysis,
+        *,
+        shared: Shared | None = None,
+    ) -> None:
+        """Args: analysis: reads the tapes. shared: others record, too, on the same port."""
+        self._options = options
+        clock = self._clock = around.clock
+        self._observer = observer
+        self._shared = shared
+        self.masker = Masker(around.mask_key)
+        self._ring = (
+            SegmentRing(options.to, options.keep, clock, observer.lasting_alarm, observer.remark)
+            if options.keep
+            else None
+        )
+        self.book = TapeBook(self._create, self.masker)
+        self._recorder = Recorder(
+            self.book,
+            self.masker,
+            clock,
+            observer,
+            RecorderOptions(durable=options.durable, bodies=options.bodies),
+            analysis,
+            shared.number if shared is not None else None,
+        )
+        self.dialler = Connector(options.outbound, clock)
+        self.taps: list[Gateway] = []
+        self._flight: RingRecording | None = None
+        # What is known before any request must be on no tape.
+        dotenv = read_dotenv(around.folder, around.environment)
+        for secret in known_secrets(around.environment, dotenv):
+            self.masker.learn(secret)
+        if options.token is not None:
+            self.masker.learn(options.token.encode())
+
+    def _create(self, name: str | None, thread: WriterThread) -> TapeWriter:
+        origin = self._shared.origin if self._shared is not None else None
+        stem = name or file_stamp(self._clock.wall_ns())
+        if origin is not None and name is None:
+            stem += f"-w{origin.index}"
+        return TapeWriter.create(
+            self._options.to,
+            self._ring.stem(stem) if self._ring else stem,
+            clock=self._clock,
+            alarm=self._observer.alarm,
+            thread=thread,
+            origin=origin,
+            name=name,
+        )
+
+    @property
+    def tapes(self) -> tuple[str, ...]:
+        return (self.book.current.path,)
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        return tuple(tap.listener.address for tap in self.taps)
+
+    def counts(self) -> RecordingCounts:
+        records, size = self.book.losses()
+        return RecordingCounts(
+            exchanges=self._recorder.counts.exchanges,
+            active=len(self._recorder.active),
+            refused=self._recorder.counts.refused,
+            clients=self._recorder.counts.clients,
+            lost_records=records,
+            lost_bytes=size,
+            tapes=tuple(tape.path for tape in self.book.all()),
+        )
+
+    # From the beginning to the end.
+
+    async def start(self, routes: Routes) -> None:
+        self._recorder.start()
+        options, shared = self._options, self._shared is not None
+        policy = TapPolicy(token=options.token, check_keys=options.check_keys)
+        gateway = Gateway(self._recorder, routes, self.dialler.dial, policy)
+        await gateway.start(options.listen, shared=shared)
+        self.taps.append(gateway)
+        if options.app is not None:
+            policy = TapPolicy(token=options.token, check_keys=False, side=Tap.APP)
+            tap = Gateway(self._recorder, Routes((options.app,)), self.dialler.dial, policy)
+            await tap.start(options.app_listen, shared=shared)
+            self.taps.append(tap)
+            tap.refuse_loops(gateway.listener.address)
+            gateway.refuse_loops(tap.listener.address)
+        if self._ring is not None:
+            self._flight = RingRecording(self._ring, self.book)
+            self._flight.start()
+
+    def finding(self, tape: OpenTape, end_ns: int | None, then: Callable[[], None]) -> None:
+        # By the wall clock, since the report is later.
+        ago_ns = tape.writer.now_ns() - end_ns if end_ns is not None else 0
+        self.pin(self._clock.wall_ns() - ago_ns, then)
+
+    def pin(self, wall_ns: int, then: Callable[[], None]) -> None:
+        """Keep what was taped around that time; call `then` afterwards."""
+        if self._flight is not None:
+            self._flight.finding(wall_ns, then)
+        else:
+            then()
+
+    def parsed(self, tape: OpenTape, number: int, parsed: Mapping[str, object]) -> None:
+        self.book.parsed(tape, number, parsed)
+
+    def hurry(self) -> None:
+        self._recorder.hurry()
+
+    async def failed(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def stop(self, reason: str, code: int | None) -> None:
+        await stop_recording(self._recorder, self.taps, reason, code, grace_s=self._options.grace_s)
+
+    async def close(self) -> None:
+        if self._flight is not None:
+            await self._flight.stop()
+
+    def discard(self) -> None:
+        for tap in self.taps:
+            tap.close()
+        if not self._recorder.counts.clients:
+            self.book.stop("failed", None)
+            for tape in self.book.all():
+                if tape.writer.path is not None:
+                    tape.writer.path.unlink(missing_ok=True)
+
+
+# The flight recorder at work: rotates the tapes of a run, pins what matters, sweeps the rest.
+
+LOOK_S = 0.2
+"""How often to look whether a tape is due."""
+PINNING_S = 10.0
+PATIENCE_S = 60.0
+"""How long to go on with the old tape where no new one could be made."""
+
+
+class RingRecording:
+    """Keeps `book` within the budget of `ring`."""
+
+    def __init__(self, ring: SegmentRing, book: TapeBook) -> None:
+        self._ring = ring
+        self._book = book
+        self._looking: asyncio.Task[None] | None = None
+        self._written = 0  # bytes of open tapes at the last sweep
+        self._pinning: set[asyncio.Future[tuple[Path, ...]]] = set()
+        book.on_closed = self._closed
+
+    def start(self) -> None:
+        """Start; needs a running loop."""
+        self._sweep()
+        self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def stop(self) -> None:
+        """Stop rotating, and wait for running pins."""
+        if self._looking is not None:
+            self._looking.cancel()
+        if self._pinning:
+            await asyncio.wait(self._pinning, timeout=PINNING_S)
+
+    def finding(self, wall_ns: int, then: Callable[[], None]) -> None:
+        """Keep what was taped around an exchange with findings.
+
+        Runs in a thread, since there may be many segments; `then` is called after they are renamed.
+        """
+        writers = [tape.writer for tape in self._book.all()]
+        pinning = asyncio.get_running_loop().run_in_executor(
+            self._book.pool, self._ring.finding, wall_ns, writers
+        )
+        self._pinning.add(pinning)
+        pinning.add_done_callback(lambda done: self._pinned(done, then))
+
+    def _pinned(self, done: "asyncio.Future[tuple[Path, ...]]", then: Callable[[], None]) -> None:
+        self._pinning.discard(done)
+        if not done.cancelled():
+            then()
+
+    async def _look(self) -> None:
+        while True:
+            due = [
+                tape
+                for tape in self._book.written()
+                if self._ring.segment_due(tape.writer.size, tape.writer.age_ns)
+            ]
+            rotated = [await self._book.rotate(tape) for tape in due]
+            if self._ring.segment_due(self._written_bytes() - self._written, 0):
+                self._sweep()
+            await asyncio.sleep(LOOK_S if all(rotated) else PATIENCE_S)
+
+    def _closed(self, tape: OpenTape) -> None:  # noqa: ARG002 - which one does not matter
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete old files in a thread: unlinking gigabytes takes time."""
+        self._written = self._written_bytes()
+        running = [tape.writer.path for tape in self._book.all() if tape.writer.path is not None]
+        asyncio.get_running_loop().run_in_executor(self._book.pool, self._ring.sweep, running)
+
+    def _written_bytes(self) -> int:
+        return sum(tape.writer.size for tape in self._book.all())

@@ -1,0 +1,214 @@
+"""What a session and its workers send each other: one JSON object per line.
+
+A tape has a number, its `key`, that its worker chooses: it may be renamed while it is recorded.
+Everything here is between processes of one version.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from deltatape.gateway.routes import Routes
+from deltatape.record.recording import RecordOptions
+from deltatape.store.writer import ShardOrigin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """To a worker, first, and pickled: what it records.
+
+    Attributes:
+        options: with the ports that are shared.
+        routes: where it forwards.
+        environment: of the session.
+        folder: the working directory.
+        mask_key: see `Masker`.
+        origin: of its tapes.
+        numbers: the descriptor of a pipe that gives the next number of an exchange, in 8 bytes.
+    """
+
+    options: RecordOptions
+    routes: Routes
+    environment: Mapping[str, str]
+    folder: str
+    mask_key: bytes
+    origin: ShardOrigin
+    numbers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """From a worker: it accepts connections. `tape`: the path of its main tape."""
+
+    kind: ClassVar = "listening"
+    tape: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """From a worker, last: it cannot start."""
+
+    kind: ClassVar = "failed"
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taped:
+    """From a worker: a tape, or its new path. `name`: what requests call it."""
+
+    kind: ClassVar = "taped"
+    key: int
+    path: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """From a worker: exchanges have ended."""
+
+    kind: ClassVar = "ended"
+    key: int
+    numbers: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """From a worker: a tape ends now; see `TapeSummary`."""
+
+    kind: ClassVar = "closing"
+    key: int
+    until_ns: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """From a worker: see `Refusal`."""
+
+    kind: ClassVar = "refused"
+    status: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """From a worker: a line for the user. `how`: the name of a method of `RecordingObserver`."""
+
+    kind: ClassVar = "said"
+    text: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taping:
+    """From a worker: whether everything can be taped now; see `RecorderObserver.taping`."""
+
+    kind: ClassVar = "taping"
+    works: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """From a worker: its `RecordingCounts`, and that it has told of all that ended by then.
+
+    `until_ns` counts from the same instant as the times on tapes.
+    """
+
+    kind: ClassVar = "counted"
+    until_ns: int
+    counts: Sequence[object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drained:
+    """From a worker that was to stop: its streams have ended, and its tapes wait to be analysed."""
+
+    kind: ClassVar = "drained"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """From a worker: it has done what a `Pin` asked for."""
+
+    kind: ClassVar = "pinned"
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """To a worker: what was parsed of an exchange."""
+
+    kind: ClassVar = "parsed"
+    key: int
+    number: int
+    parsed: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """To a worker: keep what was taped around that time."""
+
+    kind: ClassVar = "pin"
+    ticket: int
+    wall_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """To a worker: say now what has ended."""
+
+    kind: ClassVar = "report"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """To a worker: end the recording. The end of messages means that its tapes are analysed."""
+
+    kind: ClassVar = "stop"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hurry:
+    """To a worker: wait for nothing."""
+
+    kind: ClassVar = "hurry"
+
+
+FromWorker: TypeAlias = (
+    Listening
+    | Failed
+    | Taped
+    | Ended
+    | Closing
+    | Refused
+    | Said
+    | Taping
+    | Counted
+    | Drained
+    | Pinned
+)
+ToWorker: TypeAlias = Parsed | Pin | Report | Stop | Hurry
+_KINDS: Mapping[str, type[FromWorker | ToWorker]] = {
+    one.kind: one
+    for one in (
+        *(Listening, Failed, Taped, Ended, Closing, Refused, Said, Taping, Counted, Drained),
+        *(Pinned,),
+        *(Parsed, Pin, Report, Stop, Hurry),
+    )
+}
+
+
+def encode(message: FromWorker | ToWorker) -> bytes:
+    """Return the message as a line."""
+    fields = {each.name: getattr(message, each.name) for each in dataclasses.fields(message)}
+    return json.dumps({"kind": message.kind, **fields}).encode() + b"\n"
+
+
+def decode(line: bytes) -> FromWorker | ToWorker:
+    """Return the message of a line."""
+    fields = json.loads(line)
+    return _KINDS[fields.pop("kind")](**fields)
