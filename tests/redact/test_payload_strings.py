@@ -1,9 +1,18 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deltatape.redact.fillers import Fillers
-from deltatape.redact.payload_strings import fill_payload, redact_payload
+from deltatape.redact.payload_strings import (
+    WrittenPayload,
+    fill_payload,
+    is_harmless,
+    redact_payload,
+)
+from deltatape.tape.encode import json_record
+from deltatape.tape.mask import Masker
 from helpers.secret_tapes import KEY, STARS
 from helpers.tapes import MASKER
 
@@ -64,6 +73,65 @@ def test_bytes_are_searched_in_their_base64() -> None:
         "bad": {"b64": "!"},
     }
     assert hits == [("API key", "reason")]
+
+
+STRINGS = st.sampled_from(
+    [
+        *(
+            "",
+            "text/event-stream",
+            "req_0123456789abcdef",
+            'h3=":443"; ma=86400',
+            KEY,
+            f"a {KEY[:9]}",
+        ),
+        *(
+            "Bearer abcdefghijklmn0p",
+            '["x","y"]',
+            f'["{KEY[:9]}","{KEY[9:]}"]',
+            "a=b; c=d",
+            "\\u0041",
+        ),
+        *("https://u:fake@h", "/v1/chat?key=fake", "/v1", "\x00\x01", "x" * 300, "é", "%41"),
+    ]
+)
+NAMES = st.sampled_from(["Date", "X-Api-Key", "Set-Cookie", "alt-svc", "Location", KEY, "X-Key"])
+VALUES = STRINGS | st.just({"masked": {"length": 4, "hash": "0a1b2c3d"}}) | st.just({"b64": "/w=="})
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "headers": st.lists(st.tuples(NAMES, VALUES).map(list), max_size=4),
+            "target": STRINGS | st.lists(STRINGS, max_size=2),
+            "detail": STRINGS | st.lists(STRINGS, max_size=2) | st.dictionaries(STRINGS, STRINGS),
+            "status": st.integers(),
+        },
+    )
+)
+def test_a_payload_that_is_harmless_at_a_glance_has_no_secret(value: dict[str, object]) -> None:
+    line = json_record(1, 1, "response", value)
+    if is_harmless(WrittenPayload(value, line), MASKER):
+        assert redact_payload(value, MASKER) == (value, ())
+
+
+def test_usual_payloads_are_harmless_at_a_glance() -> None:
+    for value in (
+        {"reason": "complete", "bytes": 5, "sha256": "0a" * 32},
+        {"status": 200, "headers": [["Alt-Svc", 'h3=":443"'], ["Date", "today"]]},
+        {"target": "/v1/chat/completions", "headers": [["X-Key", {"masked": {"length": 4}}]]},
+    ):
+        assert is_harmless(WrittenPayload(value, json_record(1, 1, "x", value)), MASKER)
+    text = ["a text"]
+    assert not is_harmless(WrittenPayload(text, json_record(1, 1, "x", text)), MASKER)
+
+
+def test_what_was_seen_elsewhere_is_no_harmless_header() -> None:
+    masker = Masker(b"key")
+    masker.learn(b"fake-credential-1")
+    value = {"headers": [["X-Echo", "fake-credential-1"]]}
+    assert not is_harmless(WrittenPayload(value, json_record(1, 1, "x", value)), masker)
 
 
 def test_what_is_nested_too_deep_goes_as_a_whole_if_it_holds_a_secret() -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from deltatape.secret_text import prefilter
 from deltatape.secret_text.escaped_text import LayeredView
-from deltatape.secret_text.prefilter import may_hold_secret
+from deltatape.secret_text.prefilter import ClearedTexts, may_hold_secret
 from deltatape.secret_text.search import in_view
 from helpers.leaks import SPELLINGS
 from helpers.secret_tapes import KEY
@@ -63,6 +64,7 @@ def is_passed_on(text: str) -> bool:
 
 @settings(max_examples=1000)
 @given(texts)
+@example("\\fW5mc2stYW50LWZha2VmYWtlZmFrZWZha2Vz")
 def test_nothing_that_is_found_is_passed_over(text: str) -> None:
     assert is_passed_on(text) or not is_found(text)
 
@@ -96,6 +98,63 @@ def test_every_kind_is_passed_on_in_every_spelling(secret: str, spelling: str, b
 def test_ordinary_text_is_passed_over(text: str) -> None:
     assert not is_found(text)
     assert not is_passed_on(text)
+
+
+HISTORY = 'He said "yes" and it is fine. ' * 1500
+TAIL = '"tools": [{"name": "get", "text": "It gets what it is told."}], ' * 700
+
+
+@settings(max_examples=200)
+@given(st.lists(texts, min_size=2, max_size=4), st.sampled_from(["", TAIL]))
+def test_what_a_text_adds_to_others_is_searched(added: list[str], tail: str) -> None:
+    cleared = ClearedTexts()
+    history = HISTORY
+    for each in added:
+        history += each
+        text = history + HISTORY[: len(each) % 7 * 1000] + tail
+        passed_on = cleared.may_hold_secret(text.encode())
+        assert passed_on or not is_found(text)
+
+
+@pytest.mark.parametrize("tail", ["", TAIL])
+@pytest.mark.parametrize("end", ["", '"', "%20", "\\"])
+def test_a_secret_that_begins_in_what_was_searched_is_found(end: str, tail: str) -> None:
+    cleared = ClearedTexts()
+    assert not cleared.may_hold_secret(f"{HISTORY}api_key={end}".encode())
+    assert not cleared.may_hold_secret(f"{HISTORY}api_key={end} and{HISTORY}{tail}".encode())
+    assert not cleared.may_hold_secret(f"{HISTORY}api_key={end} and{HISTORY}more{tail}".encode())
+    assert cleared.may_hold_secret(f"{HISTORY}api_key=x1x2x3x4x5x6{tail}".encode())
+    assert cleared.may_hold_secret(f"{HISTORY}{KEY}{HISTORY}{tail}".encode())
+    assert cleared.may_hold_secret(f"{HISTORY}{HISTORY}{KEY}".encode())
+
+
+def test_a_text_that_was_searched_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+
+    def search(data: bytes) -> bool:
+        searched.append(len(data))
+        return may_hold_secret(data)
+
+    monkeypatch.setattr(prefilter, "may_hold_secret", search)
+    cleared = ClearedTexts()
+    text = HISTORY + TAIL
+    escaped = f"{HISTORY}%41 "
+    for each in (text, text, f"{escaped}{TAIL}", f"{escaped}more {TAIL}", "x " * 25_000):
+        assert not cleared.may_hold_secret(each.encode())
+    assert searched[0] == len(text)
+    # Nothing of the same text; what is new and around it; all, since there are escapes; all.
+    assert searched[1] < 40_000
+    assert [size for size in searched[2:] if size > 40_000] == [len(text) + 9, 50_000]
+
+
+@pytest.mark.parametrize(
+    "secret", [KEY, "https://u:fake@h", "authorization\xff:\xfebasic YWxhZGRp"]
+)
+def test_text_among_encoded_bytes_is_passed_on(secret: str) -> None:
+    noise = random.Random(2).randbytes(2000)
+    data = base64.b64encode(noise + secret.encode("latin-1") + b"\xff" * 2 + b"x" * 20 + noise)
+    assert is_found(data.decode())
+    assert is_passed_on(data.decode())
 
 
 def test_what_would_take_long_is_passed_on() -> None:

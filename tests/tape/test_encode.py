@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from deltatape.model.exchange import EndReason, Framing, Tap
 from deltatape.tape import encode
 from deltatape.tape.decode import decode_record
+from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
@@ -148,3 +149,25 @@ def test_ends_written_at_once_are_the_records_of_their_payloads(reason: EndReaso
 def test_a_client_written_at_once_is_the_record_of_its_payload(state: ClientState) -> None:
     payload = ClientRecord(connection=9, state=state)
     assert encode.client_record(7, 9, state) == encode.payload_record(7, 0, payload)
+
+
+@given(
+    st.text(max_size=20) | st.just("a" * 3000),
+    st.sampled_from(["", " ", "\\/", "\\u0041", "\\n", "{"]),
+)
+@example("a" * 3000, "\\/")
+@example("a" * 3000, "\\u0041")
+@example("a" * 3000, "\\n")
+def test_a_line_is_recognised_as_written_or_not(text: str, odd: str) -> None:
+    for size in (0, 3000):
+        content = json.dumps(text + "x" * size, ensure_ascii=False)[:-1] + odd + '"'
+        line = f'[1,1,"read",{content}]\n'.encode("utf-8", "surrogatepass")
+        try:
+            data = decode_record(line).payload
+        except MalformedError:
+            continue
+        assert isinstance(data, BodyRead)
+        written = encode.data_record(1, ',1,"read",', data.data)
+        assert encode.is_data_record(line, 1, ',1,"read",', data.data) is (line == written)
+        assert not encode.is_data_record(line, 2, ',1,"read",', data.data)
+        assert not encode.is_data_record(line[:-1], 1, ',1,"read",', data.data)

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Framing, Source
 from deltatape.printable import count
-from deltatape.redact.payload_strings import redact_payload
+from deltatape.redact.payload_strings import WrittenPayload, redact_payload
 from deltatape.redact.plan import LeakedSecret, RedactionPlanner
 from deltatape.tape.decode import decode_header, decode_lines, decode_record
-from deltatape.tape.encode import data_record, header_line, json_record
+from deltatape.tape.encode import header_line, is_data_record, json_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
@@ -273,17 +273,24 @@ class Auditor:
         t_ns, exchange, content = record
         if isinstance(content, bytes):
             if exchange and not self._stopped and exchange in self._exchanges:
-                if line != data_record(t_ns, f',{exchange},"{BodyRead.code}",', content):
+                if not is_data_record(line, t_ns, f',{exchange},"{BodyRead.code}",', content):
                     self._noncanonical.append(number)
                 self._planner.add_read(number, exchange, content)
                 self._exchanges[exchange].check_read(number, t_ns, content)
                 return
             content = BodyRead(data=content)
         record = Record(t_ns, exchange, content)
-        value = content.to_json()
-        if line != json_record(t_ns, exchange, content.code, value):
-            self._noncanonical.append(number)
-        self._planner.add(number, record, value)
+        if isinstance(content, RequestBodyPiece):
+            middle = f',{exchange},"{RequestBodyPiece.code}",'
+            if not is_data_record(line, t_ns, middle, content.data):
+                self._noncanonical.append(number)
+            self._planner.add(number, record)
+        else:
+            value = content.to_json()
+            written = json_record(t_ns, exchange, content.code, value)
+            if line != written:
+                self._noncanonical.append(number)
+            self._planner.add(number, record, WrittenPayload(value, written))
         self._check_order(number, record)
 
     def damaged(self, number: int, message: str) -> None:

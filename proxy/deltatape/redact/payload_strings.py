@@ -15,6 +15,7 @@ from deltatape.model.exchange import MaskedCredential
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.search import secrets
 from deltatape.secret_text.escaped_text import overwrite
+from deltatape.secret_text.prefilter import may_hold_secret
 from deltatape.secret_text.search import Secret
 from deltatape.tape.encode import json_text
 from deltatape.tape.fields import (
@@ -30,6 +31,8 @@ _PAIR = 2
 _DEPTH_LIMIT = 100
 _SHORT = 200
 """Characters of texts that come again and again: names and values of headers."""
+_BYTES = (b"\\u00", b'"b64"')
+"""What stands where a string may be no text, and needs a search of its own."""
 _KEPT = frozenset(("side",))
 """Of the frames of WebSockets: whose it is."""
 
@@ -48,6 +51,43 @@ class RedactedPayload(NamedTuple):
 
     value: object
     hits: tuple[PlainSecret, ...]
+
+
+class WrittenPayload(NamedTuple):
+    """A payload of a known code as JSON."""
+
+    value: object
+    line: bytes
+    """The line of its record."""
+
+
+def is_harmless(written: WrittenPayload, masker: Masker) -> bool:
+    """Return True only if `redact_payload` has no hits in a payload; its line is searched once."""
+    value, line = written
+    if not isinstance(value, dict) or any(mark in line for mark in _BYTES):
+        return False
+    headers = value.get("headers", ())
+    texts: list[str] = []
+    quotes = line.count(b'\\"')
+    for pair in headers:
+        match pair:
+            case [str(name), str(text)] if len(text) <= _SHORT and _is_no_credential(name, text):
+                texts.append(text)
+                if '"' in text and _is_harmless_field(name, text):
+                    quotes -= text.count('"')
+            case [str(), {"masked": _}]:
+                pass
+            case _:
+                return False
+    if quotes:  # the strings in a string need a search of their own
+        return False
+    target = value.get("target", "")
+    if not isinstance(target, str) or len(target) > _SHORT or not _is_plain_target(target):
+        return False
+    # What was seen is masked in headers alone.
+    if texts and not masker.seen.clean(_encode("\n".join((*texts, "")))):
+        return False
+    return not may_hold_secret(line)
 
 
 def redact_payload(value: object, masker: Masker) -> RedactedPayload:
@@ -87,7 +127,12 @@ def _headers(pairs: list[object], masker: Masker, hits: list[PlainSecret]) -> li
 @lru_cache(4096)
 def _is_harmless_field(name: str, text: str) -> bool:
     """Return whether a header field is no credential and contains none."""
-    return not must_be_masked(_encode(name), _encode(text)) and not _secrets_of_short(text)
+    return _is_no_credential(name, text) and not _secrets_of_short(text)
+
+
+@lru_cache(4096)
+def _is_no_credential(name: str, text: str) -> bool:
+    return not must_be_masked(_encode(name), _encode(text))
 
 
 def _header(pair: object, masker: Masker, hits: list[PlainSecret]) -> object:
@@ -118,8 +163,12 @@ def _target(value: object, masker: Masker, hits: list[PlainSecret]) -> object:
 
 @lru_cache(256)
 def _is_harmless_target(text: str) -> bool:
-    spans = credential_spans(_encode(text))
-    return not any(start < end for start, end in spans) and not _secrets_of_short(text)
+    return _is_plain_target(text) and not _secrets_of_short(text)
+
+
+@lru_cache(256)
+def _is_plain_target(text: str) -> bool:
+    return not any(start < end for start, end in credential_spans(_encode(text)))
 
 
 def _mask_parameters(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object]:

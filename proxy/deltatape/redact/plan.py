@@ -22,7 +22,13 @@ from deltatape.redact.content import mask, vocabulary
 from deltatape.redact.eventstream import ChecksummedBody, check_checksums, unfold
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.json_strings import framed
-from deltatape.redact.payload_strings import fill_payload, redact_payload
+from deltatape.redact.payload_strings import (
+    PlainSecret,
+    WrittenPayload,
+    fill_payload,
+    is_harmless,
+    redact_payload,
+)
 from deltatape.redact.search import secrets
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite
 from deltatape.secret_text.search import Secret
@@ -43,7 +49,7 @@ from deltatape.tape.payload import (
     RequestHeadRecord,
     ResponseStart,
 )
-from deltatape.tape.record import Record, Unknown
+from deltatape.tape.record import Payload, Record, Unknown
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
 
@@ -217,13 +223,13 @@ class RedactionPlanner:
         """Read the next record, a read."""
         self._add_piece(self._body(exchange, BodySide.RESPONSE), line, data)
 
-    def add(self, line: int, record: Record, value: object = None) -> None:
+    def add(self, line: int, record: Record, written: WrittenPayload | None = None) -> None:
         """Read the next record.
 
         Args:
             line: its number.
             record: with its time and exchange.
-            value: the JSON form of its payload, if that is known.
+            written: its payload as JSON, if that is known.
         """
         exchange, payload = record.exchange, record.payload
         match payload:
@@ -242,8 +248,7 @@ class RedactionPlanner:
             case Boundaries():  # stay with their read
                 self._pending_lines.setdefault(exchange, line)
             case _:
-                known = record.payload.to_json() if value is None else value
-                self._add_other(line, record, known)
+                self._add_other(line, record, written)
 
     def finish(self) -> RedactionPlan:
         """Return the plan after the last record."""
@@ -262,9 +267,9 @@ class RedactionPlanner:
         body.add(line, data, self._pending_spans.pop(body.exchange, ()))
         body.hidden |= self._pending_decoded.pop(body.exchange, {})
 
-    def _add_other(self, line: int, record: Record, value: object) -> None:
+    def _add_other(self, line: int, record: Record, written: WrittenPayload | None) -> None:
         exchange, payload = record.exchange, record.payload
-        for hit in redact_payload(value, self._masker).hits:
+        for hit in self._hits(payload, written):
             leak = LeakedSecret(
                 kind=hit.kind,
                 certain=hit.certain,
@@ -284,6 +289,13 @@ class RedactionPlanner:
                 self._close((exchange, BodySide.RESPONSE))
             case _:
                 pass
+
+    def _hits(self, payload: Payload, written: WrittenPayload | None) -> Sequence[PlainSecret]:
+        if written is None:
+            return redact_payload(payload.to_json(), self._masker).hits
+        if not isinstance(payload, Unknown) and is_harmless(written, self._masker):
+            return ()
+        return redact_payload(written.value, self._masker).hits
 
     def _close(self, key: tuple[int, BodySide]) -> None:
         """Search a complete body."""

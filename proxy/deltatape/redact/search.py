@@ -20,11 +20,12 @@ from deltatape.redact.json_strings import (
     string_places,
 )
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite, unescaped
-from deltatape.secret_text.prefilter import may_hold_secret
+from deltatape.secret_text.prefilter import ClearedTexts, may_hold_secret
 from deltatape.secret_text.search import Secret, in_view, spans_of
 
 _SHORT = 500
 """Characters of strings, such as ids, that every event may repeat."""
+_bodies = ClearedTexts()
 _TIMES, _WINDOW = 16, 1024
 """So often is a string repeated, and so many characters long, to see all that any number of
 repetitions shows: twice base64 of the longest text that decides."""
@@ -34,7 +35,7 @@ def secrets(data: bytes) -> tuple[Secret, ...]:
     """Return the secrets in `data`, in the order of its bytes; overlapping ones count as one."""
     unfolded = unfold(data)
     if unfolded is None:
-        if not may_hold_secret(data) and not _may_be_joined(data):
+        if not _bodies.may_hold_secret(data) and not _may_be_joined(data):
             return ()
         found, _ = _found(data, framed)
     else:
@@ -53,15 +54,18 @@ def _may_be_joined(data: bytes) -> bool:
     if b'"' not in data:
         return False
     text = data.decode("latin-1")
-    return not has_single_strings(text) and any(map(_may_hold_secret, joined_strings(text)))
+    if has_single_strings(text):
+        return False
+    # One search for all of them: no secret has a line feed at its ends.
+    joined = "\n".join(["".join(each) for each in joined_strings(text) if not _is_repeated(each)])
+    return bool(joined) and may_hold_secret(joined.encode("latin-1"))
 
 
-def _may_hold_secret(strings: Sequence[str]) -> bool:
+def _is_repeated(strings: Sequence[str]) -> bool:
+    """Return True only if `strings` are one that is repeated, and that makes no secret."""
     first = strings[0]
     repeated = len(first) <= _SHORT and strings.count(first) == len(strings)
-    if repeated and not _may_hold_repeated(first):
-        return False
-    return may_hold_secret("".join(strings).encode("latin-1"))
+    return repeated and not _may_hold_repeated(first)
 
 
 @lru_cache(1024)

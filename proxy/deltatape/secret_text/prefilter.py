@@ -12,6 +12,7 @@ escapes are rare; where there are any, each level is looked at.
 import base64
 import re
 import string
+from collections import deque
 from collections.abc import Iterator
 
 from deltatape.secret_text.escaped_text import undone
@@ -40,6 +41,17 @@ _OF_RUNS = tuple(
 _HINTS = re.compile(
     b"|".join(sorted({re.escape(hint).encode() for one in _OF_RUNS for hint in one.hints}))
 )
+_INSIDE = frozenset(("Q~", ":AA", ".ey"))
+"""Hints that stand within a match; all others stand at its beginning."""
+_AROUND, _AFTER = (
+    tuple(
+        (hint.encode(), pattern.unread)
+        for pattern in _OF_RUNS
+        for hint in pattern.hints
+        if (hint in _INSIDE) is inside
+    )
+    for inside in (True, False)
+)
 _NAMED = tuple(pattern.unread for pattern in PATTERNS if pattern.names)
 _URL, _PEM = (
     next(pattern.unread for pattern in PATTERNS if hint in pattern.hints)
@@ -65,6 +77,12 @@ _GROUP = 4
 """Digits of base64 that are three bytes."""
 _SHORT = 1000
 """Digits of base64 up to which it is quicker to look at them than to decode them."""
+_ASCII = re.compile(rb"[\x00-\x7e]{7,}+")
+"""As long as the shortest match."""
+_REMEMBERED = 8
+_LEAST_SHARED, _MOST_SHARED = 1 << 15, 1 << 22
+"""Bytes of a text of which it is looked whether it repeats another one."""
+_OVERLAP = 1 << 14
 _TEXT = frozenset(b"\t\r\n" + bytes(range(ord(" "), ord("~") + 1)))
 _PRINTABLE = bytes(ord("a") if byte in _TEXT else 0 for byte in range(256))
 
@@ -113,12 +131,11 @@ def _runs(data: bytes) -> Iterator[bytes]:
 def _is_suspicious(data: bytes, runs: bytes) -> bool:
     if _BACKSLASHES in data:
         return True
-    if _HINTS.search(runs) and any(
-        pattern.unread.search(runs)
-        for pattern in _OF_RUNS
-        if any(hint.encode() in runs for hint in pattern.hints)
-    ):
-        return True
+    if _HINTS.search(runs):
+        if any(pattern.search(runs) for hint, pattern in _AROUND if hint in runs):
+            return True
+        if any(pattern.match(runs, at) for hint, pattern in _AFTER for at in _places(runs, hint)):
+            return True
     if b"@" in data and any(_URL.match(data, at) for at in _places(data, b"://")):
         return True
     if b"PRIVATE KEY" in data and _PEM.search(data):
@@ -157,7 +174,9 @@ def _encoded_texts(runs: bytes) -> Iterator[bytes]:
         run = match[0].translate(_STANDARD)
         if len(run) <= _SHORT and not _OF_TEXT.search(run):
             continue
-        for shift in range(_GROUP):
+        # The letter of an escape in front of it is no digit: without it, there is one more.
+        escaped = runs[match.start() - 1 : match.start()] == b"\\"
+        for shift in range(_GROUP + escaped):
             digits = run[shift:]
             digits = digits[: len(digits) - (len(digits) % _GROUP == 1)]
             yield from _text(base64.b64decode(digits + b"=" * (-len(digits) % _GROUP)))
@@ -165,4 +184,73 @@ def _encoded_texts(runs: bytes) -> Iterator[bytes]:
 
 def _text(data: bytes) -> Iterator[bytes]:
     if _RUN in data.translate(_PRINTABLE):
-        yield data
+        # Of an image, little is left: no match has other characters, but between its words.
+        yield data if len(data) <= _SHORT else b"\xff".join(_ASCII.findall(data))
+
+
+class ClearedTexts:
+    """Searches texts of which each may repeat most of one before: an agent sends its history again.
+
+    What begins and ends as a text without a secret needs a search only in between. The parts are
+    cut at quotation marks, which no escape, no URL and no run has, and overlap by more than what
+    may stand between a name and the end of its value, at any level of short escapes. Where there
+    are other escapes near the cut, the whole text is searched.
+    """
+
+    def __init__(self) -> None:
+        self._clear: deque[bytes] = deque(maxlen=_REMEMBERED)
+
+    def may_hold_secret(self, data: bytes) -> bool:
+        """Return False only if there is no secret in `data`; see the function of this name."""
+        if not _LEAST_SHARED < len(data) <= _MOST_SHARED:
+            return may_hold_secret(data)
+        near, start = max(
+            ((clear, _shared(clear, data)) for clear in self._clear),
+            key=lambda found: found[1],
+            default=(b"", 0),
+        )
+        if start == len(data):
+            return False
+        if may_hold_secret(data if start < _LEAST_SHARED else _unlike(near, start, data)):
+            return True
+        if near and start >= _LEAST_SHARED:
+            self._clear.remove(near)  # the next one goes on from here
+        self._clear.append(data)
+        return False
+
+
+def _unlike(near: bytes, start: int, data: bytes) -> bytes:
+    """Return the part of `data` that has to be searched since `near` is clear.
+
+    Args:
+        near: a text without a secret.
+        start: how many bytes at the beginning they share.
+        data: the text.
+    """
+    cut = _quote_before(data, start - _OVERLAP)
+    if cut < 0 or _RARE.search(data, max(cut - _LONGEST_NAME, 0), start):
+        return data
+    size = min(len(near), len(data)) - start
+    end = len(data) - _shared(near[len(near) - size :][::-1], data[len(data) - size :][::-1])
+    after = data.find(b'"', end + _OVERLAP)
+    if after < 0 or data[after - 1 : after] == b"\\" or _RARE.search(data, end, after):
+        return data[cut:]
+    return data[cut:after]
+
+
+def _quote_before(data: bytes, end: int) -> int:
+    """Return where the last quotation mark before `end` is that has no backslash; -1 if nowhere."""
+    at = data.rfind(b'"', 0, max(end, 0))
+    while at > 0 and data[at - 1 : at] == b"\\":
+        at = data.rfind(b'"', 0, at)
+    return at
+
+
+def _shared(first: bytes, second: bytes) -> int:
+    """Return how many bytes at their beginnings are the same."""
+    at, step = 0, 1 << 16
+    while step:
+        while at + step <= len(first) and first[at : at + step] == second[at : at + step]:
+            at += step
+        step //= 2
+    return at

@@ -135,6 +135,26 @@ def boundaries_record(t_ns: int, exchange: int, ends: tuple[int, ...]) -> bytes:
     return f'[{t_ns},{exchange},"boundaries",[{",".join(map(str, ends))}]]\n'.encode()
 
 
+_LONG = 2000
+
+
+def is_data_record(line: bytes, t_ns: int, middle: str, data: bytes) -> bool:
+    """Return whether `data_record` makes this line, from which `data` was read."""
+    # ASCII may be written in other ways only with these escapes; in a long text, it is quicker to
+    # look for them than to encode it.
+    if (
+        len(line) > _LONG
+        and line.startswith(f'[{t_ns}{middle}"'.encode())
+        and line.endswith(b'"]\n')
+        and line.isascii()
+        and b"\x7f" not in line
+        and b"\\u" not in line
+        and b"\\/" not in line
+    ):
+        return True
+    return line == data_record(t_ns, middle, data)
+
+
 def data_record(t_ns: int, middle: str, data: bytes) -> bytes:
     """Return a line whose payload is `data`; `middle` is `,EXCHANGE,"CODE",`.
 
