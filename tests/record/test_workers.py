@@ -5,8 +5,11 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import sys
+import threading
 import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -78,9 +81,7 @@ class Sharing:
 
     def workers(self) -> list[int]:
         """The processes that record."""
-        pid = self.running.process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [each for each in map(int, children) if b"deltatape.record\0" in command_of(each)]
+        return workers_of(self.running.process.pid)
 
     async def asked(self) -> dict[str, Any]:
         """The status."""
@@ -121,6 +122,11 @@ class Sharing:
 
 def opened(tape: Tape) -> int:
     return len([change for change in open_tape(tape.path).clients if change.opened])
+
+
+def workers_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [each for each in map(int, children) if b"deltatape.record\0" in command_of(each)]
 
 
 def command_of(pid: int) -> bytes:
@@ -437,3 +443,28 @@ def test_numbers_are_given_once_and_without_gaps() -> None:
         return got
 
     assert run(scenario()) == [*range(1, 20_001)]
+
+
+def test_a_run_ends_when_no_worker_can_be_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = tmp_path / "ready.json"
+
+    def kill() -> None:
+        while not ready.exists():
+            threading.Event().wait(0.01)
+        monkeypatch.setattr(sys, "executable", shutil.which("false"))
+        for pid in workers_of(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    given = ("--listen", "127.0.0.1:0", "--workers", "2", "--ready-file", str(ready))
+    told = called("record", "--to", "tapes", *given, folder=tmp_path)
+    killer.join()
+    assert told.returncode == 125
+    said = told.stderr.decode()
+    for index in (1, 2):
+        assert f"worker {index} was killed by SIGKILL, and its streams with it; another one" in said
+        assert f"worker {index} ended with exit code 1, and its streams with it; it is not" in said
+    assert "0 exchanges taped" in said

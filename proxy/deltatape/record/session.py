@@ -38,6 +38,8 @@ _SEVERAL = 2
 """With so many tapes to check, the folder is named instead."""
 WITHOUT_WORKERS = "failed"
 """Why a run ends in which nobody records any more."""
+NOBODY_RECORDS = 125
+"""Its exit code, that of a run in which something could not be taped."""
 
 
 class Session:
@@ -70,7 +72,7 @@ class Session:
         return next(iter(self._recording.tapes), "")
 
     async def run(self) -> int | None:
-        """Run; return the command's exit code, None without a command.
+        """Run; return the command's exit code, None without a command, `NOBODY_RECORDS`.
 
         Raises:
             UsageError: an address or anything else that was requested is not available.
@@ -97,7 +99,7 @@ class Session:
         code = await self._run_command(services, planned.variables) if command else None
         reason = CHILD_EXIT if command else await self._wait()
         await self._stop(reason, code)
-        return 125 if reason == WITHOUT_WORKERS else code
+        return NOBODY_RECORDS if reason == WITHOUT_WORKERS else code
 
     def _plan(self, base: str) -> EnvironmentPlan:
         """Return the environment that leads an application here; the user's URLs are kept."""
