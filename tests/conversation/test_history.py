@@ -1,6 +1,7 @@
 """Conversations that are checked as their exchanges end."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from deltatape.conversation import ConversationHistory, read_backs, turns, whole_turn
 from deltatape.diagnose.digest import digest
 from deltatape.model.digest import Digest
+from deltatape.model.exchange import Tap
 from deltatape.model.finding import Finding
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.store.reader import open_tape
@@ -26,6 +28,7 @@ def on_latest(digests: Sequence[Digest]) -> tuple[Finding, ...]:
     return tuple(finding for turn in own for finding in whole_turn(turn, DEFAULTS))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "path", sorted(RECORDINGS.rglob("*.tape")), ids=lambda path: str(path.relative_to(RECORDINGS))
 )
@@ -36,6 +39,14 @@ def test_findings_are_those_of_all_exchanges_that_are_held_at_once(path: Path) -
         assert whole.add(each) == on_latest(digests[: place + 1])
         assert short.add(each) == on_latest(short.digests)
         assert min(place + 1, 2) <= len(short) <= 8
+
+
+def test_an_exchange_in_front_of_the_app_is_compared_with_none() -> None:
+    first, changed = map(digest, conversation(FIRST, CHANGED))
+    history = ConversationHistory()
+    history.add(first)
+    assert history.add(replace(changed, tap=Tap.APP)) == ()
+    assert "C002" in [each.code for each in history.add(changed)]
 
 
 def test_an_exchange_is_compared_with_those_that_are_held() -> None:

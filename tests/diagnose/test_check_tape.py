@@ -218,6 +218,7 @@ def long_tape(turns: int = 30) -> list[Exchange]:
     return conversation(*pairs)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", range(2, 61, 2))
 def test_a_long_tape_is_checked_part_by_part_with_the_same_findings(size: int) -> None:
     tape = long_tape()[:size]
@@ -265,6 +266,7 @@ def test_what_the_application_printed_counts_in_every_part_of_a_long_tape() -> N
     assert check_exchanges("x.tape", tape, DEFAULTS, logs=iter(logs), near=NEAR) == whole
 
 
+@pytest.mark.exhaustive
 def test_the_exchanges_that_are_held_do_not_grow_with_the_tape() -> None:
     most = 0
 

@@ -18,6 +18,7 @@ CASES = pytest.mark.parametrize("case", every_case(), ids=lambda case: case.id)
 pytestmark = needs_corpus
 
 
+@pytest.mark.exhaustive
 @CASES
 def test_a_captured_stream_is_rebuilt_as_the_vendors_sdk_does(case: Case) -> None:
     told = rules(case.dialect)
@@ -26,6 +27,7 @@ def test_a_captured_stream_is_rebuilt_as_the_vendors_sdk_does(case: Case) -> Non
     assert bool(case.raised) == (case.id in told.raised)
 
 
+@pytest.mark.exhaustive
 @CASES
 def test_a_captured_stream_is_of_its_dialect_and_no_other_claims_it(case: Case) -> None:
     analysis = analyse(case.exchange)
@@ -36,6 +38,7 @@ def test_a_captured_stream_is_of_its_dialect_and_no_other_claims_it(case: Case) 
         assert others in ([case.dialect], [])
 
 
+@pytest.mark.exhaustive
 @CASES
 def test_a_captured_stream_is_rebuilt_the_same_from_any_reads(case: Case) -> None:
     chance = random.Random(case.id)

@@ -53,12 +53,14 @@ def test_a_mutator_changes_something_somewhere(mutator: Mutator) -> None:
     assert [one for one in EXCHANGES if mutator.mutate(one, SeededChoices(1))]
 
 
+@pytest.mark.exhaustive
 @each_mutator
 def test_the_same_seed_makes_the_same(mutator: Mutator) -> None:
     for one in EXCHANGES:
         assert mutator.mutate(one, SeededChoices(5)) == mutator.mutate(one, SeededChoices(5))
 
 
+@pytest.mark.exhaustive
 @each_mutator
 def test_what_the_defect_does_not_concern_stays(mutator: Mutator) -> None:
     """Events keep their order and bytes but for those that are rewritten, and reads their times."""

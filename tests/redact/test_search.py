@@ -228,6 +228,7 @@ FRAMINGS = [
 ]
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=500)
 @given(EVENTS, st.sampled_from(FRAMINGS), st.sampled_from(["%s", "gap", "same"]))
 def test_a_stream_is_searched_as_if_every_text_in_it_were_joined(

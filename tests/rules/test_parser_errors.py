@@ -17,6 +17,7 @@ from deltatape.rules.parser_errors import (
 )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.pattern.pattern)
 @settings(max_examples=10)
 @given(st.data())

@@ -243,6 +243,7 @@ ATTACKS: list[tuple[dict[str, object], object]] = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("at", range(len(ATTACKS)))
 def test_no_schema_takes_a_second_of_computing(at: int) -> None:
     schema, value = ATTACKS[at]

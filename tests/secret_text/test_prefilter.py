@@ -62,6 +62,7 @@ def is_passed_on(text: str) -> bool:
     return may_hold_secret(text.encode())
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=1000)
 @given(texts)
 @example("\\fW5mc2stYW50LWZha2VmYWtlZmFrZWZha2Vz")
@@ -69,6 +70,7 @@ def test_nothing_that_is_found_is_passed_over(text: str) -> None:
     assert is_passed_on(text) or not is_found(text)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("before", ["", "it is ", "\\n", "\\\\n", '"', "é"])

@@ -134,6 +134,7 @@ def _is_consistent(exchange: Exchange) -> bool:
     )
 
 
+@pytest.mark.exhaustive
 @each_variation
 def test_the_same_seed_makes_the_same(variation: Variation) -> None:
     for one in (*RECORDED[:3], ONE):

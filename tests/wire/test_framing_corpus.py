@@ -59,6 +59,7 @@ def test_a_captured_body_has_the_format_it_was_captured_as(folder: Path) -> None
     assert told(folder) is expected
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "folder",
     [folder for folder in folders() if told(folder) in DECODERS],
