@@ -8,7 +8,6 @@ from deltatape.store.reader import open_tape
 from helpers.program import deltatape
 
 
-@pytest.mark.exhaustive
 def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -35,7 +35,6 @@ def left(folder: Path) -> list[str]:
     return [path.name for path in (folder / "deltatape" / "sdks").iterdir()]
 
 
-@pytest.mark.exhaustive
 def test_pip_installs_an_sdk_once(tmp_path: Path) -> None:
     available(SDKS[0])
     told = made(parse_spec("anthropic==2.12.0"), tmp_path)
@@ -50,7 +49,6 @@ def test_npm_installs_an_sdk_once(tmp_path: Path) -> None:
     assert left(tmp_path) == ["npm-openai@7.57.0"]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["openai==3.54.0", "openai@7.57.0"])
 def test_without_a_registry_it_is_reported_and_nothing_is_left(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
