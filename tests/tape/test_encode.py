@@ -158,6 +158,8 @@ def test_a_client_written_at_once_is_the_record_of_its_payload(state: ClientStat
 @example("a" * 3000, "\\/")
 @example("a" * 3000, "\\u0041")
 @example("a" * 3000, "\\n")
+@example("".join(map(chr, ESCAPED[0x20:])), "")
+@example("Zoë 東京 👩", "")
 def test_a_line_is_recognised_as_written_or_not(text: str, odd: str) -> None:
     for size in (0, 3000):
         content = json.dumps(text + "x" * size, ensure_ascii=False)[:-1] + odd + '"'

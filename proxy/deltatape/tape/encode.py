@@ -136,20 +136,18 @@ def boundaries_record(t_ns: int, exchange: int, ends: tuple[int, ...]) -> bytes:
 
 
 _LONG = 2000
+_SPELLINGS = (b"\\u", b"\\/", b"\x7f", b"\xc2", b"\xd8\x9c", b"\xe2\x80", b"\xe2\x81", b"\xef\xbb")
+"""Where a text may be written in more than one way: escapes, and beginnings of `_UNREADABLE`."""
 
 
 def is_data_record(line: bytes, t_ns: int, middle: str, data: bytes) -> bool:
     """Return whether `data_record` makes this line, from which `data` was read."""
-    # ASCII may be written in other ways only with these escapes; in a long text, it is quicker to
-    # look for them than to encode it.
+    # In a long text, it is quicker to look for these than to encode it.
     if (
         len(line) > _LONG
         and line.startswith(f'[{t_ns}{middle}"'.encode())
         and line.endswith(b'"]\n')
-        and line.isascii()
-        and b"\x7f" not in line
-        and b"\\u" not in line
-        and b"\\/" not in line
+        and not any(mark in line for mark in _SPELLINGS)
     ):
         return True
     return line == data_record(t_ns, middle, data)
