@@ -41,16 +41,22 @@ from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     EndRecord,
+    Idle,
     LogLine,
     MaskedSpans,
     ParsedAs,
     RemarkRecord,
     RequestBodyPiece,
+    RequestEnd,
     RequestHeadRecord,
     ResponseStart,
+    SentUpstream,
 )
 from deltatape.tape.record import Payload, Record, Unknown
 from deltatape.wire.content_coding import ContentDecoder, parse_codings
+
+_NUMBERS = (Idle, RequestEnd, SentUpstream)
+"""Payloads without any text."""
 
 
 class BodySide(enum.StrEnum):
@@ -263,9 +269,11 @@ class RedactionPlanner:
         return body
 
     def _add_piece(self, body: RecordedBody, line: int, data: bytes) -> None:
+        pending = self._pending_spans
         self._first_lines[line] = self._pending_lines.pop(body.exchange, line)
-        body.add(line, data, self._pending_spans.pop(body.exchange, ()))
-        body.hidden |= self._pending_decoded.pop(body.exchange, {})
+        body.add(line, data, pending.pop(body.exchange, ()) if pending else ())
+        if self._pending_decoded:
+            body.hidden |= self._pending_decoded.pop(body.exchange, {})
 
     def _add_other(self, line: int, record: Record, written: WrittenPayload | None) -> None:
         exchange, payload = record.exchange, record.payload
@@ -291,6 +299,8 @@ class RedactionPlanner:
                 pass
 
     def _hits(self, payload: Payload, written: WrittenPayload | None) -> Sequence[PlainSecret]:
+        if isinstance(payload, _NUMBERS):
+            return ()
         if written is None:
             return redact_payload(payload.to_json(), self._masker).hits
         if not isinstance(payload, Unknown) and is_harmless(written, self._masker):
