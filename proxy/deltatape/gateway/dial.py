@@ -27,8 +27,8 @@ from deltatape.http1.listener import bracketed
 CONNECT_TIMEOUT_S = 60.0
 TLS_TIMEOUT_S = 10.0
 """Limit for the TLS handshake: an upstream that speaks no TLS often waits in silence."""
-TLS_BUFFER_BYTES = 32 * 1024
-"""asyncio's read buffer per TLS connection; its own default is eight times as much."""
+TLS_BUFFER_BYTES = 16 * 1024
+"""asyncio's read buffer per TLS connection; its own default is 16 times as much."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG")
 
 
