@@ -281,6 +281,12 @@ def test_a_loss_is_told_by_the_end_or_a_note_or_else_by_the_missing_head(
     assert order.lost is lost
 
 
+def test_a_request_that_is_spelled_in_another_way_is_a_fact() -> None:
+    other = [line.replace(rb'"{\"a', rb'"{\"\u0061') for line in exchange()]
+    assert problems_of(tape(*other)) == []
+    assert audited(tape(*other)).facts == ("1 line not in canonical form, the first is line 3",)
+
+
 def test_a_read_that_is_spelled_in_another_way_is_a_fact() -> None:
     lines = exchange(1, reads=[b"data: 1\n\n"])
     other = [line.replace(b"data: 1", b"d\\u0061ta: 1") for line in lines]

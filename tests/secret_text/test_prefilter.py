@@ -118,6 +118,13 @@ def test_what_a_text_adds_to_others_is_searched(added: list[str], tail: str) -> 
         assert passed_on or not is_found(text)
 
 
+def test_a_secret_behind_quotes_that_are_escaped_is_found() -> None:
+    cleared = ClearedTexts()
+    history = HISTORY.replace('"', '\\"')
+    assert not cleared.may_hold_secret(history.encode())
+    assert cleared.may_hold_secret(f"{history}{KEY}".encode())
+
+
 @pytest.mark.parametrize("tail", ["", TAIL])
 @pytest.mark.parametrize("end", ["", '"', "%20", "\\"])
 def test_a_secret_that_begins_in_what_was_searched_is_found(end: str, tail: str) -> None:
