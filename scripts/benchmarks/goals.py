@@ -118,12 +118,12 @@ Where a goal is missed:
 - **A small request** is a whole exchange. Two heads are parsed and masked, seven records written,
   connections and timers kept in order; bare asyncio looks at no byte of it. The steps below are a
   small part of the difference: most of it is calls of Python between them.
-- **p99**: streams that run go first, but where hundreds end or begin at the same moment, their own
-  last or first deltas wait for each other, and for the thread that writes.
+- **p99**: streams that run go first. Where hundreds begin or end at the same moment, their own
+  first and last deltas wait for each other.
 - **TLS** is asyncio's own, a Python layer between socket and protocol, and its buffers.
 - What has been tried: uvloop was not faster, and compiling the recorder's modules with mypyc made a
-  small request 14 % cheaper, since most time is spent in calls into C already. What would cross
-  these limits is a proxy that is not written in Python, with deltatape reading what it writes.
+  small request 14 % cheaper. What would cross these limits is a proxy that is not written in
+  Python, with deltatape reading what it writes.
 """
 
 
