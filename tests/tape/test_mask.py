@@ -293,6 +293,16 @@ def test_a_credential_that_a_head_carried_is_masked_wherever_it_comes_up(
     assert masker.text("ñ \udcff") == "ñ \udcff"
 
 
+def test_a_field_that_only_begins_like_a_credential_stays_readable() -> None:
+    key = b"fake-0000-1111-2222"
+    for others in ((), ((b"x-echo", b"your key " + key),)):
+        masker = Masker(b"k")
+        masker.see(((b"authorization", b"Bearer " + key),))
+        heads = (*others, (b"x-request-id", key[:9]))
+        assert masker.headers(heads)[-1] == (b"x-request-id", key[:9])
+        assert json.loads(masker.headers_text(heads))[-1] == ["x-request-id", "fake-0000"]
+
+
 @pytest.mark.parametrize("word", [b"not-needed", b"lm-studio", b"postgres"])
 @pytest.mark.parametrize(
     ("name", "value"),

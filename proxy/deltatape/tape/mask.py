@@ -245,22 +245,17 @@ class Masker:
 
     def headers(self, headers: Headers) -> Headers:
         """Return `headers` with credentials masked; order, names and lengths are kept."""
-        named = tuple((name, self._by_name(name, value)) for name, value in headers)
-        plain = [part for field in named for part in field if isinstance(part, bytes)]
-        # One search for all of them: hardly ever is there anything to find.
-        if self.seen.clean(b"\n".join((*plain, b""))):
-            return named
-        return tuple((self.data(name), self._by_content(value)) for name, value in named)
+        return tuple(map(self._masked_field, headers))
 
-    def _by_name(self, name: bytes, value: HeaderValue) -> HeaderValue:
+    def _masked_field(self, field: Field) -> Field:
+        name, value = field
         if isinstance(value, bytes) and _judged(name, value)[0]:
-            return self.value(value)
-        return value
-
-    def _by_content(self, value: HeaderValue) -> HeaderValue:
-        if isinstance(value, bytes) and self.seen.spans(value):
-            return self.value(value)
-        return value
+            value = self.value(value)
+        plain = value if isinstance(value, bytes) else b""
+        # A field is whole: what only begins as a credential, such as an id, is none.
+        if self.seen.clean(b"%b\n%b\n" % (name, plain)):
+            return name, value
+        return self.data(name), self.value(plain) if self.seen.spans(plain) else value
 
     # The same as JSON, for records. A client sends nearly the same head with each of its requests,
     # and what was masked once need not be searched again until another credential has been seen.
@@ -290,9 +285,7 @@ class Masker:
             self._data_text.cache_clear()
 
     def _field_text(self, field: Field) -> str:
-        name, value = field
-        masked = (self.data(name), self._by_content(self._by_name(name, value)))
-        return encode.json_text(fields.headers_to_json((masked,)))[1:-1]
+        return encode.json_text(fields.headers_to_json((self._masked_field(field),)))[1:-1]
 
     def _fresh_line_text(self, method: str, target: bytes, upstream: str) -> str:
         line = {
