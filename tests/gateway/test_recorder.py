@@ -338,6 +338,7 @@ def test_each_step_is_one_record_with_the_time_of_the_recorder(tape: OpenTape) -
     lines, alarms = Lines(), list[str]()
     exchange = taping(tape, lines.put, alarms)
     for step in STEPS.values():
+        exchange.arrived()
         step(exchange)
     records = [decode_record(line) for line in lines.all]
     assert [line.split(b'"')[1].decode() for line in lines.all] == list(STEPS)
@@ -346,12 +347,27 @@ def test_each_step_is_one_record_with_the_time_of_the_recorder(tape: OpenTape) -
     assert alarms == []
 
 
+def test_what_arrived_has_the_time_before_it_went_on_to_the_client(tape: OpenTape) -> None:
+    lines = Lines()
+    exchange = taping(tape, lines.put, [])
+    exchange.arrived()
+    begun_ns = tape.writer.now_ns() - 1
+    for code in ("response", "read", "trailers"):
+        tape.writer.now_ns()  # the client takes its time
+        STEPS[code](exchange)
+    exchange.complete()
+    records = [decode_record(line) for line in lines.all]
+    assert [line.split(b'"')[1].decode() for line in lines.all][-1] == "end"
+    assert {record.t_ns for record in records} == {begun_ns}
+
+
 def test_watching_is_no_sign_of_life(tape: OpenTape) -> None:
     lines = Lines()
     exchange = taping(tape, lines.put, [])
     STEPS["request"](exchange)
     for _ in range(3):
         exchange.watch(3)  # each look at the clock is a tick
+    exchange.arrived()
     STEPS["read"](exchange)
     exchange.watch(3)
     codes = [line.split(b'"')[1].decode() for line in lines.all]

@@ -476,6 +476,8 @@ class ExchangeForwarder:
 
     def on_response(self, head: ParsedResponseHead) -> None:
         assert self._request is not None
+        if self.taping is not None:
+            self.taping.arrived()
         self._response = head
         old = self._request.http == "1.0"
         self._remove_chunks = old and head.framing is Framing.CHUNKED
@@ -497,6 +499,8 @@ class ExchangeForwarder:
 
     def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
         """See `ResponseHandler.on_response_data`: the client first, the tape after."""
+        if self.taping is not None:
+            self.taping.arrived()
         data = scan.data if self._remove_chunks else raw
         if self._head:
             data, self._head = self._head + data, b""
@@ -527,7 +531,11 @@ class ExchangeForwarder:
         if self.taping is not None and trailers:
             self.taping.trailers(trailers)
         keep = self._keep_client
-        self._end(EndReason.COMPLETE, "", keep_upstream=self._request_complete)
+        # Of the end of a connection, the client is yet to learn.
+        by_close = self._response is not None and self._response.framing is Framing.CLOSE
+        self._end(
+            EndReason.COMPLETE, "", keep_upstream=self._request_complete, as_arrived=not by_close
+        )
         self._client.finish(keep_alive=keep)
 
     def on_upstream_lost(self, loss: ConnectionLost, detail: str) -> None:
@@ -553,7 +561,14 @@ class ExchangeForwarder:
         self._client.write(error_answer(status, code, message, head_only=head_only))
         self._client.finish(keep_alive=False)
 
-    def _end(self, reason: EndReason, detail: str, *, keep_upstream: bool = False) -> None:
+    def _end(
+        self,
+        reason: EndReason,
+        detail: str,
+        *,
+        keep_upstream: bool = False,
+        as_arrived: bool = False,
+    ) -> None:
         if self._ended:
             return
         self._ended = True
@@ -564,7 +579,10 @@ class ExchangeForwarder:
         if upstream is not None and spare is None:
             upstream.abort()
         if self.taping is not None and self._origin is not None:
-            self.taping.end(reason, detail)
+            if as_arrived:
+                self.taping.complete()
+            else:
+                self.taping.end(reason, detail)
             self._gateway.ended(self.taping, self._origin, self._client, spare)
 
 

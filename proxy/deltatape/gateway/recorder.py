@@ -14,7 +14,7 @@ from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping_guard import GuardedTaping
 from deltatape.http1.head import Fields, ParsedResponseHead
-from deltatape.model.exchange import Tap
+from deltatape.model.exchange import EndReason, Tap
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
@@ -61,6 +61,7 @@ class ExchangeTaping(GuardedTaping):
         self._side = side
         self._bodies = bodies
         self._untaped = 0
+        self._arrived_ns = self.last_ns
 
     def request(
         self, *, method: str, target: bytes, upstream: str, http: str, headers: Fields
@@ -94,6 +95,13 @@ class ExchangeTaping(GuardedTaping):
         """Write that the request was sent."""
         self._write(ExchangeTap.sent, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
 
+    def arrived(self) -> None:
+        """Take the time of what has come from upstream, before it goes on to the client.
+
+        What the client does then comes later, also on the tape of another process.
+        """
+        self._arrived_ns = self._writer.now_ns()
+
     def informational(self, head: ParsedResponseHead) -> None:
         """Write a 1xx head."""
         self._write(
@@ -105,8 +113,9 @@ class ExchangeTaping(GuardedTaping):
         )
 
     def response(self, head: ParsedResponseHead) -> None:
-        """Write the final head."""
-        self._write(
+        """Write the final head, as of `arrived`."""
+        self._write_at(
+            self._arrived_ns,
             ExchangeTap.response,
             status=head.status,
             reason=head.reason,
@@ -116,23 +125,27 @@ class ExchangeTaping(GuardedTaping):
         )
 
     def read(self, data: bytes, ends: tuple[int, ...] | None) -> None:
-        """Write one socket read of the response body: the hot path, so without `_write`."""
+        """Write one socket read of the body, as of `arrived`: the hot path, so without `_write`."""
         tap = self._tap
         if tap is None:
             return
-        now = self.last_ns = self._writer.now_ns()
+        now = self.last_ns = self._arrived_ns
         try:
             tap.read(now, data, ends)
         except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
             self._fail(error)
+
+    def complete(self) -> None:
+        """Write the end of a response that ended with what has come last, as of `arrived`."""
+        self._write_at(self._arrived_ns, ExchangeTap.end, EndReason.COMPLETE)
 
     def debris(self, data: bytes) -> None:
         """Write bytes of a response without a valid head."""
         self._write(ExchangeTap.debris, data)
 
     def trailers(self, fields: Fields) -> None:
-        """Write the fields after a chunked body."""
-        self._write(ExchangeTap.trailers, fields)
+        """Write the fields after a chunked body, as of `arrived`."""
+        self._write_at(self._arrived_ns, ExchangeTap.trailers, fields)
 
     def delivered(self, total: int) -> None:
         """Write that a slow client has taken `total` body bytes."""

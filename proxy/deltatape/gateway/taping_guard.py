@@ -59,10 +59,18 @@ class GuardedTaping:
         **kwargs: P.kwargs,
     ) -> None:
         """Write a record with the present time by a method of `ExchangeTap`."""
+        self._write_at(self._writer.now_ns(), write, *args, **kwargs)
+
+    def _write_at(
+        self,
+        now: int,
+        write: Callable[Concatenate[ExchangeTap, int, P], None],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> None:
         tap = self._tap
         if tap is None:
             return
-        now = self._writer.now_ns()
         try:
             write(tap, now, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the guard: taping never harms a stream
