@@ -8,11 +8,31 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from deltatape.model.app_names import AppNames
 from deltatape.model.finding import Severity
 from deltatape.model.rule_settings import Settings
+
+M = TypeVar("M")
+
+
+class MessageCodec(Generic[M]):
+    """Writes dataclasses as lines of JSON, and reads them; each class has a `kind` of its own."""
+
+    def __init__(self, *classes: type[Any]) -> None:
+        self._classes: Mapping[str, type[M]] = {one.kind: one for one in classes}
+
+    def encode(self, message: M) -> bytes:
+        """Return the message as a line."""
+        one: Any = message
+        fields = {each.name: getattr(one, each.name) for each in dataclasses.fields(one)}
+        return json.dumps({"kind": one.kind, **fields}).encode() + b"\n"
+
+    def decode(self, line: bytes) -> M:
+        """Return the message of a line."""
+        fields = json.loads(line)
+        return self._classes[fields.pop("kind")](**fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,25 +179,11 @@ Message: TypeAlias = (
     | Closed
     | Unreadable
 )
-_KINDS: Mapping[str, type[Message]] = {
-    one.kind: one
-    for one in (
-        *(Begin, Recall, Follow, Look, Settled, Close),
-        *(ExchangeReport, SilenceReport, Closed, Unreadable),
-    )
-}
-
-
-def encode(message: Message) -> bytes:
-    """Return the message as a line."""
-    fields = {each.name: getattr(message, each.name) for each in dataclasses.fields(message)}
-    return json.dumps({"kind": message.kind, **fields}).encode() + b"\n"
-
-
-def decode(line: bytes) -> Message:
-    """Return the message of a line."""
-    fields = json.loads(line)
-    return _KINDS[fields.pop("kind")](**fields)
+_CODEC = MessageCodec[Message](
+    *(Begin, Recall, Follow, Look, Settled, Close),
+    *(ExchangeReport, SilenceReport, Closed, Unreadable),
+)
+encode, decode = _CODEC.encode, _CODEC.decode
 
 
 def _tuples(value: object) -> object:

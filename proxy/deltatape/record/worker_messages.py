@@ -4,13 +4,12 @@ A tape has a number, its `key`, that its worker chooses: it may be renamed while
 Everything here is between processes of one version.
 """
 
-import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from deltatape.gateway.routes import Routes
+from deltatape.live.messages import MessageCodec
 from deltatape.record.recording import RecordOptions
 from deltatape.store.writer import ShardOrigin
 
@@ -192,23 +191,8 @@ FromWorker: TypeAlias = (
     | Pinned
 )
 ToWorker: TypeAlias = Parsed | Pin | Report | Stop | Hurry
-_KINDS: Mapping[str, type[FromWorker | ToWorker]] = {
-    one.kind: one
-    for one in (
-        *(Listening, Failed, Taped, Ended, Closing, Refused, Said, Taping, Counted, Drained),
-        *(Pinned,),
-        *(Parsed, Pin, Report, Stop, Hurry),
-    )
-}
-
-
-def encode(message: FromWorker | ToWorker) -> bytes:
-    """Return the message as a line."""
-    fields = {each.name: getattr(message, each.name) for each in dataclasses.fields(message)}
-    return json.dumps({"kind": message.kind, **fields}).encode() + b"\n"
-
-
-def decode(line: bytes) -> FromWorker | ToWorker:
-    """Return the message of a line."""
-    fields = json.loads(line)
-    return _KINDS[fields.pop("kind")](**fields)
+_CODEC = MessageCodec[FromWorker | ToWorker](
+    *(Listening, Failed, Taped, Ended, Closing, Refused, Said, Taping, Counted, Drained, Pinned),
+    *(Parsed, Pin, Report, Stop, Hurry),
+)
+encode, decode = _CODEC.encode, _CODEC.decode
