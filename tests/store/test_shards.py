@@ -91,7 +91,7 @@ def test_an_exchange_is_explained_with_those_on_other_shards(tmp_path: Path) -> 
                 assert each["tape"] == str(paths[(each["exchange"] - 1) % 2])
 
 
-def test_a_lonely_shard_is_explained_exchange_by_exchange(tmp_path: Path) -> None:
+def test_a_shard_alone_is_explained_exchange_by_exchange(tmp_path: Path) -> None:
     first, second = sharded(SILENT, tmp_path)
     first.unlink()
     told = called("why", second.name, folder=tmp_path)

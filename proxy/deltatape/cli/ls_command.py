@@ -73,8 +73,8 @@ def _row(listed: ListedTape, now_ns: int, *, analysed: bool) -> TapeRow:
         tape = open_recording(listed.path)
         recording = tape.recording
         if analysed:
-            lonely = isinstance(tape, ShardedTape) and bool(tape.missing)
-            seen = overview(tape, current_rules(), alone=lonely)
+            lacks_shards = isinstance(tape, ShardedTape) and bool(tape.missing)
+            seen = overview(tape, current_rules(), alone=lacks_shards)
             exchanges = seen.exchanges
         else:
             exchanges = len(tape) if listed.size <= _COUNTED_BYTES else None

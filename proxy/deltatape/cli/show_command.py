@@ -71,7 +71,7 @@ def _show_summaries(source: NamedExchanges) -> None:
     analyses = [analyse(exchange, rules.app) for exchange in source.exchanges]
     printed = source.beside().logs
     digests = (digest_analysis(analysis, rules) for analysis in analyses)
-    about_app = () if source.lonely else check_conversation(digests, rules, printed)
+    about_app = () if source.lacks_shards else check_conversation(digests, rules, printed)
     lines: list[Line] = []
     columns = list_width()
     for analysis in analyses:

@@ -42,7 +42,7 @@ class NamedExchanges:
     """Of a large tape, what else is on the part that was read; None: all of it was read."""
 
     @property
-    def lonely(self) -> bool:
+    def lacks_shards(self) -> bool:
         """Whether others of the conversations are missing: see `ShardedTape.missing`."""
         return isinstance(self.tape, ShardedTape) and bool(self.tape.missing)
 
@@ -54,7 +54,7 @@ class NamedExchanges:
         """
         if self.context is not None:
             return self.context
-        if self.tape is None or self.lonely:
+        if self.tape is None or self.lacks_shards:
             return ALONE
         return TapeContext(logs=self.tape.logs, clients=self.tape.clients)
 

@@ -160,7 +160,7 @@ def _client_trial(by: SdkReading, reference: tuple[RepeatedCall, ...]) -> Client
 
 def _judged(found: NamedExchanges) -> tuple[Exchange, ...]:
     """Return the exchanges to explain one by: of a tape that lacks others, no other one."""
-    if not found.lonely:
+    if not found.lacks_shards:
         return found.exchanges
     ranks = {
         each.number: min(
