@@ -257,6 +257,36 @@ def test_volatile_fields_may_differ_in_a_corrected_request() -> None:
     assert corrected(exchanges, mended, volatile=("trace",)) is not None
 
 
+def on(day: str, *rest: Json) -> Json:
+    """A request with the day in its prompt."""
+    return asks({"role": "system", "content": f"Today is {day}."}, USER, *rest)
+
+
+def test_parts_of_texts_may_differ_in_a_corrected_request() -> None:
+    def answered(pid: int) -> tuple[Json, Json]:
+        return result("c1", f"pid {pid} runs"), RESULTS[1]
+
+    exchanges = conversation(
+        (on("2026-11-26"), BOTH), (on("2026-11-26", CHANGED, *answered(12)), SAYS)
+    )
+    mended = {**on("2026-12-03", RIGHT, *answered(345)), "trace": "at 2026-12-03"}
+    for volatile, found in (((), False), (("date", "pid", "trace"), True)):
+        run = Run(*exchanges, volatile=volatile)
+        run.play(0, on("2026-12-03"))
+        assert (run.ask(mended) is not None) is found
+
+
+@pytest.mark.parametrize(("repeated", "codes"), [("2026-11-26", []), ("2026-11", ["C002"])])
+def test_calls_are_read_back_without_masks(repeated: str, codes: list[str]) -> None:
+    delivered = [*call("get", '{"on":"2026-11-26"}'), FINISH]
+    arguments = f'{{"on":"{repeated}"}}' if not codes else f'{{"on":"{repeated}'
+    second = asks(USER, assistant(("c1", "get", arguments)), RESULTS[0])
+    run = Run(*conversation((asks(USER), delivered), (second, SAYS)), volatile=("date",))
+    run.play(0)
+    run.play(1)
+    assert run.codes == codes
+
+
 # How a conversation goes on that is another one than on the tape.
 
 

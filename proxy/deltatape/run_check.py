@@ -19,7 +19,8 @@ tape: each request is compared with the replies that were delivered before it.
 - Where the tape has no answer left, or only one that refuses the wrong request, it has *ended*.
 
 Strategy: analysis starts only when a request is not on the tape, or when a report is requested.
-Volatile fields are removed from requests first.
+Volatile fields are removed from requests first. Masks (`match.volatile`) apply only where a request
+is compared with a recorded one: within the run, calls and results are compared as they are.
 
 Invariant: without a finding on the tape that blames the app, no request counts as corrected.
 """
@@ -34,7 +35,8 @@ from deltatape.conversation import check_conversation, findings_of, read_backs
 from deltatape.diagnose.check import check
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.match.body import NOT_JSON, agree, blanked, json_value, reduce
+from deltatape.match.body import NOT_JSON, agree, blanked, json_value
+from deltatape.match.volatile import VolatileRules
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import End, EndReason, Exchange
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
@@ -42,7 +44,6 @@ from deltatape.model.request_summary import Message, RequestSummary
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.rules.repeated import first_difference
-from deltatape.wire.json_path import parse_path
 
 _ASSISTANT = frozenset({"assistant", "model"})
 _HISTORY = frozenset({"messages", "input", "contents", "chat_history", "message", "tool_results"})
@@ -186,17 +187,17 @@ class RunCheck:
         Args:
             exchanges: with the provider, by their position.
             elsewhere: recorded at the app's own endpoint.
-            volatile: JSON paths that may differ.
+            volatile: what may differ; see `VolatileRules`.
             settings: of the rules.
             ignored: codes to ignore, or their beginnings.
             logs: what the app printed while it was recorded, by tape, in order.
 
         Raises:
-            UsageError: a path is invalid.
+            UsageError: `volatile` is invalid.
         """
         self._exchanges = tuple(exchanges)
         self._elsewhere = tuple(elsewhere)
-        self._volatile = tuple(map(parse_path, volatile))
+        self._volatile = VolatileRules(volatile)
         self._settings = settings
         self._ignored = tuple(ignored)
         self._logs = dict(logs or {})
@@ -547,7 +548,7 @@ class RunCheck:
             rest: its body without the conversation.
         """
         one = self._tape.requests[recorded]
-        if not agree(one.rest, rest) or not _begins_alike(one, asked):
+        if not agree(one.rest, rest) or not self._begins_alike(one, asked):
             return False
         was = {message.call_id: message for message in one.request.history if message.call_id}
         free = self._wrong_ids(reply, one.digest)
@@ -556,7 +557,7 @@ class RunCheck:
         return all(
             message.call_id not in was
             or message.call_id in free
-            or _is_same(was[message.call_id], message)
+            or self._is_same(was[message.call_id], message)
             or _is_parser_error(one, was[message.call_id])
             for message in asked.history
             if message.call_id
@@ -586,7 +587,31 @@ class RunCheck:
     def _may_end_here(self, recorded: int, asked: RequestSummary, rest: object) -> bool:
         """Check whether a request asks for nothing beyond the recorded conversation."""
         one = self._tape.requests[recorded]
-        return agree(one.rest, rest) and _begins_alike(one, asked)
+        return agree(one.rest, rest) and self._begins_alike(one, asked)
+
+    def _begins_alike(self, recorded: _Recorded, asked: RequestSummary) -> bool:
+        """Check whether system and user messages equal the recorded ones, or their beginning.
+
+        The results of calls in text are among them. A result that was an error of the app's parser
+        on the tape may be anything in the run.
+        """
+        then, now = list(_plain(recorded.request)), list(_plain(asked))
+        return len(now) <= len(then) and all(
+            self._is_same(one, other) or _is_parser_error(recorded, one)
+            for one, other in zip(then, now, strict=False)
+        )
+
+    def _is_same(self, recorded: Message, received: Message) -> bool:
+        if recorded.digest == received.digest:
+            return True
+        mask = self._volatile.masked_text
+        return bool(recorded.text) and (
+            recorded.role == received.role
+            and (
+                agree(recorded.text, received.text)
+                or agree(mask(recorded.text), mask(received.text))
+            )
+        )
 
     def _asked(self, exchange: Exchange) -> RequestSummary:
         return analyse(exchange, self._settings.app).request
@@ -596,15 +621,14 @@ class RunCheck:
         value = json_value(body) if self._volatile else NOT_JSON
         if value is NOT_JSON:
             return body
-        reduce(value, self._volatile)
-        return json.dumps(value).encode()
+        return json.dumps(self._volatile.reduced(value, marks=False)).encode()
 
     def _rest(self, body: bytes) -> object:
         value = json_value(body)
         if not isinstance(value, dict):
             return value
-        reduce(value, self._volatile)
-        return {key: each for key, each in value.items() if key not in _HISTORY}
+        rest = {key: each for key, each in value.items() if key not in _HISTORY}
+        return self._volatile.reduced(rest)
 
 
 def _identity(finding: Finding) -> tuple[object, ...]:
@@ -631,30 +655,9 @@ def _continues(earlier: Digest, later: Digest) -> bool:
     return 0 < length < len(later.history) and later.prefixes[length] == earlier.prefixes[-1]
 
 
-def _begins_alike(recorded: _Recorded, asked: RequestSummary) -> bool:
-    """Check whether system and user messages equal the recorded ones, or their beginning.
-
-    The results of calls in text are among them. A result that was an error of the app's parser on
-    the tape may be anything in the run.
-    """
-    then, now = list(_plain(recorded.request)), list(_plain(asked))
-    return len(now) <= len(then) and all(
-        _is_same(one, other) or _is_parser_error(recorded, one)
-        for one, other in zip(then, now, strict=False)
-    )
-
-
 def _plain(asked: RequestSummary) -> Iterator[Message]:
     """Yield messages that are neither the model's nor results."""
     return (each for each in asked.history if each.role not in _ASSISTANT and not each.call_id)
-
-
-def _is_same(recorded: Message, received: Message) -> bool:
-    if recorded.digest == received.digest:
-        return True
-    return bool(recorded.text) and (
-        recorded.role == received.role and agree(recorded.text, received.text)
-    )
 
 
 def _is_parser_error(recorded: _Recorded, message: Message) -> bool:

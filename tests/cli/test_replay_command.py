@@ -16,7 +16,9 @@ from helpers.console import called
 from helpers.hostile import assert_harmless, hostile_tape
 from helpers.incidents import BROKEN, CUT, FIXED, STALL, exchange
 from helpers.program import deltatape, program
+from helpers.pytest_projects import write_tape
 from helpers.recorded_apps import Provider
+from helpers.taped import taped
 from helpers.upstream import SSE_HEAD, Peer, chunk, provider, run
 
 PATH = "/v1/chat/completions"
@@ -113,7 +115,29 @@ def test_a_volatile_field_may_differ(tmp_path: Path) -> None:
         assert ask(player, asked) == (200, recorded.body)
         code, told = player.stop()
     assert code == 0
-    assert "(same JSON except for volatile fields)" in told
+    assert "(same JSON except for what is volatile)" in told
+
+
+def test_parts_of_texts_may_differ_and_what_that_makes_equal_is_told(tmp_path: Path) -> None:
+    tape = tmp_path / "x.tape"
+    days = ("2026-11-26", "2026-11-27")
+    bodies = ({"text": f"on {day}, run-{at}"} for at, day in enumerate(days, 1))
+    write_tape(tape, *(taped(body=body, number=at) for at, body in enumerate(bodies, 1)))
+    (tmp_path / "deltatape.yaml").write_text("replay: {volatile: [date, '/run-[0-9]+/']}")
+    with program("replay", *FAST, str(tape), folder=tmp_path) as player:
+        for _ in days:
+            assert ask(player, b'{"text": "on 2026-12-03, run-77"}')[0] == 200
+        code, told = player.stop()
+    assert code == 0
+    assert told.count("(same JSON except for what is volatile)") == 2
+    assert told.count("#2 would match as well") == 1
+
+
+def test_a_mask_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "deltatape.yaml").write_text("replay: {volatile: ['a:day']}")
+    done = deltatape("replay", str(FIXED), folder=tmp_path)
+    assert done.returncode == 2
+    assert b"--volatile 'a:day': 'day' is no mask; use date, hash, home" in done.stderr
 
 
 def test_an_exchange_plays_once_or_as_often_as_asked(tmp_path: Path) -> None:

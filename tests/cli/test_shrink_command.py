@@ -99,13 +99,13 @@ def test_programs_get_json_and_runs_that_are_used_up_are_reported(tmp_path: Path
 
 def test_an_oracle_is_asked_and_comes_into_the_test(tmp_path: Path) -> None:
     name = tape(tmp_path, words(0, of=2))
-    options = ("--oracle", "grep -q fine", "--volatile", "date", "--runs", "10", "-o", "t/x.tape")
+    options = ("--oracle", "grep -q fine", "--volatile", "$.date", "--runs", "10", "-o", "t/x.tape")
     done = shrunk(tmp_path, name, *options, how="says")
     assert done.returncode == 1, done.stderr
     assert b"still fails: rejected by the oracle: exit code 1" in done.stdout
     test = (tmp_path / "t" / "test_x.py").read_text()
     assert "ORACLE = 'grep -q fine'" in test
-    assert "'--volatile', 'date'" in test
+    assert "'--volatile', '$.date'" in test
     assert "FOLDER = HERE / '..'" in test
     assert not (tmp_path / "t" / "x.sh").exists()
 

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -122,6 +123,52 @@ def test_a_volatile_path_may_name_whole_elements() -> None:
     matcher = RequestMatcher([taped(body=b'[{"x": 1}, 2]')], ("[0]",))
     assert isinstance(matcher.match(ask(b'[{"x": 2}, 2]')), RecordedMatch)
     assert isinstance(matcher.match(ask(b"[2]")), NoMatch)
+
+
+def test_parts_of_texts_may_differ_on_the_third_rung() -> None:
+    def body(day: str, other: str = "x") -> dict[str, object]:
+        return {"model": "m", "messages": [{"content": f"Today is {day}. {other}"}]}
+
+    matcher = RequestMatcher([taped(body=body("2026-11-26"))], ("date",))
+    asked = json.dumps(body("2026-12-03")).encode()
+    assert matcher.match(ask(asked)) == RecordedMatch(position=0, level=MatchLevel.WITHOUT_VOLATILE)
+    assert isinstance(matcher.match(ask(json.dumps(body("2026-12-03", "y")).encode())), NoMatch)
+
+
+def test_what_only_a_mask_makes_equal_plays_in_order_and_is_told() -> None:
+    days = ("2026-11-26", "2026-11-27", "2026-11-27", "2026-11-28")
+    matcher = RequestMatcher(
+        [taped(body={"day": day}, number=at + 1) for at, day in enumerate(days)], ("date",)
+    )
+    asking = ask(b'{"day":"2026-12-03"}')
+    found = []
+    for _ in days:
+        match = matcher.match(asking)
+        assert isinstance(match, RecordedMatch)
+        found.append((match.position, match.alike))
+        matcher.play(match.position, spent=True)
+    assert found == [(0, (1, 2, 3)), (1, (3,)), (2, (3,)), (3, ())]
+    exact = RequestMatcher([taped(body={"day": day}) for day in days], ("date",))
+    assert exact.match(ask(b'{"day": "2026-11-27"}')) == RecordedMatch(
+        position=1, level=MatchLevel.EXACT
+    )
+
+
+def test_nothing_is_told_of_exchanges_that_play_again() -> None:
+    exchanges = [taped(body={"day": "2026-11-26"}), taped(body={"day": "2026-11-27"}, number=2)]
+    matcher = spent(spent(RequestMatcher(exchanges, ("date",), repeat=True), 0), 1)
+    match = matcher.match(ask(b'{"day":"2026-12-03"}'))
+    assert match == RecordedMatch(position=0, level=MatchLevel.WITHOUT_VOLATILE)
+
+
+def test_a_redacted_tape_matches_with_and_without_masks() -> None:
+    recorded = taped(body={"text": "xxxxx xx 1111-11-11 xx xxxx xxxxxxxxx"})
+    asked = b'{"text": "Today is 2026-12-03 or some wednesday"}'
+    for volatile in ((), ("date",), ("x",), ("text:date",)):
+        match = RequestMatcher([recorded], volatile).match(ask(asked))
+        assert match == RecordedMatch(position=0, level=MatchLevel.MASKED), volatile
+    other = b'{"text": "Today is 2026-12-3 or some wednesday"}'
+    assert isinstance(RequestMatcher([recorded], ("date",)).match(ask(other)), NoMatch)
 
 
 def test_targets_match_bare_and_below_a_prefix() -> None:

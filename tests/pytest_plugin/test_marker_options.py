@@ -67,6 +67,7 @@ def test_torture_is_all_variations_none_or_some(
         ((), {"seed": 1.5}, "tape(seed=1.5): a whole number from 0"),
         ((), {"seed": -1}, "tape(seed=-1): a whole number from 0"),
         ((), {"repeat": 1}, "tape(repeat=1): True or False"),
+        ((), {"volatile": "a:pdi"}, "tape(volatile='a:pdi'): 'pdi' is no mask; use date, hash"),
         ((), {"volatile": [1]}, "tape(volatile=[1]): a text or a list of texts"),
         ((), {"torture": 3}, "tape(torture=3): a text or a list of texts"),
         ((), {"torture": True, "fault": "cut"}, "fault= and reads= are accepted without it"),

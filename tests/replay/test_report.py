@@ -8,6 +8,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import CorrectedRequest, MissedRequest, PlayedRequest, PlayReport
 from deltatape.replay.report import (
     MOST,
+    MOST_ALIKE,
     MOST_DIFFERENCES,
     json_report,
     request_lines,
@@ -45,6 +46,23 @@ def test_a_request_is_a_line_without_its_key() -> None:
     assert shown(b"/v1/models?a=1") == "/v1/models?a=1"
 
 
+def test_others_that_would_match_are_told() -> None:
+    level = MatchLevel.WITHOUT_VOLATILE
+    one = PlayedRequest(query=ASKING, exchange=ONE, level=level, alike=(ONE,) * 2)
+    told = (
+        "would match as well: what differs is volatile, so exchanges play in their recorded order"
+    )
+    assert list(request_lines(one)) == [
+        "playing x.tape#1 POST /v1/chat/completions (same JSON except for what is volatile)",
+        f"  note: x.tape#1, x.tape#1 {told}",
+    ]
+    alike = (ONE,) * (MOST_ALIKE + 2)
+    many = PlayedRequest(query=ASKING, exchange=ONE, level=level, alike=alike)
+    assert list(request_lines(many))[1] == f"  note: x.tape#1, x.tape#1, x.tape#1 and 2 more {told}"
+    (shown,) = json.loads(json_report(PlayReport(played=(one,))))["played"]
+    assert [each["exchange"] for each in shown["alike"]] == [1, 1]
+
+
 def test_what_was_missed_is_held_against_the_nearest_request() -> None:
     assert list(request_lines(missed(ONE)))[1:] == [
         "  nearest: x.tape#1",
@@ -76,7 +94,7 @@ def test_the_document_has_all_of_it() -> None:
     exchange = {"tape": "x.tape", "exchange": 1, "id": ONE.id, "method": "POST", "path": path}
     assert found["version"] == 1
     assert found["played"] == [
-        {**exchange, "matched": "canonical", "note": "fault cut", "codes": []}
+        {**exchange, "matched": "canonical", "note": "fault cut", "codes": [], "alike": []}
     ]
     assert found["unplayed"] == found["recorded"] == [exchange]
     assert found["refused"] == [{"host": "api.openai.com", "provider": "openai"}]

@@ -67,7 +67,7 @@ def test_requests_follow_from_smaller_answers_and_nobody_keeps_what_was_not_aske
 
 def test_volatile_fields_are_not_taken_into_the_tape(tmp_path: Path) -> None:
     exchanges = (words(of=2), words(0, of=1, number=2, date=1))
-    judge = trials(setting(tmp_path, "dated", volatile=("date",)), tmp_path)
+    judge = trials(setting(tmp_path, "dated", volatile=("$.date",)), tmp_path)
     judge.set_target(judge.run(exchanges, strict=True))
     assert judge.judge(exchanges) == exchanges
     loose = trials(setting(tmp_path, "dated"), tmp_path / "other")
@@ -122,7 +122,7 @@ def test_requests_that_are_not_json_are_compared_as_bytes(tmp_path: Path) -> Non
 
 
 def test_a_request_that_differs_in_masked_places_alone_stays_as_recorded(tmp_path: Path) -> None:
-    judge = trials(setting(tmp_path, "once", volatile=("date",)), tmp_path)
+    judge = trials(setting(tmp_path, "once", volatile=("$.date",)), tmp_path)
     body = b'{"key": "****", "date": 1}'
     masked = replace(taped(body=body).request, masked=((9, 13, "0"),))
     assert not judge._differs(b'{"date": 2, "key": "sk-fake-000000"}', masked)

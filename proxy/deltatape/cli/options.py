@@ -109,8 +109,10 @@ STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could 
 VOLATILE = option(
     "--volatile",
     multiple=True,
-    metavar="PATH",
-    help="A field of request bodies that may differ, such as metadata.session or messages.*.id.",
+    metavar="WHAT",
+    help="What may differ in request bodies: a field (metadata.session, messages.*.id), parts of"
+    " all texts (date, hash, home, path, pid, port, uuid, /REGEX/), or of those in a field"
+    " (messages[0].content:date).",
 )
 
 

@@ -214,7 +214,7 @@ def _report(report: ShrinkReport, found: ShrinkResult, arguments: ShrinkArgument
         first = next((one.message for one in found.missed.missed), "the command ended differently")
         say(
             "note: with the requests of the new tape matched exactly, the command did not fail in"
-            f" the same way: {first}. Use --volatile PATH for fields that differ in each run"
+            f" the same way: {first}. Use --volatile for what differs in each run"
         )
     if not found.whole:
         say(

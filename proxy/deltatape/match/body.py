@@ -2,7 +2,7 @@
 
 As bytes, ignoring the random boundary of a multipart body. As JSON if possible, ignoring key order,
 spacing and number spelling (`1`, `1.0`). Two digests stand for the whole value and for the value
-without volatile fields.
+without what is volatile.
 """
 
 import hashlib
@@ -10,13 +10,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import AnyStr, Final, TypeAlias
+from typing import AnyStr, Final
 
+from deltatape.match.volatile import VolatileRules, readable
 from deltatape.model.exchange import MaskedSpan
-from deltatape.wire.json_path import Step, drop
-
-Paths: TypeAlias = Sequence[tuple[Step, ...]]
-
 
 NOT_JSON: Final = object()
 """The value of a body that is not JSON."""
@@ -32,7 +29,7 @@ class BodyForms:
 
     canonical: bytes
     reduced: bytes
-    """The digest without volatile fields."""
+    """The digest without what is volatile."""
 
 
 def exact_form(body: bytes) -> bytes:
@@ -43,15 +40,14 @@ def exact_form(body: bytes) -> bytes:
     return body.replace(b"--%b" % found[1], b"--")
 
 
-def forms_of(body: bytes, volatile: Paths) -> BodyForms | None:
+def forms_of(body: bytes, volatile: VolatileRules) -> BodyForms | None:
     """Return the forms of a body; None if it is not JSON."""
     value = json_value(body)
     if value is NOT_JSON:
         return None
     canonical = reduced = _digest(value)
     if volatile:
-        reduce(value, volatile)
-        reduced = _digest(value)
+        reduced = _digest(volatile.reduced(value))
     return BodyForms(canonical=canonical, reduced=reduced)
 
 
@@ -63,12 +59,6 @@ def json_value(body: bytes) -> object:
     except (ValueError, RecursionError):
         return NOT_JSON
     return value
-
-
-def reduce(value: object, volatile: Paths) -> None:
-    """Remove volatile fields from a value, in place."""
-    for path in volatile:
-        drop(value, path)
 
 
 def _number(text: str) -> float:
@@ -148,14 +138,14 @@ def fits(between: Sequence[AnyStr], text: AnyStr) -> bool:
     return at <= end
 
 
-def with_asterisks(value: object) -> object:
-    """Return a JSON value with asterisks for each `BLANK`."""
+def shown_value(value: object) -> object:
+    """Return a JSON value with asterisks for each `BLANK`, and readable volatile parts."""
     if isinstance(value, str):
-        return value.replace(BLANK, _ASTERISKS)
+        return readable(value.replace(BLANK, _ASTERISKS))
     if isinstance(value, list):
-        return [with_asterisks(each) for each in value]
+        return [shown_value(each) for each in value]
     if isinstance(value, dict):
-        return {key: with_asterisks(each) for key, each in value.items()}
+        return {key: shown_value(each) for key, each in value.items()}
     return value
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from deltatape.match.body import stands_for, with_asterisks
+from deltatape.match.body import shown_value, stands_for
 from deltatape.tape.mask import is_credential_parameter
 
 MAX_DIFFERENCES = 20
 MAX_VALUE_CHARACTERS = 60
 _MAX_STEP_CHARACTERS = 200
 _SHOWN_BEFORE = 15
-_PLAIN = re.compile(r"[^.\[\]*'\"]+")
+_PLAIN = re.compile(r"[^.:\[\]*'\"]+")
 _NAME = re.compile(r"\.([^.\[\]]+)(?:\[\d+\])*$")
 _HIDDEN = "***"
 
@@ -117,9 +117,9 @@ def _short(value: object, start: int, hide: Callable[[str], str]) -> str:
         # Masked before it is cut: half a credential would not be recognised.
         value = hide(value)
         value = f"...{value[start:]}" if start else value
-        text = json.dumps(with_asterisks(value), ensure_ascii=True)
+        text = json.dumps(shown_value(value), ensure_ascii=True)
     else:
-        text = hide(json.dumps(with_asterisks(value), ensure_ascii=True))
+        text = hide(json.dumps(shown_value(value), ensure_ascii=True))
     if len(text) <= MAX_VALUE_CHARACTERS:
         return text
     return text[: MAX_VALUE_CHARACTERS - 3] + "..."

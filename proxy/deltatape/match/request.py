@@ -1,10 +1,9 @@
 """Match a request with a recorded exchange, from exact to masked, never by a guess.
 
-1. the same bytes, 2. the same JSON (key order and spacing aside), 3. the same JSON without the
-fields that the user calls volatile, 4. the same but for what was overwritten on the tape; else a
-miss, reported with the nearest recorded request. Equal requests play in the order in which they
-were recorded, tape after tape. Headers do not take part: they carry credentials, versions and
-dates.
+1. the same bytes, 2. the same JSON (key order and spacing aside), 3. the same JSON without what the
+user calls volatile, 4. the same but for what was overwritten on the tape; else a miss, reported
+with the nearest recorded request. Equal requests play in the order in which they were recorded,
+tape after tape. Headers do not take part: they carry credentials, versions and dates.
 
 Conversations need no special treatment: each request carries, or names, what came before, so
 branches and parallel clients get their own answers.
@@ -30,7 +29,6 @@ from deltatape.match.body import (
     json_value,
     may_be_filled,
     pieces,
-    reduce,
 )
 from deltatape.match.difference import JsonDifference, compare
 from deltatape.match.endpoint import (
@@ -41,8 +39,8 @@ from deltatape.match.endpoint import (
     recorded_places,
     shown,
 )
+from deltatape.match.volatile import VolatileRules
 from deltatape.model.exchange import Exchange
-from deltatape.wire.json_path import parse_path
 
 _LISTED = 5
 _SHOWN = 200
@@ -68,7 +66,7 @@ class MatchLevel(enum.IntEnum):
 _WORDS = {
     MatchLevel.EXACT: "same bytes",
     MatchLevel.CANONICAL: "same JSON",
-    MatchLevel.WITHOUT_VOLATILE: "same JSON except for volatile fields",
+    MatchLevel.WITHOUT_VOLATILE: "same JSON except for what is volatile",
     MatchLevel.MASKED: "same except for what is masked on the tape",
     MatchLevel.CORRECTED: "differs from the recorded request only where that was wrong",
 }
@@ -85,10 +83,17 @@ class MatchQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedMatch:
-    """The recorded exchange that answers; `position` is its place in the list."""
+    """The recorded exchange that answers.
+
+    Attributes:
+        position: its place in the list.
+        alike: positions of others that fit as well, although they were recorded with other
+            requests: what differs there is volatile, so only their order decides.
+    """
 
     position: int
     level: MatchLevel
+    alike: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,14 +141,14 @@ class RequestMatcher:
 
         Args:
             exchanges: the tapes'.
-            volatile: JSON paths that are left out at the third level; see `parse_path`.
+            volatile: what is left out at the third level; see `VolatileRules`.
             repeat: whether spent exchanges answer again, in turn, if no other one matches.
             hide: overwrites secrets in the report of a miss.
 
         Raises:
-            UsageError: a path is invalid.
+            UsageError: `volatile` is invalid.
         """
-        self._volatile = tuple(map(parse_path, volatile))
+        self._volatile = VolatileRules(volatile)
         self._repeat = repeat
         self._hide = hide
         self._requests = tuple(exchange.request for exchange in exchanges)
@@ -192,7 +197,8 @@ class RequestMatcher:
         for level, key in self._keys(body):
             found = self._first_equal(self._index_of(level), places, key, again=again)
             if found is not None:
-                return RecordedMatch(position=found, level=level)
+                alike = () if again else self._alike(level, places, key, found)
+                return RecordedMatch(position=found, level=level, alike=alike)
         matches = self._masked_equal(places, body, again=again)
         found = min(matches, key=self._play_order, default=None) if again else next(matches, None)
         return None if found is None else RecordedMatch(position=found, level=MatchLevel.MASKED)
@@ -220,6 +226,22 @@ class RequestMatcher:
             )
         left = [each.left(self._spent) for each in equals]
         return min((at for at in left if at is not None), default=None)
+
+    def _alike(
+        self, level: MatchLevel, places: Sequence[Place], key: bytes, found: int
+    ) -> tuple[int, ...]:
+        """Return what else is left at the third level of what was recorded otherwise."""
+        if level is not MatchLevel.WITHOUT_VOLATILE:
+            return ()
+        index, known = self._index[level], self._canonical(found)
+        every = {
+            at for place in places if (place, key) in index for at in index[place, key].positions
+        }
+        return tuple(sorted(at for at in every - self._spent if self._canonical(at) != known))
+
+    def _canonical(self, position: int) -> bytes | None:
+        forms = self._forms[self._requests[position].body]
+        return None if forms is None else forms.canonical
 
     def _play_order(self, position: int) -> tuple[int, int]:
         """Order repeated exchanges: the one played least comes first."""
@@ -276,14 +298,19 @@ class RequestMatcher:
             self._values[position] = self._reduced(blanked(request.body, request.masked))
         recorded = self._values[position]
         if recorded is not NOT_JSON and received is not NOT_JSON:
-            return agree(recorded, received)
+            return agree(recorded, received) or (
+                # Fillers have the shape of the text that was redacted, which marks have not.
+                self._volatile.masks
+                and agree(
+                    self._reduced(blanked(request.body, request.masked), marks=False),
+                    self._reduced(body, marks=False),
+                )
+            )
         return bool(request.masked) and fits(pieces(request.body, request.masked), body)
 
-    def _reduced(self, body: bytes) -> object:
+    def _reduced(self, body: bytes, *, marks: bool = True) -> object:
         value = json_value(body)
-        if value is not NOT_JSON:
-            reduce(value, self._volatile)
-        return value
+        return value if value is NOT_JSON else self._volatile.reduced(value, marks=marks)
 
     # Misses.
 

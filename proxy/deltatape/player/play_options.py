@@ -70,7 +70,7 @@ class PlayOptions:
     repeat: bool = False
     """Whether an exchange plays again when all equal ones were played."""
     volatile: tuple[str, ...] = ()
-    """JSON paths in request bodies that may differ."""
+    """What may differ in request bodies; see `match.volatile`."""
     stage: Stage | None = None
     unused_faults: Callable[[], Sequence[UnusedFault]] = tuple
     """Faults that the stage has not applied so far."""
@@ -95,6 +95,8 @@ class PlayedRequest:
     note: str = ""
     codes: tuple[str, ...] = ()
     """Defects of the recorded request that this one corrects."""
+    alike: tuple[Exchange, ...] = ()
+    """Others that could have answered: see `RecordedMatch.alike`."""
 
     @property
     def matched(self) -> str:

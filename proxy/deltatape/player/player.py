@@ -247,6 +247,7 @@ class Player:
                 level=found.level,
                 note=staged.note,
                 codes=() if correction is None else correction.codes,
+                alike=tuple(self._exchanges[at] for at in found.alike),
             )
         )
         return staged.exchange

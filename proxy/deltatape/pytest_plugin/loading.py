@@ -86,7 +86,7 @@ def _in_project(options: MarkerOptions) -> MarkerOptions:
     )
 
 
-# What `deltatape.yaml` says that concerns tests, too: volatile fields, mistakes, upstreams.
+# What `deltatape.yaml` says that concerns tests, too: what is volatile, mistakes, upstreams.
 #
 # Only these are read. Everything else in the file is for the commands, which check it.
 
@@ -98,7 +98,7 @@ class Project:
     """The settings that tests share with `deltatape replay` and `record`.
 
     Attributes:
-        volatile: paths in request bodies that may differ.
+        volatile: what may differ in request bodies.
         ignored: codes of mistakes for which a run does not fail.
         upstreams: as `deltatape record --upstream` takes them.
     """

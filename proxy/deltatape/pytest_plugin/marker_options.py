@@ -14,6 +14,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.match.schedule import INSTANT, ReplayTempo, parse_speed
+from deltatape.match.volatile import VolatileRules
 from deltatape.pytest_plugin.tape_paths import TapeLocation, named_place, own_place
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class Marked:
         hold_s: how long to stay silent where a tape does not show how the provider continued.
         reads: how reads are cut, as `deltatape replay --reads` takes it.
         faults: as `deltatape replay --fault` takes them.
-        volatile: paths in request bodies that may differ.
+        volatile: what may differ in request bodies, as `deltatape replay --volatile` takes it.
         ignored: codes of mistakes for which the test does not fail, or what they begin with.
         repeat: whether an exchange plays again when all equal ones were played.
         upstreams: where a recording goes, as `deltatape record --upstream` takes it.
@@ -73,7 +74,7 @@ def marked(args: Sequence[object], kwargs: Mapping[str, object]) -> Marked:
         hold_s=left.seconds("hold", HOLD_S),
         reads=left.text("reads", AS_READ),
         faults=left.texts("fault"),
-        volatile=left.texts("volatile"),
+        volatile=_volatile(left),
         ignored=_codes(left),
         repeat=left.flag("repeat"),
         upstreams=left.texts("upstream"),
@@ -133,6 +134,13 @@ def _codes(left: "_Arguments") -> tuple[str, ...]:
                 f"@pytest.mark.tape(ignore={code!r}): not a code; C001 is, or C for all"
             )
     return codes
+
+
+def _volatile(left: "_Arguments") -> tuple[str, ...]:
+    texts = left.texts("volatile")
+    for text in texts:
+        parsed("volatile", text, lambda one: VolatileRules([one]))
+    return texts
 
 
 class _Arguments:

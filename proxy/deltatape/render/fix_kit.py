@@ -104,7 +104,7 @@ Set `APP_COMMAND` to the command that makes the app ask the recorded question, t
 
 The test plays `$tape` as the provider, so it needs neither a key nor a network. It fails while the
 mistake is there. The app must send the recorded requests byte for byte or as the same JSON, but for
-what was wrong with them; `deltatape replay --volatile PATH` names other fields that may differ.
+what was wrong with them; `deltatape replay --volatile WHAT` names what else may differ.
 
 Without any test: `deltatape replay $tape -- COMMAND` fails for what the app makes of the replies,
 and passes once that is right.

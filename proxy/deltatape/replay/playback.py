@@ -76,7 +76,7 @@ class Playback:
             machine: runs instead of a player of `exchanges`.
 
         Raises:
-            UsageError: a volatile path is invalid.
+            UsageError: `playing.volatile` is invalid.
         """
         self._machine = machine or Player(exchanges, tell, playing)
         self._address = address

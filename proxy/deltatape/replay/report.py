@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 STILL_SILENT = "no request with the results of its tool calls followed, as on the tape"
 MOST = 20
 """How many lines of a kind a summary has."""
+MOST_ALIKE = 3
+"""How many other exchanges are named that would match, too."""
 MOST_DIFFERENCES = 5
 """How many of a request are printed; the report has more."""
 
@@ -36,6 +38,14 @@ def request_lines(what: RequestOutcome) -> Iterator[str]:
         how = f"{what.matched}; {what.note}" if what.note else what.matched
         request = f"{exchange.request.method} {exchange.request.path}"
         yield f"playing {name_of(exchange)} {request} ({how})"
+        if what.alike:
+            others = ", ".join(name_of(each) for each in what.alike[:MOST_ALIKE])
+            left = len(what.alike) - MOST_ALIKE
+            more = f" and {left} more" if left > 0 else ""
+            yield (
+                f"  note: {others}{more} would match as well: what differs is volatile, so"
+                " exchanges play in their recorded order"
+            )
         return
     request = f"{what.query.method} {shown(what.query.target)}"
     if isinstance(what, CorrectedRequest):
@@ -123,6 +133,7 @@ def json_report(
                 "matched": one.level.name.lower(),
                 "note": one.note,
                 "codes": one.codes,
+                "alike": [_exchange(each) for each in one.alike],
             }
             for one in report.played
         ],

@@ -83,7 +83,7 @@ def teller(tell: Tell, *, alone: bool) -> Callable[[RequestOutcome], None]:
     """Return a function that prints requests: all if `alone`, else only unexpected ones."""
 
     def print_request(what: RequestOutcome) -> None:
-        if alone or not isinstance(what, PlayedRequest) or what.note or what.codes:
+        if alone or not isinstance(what, PlayedRequest) or what.note or what.codes or what.alike:
             for line in request_lines(what):
                 tell(line)
 

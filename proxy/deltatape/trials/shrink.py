@@ -257,7 +257,7 @@ def _check_requests(completed: CompletedRun, setup: TrialSetup) -> None:
     if report.missed:
         raise UsageError(
             f"the command requested nothing on the tape: {report.missed[0].message}; use --volatile"
-            " PATH for fields that may differ"
+            " for what may differ"
         )
     ending = f" It ended with {completed.failure.description}" if completed.failure else ""
     raise UsageError(
@@ -276,7 +276,7 @@ def _no_failure(completed: CompletedRun, setup: TrialSetup) -> str:
     if missed:
         return (
             f"{problem}, but it made {count(len(missed), 'request')} that the tape does not have:"
-            f" {missed[0].message}; use --volatile PATH for fields that may differ"
+            f" {missed[0].message}; use --volatile for what may differ"
         )
     if setup.oracle is not None or setup.error is not None:
         return problem

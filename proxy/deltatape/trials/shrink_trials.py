@@ -22,9 +22,9 @@ from deltatape.match.body import (
     forms_of,
     json_value,
     pieces,
-    reduce,
 )
 from deltatape.match.schedule import ReplayTempo
+from deltatape.match.volatile import VolatileRules
 from deltatape.model.exchange import Exchange, Request
 from deltatape.model.torture import RunVerdict
 from deltatape.player.play_options import PlayOptions
@@ -40,7 +40,6 @@ from deltatape.trials.shrink_memory import (
 )
 from deltatape.trials.torture_judge import Oracle
 from deltatape.trials.trial import SharedRunOptions, TrialResult, attempt
-from deltatape.wire.json_path import parse_path
 
 HOLD_S = 3600.0
 """Silence of which the tape does not say how it ended lasts longer than any run."""
@@ -118,7 +117,7 @@ class Trials:
         self._limit = limit
         self.target: TargetFailure | None = None
         self._allowed_misses = 0
-        self._paths = tuple(map(parse_path, setup.volatile))
+        self._volatile = VolatileRules(setup.volatile)
 
     def set_target(self, completed: CompletedRun) -> None:
         """Search for this run's failure from now on."""
@@ -188,7 +187,7 @@ class Trials:
         """Return whether a request differs from the recorded one where that counts."""
         if recorded.masked:
             return not self._fits(asked, recorded)
-        forms, before = forms_of(asked, self._paths), forms_of(recorded.body, self._paths)
+        forms, before = (forms_of(each, self._volatile) for each in (asked, recorded.body))
         if forms is None or before is None:
             return asked != recorded.body
         return forms.reduced != before.reduced
@@ -199,9 +198,7 @@ class Trials:
         before = json_value(blanked(recorded.body, recorded.masked))
         if value is NOT_JSON or before is NOT_JSON:
             return fits(pieces(recorded.body, recorded.masked), asked)
-        reduce(value, self._paths)
-        reduce(before, self._paths)
-        return agree(before, value)
+        return agree(self._volatile.reduced(before), self._volatile.reduced(value))
 
     async def _run(self, exchanges: Exchanges, loose: tuple[str, ...]) -> CompletedRun:
         setup = self._setup

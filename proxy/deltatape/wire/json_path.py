@@ -26,6 +26,8 @@ class Wildcard(enum.Enum):
 
 Step: TypeAlias = str | int | Wildcard
 """A member's name, the place of an element, or a wild card. A name of digits is also a place."""
+Holder: TypeAlias = dict[str, object] | list[object]
+"""What values are in."""
 
 _STEP = re.compile(
     r"(?P<deep>\.(?=\.[^.\[])|\.\.(?=\[))"
@@ -74,23 +76,31 @@ def drop(value: object, path: tuple[Step, ...]) -> None:
     A member is removed with its name; an array element becomes null, so that the array's length
     still counts.
     """
+    for holder, step in list(select(value, path)):
+        if isinstance(holder, dict):
+            holder.pop(str(step), None)
+        else:
+            holder[int(step)] = None
+
+
+def select(value: object, path: tuple[Step, ...]) -> Iterator[tuple[Holder, str | int]]:
+    """Yield the object or array of each value that a path names, and its name or place in there."""
     head, rest = path[0], path[1:]
     if head is Wildcard.DEEP:
-        for inner in list(_containers(value)):
-            drop(inner, rest)
-        return
-    if isinstance(value, dict):
+        for inner in _containers(value):
+            yield from select(inner, rest)
+    elif isinstance(value, dict):
         for name in _names(value, head):
             if rest:
-                drop(value[name], rest)
+                yield from select(value[name], rest)
             else:
-                del value[name]
+                yield value, name
     elif isinstance(value, list):
         for place in _places(value, head):
             if rest:
-                drop(value[place], rest)
+                yield from select(value[place], rest)
             else:
-                value[place] = None
+                yield value, place
 
 
 def _names(value: Mapping[str, object], head: Step) -> tuple[str, ...]:
