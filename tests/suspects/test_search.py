@@ -54,6 +54,37 @@ def test_what_nothing_explains_has_suspects_that_come_near_or_none() -> None:
     assert suspects(STREAM, made(("c7", "x", "{"))) == ()
 
 
+def test_for_what_no_client_can_make_nothing_is_tried() -> None:
+    two = deliver(sse(*PIECES[:3], calls(entry(1, "c2", name="put", arguments='{"b":2}')), FINISH))
+    runner = ClientRunner(two)
+    before = runner.spent
+    edited = ("c1", "get", '{"a":"by a person"}')
+    for repeated in (
+        made(edited, ("c2", "put", '{"b":"by a person"}')),
+        made(edited, ("c2", "put", '{"b":2}')),
+        made(("c1", "get_v2", '{"a":1}'), ("c2", "put_v2", '{"b":2}')),
+        made(("mine", "get", '{"elsewhere":1}')),
+    ):
+        symptom = Symptom(calls=repeated, errors=("Unexpected end of JSON input",))
+        assert search.find(runner, symptom, 8) == ()
+    assert runner.spent == before
+
+
+def test_beside_a_call_that_a_person_edited_a_client_may_come_near() -> None:
+    edited = made(("c1", "get", '{"a":"by a person"}'), ("c2", "put", ""))
+    two = deliver(
+        sse(
+            *PIECES[:3],
+            calls(entry(1, "c2", name="put", arguments="")),
+            calls(entry(1, arguments="[2]")),
+            FINISH,
+        )
+    )
+    found = suspects(two, edited)
+    assert found
+    assert not any(one.exact for one in found)
+
+
 def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "POINTS_LIMIT", 3)
     assert search.find(ClientRunner(STREAM), Symptom(calls=made(("c7", "x", "{"))), 8) == ()

@@ -144,10 +144,34 @@ def test_of_an_exchange_that_the_tape_lacks_part_of_nobody_is_suspected() -> Non
     tape = conversation((asks(USER), TWO), (later, ANSWER))
     seen = survey(tape, DEFAULTS)
     case = case_of(seen, analyse(tape[0]))
+    handling = handling_of(tape)
+    assert handling
     verdict = explained(tape).verdict
-    assert is_open_to_suspicion(case, verdict)
+    assert is_open_to_suspicion(case, verdict, handling)
     lost = replace(seen.about_reply(1)[0], code=LOSS)
-    assert not is_open_to_suspicion(replace(case, findings=(lost,)), verdict)
+    assert not is_open_to_suspicion(replace(case, findings=(lost,)), verdict, handling)
+
+
+def test_where_nothing_speaks_against_the_app_no_suspect_is_looked_for() -> None:
+    changed = (("c1", "get", '{"a":"by a person"}'), ("c2", "put", '{"b":"by a person"}'))
+    later = asks(USER, assistant(*changed), result("c1"), result("c2"))
+    tape = conversation((asks(USER), TWO), (later, ANSWER))
+    handling = handling_of(tape)
+    assert handling
+    assert handling.symptom.calls
+    case = case_of(survey(tape, DEFAULTS), analyse(tape[0]))
+    blamed = explained(conversation((asks(USER), ALIKE), (asks(USER, LAST, result("c2")), ANSWER)))
+    assert blamed.verdict.blame is Blame.APP
+    nobody = replace(blamed.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
+    assert is_open_to_suspicion(case, blamed.verdict, handling)
+    assert not is_open_to_suspicion(case, nobody, handling)
+    assert is_open_to_suspicion(case, nobody, replace(handling, across=True))
+    thrown = Symptom(calls=handling.symptom.calls, errors=(THROWN,))
+    assert is_open_to_suspicion(case, nobody, replace(handling, symptom=thrown))
+    dropped = replace(handling, symptom=Symptom(calls=()), one_off=False)
+    assert is_open_to_suspicion(case, blamed.verdict, dropped)
+    assert not is_open_to_suspicion(case, blamed.verdict, replace(dropped, one_off=True))
+    assert not is_open_to_suspicion(case, nobody, replace(dropped, across=True))
 
 
 def test_what_is_left_of_a_reply_is_a_drop_only_if_it_is_as_delivered() -> None:
@@ -173,7 +197,7 @@ def test_a_suspect_that_only_comes_near_is_named_where_the_app_changed_something
     handling = AppHandling(analysis=analyse(pasted(*TWO)), symptom=symptom, across=False)
     assert worth_naming(explanation.verdict, handling, (near,)) == (near,)
     nobody = replace(explanation.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
-    assert worth_naming(nobody, handling, explanation.suspects) == ()
+    assert worth_naming(nobody, handling, (near,)) == ()
 
 
 def test_a_suspect_that_would_lose_what_the_app_keeps_elsewhere_is_not_named() -> None:

@@ -2,7 +2,8 @@
 
 First the presets and every single mistake; only if none of them fits, pairs, then triples, of which
 at least one, or two, change anything by themselves. The number of steps is bounded. A point is
-dropped if its mistakes include all those of another one that fits.
+dropped if its mistakes include all those of another one that fits. Nothing is tried if the
+application repeats what no client can make of the stream (`reach.py`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +32,10 @@ _SHOWN = 60
 """How much of a name or of arguments a description shows, in characters."""
 _EQUAL = 4
 """The score of two equal calls."""
+_ARGUMENTS = 2
+"""The share of equal arguments in it."""
+_LITTLE = 0.5
+"""A likeness that tells nothing."""
 _NO_REASON = 20
 """The cost of assuming that calls are ignored, unless the stream follows another one."""
 
@@ -138,7 +143,7 @@ class _Search:
             return 0.0
         base = likeness(self.runner.documented().calls, repeated, ids)
         mine = likeness(outcome.calls, repeated, ids)
-        return mine if mine > max(base, 0.5) else 0.0
+        return mine if mine > max(base, _LITTLE) else 0.0
 
 
 _ALL: Sequence[tuple[str, str]] = tuple(MISTAKES)
@@ -149,6 +154,8 @@ def find(runner: ClientRunner, symptom: Symptom, limit: int) -> tuple[Suspect, .
     if _is_explained(runner, symptom):
         return ()
     tells = symptom.calls is not None and not _is_reference(symptom, runner)
+    if tells and symptom.calls and _is_out_of_reach(runner, symptom.calls):
+        return ()
     search = _Search(runner, symptom, tells)
     search.try_presets()
     search.try_singles()
@@ -176,6 +183,19 @@ def _is_reference(symptom: Symptom, runner: ClientRunner) -> bool:
     """Check whether the app repeats what a client without mistakes gets."""
     repeated = symptom.calls or ()
     return any(equal(calls, repeated, runner.ids) for calls in runner.references)
+
+
+def _is_out_of_reach(runner: ClientRunner, repeated: Sequence[RepeatedCall]) -> bool:
+    """Check whether no client comes nearer to `repeated` than the documented one."""
+    reach, ids = runner.reach, runner.ids
+    best = sum(
+        _EQUAL
+        - (not reach.has_name(call.name))
+        - _ARGUMENTS * (not reach.has_arguments(call.arguments))
+        for call in repeated
+    )
+    base = likeness(runner.documented().calls, repeated, ids)
+    return best / (_EQUAL * len(repeated)) <= max(base, _LITTLE)
 
 
 def _pairs(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
@@ -316,7 +336,7 @@ def _likeness(one: RepeatedCall, other: RepeatedCall, ids: Ids) -> int:
     same_id = one.id == other.id if one.id and (other.id or ids) else other.id not in ids
     same_name = (one.name or "") == (other.name or "")
     alike = same_arguments(one.arguments, other.arguments)
-    return same_id + same_name + 2 * alike
+    return same_id + same_name + _ARGUMENTS * alike
 
 
 def same_arguments(made: str, repeated: str) -> bool:

@@ -7,6 +7,7 @@ clients treat all of them alike.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from deltatape.suspects.client import CORRECT, ClientModel, Preset, mistakes_of
 from deltatape.suspects.delivered import DeliveredResponse
 from deltatape.suspects.mistakes import MISTAKES
 from deltatape.suspects.parsers import parser_errors
+from deltatape.suspects.reach import Reach
 from deltatape.suspects.steps import ClientCallDelta, EntryPhase, Step
 from deltatape.wire.json_value import parse
 from deltatape.wire.ndjson import NdjsonDecoder
@@ -242,6 +244,21 @@ class ClientRunner:
             yield calls
             if written:
                 yield (*calls, *written)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """What clients can make of the stream."""
+        chosen = [*_STANDARD, *self._reframings]
+        steps = (
+            step
+            for axis, framing in chosen
+            if axis == "framing"
+            for other, decode in chosen
+            if other == "decode"
+            for step in self._input_of(replace(CORRECT, framing=framing, decode=decode)).steps
+        )
+        in_text = (one.call for one in self.stream.reply.text_calls)
+        return Reach(steps, [*self.stream.reply.tool_calls, *in_text])
 
     def own_errors(self) -> Iterator[str]:
         """Yield the parser errors of the documented client: the stream itself is invalid."""

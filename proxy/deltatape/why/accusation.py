@@ -45,29 +45,29 @@ class AppHandling:
     not systematic then."""
 
 
-def is_open_to_suspicion(case: Case, verdict: Verdict) -> bool:
-    """Check whether a client's mistake may explain the verdict: no error on the wire decides it.
+def is_open_to_suspicion(case: Case, verdict: Verdict, handling: AppHandling) -> bool:
+    """Check whether a client's mistake may explain the verdict, so that the search is worth it.
 
-    False if the exchange is incomplete on the tape: what the client read is unknown.
+    False if an error on the wire decides the verdict, if the exchange is incomplete on the tape
+    (what the client read is unknown), and if nothing speaks against the app: many applications
+    change or drop calls on purpose.
     """
     if any(each.code == LOSS for each in case.findings):
         return False
     if verdict.blame is Blame.APP:
-        return True
+        return not (handling.one_off and is_drop(handling))
     broken = any(each.severity is Severity.ERROR for each in case.findings if each.code[0] in "WST")
-    return not broken
+    accused = handling.across or bool(handling.symptom.errors)
+    return accused and not broken and not is_drop(handling)
 
 
 def worth_naming(
     verdict: Verdict, handling: AppHandling, suspects: Sequence[Suspect]
 ) -> tuple[Suspect, ...]:
-    """Return the suspects that explain a finding against the app."""
+    """Return the suspects that explain what is open to suspicion."""
     if is_drop(handling):
-        exact = tuple(replace(each, drop=True) for each in suspects if each.exact)
-        return exact if verdict.blame is Blame.APP and not handling.one_off else ()
-    blamed = verdict.blame is Blame.APP
-    supported = blamed or handling.across or bool(handling.symptom.errors)
-    return tuple(each for each in suspects if supported and (each.exact or blamed))
+        return tuple(replace(each, drop=True) for each in suspects if each.exact)
+    return tuple(each for each in suspects if each.exact or verdict.blame is Blame.APP)
 
 
 def is_drop(handling: AppHandling) -> bool:

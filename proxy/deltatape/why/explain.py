@@ -82,7 +82,7 @@ def explain(
         verdict = ruling_on_all(surveyed, exchanges, verdict) or verdict
     handling = app_handling(case, analysis, exchanges, errors, settings)
     suspects: tuple[Suspect, ...] = ()
-    if handling and is_open_to_suspicion(case, verdict):
+    if handling and is_open_to_suspicion(case, verdict, handling):
         found = suspects_of(_delivered(handling.analysis), handling.symptom)
         suspects = worth_naming(verdict, handling, found)
     if any(each.drop for each in suspects):
