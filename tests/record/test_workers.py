@@ -376,6 +376,36 @@ def test_what_lies_around_a_finding_is_kept_on_all_tapes(tmp_path: Path) -> None
     recording(tmp_path)
 
 
+def test_all_workers_together_keep_to_the_budget(tmp_path: Path) -> None:
+    large = asks(user("x" * 250_000))
+    sizes = []
+
+    async def scenario() -> None:
+        async with (
+            provider(answer) as port,
+            sharing(tmp_path, port, "--keep", "8MB", workers=4) as shared,
+        ):
+            clients = [await shared.client_of(index) for index in (1, 2, 3, 4)]
+            for _ in range(14):
+                for client in clients:
+                    await exchange(client, large)
+                await eventually(lambda: kept(shared.folder) <= 8_000_000, "old tapes are gone")
+                sizes.append(kept(shared.folder))
+            assert (await shared.stop())[0] == 0
+
+    run(scenario(), 300)
+    assert max(sizes) > 4_000_000
+
+
+def kept(folder: Path) -> int:
+    """How large the segments of a ring are together."""
+    size = 0
+    for path in folder.glob("*.ring*.tape"):
+        with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
+            size += path.stat().st_size
+    return size
+
+
 def test_requests_that_name_a_tape_get_one_of_each_worker(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with provider(answer) as port, sharing(tmp_path, port) as shared:

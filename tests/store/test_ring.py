@@ -49,13 +49,13 @@ class WallClock:
 class Folder:
     """A folder with a ring, and the alarms about it."""
 
-    def __init__(self, folder: Path, keep: str) -> None:
+    def __init__(self, folder: Path, keep: str, writers: int = 1) -> None:
         self.path = folder
         self.clock = WallClock()
         self.alarms: list[str] = []
         self.notes: list[str] = []
         self.ring = SegmentRing(
-            folder, parse_keep(keep), self.clock, self.alarms.append, self.notes.append
+            *(folder, parse_keep(keep), self.clock, self.alarms.append, self.notes.append, writers)
         )
 
     def segment(self, name: str, *, begun_s: float, ended_s: float, size: int = 0) -> Path:
@@ -131,6 +131,24 @@ def test_a_segment_is_an_eighth_of_the_budget(
     tmp_path: Path, keep: str, size: int, age_s: float, *, due: bool
 ) -> None:
     assert Folder(tmp_path, keep).ring.segment_due(size, round(age_s * S)) is due
+
+
+def test_what_several_processes_write_fits_in_the_budget(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "80MiB", writers=4)
+    assert folder.ring.segment_due(5 * MIB // 2, 0)
+    assert not folder.ring.segment_due(5 * MIB // 2 - 1, 0)
+    assert Folder(tmp_path, "2MiB", writers=4).ring.segment_due(MIB // 2, 0)
+    old, newer = (
+        folder.segment(f"{age}.ring.tape", begun_s=-age - 1, ended_s=-age, size=size * MIB)
+        for age, size in ((5, 3), (4, 56))
+    )
+    large, small = (
+        folder.segment(f"{age}.ring.tape", begun_s=-9, ended_s=-age, size=size * MIB)
+        for age, size in ((1, 14), (0, 1))
+    )
+    # 14 of one process, 2.5 for each of the other three.
+    assert folder.ring.sweep([large, small]) == (old,)
+    assert newer.exists()
 
 
 def test_a_segment_is_deleted_when_its_last_record_is_too_old(tmp_path: Path) -> None:

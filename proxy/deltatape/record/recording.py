@@ -191,7 +191,14 @@ class Recording:
         self._shared = shared
         self.masker = Masker(around.mask_key)
         self._ring = (
-            SegmentRing(options.to, options.keep, clock, observer.lasting_alarm, observer.remark)
+            SegmentRing(
+                options.to,
+                options.keep,
+                clock,
+                observer.lasting_alarm,
+                observer.remark,
+                writers=options.workers,
+            )
             if options.keep
             else None
         )

@@ -5,7 +5,8 @@ Strategy: the recorder starts a new tape, a *segment*, whenever `segment_due` sa
 `STAMP.ring.tape`. Pinning removes `.ring` from the name, so that pins survive restarts, users can
 pin by hand, and other tapes in the folder are never touched. Around the time of a finding all
 segments are pinned: finished ones and those being written are renamed, those that begin soon after
-get a pinned name (`stem`).
+get a pinned name (`stem`). Processes that record together have smaller segments, so that what they
+write at the same time fits in the budget.
 
 Invariants: a tape that any process is writing is never deleted, nor, for its size, the one that was
 finished last; no method raises for disk errors; nothing is overwritten. Budgets count segments that
@@ -18,7 +19,7 @@ import os
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -217,6 +218,7 @@ class SegmentRing:
         clock: for the age of segments.
         alarm: gets one line per kind of trouble.
         note: gets a line when the budget cannot be kept for once.
+        writers: how many processes write segments of this budget at the same time.
     """
 
     def __init__(
@@ -226,9 +228,12 @@ class SegmentRing:
         clock: Clock,
         alarm: Callable[[str], None],
         note: Callable[[str], None],
+        writers: int = 1,
     ) -> None:
         self._folder = folder
         self._keep = keep
+        self._writers = writers
+        self._full_bytes = _segment_bytes((keep.bytes or 0) // writers)
         self._clock = clock
         self._alarm = alarm
         self._note = note
@@ -249,7 +254,7 @@ class SegmentRing:
         keep = self._keep
         if keep.age_ns is not None and age_ns >= max(keep.age_ns // _SHARE, _LEAST_NS):
             return True
-        return keep.bytes is not None and size >= _segment_bytes(keep.bytes)
+        return keep.bytes is not None and size >= self._full_bytes
 
     def finding(self, wall_ns: int, running: Iterable[TapeWriter] = ()) -> tuple[Path, ...]:
         """Pin what was taped around a finding.
@@ -316,25 +321,32 @@ class SegmentRing:
         with self._lock:
             for _ in self._pin_around():
                 pass  # what was still being written when the finding came
-            finished, written_bytes = [], 0
+            finished, written = [], []
             for segment in self._segments():
                 if segment.path not in mine and is_finished(segment.path):
                     finished.append(segment)
                 else:
-                    written_bytes += segment.size
+                    written.append(segment.size)
             finished.sort(key=lambda segment: segment.modified_ns, reverse=True)
-            self._report_excess(written_bytes + sum(each.size for each in finished[:1]))
-            beyond = self._beyond(finished, written_bytes)
+            self._report_excess(sum(written) + sum(each.size for each in finished[:1]))
+            beyond = self._beyond(finished, written)
             return tuple(path for path in beyond if self._delete(path))
 
-    def _beyond(self, finished: Iterable[TapeSegment], written_bytes: int) -> Iterator[Path]:
-        """Yield what is to be deleted of `finished`, the newest first."""
+    def _beyond(self, finished: Iterable[TapeSegment], written: Sequence[int]) -> Iterator[Path]:
+        """Yield what is to be deleted of `finished`, the newest first.
+
+        Args:
+            finished: the newest first.
+            written: the sizes of those that are being written.
+        """
         oldest_ns, left = None, None
         if self._keep.age_ns is not None:
             oldest_ns = self._clock.wall_ns() - self._keep.age_ns
         if self._keep.bytes is not None:
-            # The one that is being written counts as it will be when it is full.
-            left = self._keep.bytes - max(_segment_bytes(self._keep.bytes), written_bytes)
+            # One per process that is being written counts as it will be when it is full.
+            sizes = [*sorted(written, reverse=True), *(0,) * self._writers]
+            full = (max(size, self._full_bytes) for size in sizes[: self._writers])
+            left = self._keep.bytes - sum(full) - sum(sizes[self._writers :])
         for number, segment in enumerate(finished):
             if left is not None:
                 left -= segment.size
