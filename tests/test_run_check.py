@@ -1,6 +1,7 @@
 """What a run is held against: mistakes that are made again, and requests that are right at last."""
 
 import copy
+import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -69,7 +70,7 @@ class Run:
     ) -> None:
         """An exchange is played for a request, by default for its own."""
         recorded = self.exchanges[position]
-        body = recorded.request.body if request is None else json.dumps(request).encode()
+        body = recorded.request.content if request is None else json.dumps(request).encode()
         self.now_s += 1
         came_s = self.now_s
         sending = Sending()
@@ -617,3 +618,22 @@ def test_a_stored_conversation_is_corrected_too() -> None:
     found = corrected(exchanges, {**goes_on, "input": [one_of, two_of]})
     assert found is not None
     assert found.position == 1
+
+
+def test_a_run_is_held_against_compressed_requests_of_the_tape() -> None:
+    requests = [
+        replace(
+            each.request,
+            headers=((b"Content-Encoding", b"gzip"),),
+            body=gzip.compress(each.request.body),
+        )
+        for each in CHANGING
+    ]
+    packed = [replace(each, request=one) for each, one in zip(CHANGING, requests, strict=True)]
+    run = Run(*packed)
+    run.play(0, asks(USER))
+    run.play(1, asks(USER, CHANGED, *RESULTS))
+    assert run.codes == ["C002"]
+    accepted = corrected(packed, MENDED)
+    assert accepted is not None
+    assert accepted.position == 1

@@ -224,7 +224,7 @@ class RunCheck:
                 return
         request = RunRequest(
             number=len(self._requests) + 1,
-            body=recorded.request.body if body == recorded.request.body else body,
+            body=recorded.request.content if body == recorded.request.content else body,
             came_s=came_s,
             recorded=recorded,
             played=played,
@@ -439,16 +439,15 @@ class RunCheck:
         tape = _Tape()
         for exchange in self._exchanges:
             request = exchange.request
-            body = self._reduced(blanked(request.body, request.masked))
+            blank = blanked(request.content, request.content_masked)
             analysis = analyse(
-                replace(exchange, request=replace(request, body=self._reduced(request.body))),
-                self._settings.app,
+                _with_body(exchange, self._reduced(request.content)), self._settings.app
             )
             tape.requests.append(
                 _Recorded(
                     digest_analysis(analysis, self._settings),
-                    self._asked(replace(exchange, request=replace(request, body=body))),
-                    self._rest(blanked(request.body, request.masked)),
+                    self._asked(_with_body(exchange, self._reduced(blank))),
+                    self._rest(blank),
                 )
             )
         digests = [each.digest for each in tape.requests]
@@ -670,7 +669,7 @@ def _is_parser_error(recorded: _Recorded, message: Message) -> bool:
 
 
 def _with_body(exchange: Exchange, body: bytes) -> Exchange:
-    return replace(exchange, request=replace(exchange.request, body=body, masked=()))
+    return replace(exchange, request=exchange.request.with_content(body))
 
 
 def _of_run(request: RunRequest, body: bytes) -> Exchange:
@@ -680,9 +679,7 @@ def _of_run(request: RunRequest, body: bytes) -> Exchange:
     """
     came_ns = round(request.came_s * _NS)
     recorded = request.recorded
-    asked = replace(
-        recorded.request, body=body, masked=(), t_ns=came_ns, t_end_ns=came_ns, line=None
-    )
+    asked = replace(recorded.request.with_content(body), t_ns=came_ns, t_end_ns=came_ns, line=None)
     bare = Exchange(
         tape="this run",
         number=request.number,

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.diagnose.decode import decode, format_of, is_plain, media_type
+from deltatape.model.content_coding import ContentDecoder
 from deltatape.model.exchange import Exchange, Headers, MaskedCredential, Read, Source
 from deltatape.model.stream import AnomalyKind, Format, Span
-from deltatape.wire.content_coding import ContentDecoder
 from deltatape.wire.sse import SseDecoder
 from helpers.eventstream import event
 

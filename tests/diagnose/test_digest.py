@@ -1,3 +1,4 @@
+import gzip
 import json
 from dataclasses import replace
 
@@ -238,6 +239,17 @@ def test_a_digest_knows_where_the_last_calls_stand() -> None:
     told = digest(exchange).asked_at
     assert [call.id for call, _ in told] == ["c2", "c3"]
     assert [json.loads(body[span.start : span.end]) for _, span in told] == ['{"b":2}', "[]"]
+
+
+def test_a_compressed_request_is_digested_like_a_plain_one() -> None:
+    (plain,) = conversation((asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1")), []))
+    request = replace(
+        plain.request,
+        headers=((b"Content-Encoding", b"gzip"),),
+        body=gzip.compress(plain.request.body),
+    )
+    assert digest(plain).asked_at
+    assert digest(replace(plain, request=request)) == digest(plain)
 
 
 def test_lone_surrogates_are_looked_for_as_they_are_written() -> None:

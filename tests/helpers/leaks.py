@@ -19,10 +19,10 @@ from urllib.parse import unquote
 import brotli  # type: ignore[import-untyped]
 import zstandard
 
+from deltatape.model.content_coding import ContentDecoder, parse_codings
 from deltatape.model.exchange import MaskedCredential, header
 from deltatape.render.report import FORMATS
 from deltatape.store.reader import open_tape
-from deltatape.wire.content_coding import ContentDecoder, parse_codings
 from helpers.console import called
 from helpers.program import program
 from helpers.upstream import Peer, chunk, connect, provider, run

@@ -1,7 +1,10 @@
+import gzip
 import json
+import zlib
 from dataclasses import replace
 
 import pytest
+import zstandard
 
 from deltatape.errors import UsageError
 from deltatape.match.request import (
@@ -398,3 +401,50 @@ def test_the_closest_spelling_is_found() -> None:
     known = ["POST /v1/responses", "POST /v1/messages", "GET /v1/messages"]
     assert closest("POST /v2/messages", known) == "POST /v1/messages"
     assert closest("anything", known[:1]) == known[0]
+
+
+def coded(coding: str, body: bytes, number: int = 1) -> Exchange:
+    made = taped(body=body, number=number)
+    headers = ((b"Content-Encoding", coding.encode()),)
+    return replace(made, request=replace(made.request, headers=headers))
+
+
+def test_a_recorded_body_matches_whatever_it_was_compressed_with() -> None:
+    said = b'{"a": 1}'
+    matcher = RequestMatcher(
+        [
+            coded("zstd", zstandard.compress(said)),
+            coded("gzip", gzip.compress(said), 2),
+            taped(body=said, number=3),
+            coded("deflate", zlib.compress(b'{"a":1}'), 4),
+        ]
+    )
+    assert [found(matcher, ask(said)) for _ in range(4)] == [0, 1, 2, 3]
+
+
+def test_a_miss_of_a_compressed_body_names_where_its_json_differs() -> None:
+    matcher = RequestMatcher([coded("gzip", gzip.compress(b'{"a": 1, "b": "x"}'))])
+    miss = matcher.match(ask(b'{"a": 2, "b": "x"}'))
+    assert isinstance(miss, NoMatch)
+    assert [(one.path, one.recorded, one.received) for one in miss.differences] == [
+        ("$.a", "1", "2")
+    ]
+
+
+def test_a_miss_says_why_a_body_could_not_be_decoded() -> None:
+    matcher = RequestMatcher([coded("gzip", gzip.compress(b"{}")[:6])])
+    query = replace(ask(b"Uryyb"), fault="unknown coding 'rot13'")
+    miss = matcher.match(query)
+    assert isinstance(miss, NoMatch)
+    (difference,) = miss.differences
+    assert difference.recorded == "6 bytes, not JSON: the gzip data is cut: its end is missing"
+    assert difference.received == "5 bytes, not JSON: unknown coding 'rot13'"
+
+
+def test_a_credential_under_a_content_coding_fits_any_other() -> None:
+    made = coded("gzip", gzip.compress(b'{"key": "sk-real"}'))
+    hidden = replace(made.request, hidden=((9, 16, "0011aabb"),))
+    matcher = RequestMatcher([replace(made, request=hidden)])
+    assert matcher.match(ask(b'{"key": "sk-fake"}')) == RecordedMatch(
+        position=0, level=MatchLevel.MASKED
+    )

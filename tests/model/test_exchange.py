@@ -1,6 +1,9 @@
 import dataclasses
+import gzip
+import pickle
 
 import pytest
+import zstandard
 
 from deltatape.model.exchange import (
     EndReason,
@@ -9,6 +12,7 @@ from deltatape.model.exchange import (
     MaskedCredential,
     Request,
     Source,
+    content_codings,
     header,
 )
 from helpers.taped import taped
@@ -90,3 +94,64 @@ def test_an_exchange_is_masked_when_a_body_of_it_is() -> None:
     assert dataclasses.replace(plain, request=request).masked
     reads = (plain.reads[0], plain.reads[1]._replace(masked=(span,)))
     assert dataclasses.replace(plain, reads=reads).masked
+
+
+def coded(body: bytes, *codings: bytes, hidden: tuple[tuple[int, int, str], ...] = ()) -> Request:
+    headers = (
+        (b"content-length", b"%d" % len(body)),
+        *((b"Content-Encoding", coding) for coding in codings),
+        (b"X-Last", b"1"),
+    )
+    return dataclasses.replace(taped().request, headers=headers, body=body, hidden=hidden)
+
+
+def test_the_content_of_a_request_is_its_body_without_content_coding() -> None:
+    body = zstandard.compress(gzip.compress(b'{"a": 1}'))
+    request = coded(body, b"gzip, zstd")
+    assert (request.content, request.content_fault, request.body) == (b'{"a": 1}', "", body)
+    assert request.content is request.content
+    assert request.codings == ("gzip", "zstd")
+    assert coded(body, b"gzip", b"zstd").content == b'{"a": 1}'
+    plain = coded(b"{}")
+    assert plain.content is plain.body
+    assert pickle.loads(pickle.dumps(request)) == request  # noqa: S301 - written here
+
+
+def test_a_content_that_cannot_be_decoded_says_why() -> None:
+    request = coded(b'{"a": 1}', b"gzip")
+    assert request.content is request.body
+    assert request.content_fault.startswith("the gzip data is damaged")
+    cut = coded(gzip.compress(b'{"a": 1}')[:-1], b"gzip")
+    assert (cut.content, cut.content_fault) == (
+        b'{"a": 1}',
+        "the gzip data is cut: its end is missing",
+    )
+
+
+def test_credentials_in_a_coded_body_are_asterisks_in_its_content() -> None:
+    span = (7, 10, "0011aabb")
+    request = coded(gzip.compress(b'{"a": "key"}'), b"gzip", hidden=(span,))
+    assert request.content == b'{"a": "***"}'
+    assert request.content_masked == (span,)
+    assert gzip.decompress(request.body) == b'{"a": "key"}'
+    plain = dataclasses.replace(coded(b"***"), masked=((0, 3, "0011aabb"),))
+    assert plain.content_masked == plain.masked
+
+
+def test_a_request_with_another_content_has_no_coding() -> None:
+    request = coded(gzip.compress(b"{}"), b"gzip", hidden=((0, 1, "0011aabb"),))
+    other = request.with_content(b'{"k": "***"}', ((7, 10, "0011aabb"),))
+    assert other.content is other.body
+    assert other.body == b'{"k": "***"}'
+    assert other.content_masked == other.masked == ((7, 10, "0011aabb"),)
+    assert other.headers == ((b"content-length", b"12"), (b"X-Last", b"1"))
+
+
+def test_codings_are_read_from_all_fields_of_a_head() -> None:
+    assert content_codings(((b"content-ENCODING", b"GZip"), (b"Content-Encoding", b"br"))) == (
+        "gzip",
+        "br",
+    )
+    assert content_codings(((b"X", b"gzip"), (b"Content-Encoding", b"identity"))) == ()
+    masked = MaskedCredential(length=4, hash="0011aabb")
+    assert content_codings(((b"Content-Encoding", masked),)) == ()

@@ -1,10 +1,15 @@
 """The player, asked by a raw client."""
 
 import asyncio
+import gzip
 import json
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
 
+import brotli  # type: ignore[import-untyped]
 import pytest
+import zstandard
 
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
@@ -491,3 +496,49 @@ def test_a_report_is_whole_when_nothing_was_missed_and_nothing_is_left() -> None
     assert PlayReport().whole
     assert not PlayReport(missed=(missed,)).whole
     assert not PlayReport(unplayed=(taped(),)).whole
+
+
+CODERS = (
+    ("gzip", gzip.compress),
+    ("deflate", zlib.compress),
+    ("br", brotli.compress),
+    ("zstd", zstandard.compress),
+    ("gzip, zstd", lambda body: zstandard.compress(gzip.compress(body))),
+)
+
+
+@pytest.mark.parametrize(("coding", "encode"), CODERS, ids=[name for name, _ in CODERS])
+def test_a_compressed_request_is_answered_like_a_plain_one(
+    coding: str, encode: Callable[[bytes], bytes]
+) -> None:
+    said = b'{"a": 1}'
+    extra = f"Content-Encoding: {coding}\r\n"
+    packed = taped(TWO, body=encode(said), number=2)
+    fields = ((b"content-encoding", coding.encode()),)
+    packed = replace(packed, request=replace(packed.request, headers=fields))
+
+    async def scenario() -> None:
+        async with playing(taped(TWO, body=said), packed) as stage:
+            client = await stage.client()
+            for request in (post(encode(said), extra=extra), post(said)):
+                await client.send(request)
+                assert (await client.until(b"0\r\n\r\n")).startswith(HEAD)
+            assert stage.player.report.unplayed == ()
+            assert [one.level for one in stage.player.report.played] == [MatchLevel.EXACT] * 2
+            await client.send(post(encode(b'{"a": 2}'), extra=extra))
+            got = await client.until(b"}")
+            assert b"HTTP/1.1 400" in got
+
+    run(scenario())
+
+
+def test_a_miss_shows_what_a_compressed_request_says() -> None:
+    request = post(gzip.compress(b'{"a": 2}'), extra="Content-Encoding: gzip\r\n")
+    got, _ = answer(taped(TWO, body=b'{"a": 1}'), request)
+    assert b"a: recorded 1, received 2" in got
+
+
+def test_a_miss_says_that_a_request_is_not_what_it_claims() -> None:
+    request = post(gzip.compress(b'{"a": 1}')[:9], extra="Content-Encoding: gzip\r\n")
+    got, _ = answer(taped(TWO, body=b'{"a": 1}'), request)
+    assert b"9 bytes, not JSON: the gzip data is cut: its end is missing" in got

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import zstandard
 
 from deltatape.http1.body import body_of
 from deltatape.http1.head import find_head, parse_response
@@ -146,6 +147,19 @@ async def _some(client: Peer) -> bytes:
         return await client.reader.read(65536)
     except ConnectionResetError:
         return b""
+
+
+def test_a_compressed_request_is_matched_and_taped_as_it_was_sent(tmp_path: Path) -> None:
+    said = b'{"model": "m", "messages": []}'
+    coded = taped(body=zstandard.compress(said))
+    fields = ((b"Content-Encoding", b"zstd"), (b"Content-Type", b"application/json"))
+    coded = replace(coded, request=replace(coded.request, headers=fields))
+    (again,) = recorded_again([coded], tmp_path)
+    assert comparable(again) == comparable(coded)
+    assert (again.request.body, again.request.content) == (coded.request.body, said)
+    assert [note.text for note in again.notes] == [
+        "credentials in the request body are not masked: it is zstd-coded"
+    ]
 
 
 def comparable(exchange: Exchange) -> dict[str, object]:

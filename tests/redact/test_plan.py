@@ -15,7 +15,6 @@ from deltatape.redact.plan import (
     RedactionPlanner,
     TapeRewriter,
     by_line,
-    codings_of,
     repair_checksums,
     search_body,
     words_of,
@@ -273,11 +272,6 @@ def test_checksums_are_looked_at_only_where_the_messages_stand_in_the_body() -> 
     assert repair_checksums(made(broken)).wrong == (0,)
     assert repair_checksums(made(broken, codings=("gzip",))) == ((), ())
     assert repair_checksums(made(broken, side=BodySide.REQUEST)) == ((), ())
-
-
-def test_codings_are_read_from_the_head() -> None:
-    assert codings_of(((b"Content-Encoding", b"gzip, br"),)) == ("gzip", "br")
-    assert codings_of(()) == ()
 
 
 def rewritten(content: bytes, *, fill: bool = False) -> bytes:

@@ -1,3 +1,4 @@
+import gzip
 import random
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from deltatape.model.exchange import EndReason, Exchange, Framing, MaskedCredential, Tap
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_lines, decode_record
+from deltatape.tape.mask import Masker
 from deltatape.tape.tap import ExchangeTap
 from helpers.readings import parsed_exchange
 from helpers.tapes import HEADER, Lines, every_record, start, taped, whole_tape
@@ -202,3 +204,20 @@ def test_the_request_of_a_copy_tells_how_long_its_tape_was_watched(
     assert copied.watch is not None
     assert (copied.watch.until_ns, copied.stopped_ns) == (700, stopped_ns)
     assert not copied.open
+
+
+def test_what_is_hidden_in_a_request_stays_with_it() -> None:
+    lines = Lines()
+    masker = Masker(b"k" * 32)
+    masker.learn(b"sk-fake-000000")
+    tap = ExchangeTap(1, lines.put, masker)
+    coded = ((b"Content-Encoding", b"gzip"),)
+    tap.request(0, id="1", method="POST", target=b"/", upstream="", http="1.1", headers=coded)
+    body = gzip.compress(b'{"key": "sk-fake-000000", "more": "text"}')
+    tap.request_body(1, body[:20])
+    tap.request_body(2, body[20:])
+    tap.request_end(3)
+    request = read_back(lines).request
+    assert request.body == body
+    assert request.content == b'{"key": "**************", "more": "text"}'
+    assert [span[:2] for span in request.content_masked] == [(9, 23)]

@@ -146,3 +146,12 @@ def test_trailers_come_back_also_without_a_body(tmp_path: Path) -> None:
     short = replace(taped([]), trailers=((b"a", b"b"),))
     (found,) = written(tmp_path, [short])
     assert found.trailers == ((b"a", b"b"),)
+
+
+def test_what_is_hidden_in_a_request_comes_back(tmp_path: Path) -> None:
+    base = taped(body=b"x" * (PIECE + 1))
+    hidden = replace(base.request, hidden=((0, 7, "0011aabb"), (9, 16, "0011aabb")))
+    lines = tape_lines(HEADER, [replace(base, request=hidden)], STOP)
+    (found,) = open_tape(Path(write_tape(tmp_path, b"".join(lines), "written.tape")))
+    assert found.request.hidden == hidden.hidden
+    assert found.request.body == hidden.body

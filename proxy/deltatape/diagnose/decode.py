@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from operator import attrgetter
 
-from deltatape.model.exchange import Exchange, Headers, Read, header
+from deltatape.model.content_coding import DecodeFault, decoded
+from deltatape.model.exchange import Exchange, Headers, Read, content_codings, header
 from deltatape.model.stream import (
     Anomaly,
     AnomalyKind,
@@ -20,7 +21,6 @@ from deltatape.model.stream import (
     Stream,
 )
 from deltatape.wire.aws_eventstream import EventStreamDecoder, is_message
-from deltatape.wire.content_coding import DecodeFault, decoded, parse_codings
 from deltatape.wire.framer import Decoder
 from deltatape.wire.json_array import JsonArrayDecoder
 from deltatape.wire.json_scan import ScanState
@@ -44,7 +44,7 @@ def decode(exchange: Exchange) -> Stream:
     """Frame the response of `exchange`. Never fails: what cannot be framed has no events."""
     headers = exchange.response.headers if exchange.response else ()
     last = exchange.reads[-1] if exchange.reads else _NO_READ
-    pieces, fault = _decode_reads(exchange, parse_codings(header(headers, "content-encoding")))
+    pieces, fault = _decode_reads(exchange, content_codings(headers))
     body = b"".join(pieces)
     anomalies: tuple[Anomaly, ...] = ()
     if fault is not None:

@@ -94,7 +94,7 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
         system=reduce(_link, system, _EMPTY_HASH),
         kept=kept,
         small_talk=_small_talk(said, settings),
-        asked_at=argument_spans(exchange.request.body, _last_calls(said)),
+        asked_at=argument_spans(exchange.request.content, _last_calls(said)),
     )
     events = analysis.stream.events
     said_ns = events[-1].t_ns if events and exchange.timed else None

@@ -81,7 +81,7 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
     pairs = [*zip(exchanges, streams, strict=True)]
     detected = [_detect(exchange, stream, dialects) for exchange, stream in pairs]
     asked = [
-        dialect.read_request(exchange.request.body, exchange.request.path)
+        dialect.read_request(exchange.request.content, exchange.request.path)
         if dialect is not None
         else NOTHING_ASKED
         for exchange, (dialect, _) in zip(exchanges, detected, strict=True)
@@ -180,7 +180,7 @@ def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> 
     if request.path.rstrip("/").endswith(dialect.traits.shared_paths):
         return stream.format is Format.OTHER and not _is_text(exchange, stream)
     if stream.format is Format.JSON:
-        return dialect.read_request(request.body, request.path).stream
+        return dialect.read_request(request.content, request.path).stream
     return stream.format is Format.OTHER
 
 

@@ -2,8 +2,9 @@
 
 1. the same bytes, 2. the same JSON (key order and spacing aside), 3. the same JSON without what the
 user calls volatile, 4. the same but for what was overwritten on the tape; else a miss, reported
-with the nearest recorded request. Equal requests play in the order in which they were recorded,
-tape after tape. Headers do not take part: they carry credentials, versions and dates.
+with the nearest recorded request. Content-coding is undone before. Equal requests play in the order
+in which they were recorded, tape after tape. Headers do not take part: they carry credentials,
+versions and dates.
 
 Conversations need no special treatment: each request carries, or names, what came before, so
 branches and parallel clients get their own answers.
@@ -79,6 +80,9 @@ class MatchQuery:
     method: str
     target: bytes
     body: bytes
+    """Its content-coding undone."""
+    fault: str = ""
+    """Why that was not possible, or not completely; "" if it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +165,7 @@ class RequestMatcher:
         self._overwritten = tuple(
             position
             for position, request in enumerate(self._requests)
-            if request.masked or may_be_filled(request.body)
+            if request.content_masked or may_be_filled(request.content)
         )
         masked = ((at, masked_pieces(each)) for at, each in enumerate(self._requests))
         self._masked_paths = tuple((at, parts) for at, parts in masked if len(parts) > 1)
@@ -240,7 +244,7 @@ class RequestMatcher:
         return tuple(sorted(at for at in every - self._spent if self._canonical(at) != known))
 
     def _canonical(self, position: int) -> bytes | None:
-        forms = self._forms[self._requests[position].body]
+        forms = self._forms[self._requests[position].content]
         return None if forms is None else forms.canonical
 
     def _play_order(self, position: int) -> tuple[int, int]:
@@ -250,8 +254,8 @@ class RequestMatcher:
     def _index_of(self, level: MatchLevel) -> dict[tuple[Place, bytes], _EqualRequests]:
         if level not in self._index:
             for request in self._requests:
-                if request.body not in self._forms:
-                    self._forms[request.body] = forms_of(request.body, self._volatile)
+                if request.content not in self._forms:
+                    self._forms[request.content] = forms_of(request.content, self._volatile)
             self._index[MatchLevel.CANONICAL] = self._indexed(MatchLevel.CANONICAL)
             self._index[MatchLevel.WITHOUT_VOLATILE] = self._indexed(MatchLevel.WITHOUT_VOLATILE)
         return self._index[level]
@@ -263,8 +267,8 @@ class RequestMatcher:
         ):
             key: bytes | None = None
             if level is MatchLevel.EXACT:
-                key = exact_form(request.body)
-            elif forms := self._forms[request.body]:
+                key = exact_form(request.content)
+            elif forms := self._forms[request.content]:
                 key = forms.canonical if level is MatchLevel.CANONICAL else forms.reduced
             if key is not None:
                 for place in places:
@@ -295,18 +299,19 @@ class RequestMatcher:
     def _fits_masked(self, position: int, body: bytes, received: object) -> bool:
         request = self._requests[position]
         if position not in self._values:
-            self._values[position] = self._reduced(blanked(request.body, request.masked))
+            self._values[position] = self._reduced(blanked(request.content, request.content_masked))
         recorded = self._values[position]
         if recorded is not NOT_JSON and received is not NOT_JSON:
             return agree(recorded, received) or (
                 # Fillers have the shape of the text that was redacted, which marks have not.
                 self._volatile.masks
                 and agree(
-                    self._reduced(blanked(request.body, request.masked), marks=False),
+                    self._reduced(blanked(request.content, request.content_masked), marks=False),
                     self._reduced(body, marks=False),
                 )
             )
-        return bool(request.masked) and fits(pieces(request.body, request.masked), body)
+        spans = request.content_masked
+        return bool(spans) and fits(pieces(request.content, spans), body)
 
     def _reduced(self, body: bytes, *, marks: bool = True) -> object:
         value = json_value(body)
@@ -329,8 +334,8 @@ class RequestMatcher:
         if not positions:
             return self._miss_of_endpoint(asking)
         left = [at for at in positions if at not in self._spent] or positions
-        near = likely(asking.body, [(at, self._requests[at].body) for at in left])
-        found = [(at, self._differences(asking.body, at)) for at in near]
+        near = likely(asking.body, [(at, self._requests[at].content) for at in left])
+        found = [(at, self._differences(asking, at)) for at in near]
         nearest, differences = min(found, key=lambda pair: len(pair[1]))
         return NoMatch(
             nearest=nearest,
@@ -354,23 +359,25 @@ class RequestMatcher:
             differences=(),
         )
 
-    def _differences(self, body: bytes, position: int) -> tuple[JsonDifference, ...]:
+    def _differences(self, asking: MatchQuery, position: int) -> tuple[JsonDifference, ...]:
         request = self._requests[position]
-        received = self._reduced(body)
-        recorded = self._reduced(blanked(request.body, request.masked))
+        received = self._reduced(asking.body)
+        recorded = self._reduced(blanked(request.content, request.content_masked))
         if recorded is not NOT_JSON and received is not NOT_JSON:
             return compare(recorded, received, self._hide)
         return (
             JsonDifference(
                 path="(body)",
-                recorded=_kind(request.body, recorded),
-                received=_kind(body, received),
+                recorded=_kind(request.content, recorded, request.content_fault),
+                received=_kind(asking.body, received, asking.fault),
             ),
         )
 
 
-def _kind(body: bytes, value: object) -> str:
-    return f"{len(body)} bytes, not JSON" if value is NOT_JSON else "JSON"
+def _kind(body: bytes, value: object, fault: str) -> str:
+    if value is not NOT_JSON:
+        return "JSON"
+    return f"{len(body)} bytes, not JSON" + (f": {fault}" if fault else "")
 
 
 # Find the nearest recorded request, so that a miss can name the differences.

@@ -4,11 +4,13 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
+from deltatape.model.content_coding import DecodedBody, decode_body, parse_codings
 from deltatape.model.tape_summary import TapeSummary
 
 
@@ -28,6 +30,7 @@ MaskedSpan: TypeAlias = tuple[int, int, str]
 """Start and end of the asterisks that replace a credential, and the credential's hash."""
 
 _data = attrgetter("data")
+_CODING = b"content-encoding"
 
 BROKEN_CHUNKS = "broken chunk framing"
 INVALID_HEAD = "the response head is not valid HTTP/1"
@@ -77,12 +80,14 @@ class EndReason(enum.StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """A request as sent upstream.
 
     `target` is in parts because credential query values are masked; `target_bytes` shows them as
     asterisks of the same length. `t_end_ns` and `t_ns` are nanoseconds since `recorded_at`.
+
+    What the request says is in `content`; `body` has the bytes that were sent.
     """
 
     method: str
@@ -92,12 +97,53 @@ class Request:
     http: str
     headers: Headers
     body: bytes
+    """Before content-coding is undone."""
     t_ns: int
     t_end_ns: int | None
     """When the last byte of the request had been read; None if that never happened."""
     line: int | None
     masked: tuple[MaskedSpan, ...] = ()
     """The masked parts of `body`, ascending."""
+    hidden: tuple[MaskedSpan, ...] = ()
+    """Credentials in the decoded body, which `body` still has; `content` has asterisks there."""
+
+    @cached_property
+    def _decoded(self) -> DecodedBody:
+        return decode_body(self.body, self.codings, self.hidden)
+
+    @property
+    def codings(self) -> tuple[str, ...]:
+        """The content-codings of the body, in the order in which they were applied."""
+        return content_codings(self.headers)
+
+    @property
+    def content(self) -> bytes:
+        """The body, its content-coding undone; the body itself where that cannot be."""
+        return self._decoded.data
+
+    @property
+    def content_masked(self) -> tuple[MaskedSpan, ...]:
+        """The masked parts of `content`, ascending."""
+        return self.masked if self.content is self.body else self.hidden
+
+    @property
+    def content_fault(self) -> str:
+        """Why `content` is not, or not completely, decoded; "" if it is."""
+        return self._decoded.fault.detail if self._decoded.fault else ""
+
+    def with_content(self, content: bytes, masked: tuple[MaskedSpan, ...] = ()) -> Self:
+        """Return the request with another body, which has no content-coding.
+
+        Args:
+            content: the body.
+            masked: the masked parts of it, ascending.
+        """
+        headers = tuple(
+            (name, b"%d" % len(content) if name.lower() == b"content-length" else value)
+            for name, value in self.headers
+            if name.lower() != _CODING
+        )
+        return replace(self, headers=headers, body=content, masked=masked, hidden=())
 
     @property
     def target_bytes(self) -> bytes:
@@ -307,6 +353,14 @@ def header(headers: Headers, name: str) -> bytes | None:
         if key.lower() == wanted:
             return value if isinstance(value, bytes) else None
     return None
+
+
+def content_codings(headers: Headers) -> tuple[str, ...]:
+    """Return the content-codings that a head names, in the order in which they were applied."""
+    fields = [
+        value for name, value in headers if name.lower() == _CODING and isinstance(value, bytes)
+    ]
+    return parse_codings(b",".join(fields)) if fields else ()
 
 
 _IDLE_NS = 5_000_000_000

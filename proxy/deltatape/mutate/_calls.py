@@ -269,7 +269,7 @@ _SCHEMAS = (("parameters",), ("input_schema",), ("inputSchema", "json"))
 
 def needs(exchange: Exchange, name: str) -> bool | None:
     """Return whether the request's tool `name` has required parameters; None if unknown."""
-    request = parse(exchange.request.body.decode(errors="replace")).value
+    request = parse(exchange.request.content.decode(errors="replace")).value
     for declared in (*listed(request, "tools"), *listed(request, "toolConfig", "tools")):
         tool = at(declared, "function") or at(declared, "toolSpec") or declared
         if at(tool, "name") == name:

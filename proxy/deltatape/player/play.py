@@ -23,7 +23,8 @@ from deltatape.http1.server import ServerConnection
 from deltatape.http1.socket import UnreadBytes
 from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.match.schedule import ConnectionEnd
-from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.content_coding import decode_body
+from deltatape.model.exchange import EndReason, Exchange, content_codings
 from deltatape.player.response_bytes import Rendition, Renditions
 
 _CONTINUE = write_response(100, b"Continue", ())
@@ -74,6 +75,14 @@ class PlayContext(Protocol):
         """Note that an answer has ended."""
 
 
+def query_of(head: ParsedRequestHead, body: bytes) -> MatchQuery:
+    """Return a request as it is matched: the content-coding of its body undone."""
+    content, fault = decode_body(body, content_codings(head.fields))
+    return MatchQuery(
+        method=head.method, target=head.target, body=content, fault=fault.detail if fault else ""
+    )
+
+
 class PlayHandler:
     """Serves one request; see `http1.server.Handler`."""
 
@@ -106,7 +115,7 @@ class PlayHandler:
         if refusal is not None:
             self._answer(refusal)
         elif (head.length or 0) > self._context.longest:
-            self._miss(self._too_long())
+            self._refuse_long()
         elif expects_continue(head):
             self._continued = self._context.continues(head)
             if self._continued:
@@ -115,16 +124,15 @@ class PlayHandler:
     def on_body(self, data: bytes) -> None:
         self._body = joined(self._body, data)
         if len(self._body) > self._context.longest:
-            self._body = b""
-            self._miss(self._too_long())
+            self._refuse_long()
 
     def on_request_end(self, trailers: Fields) -> None:  # noqa: ARG002 - part of the protocol
         request = self._request
         assert request is not None
-        query = self._query()
+        query = query_of(request, bytes(self._body))
         found = self._exchange or self._context.find(query, self)
         if isinstance(found, NoMatch):
-            self._miss(found)
+            self._answer(self._context.missed(query, found))
             return
         self._body = b""
         self._exchange = found
@@ -132,21 +140,16 @@ class PlayHandler:
         self._origin_s = self._loop.time()
         self._play()
 
-    def _query(self) -> MatchQuery:
+    def _refuse_long(self) -> None:
         assert self._request is not None
-        self._body = bytes(self._body)
-        return MatchQuery(method=self._request.method, target=self._request.target, body=self._body)
-
-    def _too_long(self) -> NoMatch:
-        return NoMatch(
+        self._body = b""
+        miss = NoMatch(
             nearest=None,
             problem=f"its body has more than {self._context.longest} bytes,"
             " longer than any recorded",
             differences=(),
         )
-
-    def _miss(self, miss: NoMatch) -> None:
-        self._answer(self._context.missed(self._query(), miss))
+        self._answer(self._context.missed(query_of(self._request, b""), miss))
 
     def _answer(self, response: bytes) -> None:
         """Send an answer other than an exchange."""

@@ -57,7 +57,8 @@ class Player:
         self.renditions = Renditions(playing.tempo)
         self.unread = UnreadBytes()
         self.longest = MARGIN_BYTES + max(
-            (len(exchange.request.body) for exchange in exchanges), default=0
+            (max(len(each.request.body), len(each.request.content)) for each in exchanges),
+            default=0,
         )
         self._exchanges = tuple(exchanges)
         self.hide = hider(playing.secrets)
@@ -242,7 +243,7 @@ class Player:
             )
         self._add_outcome(
             PlayedRequest(
-                query=self._reported_query(query, recorded.request.body),
+                query=self._reported_query(query, recorded.request.content),
                 exchange=recorded,
                 level=found.level,
                 note=staged.note,

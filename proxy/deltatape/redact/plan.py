@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from deltatape.model.exchange import Headers, MaskedSpan, header
+from deltatape.model.content_coding import ContentDecoder
+from deltatape.model.exchange import MaskedSpan, content_codings
 from deltatape.printable import count
 from deltatape.redact.content import mask, vocabulary
 from deltatape.redact.eventstream import ChecksummedBody, check_checksums, unfold
@@ -53,7 +54,6 @@ from deltatape.tape.payload import (
     SentUpstream,
 )
 from deltatape.tape.record import Payload, Record, Unknown
-from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
 _NUMBERS = (Idle, RequestEnd, SentUpstream)
 """Payloads without any text."""
@@ -289,9 +289,9 @@ class RedactionPlanner:
             self._plan.leaks.append(leak)
         match payload:
             case RequestHeadRecord(headers=headers):
-                self._body(exchange, BodySide.REQUEST).codings = codings_of(headers)
+                self._body(exchange, BodySide.REQUEST).codings = content_codings(headers)
             case ResponseStart(headers=headers):
-                self._body(exchange, BodySide.RESPONSE).codings = codings_of(headers)
+                self._body(exchange, BodySide.RESPONSE).codings = content_codings(headers)
             case EndRecord():
                 self._close((exchange, BodySide.REQUEST))
                 self._close((exchange, BodySide.RESPONSE))
@@ -428,11 +428,6 @@ def words_of(records: Iterable[Numbered]) -> frozenset[str]:
     for body in bodies.values():
         words |= vocabulary(bytes(body))
     return frozenset(words)
-
-
-def codings_of(headers: Headers) -> tuple[str, ...]:
-    """Return the content-codings that a head names."""
-    return parse_codings(header(headers, "content-encoding"))
 
 
 def repair_checksums(body: RecordedBody) -> ChecksummedBody:

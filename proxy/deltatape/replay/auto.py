@@ -42,7 +42,7 @@ from deltatape.http1.server import Handler, ServerConnection
 from deltatape.match.endpoint import shown
 from deltatape.match.request import MatchQuery, NoMatch
 from deltatape.model.exchange import EndReason, Exchange, Source
-from deltatape.player.play import PlayHandler, joined
+from deltatape.player.play import PlayHandler, joined, query_of
 from deltatape.player.play_options import MissedRequest, PlayOptions, PlayReport, RequestOutcome
 from deltatape.player.player import NO_RETRY, Player
 from deltatape.replay.environment import PLACEHOLDER, placeholders
@@ -248,7 +248,7 @@ class AutoPlayer:
     ) -> Handler | bytes:
         """Return the handler or the answer; bodies longer than `longest` are truncated."""
         assert self._gateway is not None
-        found = self._player.find(MatchQuery(method=head.method, target=head.target, body=body))
+        found = self._player.find(query_of(head, body))
         if isinstance(found, Exchange):
             return PlayHandler(self._player, client, found)
         if _brings_placeholder(head):

@@ -78,7 +78,7 @@ class _Model(NamedTuple):
 def _may_be_another(context: RuleContext) -> bool:
     """Return whether the request allows another model, or uses names that its owner invented."""
     request = context.exchange.request
-    if any(word in request.body for word in _FALLBACKS):
+    if any(word in request.content for word in _FALLBACKS):
         return True
     return any(word in request.upstream or word in request.path for word in _DEPLOYMENTS)
 

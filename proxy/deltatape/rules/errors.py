@@ -240,7 +240,7 @@ def _error_of(context: RuleContext) -> tuple[str, str, str]:
         body = body[0]  # Google wraps the error of a stream in an array
     head = context.exchange.response
     kind = header(head.headers, "x-amzn-errortype") if head else None
-    asked = parse(context.exchange.request.body.decode("utf-8", "replace")).value
+    asked = parse(context.exchange.request.content.decode("utf-8", "replace")).value
     members = frozenset(asked) if isinstance(asked, dict) else frozenset()
     if not isinstance(body, dict):
         return text, "", ""

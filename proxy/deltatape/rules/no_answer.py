@@ -102,7 +102,7 @@ def _may_say_nothing(context: RuleContext) -> str:
 
 def _prescribes_form(context: RuleContext) -> bool:
     """Return whether the request prescribes the answer's form: a schema, a grammar, choices."""
-    body = parse(context.exchange.request.body.decode("utf-8", "replace")).value
+    body = parse(context.exchange.request.content.decode("utf-8", "replace")).value
     if not isinstance(body, dict):
         return False
     inner = [body, *(body[key] for key in _PLACES if isinstance(body.get(key), dict))]

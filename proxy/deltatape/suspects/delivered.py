@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from deltatape.dialects import EventShape, Traits, traits_of
-from deltatape.model.exchange import Exchange, header
+from deltatape.model.content_coding import decoded
+from deltatape.model.exchange import Exchange, content_codings
 from deltatape.model.reply import Channel, Reply, ToolCall
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary
 from deltatape.model.stream import Event, Format, Stream
@@ -17,7 +18,6 @@ from deltatape.suspects.steps import (
     ollama_steps,
     responses_steps,
 )
-from deltatape.wire.content_coding import decoded, parse_codings
 
 FAMILIES: Mapping[EventShape | None, DialectFamily] = {
     EventShape.CHAT: DialectFamily.CHAT,
@@ -114,7 +114,7 @@ def delivered(
         asked: what the request says; its history shows whether this is a second stream.
     """
     headers = exchange.response.headers if exchange.response else ()
-    codings = parse_codings(header(headers, "content-encoding"))
+    codings = content_codings(headers)
     pieces, _ = decoded((read.data for read in exchange.reads), codings, exchange.hidden)
     reads = tuple(filter(None, pieces))
     last = asked.history[-1] if asked.history else None

@@ -62,6 +62,7 @@ class _Parts:
     head_line: int | None = None
     request_body: bytearray = field(default_factory=bytearray)
     request_masked: list[MaskedSpan] = field(default_factory=list)
+    request_hidden: tuple[MaskedSpan, ...] = ()
     request_end_ns: int | None = None
     sent: RequestSent | None = None
     informational: list[ResponseHead] = field(default_factory=list)
@@ -96,6 +97,7 @@ class _Parts:
                     (at + start, at + end, name) for start, end, name in masked
                 )
                 self.request_body += data
+                self.request_hidden += self.hidden
                 self.hidden = ()
             case RequestEnd():
                 self.request_end_ns = t_ns
@@ -193,6 +195,7 @@ class _Parts:
             t_end_ns=self.request_end_ns,
             line=self.head_line,
             masked=tuple(self.request_masked),
+            hidden=self.request_hidden,
         )
 
 

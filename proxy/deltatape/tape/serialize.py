@@ -108,8 +108,9 @@ def _request(exchange: Exchange) -> Iterator[_Timed]:
         watched=exchange.watch if exchange.end is None else None,
     )
     yield _Timed(request.t_ns, 0, (head,))
-    for _, piece, masked in _pieces(request.body, request.masked):
-        yield _Timed(request.t_ns, 1, (*_spans(masked), RequestBodyPiece(data=piece)))
+    for start, piece, masked in _pieces(request.body, request.masked):
+        spans = _spans(masked, () if start else request.hidden)
+        yield _Timed(request.t_ns, 1, (*spans, RequestBodyPiece(data=piece)))
     if request.t_end_ns is not None:
         yield _Timed(request.t_end_ns, 2, (RequestEnd(),))
 
@@ -162,9 +163,7 @@ def _pieces(
         yield start, body[start:end], tuple(span for span in spans if span[0] < span[1])
 
 
-def _spans(
-    masked: tuple[MaskedSpan, ...], hidden: tuple[MaskedSpan, ...] = ()
-) -> Iterable[MaskedSpans]:
+def _spans(masked: tuple[MaskedSpan, ...], hidden: tuple[MaskedSpan, ...]) -> Iterable[MaskedSpans]:
     return (MaskedSpans(spans=masked, decoded=hidden),) if masked or hidden else ()
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from deltatape.model.content_coding import ContentDecoder, parse_codings
 from deltatape.model.exchange import EndReason, Framing, Headers, MaskedSpan, Tap
 from deltatape.model.tape_summary import LogStream
 from deltatape.tape import encode
@@ -36,7 +37,6 @@ from deltatape.tape.payload import (
 )
 from deltatape.tape.record import Payload
 from deltatape.tape.seen_credentials import LEAST, SeenCredentials, blanked, merged
-from deltatape.wire.content_coding import ContentDecoder, parse_codings
 
 Put = Callable[[int, bytes], None]
 """Takes an exchange's number and a line of it."""

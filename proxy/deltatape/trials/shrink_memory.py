@@ -11,7 +11,7 @@ import json
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -164,8 +164,8 @@ class AppCredentials:
 
     def found(self, recorded: Request, body: bytes) -> None:
         """Add the credentials that are masked in a recorded request but not in `body`."""
-        for start, end, digest in recorded.masked:
-            before = recorded.body[max(0, start - _BEFORE) : start]
+        for start, end, digest in recorded.content_masked:
+            before = recorded.content[max(0, start - _BEFORE) : start]
             at = body.find(before)
             while before and at >= 0:
                 value = body[at + len(before) : at + len(before) + end - start]
@@ -181,9 +181,9 @@ class AppCredentials:
 
     def asked(self, request: Request) -> Request:
         """Return `request` with credentials in its body masked."""
-        body = self.body(request.body)
-        spans = merged((*request.masked, *body.masked))
-        return replace(request, body=body.data, masked=spans) if body.masked else request
+        body = self.body(request.content)
+        spans = merged((*request.content_masked, *body.masked))
+        return request.with_content(body.data, spans) if body.masked else request
 
     def text(self, text: str) -> str:
         """Return `text` with asterisks in place of credentials."""

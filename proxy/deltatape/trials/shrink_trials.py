@@ -185,19 +185,19 @@ class Trials:
 
     def _differs(self, asked: bytes, recorded: Request) -> bool:
         """Return whether a request differs from the recorded one where that counts."""
-        if recorded.masked:
+        if recorded.content_masked:
             return not self._fits(asked, recorded)
-        forms, before = (forms_of(each, self._volatile) for each in (asked, recorded.body))
+        forms, before = (forms_of(each, self._volatile) for each in (asked, recorded.content))
         if forms is None or before is None:
-            return asked != recorded.body
+            return asked != recorded.content
         return forms.reduced != before.reduced
 
     def _fits(self, asked: bytes, recorded: Request) -> bool:
         """Return whether a request equals the recorded one apart from what is masked there."""
         value = json_value(asked)
-        before = json_value(blanked(recorded.body, recorded.masked))
+        before = json_value(blanked(recorded.content, recorded.content_masked))
         if value is NOT_JSON or before is NOT_JSON:
-            return fits(pieces(recorded.body, recorded.masked), asked)
+            return fits(pieces(recorded.content, recorded.content_masked), asked)
         return agree(self._volatile.reduced(before), self._volatile.reduced(value))
 
     async def _run(self, exchanges: Exchanges, loose: tuple[str, ...]) -> CompletedRun:
@@ -254,13 +254,7 @@ def with_request_body(exchange: Exchange, body: AskedBody | None) -> Exchange:
     """Return `exchange` with another request body; unchanged for None."""
     if body is None:
         return exchange
-    request = exchange.request
-    headers = tuple(
-        (name, b"%d" % len(body.data) if name.lower() == b"content-length" else value)
-        for name, value in request.headers
-    )
-    changed = replace(request, headers=headers, body=body.data, masked=body.masked)
-    return replace(exchange, request=changed)
+    return replace(exchange, request=exchange.request.with_content(body.data, body.masked))
 
 
 def request_member_paths(exchanges: Exchanges) -> tuple[str, ...]:
@@ -270,7 +264,7 @@ def request_member_paths(exchanges: Exchanges) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for exchange in exchanges:
         try:
-            value = json.loads(exchange.request.body)
+            value = json.loads(exchange.request.content)
         except (ValueError, RecursionError):
             continue
         names |= dict.fromkeys(value) if isinstance(value, dict) else {}

@@ -14,9 +14,9 @@ from functools import partial
 
 import zstandard
 
-from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, header
+from deltatape.model.content_coding import decoded
+from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, content_codings
 from deltatape.vary.shape import is_chunked, refitted
-from deltatape.wire.content_coding import decoded, parse_codings
 
 _CODING = b"content-encoding"
 _GZIP = 31
@@ -79,7 +79,7 @@ def recoded(exchange: Exchange, like: Exchange) -> Exchange | None:
 
 def _codings(exchange: Exchange) -> tuple[str, ...]:
     headers = exchange.response.headers if exchange.response else ()
-    return parse_codings(header(headers, "content-encoding")) if exchange.reads else ()
+    return content_codings(headers) if exchange.reads else ()
 
 
 def _with_coding(exchange: Exchange, value: bytes | None) -> Exchange:

@@ -228,7 +228,7 @@ def late_usage(draft: MutableExchange, _stream: Stream, _: MutationChoices) -> N
 
 
 def _wants_usage(exchange: Exchange) -> bool:
-    body = exchange.request.body.decode("utf-8", "replace")
+    body = exchange.request.content.decode("utf-8", "replace")
     return at(parse(body).value, "stream_options", "include_usage") is True
 
 

@@ -9,14 +9,15 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltatape.model.stream import AnomalyKind
-from deltatape.wire.content_coding import (
+from deltatape.model.content_coding import (
     RATIO_FLOOR,
     RATIO_LIMIT,
     ContentDecoder,
     DecodeFault,
+    decode_body,
     parse_codings,
 )
+from deltatape.model.stream import AnomalyKind
 from helpers.splits import cut, cuttings, each_alone, random_cuts
 
 BODY = b'data: {"n": 1}\n\n' * 12
@@ -207,3 +208,54 @@ def test_any_bytes_decode_to_the_same_under_any_cutting(data: st.DataObject) -> 
     cuts = data.draw(random_cuts(len(body)))
     assert run([name], cut(body, cuts))[0] == whole[0]
     assert (run([name], cut(body, cuts))[1] is None) == (whole[1] is None)
+
+
+JSON = b'{"model": "m", "messages": []}'
+
+
+@EACH
+def test_a_whole_body_is_decoded_at_once(name: str, encode: Callable[[bytes], bytes]) -> None:
+    assert decode_body(encode(BODY), [name]) == (BODY, None)
+    assert decode_body(encode(b""), [name]) == (b"", None)
+
+
+def test_a_whole_body_without_codings_is_the_very_same() -> None:
+    assert decode_body(BODY, []).data is BODY
+
+
+def test_what_is_hidden_in_a_whole_body_is_overwritten() -> None:
+    found = decode_body(gzip.compress(b"my key: secret!"), ["gzip"], ((8, 14, "0011aabb"),))
+    assert found == (b"my key: ******!", None)
+
+
+@EACH
+def test_a_body_that_only_claims_to_be_coded_stays_as_it_is(
+    name: str, encode: Callable[[bytes], bytes]
+) -> None:
+    for plain in (JSON, b' [\n{"a": 1}]', b"[[1]]"):
+        found = decode_body(plain, [name])
+        assert found.data is plain
+        assert found.fault is not None
+    assert decode_body(encode(JSON), [name]).data == JSON
+
+
+@EACH
+def test_of_a_cut_body_what_came_is_decoded(name: str, encode: Callable[[bytes], bytes]) -> None:
+    found = decode_body(encode(bytes(range(256)) * 900)[:-9], [name])
+    assert found.data
+    assert (bytes(range(256)) * 900).startswith(found.data)
+    assert found.fault is not None
+
+
+def test_a_body_of_unknown_coding_stays_as_it_is() -> None:
+    found = decode_body(b"Uryyb", ["gzip", "rot13"])
+    assert found.data == b"Uryyb"
+    assert found.fault is not None
+    assert "unknown coding 'rot13'" in found.fault.detail
+
+
+def test_of_a_whole_bomb_only_its_beginning_is_decoded() -> None:
+    found = decode_body(gzip.compress(bytes(3 * RATIO_FLOOR)), ["gzip"])
+    assert len(found.data) < 2 * RATIO_FLOOR
+    assert found.fault is not None
+    assert found.fault.kind is AnomalyKind.TOO_LARGE

@@ -9,12 +9,12 @@ split. The body is untrusted: output is bounded, absolutely and (from `RATIO_FLO
 to the input. After a fault nothing more comes out.
 """
 
+import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
-from deltatape.model.exchange import MaskedSpan
 from deltatape.model.stream import AnomalyKind
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
@@ -31,6 +31,8 @@ _ZSTD_STEP = 256
 """Bytes fed to zstd at once: a block of 4 bytes can expand to 128 KiB, and output has no limit."""
 _ANY_WINDOW = 15
 _GZIP = _ANY_WINDOW + 16
+_JSON = re.compile(rb'[ \t\r\n]*[\[{][ \t\r\n]*["\[{]')
+"""How JSON begins. Damaged data that does so was never coded."""
 
 
 class DecodeFault(NamedTuple):
@@ -308,7 +310,7 @@ class ContentDecoder:
 
 
 def decoded(
-    pieces: Iterable[bytes], codings: Sequence[str], hidden: Iterable[MaskedSpan] = ()
+    pieces: Iterable[bytes], codings: Sequence[str], hidden: Iterable[tuple[int, int, str]] = ()
 ) -> tuple[list[bytes], DecodeFault | None]:
     """Return what each piece of a body adds to the decoded one, and the decoder's fault.
 
@@ -330,3 +332,25 @@ def decoded(
     return [bytes(body[end - len(piece) : end]) for piece, end in zip(plain, ends, strict=True)], (
         decoder.fault
     )
+
+
+class DecodedBody(NamedTuple):
+    """A whole body, its content-coding undone as far as it can be."""
+
+    data: bytes
+    fault: DecodeFault | None
+
+
+def decode_body(
+    body: bytes, codings: Sequence[str], hidden: Iterable[tuple[int, int, str]] = ()
+) -> DecodedBody:
+    """Return a whole body decoded; as it is if nothing can be decoded, or if it is plain JSON.
+
+    Args: see `decoded`.
+    """
+    if not codings:
+        return DecodedBody(body, None)
+    (data,), fault = decoded((body,), codings, hidden)
+    if fault is not None and (not data or _JSON.match(body)):
+        data = body
+    return DecodedBody(data, fault)
