@@ -19,16 +19,21 @@ def failed(
     server: bool = True,
     setup: tuple[float | None, float | None] = (1.0, 2.0),
     http: tuple[str, str | None] = ("HTTP/1.1", "HTTP/1.1"),
+    alpn: bytes | None = None,
 ) -> tuple[EndReason, str]:
     """The ending of a flow with `message` as its error.
 
-    `client` and `server`: whether they are connected; `setup`: when TCP and TLS stood.
+    `client` and `server`: whether they are connected; `setup`: when TCP and TLS stood; `alpn`: the
+    protocol of the latter.
     """
     flow = SimpleNamespace(
         error=SimpleNamespace(msg=message),
         client_conn=SimpleNamespace(connected=client),
         server_conn=SimpleNamespace(
-            connected=server, timestamp_tcp_setup=setup[0], timestamp_tls_setup=setup[1]
+            connected=server,
+            alpn=alpn,
+            timestamp_tcp_setup=setup[0],
+            timestamp_tls_setup=setup[1],
         ),
         request=SimpleNamespace(scheme="https", http_version=http[0]),
         response=SimpleNamespace(http_version=http[1]) if http[1] else None,
@@ -67,19 +72,44 @@ def test_an_upstream_that_is_gone_has_closed() -> None:
     assert failed("HTTP/1 protocol error: illegal chunk")[0] is EndReason.UPSTREAM_CLOSED
 
 
+UNKNOWN = "; mitmproxy does not tell which side it was"
+
+
 @pytest.mark.parametrize(
-    ("message", "http", "reason"),
+    ("message", "http", "alpn", "reason"),
     [
-        (FAILED, ("HTTP/1.1", "HTTP/2.0"), EndReason.UPSTREAM_RESET),
-        (FAILED, ("HTTP/2.0", "HTTP/2.0"), EndReason.UPSTREAM_RESET),
-        (FAILED, ("HTTP/2.0", None), EndReason.UPSTREAM_RESET),
-        (CANCELLED, ("HTTP/2.0", "HTTP/2.0"), EndReason.CLIENT_CLOSED),
-        (FAILED, ("HTTP/2.0", "HTTP/1.1"), EndReason.CLIENT_CLOSED),
+        (FAILED, ("HTTP/2.0", "HTTP/2.0"), b"h2", EndReason.UPSTREAM_RESET),
+        (FAILED, ("HTTP/2.0", None), b"h2", EndReason.UPSTREAM_RESET),
+        (CANCELLED, ("HTTP/2.0", "HTTP/2.0"), b"h2", EndReason.CLIENT_CLOSED),
+        (CANCELLED, ("HTTP/2.0", None), b"h2", EndReason.CLIENT_CLOSED),
+        (FAILED, ("HTTP/3", None), b"h3", EndReason.UPSTREAM_RESET),
     ],
 )
-def test_a_reset_of_http_2_is_of_who_can_have_sent_it(
-    message: str, http: tuple[str, str | None], reason: EndReason
+@pytest.mark.parametrize("server", [True, False])
+def test_where_both_sides_speak_http_2_the_code_of_a_reset_tells(
+    message: str,
+    http: tuple[str, str | None],
+    alpn: bytes,
+    reason: EndReason,
+    *,
+    server: bool,
 ) -> None:
-    found, detail = failed(message, http=http)
-    assert found is reason
-    assert "does not tell which side" in detail
+    found = failed(message, http=http, alpn=alpn, server=server)
+    assert found == (reason, f"HTTP/2: {message}{UNKNOWN}")
+
+
+@pytest.mark.parametrize("message", [CANCELLED, FAILED])
+@pytest.mark.parametrize(
+    ("response", "alpn"), [("HTTP/1.1", None), (None, None), (None, b"http/1.1")]
+)
+def test_before_an_upstream_with_http_1_only_the_client_can_reset(
+    message: str, response: str | None, alpn: bytes | None
+) -> None:
+    # mitmproxy has closed the connection to upstream by then.
+    found = failed(message, http=("HTTP/2.0", response), alpn=alpn, server=False)
+    assert found == (EndReason.CLIENT_CLOSED, f"HTTP/2: {message}")
+
+
+def test_behind_a_client_with_http_1_only_upstream_can_reset() -> None:
+    found = failed(CANCELLED, http=("HTTP/1.1", "HTTP/2.0"), alpn=b"h2")
+    assert found == (EndReason.UPSTREAM_RESET, "HTTP/2: stream reset by upstream (CANCEL)")

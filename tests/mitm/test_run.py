@@ -531,6 +531,66 @@ def test_http_2_on_both_sides_is_taped_and_its_reset_is_reported(
     assert cut.end.reason is EndReason.UPSTREAM_RESET
 
 
+CANCELLING = """
+import socket, ssl, sys
+import h2.config, h2.connection, h2.errors, h2.events
+
+port, ca = int(sys.argv[1]), sys.argv[2]
+context = ssl.create_default_context(cafile=ca)
+context.check_hostname = False
+context.set_alpn_protocols(["h2"])
+sock = context.wrap_socket(socket.create_connection(("127.0.0.1", port)))
+client = h2.connection.H2Connection(h2.config.H2Configuration())
+client.initiate_connection()
+
+def ask(path):
+    stream = client.get_next_available_stream_id()
+    pseudo = {":method": "POST", ":path": path, ":authority": "127.0.0.1", ":scheme": "https"}
+    client.send_headers(stream, [*pseudo.items(), ("content-length", "2")])
+    client.send_data(stream, b"{}", end_stream=True)
+    return stream
+
+def until(kind, stream):
+    while True:
+        sock.sendall(client.data_to_send())
+        for event in client.receive_data(sock.recv(65536)):
+            if isinstance(event, kind) and event.stream_id == stream:
+                return
+
+first = ask("/v1/chat/completions?case=silent")
+until(h2.events.DataReceived, first)
+client.reset_stream(first, h2.errors.ErrorCodes.CANCEL)
+until(h2.events.StreamEnded, ask("/v1/chat/completions?case=short"))
+"""
+"""A client with HTTP/2 that cancels a stream, and then asks for another one that it reads."""
+
+
+@pytest.mark.parametrize("version", VENVS)
+def test_a_client_that_cancels_a_stream_of_http_2_has_left(tmp_path: Path, version: str) -> None:
+    async def scenario() -> tuple[Exchange, ...]:
+        async with (
+            provider(serve) as upstream,
+            mitmproxy(tmp_path, version, upstream) as running,
+        ):
+            done = await ran(
+                *(installed(version) / "bin" / "python", "-c", CANCELLING),
+                *(str(running.port), running.started.ca),
+                env=environment(tmp_path),
+            )
+            assert done == (0, "", "")
+            return tuple(await running.ended(2))
+
+    cancelled, whole = run(scenario(), limit_s=LIMIT_S)
+    assert cancelled.request.http == "2.0"
+    assert cancelled.body == b"".join(EVENTS[:3])
+    assert cancelled.end is not None
+    assert cancelled.end.reason is EndReason.CLIENT_CLOSED
+    assert cancelled.end.detail == "HTTP/2: stream reset by client (CANCEL)"
+    blamed = {finding.code: finding.blame for finding in check(cancelled)}
+    assert blamed == {"W006": None, "T003": None}
+    assert whole.body == b"ok"
+
+
 def script(folder: Path, text: str) -> tuple[str, ...]:
     """Options that add an addon of the user's."""
     path = folder / "their.py"

@@ -35,6 +35,8 @@ class Server(Protocol):
     id: str
     connected: bool
     address: Address | None
+    alpn: bytes | None
+    """The protocol that TLS agreed on, such as `h2`; without one mitmproxy speaks HTTP/1."""
     tls: bool
     timestamp_start: float | None
     timestamp_tcp_setup: float | None
@@ -163,7 +165,8 @@ class AddonOptions(Protocol):
 # How an exchange ended, as far as mitmproxy tells.
 #
 # mitmproxy gives a text that is not always right: it calls every HTTP/2 reset one "by client". The
-# states of the two connections are more reliable. FIN and RST of an upstream cannot be told apart.
+# states of the two connections are more reliable, but it closes that to an HTTP/1 upstream itself
+# before it tells of a client's reset. FIN and RST of an upstream cannot be told apart.
 #
 # Source: mitmproxy 11.0.2 and 12.2.3, `proxy/layers/http` and `proxy/server`.
 
@@ -171,7 +174,7 @@ KILLED = "Connection killed."
 CLIENT_LEFT = "Client disconnected."
 _RESET = "stream reset by client"
 _CANCEL = "(CANCEL)"
-_HTTP2 = "HTTP/2"
+_MULTIPLEXED = ("HTTP/2", "HTTP/3")
 _TIMED_OUT = ("[Errno 110]", "[Errno 60]", "timed out")
 """ETIMEDOUT of Linux and macOS."""
 
@@ -186,9 +189,8 @@ def ending(flow: Flow) -> tuple[EndReason, str]:
     if not _was_connected(flow):
         timed_out = any(sign in message for sign in _TIMED_OUT)
         return EndReason.TIMEOUT if timed_out else EndReason.REFUSED, message
-    if message.startswith(_RESET) and flow.server_conn.connected:
-        detail = f"HTTP/2: {message}; mitmproxy does not tell which side it was"
-        return _reset(flow, message), detail
+    if message.startswith(_RESET):
+        return _reset(flow, message)
     return EndReason.UPSTREAM_CLOSED, message
 
 
@@ -200,11 +202,25 @@ def _was_connected(flow: Flow) -> bool:
     return flow.request.scheme != "https" or server.timestamp_tls_setup is not None
 
 
-def _reset(flow: Flow, message: str) -> EndReason:
+def _reset(flow: Flow, message: str) -> tuple[EndReason, str]:
     """Return which side reset an HTTP/2 stream: the only one with HTTP/2; else the code tells."""
-    if not flow.request.http_version.startswith(_HTTP2):
-        return EndReason.UPSTREAM_RESET
-    upstream = flow.response.http_version if flow.response is not None else ""
-    if message.endswith(_CANCEL) or (upstream and not upstream.startswith(_HTTP2)):
-        return EndReason.CLIENT_CLOSED
-    return EndReason.UPSTREAM_RESET
+    message = f"HTTP/2: {message}"
+    if not _has_streams(flow.request.http_version):
+        return EndReason.UPSTREAM_RESET, message.replace("by client", "by upstream")
+    if not _has_streams(_upstream_version(flow)):
+        return EndReason.CLIENT_CLOSED, message
+    message += "; mitmproxy does not tell which side it was"
+    cancelled = _CANCEL in message
+    return EndReason.CLIENT_CLOSED if cancelled else EndReason.UPSTREAM_RESET, message
+
+
+def _upstream_version(flow: Flow) -> str:
+    if flow.response is not None:
+        return flow.response.http_version
+    alpn = (flow.server_conn.alpn or b"").decode("latin-1")
+    return f"HTTP/{alpn[1:]}" if alpn.startswith(("h2", "h3")) else ""
+
+
+def _has_streams(version: str) -> bool:
+    """Return whether a version of HTTP can end one exchange without closing the connection."""
+    return version.startswith(_MULTIPLEXED)
