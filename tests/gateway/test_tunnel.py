@@ -21,6 +21,7 @@ from deltatape.clock import SystemClock
 from deltatape.gateway.dial import Connector
 from deltatape.gateway.outbound import OutboundSettings, outbound_from
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
+from helpers.conformance import HTTP_2
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.upstream import Peer, connect, eventually, free_port, provider, run
 
@@ -180,6 +181,16 @@ def test_what_is_no_request_is_refused() -> None:
                 assert (await refused(t, raw)).startswith(b"HTTP/1.1 400 Bad Request\r\n")
 
     run(scenario())
+
+
+def test_http_2_is_refused_in_its_own_frames() -> None:
+    async def scenario() -> bytes:
+        async with tunnelling() as t:
+            return await refused(t, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+
+    answered = run(scenario())
+    assert answered.startswith(HTTP_2)
+    assert b"switch HTTP/2 off in the client" in answered
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "[::]"])

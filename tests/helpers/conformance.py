@@ -94,8 +94,14 @@ class Outcome:
         return self.client, self.upstream if sees_end else self.upstream.got, self.stuck
 
 
+HTTP_2 = b"\0\0\0\4\0\0\0\0\0"
+"""How an answer in HTTP/2 begins: with an empty SETTINGS frame."""
+
+
 def is_refusal(answer: Side) -> bool:
     """Whether a client got an answer of deltatape's own, for a request that it did not pass on."""
+    if answer.got.startswith(HTTP_2):
+        return b"deltatape speaks HTTP/1.1" in answer.got
     return answer.got.startswith(b"HTTP/1.1 4") and b"\r\nx-deltatape-error: " in answer.got
 
 

@@ -13,6 +13,7 @@ from deltatape.http1.head import (
     expects_continue,
     field,
     find_head,
+    http2_refusal,
     parse_request,
     parse_response,
     write_request,
@@ -261,3 +262,12 @@ def test_a_second_framing_is_refused_also_where_the_first_is_known(other: bytes)
     for _ in range(2):
         with pytest.raises(BadMessageError):
             parse_request(start + other + b"\r\n\r\n")
+
+
+def test_http_2_is_told_in_its_frames_which_version_is_required() -> None:
+    frames = http2_refusal("use HTTP/1.1")
+    settings, goaway = frames[:9], frames[9:]
+    assert settings == bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+    assert goaway[:9] == bytes((0, 0, 8 + 12, 7, 0, 0, 0, 0, 0))
+    assert goaway[9:17] == bytes((0, 0, 0, 0, 0, 0, 0, 13))
+    assert goaway[17:] == b"use HTTP/1.1"

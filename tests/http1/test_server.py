@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from deltatape.http1 import server
-from deltatape.http1.head import MAX_HEAD_BYTES
+from deltatape.http1.head import MAX_HEAD_BYTES, http2_refusal
 from helpers.serving import CHUNKED, REFUSED, Service, answered, echo, serving, silent
 from helpers.upstream import chunk, eventually, post, run
 
@@ -172,13 +172,13 @@ def test_a_head_without_end_is_refused() -> None:
     run(scenario())
 
 
-def test_http2_is_refused_by_its_name() -> None:
+def test_http2_is_refused_in_its_own_frames() -> None:
     async def scenario() -> None:
         async with serving(silent) as running:
             client = await running.client()
             await client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-            assert await client.rest() == (REFUSED, "eof")
-            assert "HTTP/2 with prior knowledge" in running.problems[0]
+            assert await client.rest() == (http2_refusal(running.problems[0]), "eof")
+            assert "speaks HTTP/1.1 here: switch HTTP/2 off" in running.problems[0]
 
     run(scenario())
 

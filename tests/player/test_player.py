@@ -198,14 +198,25 @@ def test_expect_100_continue_is_answered() -> None:
     run(scenario())
 
 
-def test_bytes_that_are_no_request_are_told() -> None:
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"hello\r\n\r\n", "not an HTTP/1 request"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "switch HTTP/2 off in the client"),
+    ],
+)
+def test_bytes_that_are_no_request_are_told_and_count_as_a_miss(sent: bytes, told: str) -> None:
     async def scenario() -> bytes:
         async with playing(taped(TWO)) as stage:
             client = await stage.client()
-            await client.send(b"hello\r\n\r\n")
-            return (await client.rest())[0]
+            await client.send(sent)
+            answered = (await client.rest())[0]
+            (missed,) = stage.player.report.missed
+            assert told in missed.message
+            assert [missed] == stage.outcomes
+            return answered
 
-    assert b"not an HTTP/1 request" in run(scenario())
+    assert told.encode() in run(scenario())
 
 
 def test_a_client_that_does_not_read_stops_the_clock() -> None:

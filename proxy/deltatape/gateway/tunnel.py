@@ -20,9 +20,11 @@ from deltatape.gateway.dial import ConnectionFailedError, Connector
 from deltatape.http1.head import (
     BadMessageError,
     Fields,
+    Http2Error,
     ParsedRequestHead,
     field,
     find_head,
+    http2_refusal,
     parse_request,
     write_response,
 )
@@ -324,6 +326,9 @@ class _ClientSide(TunnelSide):
             if not end:
                 return
             head = parse_request(bytes(self._buffer[:end]))
+        except Http2Error as error:
+            self._say_no(http2_refusal(str(error)))
+            return
         except BadMessageError as error:
             self._refuse(_Refusal(400, f"not an HTTP/1 request: {error}"))
             return
@@ -360,11 +365,6 @@ class _ClientSide(TunnelSide):
         self._tunnel.opened(*self._destination)
 
     def _refuse(self, refusal: _Refusal) -> None:
-        """Answer, then wait briefly for the client to read: a RST would discard the answer."""
-        transport = self.transport
-        if transport is None or self.peer is not None:  # too late: the splice tells the end
-            return
-        self._refused = True
         body = f"deltatape: {refusal.text}\n".encode()
         fields = (
             (b"Content-Type", b"text/plain; charset=utf-8"),
@@ -372,7 +372,15 @@ class _ClientSide(TunnelSide):
             (b"Connection", b"close"),
             *refusal.fields,
         )
-        transport.write(write_response(refusal.status, _REASONS[refusal.status], fields) + body)
+        self._say_no(write_response(refusal.status, _REASONS[refusal.status], fields) + body)
+
+    def _say_no(self, answer: bytes) -> None:
+        """Answer, then wait briefly for the client to read: a RST would discard the answer."""
+        transport = self.transport
+        if transport is None or self.peer is not None:  # too late: the splice tells the end
+            return
+        self._refused = True
+        transport.write(answer)
         with contextlib.suppress(OSError):  # a client that is quick has gone already
             transport.write_eof()
         transport.resume_reading()

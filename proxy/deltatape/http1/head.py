@@ -8,6 +8,7 @@ differently from its peer can be made to smuggle requests (RFC 9112 section 11.2
 
 import json
 import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,13 @@ MAX_HEAD_BYTES = 256 * 1024
 _SHORT_BYTES = 4096
 _TLS_HANDSHAKE = b"\x16\x03"
 _HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n"
+_HTTP2 = (
+    "this is HTTP/2 with prior knowledge, and deltatape speaks HTTP/1.1 here: switch HTTP/2 off in"
+    " the client (httpx: http2=False; curl: --http1.1)"
+)
+_SETTINGS = b"\x00\x00\x00\x04\x00" + bytes(4)
+_GOAWAY = 7
+_HTTP_1_1_REQUIRED = 13
 _BARE_CR = re.compile(rb"(?:\r?\n)*\r(?!\n)")
 """A CR before the request line that ends no empty line. llhttp skips it; other servers do not."""
 
@@ -54,6 +62,10 @@ _Parser = httptools.HttpRequestParser | httptools.HttpResponseParser
 
 class BadMessageError(Exception):
     """Invalid HTTP/1 as of RFC 9112."""
+
+
+class Http2Error(BadMessageError):
+    """A client speaks HTTP/2 with prior knowledge, and reads nothing but HTTP/2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,17 +141,15 @@ def find_head(buffer: bytes | bytearray) -> int:
 
     Raises:
         BadMessageError: there is no end within `MAX_HEAD_BYTES`, the lines end with LF alone, or it
-            is TLS or HTTP/2.
+            is TLS.
+        Http2Error: it is HTTP/2.
     """
     if buffer[:2] == _TLS_HANDSHAKE:
         raise BadMessageError(
             "this is TLS, and here HTTP is spoken without it: http://, not https://"
         )
     if buffer.startswith(_HTTP2_PREFACE):
-        raise BadMessageError(
-            "this is HTTP/2 with prior knowledge; HTTP/1.1 is accepted: switch HTTP/2 off in the"
-            " client"
-        )
+        raise Http2Error(_HTTP2)
     end = buffer.find(b"\r\n\r\n")
     before = end + 1 if end >= 0 else len(buffer)
     if 0 <= buffer.find(b"\n\n") < before or 0 <= buffer.find(b"\n\r\n") < before:
@@ -345,6 +355,16 @@ REASONS: Mapping[int, bytes] = {
     502: b"Bad Gateway",
     504: b"Gateway Timeout",
 }
+
+
+def http2_refusal(message: str) -> bytes:
+    """Return frames of HTTP/2 that end a connection, with `message` as their debug data.
+
+    Source: RFC 9113 sections 6.8 (GOAWAY) and 7 (HTTP_1_1_REQUIRED); a server begins with SETTINGS.
+    """
+    data = struct.pack(">LL", 0, _HTTP_1_1_REQUIRED) + message.encode()
+    head = struct.pack(">L", len(data))[1:] + struct.pack(">BBL", _GOAWAY, 0, 0)
+    return _SETTINGS + head + data
 
 
 def error_answer(

@@ -16,8 +16,10 @@ from deltatape.http1.body import ChunkedBody, LengthBody, MessageBody
 from deltatape.http1.head import (
     BadMessageError,
     Fields,
+    Http2Error,
     ParsedRequestHead,
     find_head,
+    http2_refusal,
     parse_request,
 )
 from deltatape.http1.socket import HangupWatch, break_cycle, limit_reads, reset, reset_now
@@ -234,7 +236,8 @@ class ServerConnection(asyncio.Protocol):
                 return
             self._head = parse_request(bytes(self._buffer[:end]))
         except BadMessageError as error:
-            self.fail(self._owner.refused_bytes(str(error)))
+            refusal = self._owner.refused_bytes(str(error))
+            self.fail(http2_refusal(str(error)) if isinstance(error, Http2Error) else refusal)
             return
         del self._buffer[:end]
         head = self._head

@@ -158,7 +158,16 @@ class Player:
         self.listener.closed(connection)
 
     def refused_bytes(self, problem: str) -> bytes:
-        return error_answer(400, "bad_request", f"not an HTTP/1 request: {problem}")
+        message = f"not an HTTP/1 request: {problem}"
+        self._add_outcome(
+            MissedRequest(
+                query=MatchQuery(method="?", target=b"", body=b""),
+                miss=NoMatch(nearest=None, problem=message, differences=()),
+                nearest=None,
+                message=message,
+            )
+        )
+        return error_answer(400, "bad_request", message)
 
     # What plays ask (`play.PlayContext`).
 
