@@ -4,6 +4,7 @@ import json
 import platform
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from benchmarks.goals import goals_section
 from benchmarks.measure import Sample
 from benchmarks.proxies import find_nginx
 from benchmarks.run import Outcome, Result
+from benchmarks.timed_loop import longest_us, turns
 
 from helpers import corpus
 from helpers.program import environment
@@ -23,10 +25,10 @@ CLIENTS = ROOT / ".venv-clients" / "bin" / "python"
 PROXIES = ("direct", "deltatape")
 SCENARIOS = (
     *("paced-50", "paced-200", "paced-1000", "tls-200", "connect-500", "flat-out", "requests"),
-    *("uploads", "idle", "idle-tls"),
+    *("uploads", "uploads-turns", "idle", "idle-tls"),
 )
 TLS = ("tls-200", "idle-tls")
-FRESH = ("connect-500", "idle")
+FRESH = ("connect-500", "uploads-turns", "idle")
 """With a proxy of their own; `direct` has none."""
 COMMON = tuple(name for name in SCENARIOS if name not in (*TLS, *FRESH))
 LIMIT_S = 120
@@ -73,12 +75,52 @@ def test_every_answer_and_every_tape_is_whole_and_nothing_is_left_behind(tmp_pat
     assert_tables_are_well_formed(result.stdout)
 
 
-def outcome_of(values: dict[str, dict[str, float]]) -> Outcome:
-    """A run of one round: what each proxy gave with small requests."""
+def test_the_turns_of_an_event_loop_are_counted_by_their_length(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import asyncio, time\n"
+        "async def turn():\n"
+        "    for s in (*(0,) * 200, 0.05, 0.1):\n"
+        "        time.sleep(s)\n"
+        "        await asyncio.sleep(0)\n"
+        "asyncio.run(turn())\n"
+    )
+    file = tmp_path / "turns"
+    timed = ROOT / "scripts" / "benchmarks" / "timed_loop.py"
+    subprocess.run([sys.executable, timed, file, program], check=True, timeout=LIMIT_S)
+    counted = turns(file)
+    assert sum(counted.wall) == sum(counted.cpu) >= 200
+    assert longest_us(counted.wall)[1] >= 100_000
+    assert longest_us(counted.cpu)[1] < longest_us(counted.wall)[1]
+    assert sum(counted.since(counted).wall) == 0
+
+
+def test_the_longest_turn_and_the_percentile_are_those_counted() -> None:
+    assert longest_us([0, 98, 0, 1, 1]) == (40.0, 50.0)
+    assert longest_us([0, 990, 0, 4, 5]) == (20.0, 50.0)
+    assert longest_us([0, 7]) == (20.0, 20.0)
+    assert longest_us([0, 0]) == (0.0, 0.0)
+
+
+def test_a_turn_is_compared_with_no_other_proxy() -> None:
+    values = {"turn_cpu_p99_us": 900.0, "turn_cpu_max_us": 2100.0}
+    bare = {"turn_cpu_p99_us": 300.0, "turn_cpu_max_us": 800.0}
+    text = goals_section(
+        outcome_of({"deltatape": values, "bare asyncio": bare}, scenario="uploads-turns")
+    )
+    rows = [cells(line) for line in text.splitlines() if line.startswith("| Turns")]
+    assert [row[1:] for row in rows] == [
+        ["p99 of its turns, µs of CPU", "<= 2,000", "900", "300", "yes"],
+        ["its longest turn, µs of CPU", "<= 2,000", "2,100", "800", "no"],
+    ]
+
+
+def outcome_of(values: dict[str, dict[str, float]], scenario: str = "requests") -> Outcome:
+    """A run of one round: what each proxy gave in a scenario."""
     results = [
         Result(
             round=1,
-            scenario="requests",
+            scenario=scenario,
             proxy=proxy,
             sample=Sample(values=each, answers=1, bytes=1, faults=0),
         )

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from benchmarks.markdown import markdown
 from benchmarks.proxies import BARE, OURS, YARDSTICK
 from benchmarks.run import Outcome
-from benchmarks.scenarios import BEHIND, CPU, MEMORY, P50, P99, PROXY_CPU, RATE, SCENARIOS
+from benchmarks.scenarios import (
+    BEHIND,
+    CPU,
+    MEMORY,
+    P50,
+    P99,
+    PROXY_CPU,
+    RATE,
+    SCENARIOS,
+    TURN_CPU_MAX,
+    TURN_CPU_P99,
+)
 from benchmarks.table import pairs
 
 _LARGE = 100
@@ -78,6 +89,18 @@ def _delays(scenario: str) -> tuple[Goal, ...]:
     )
 
 
+def _turn(key: str, what: str) -> Goal:
+    return Goal(
+        scenario="uploads-turns",
+        key=key,
+        what=what,
+        limit=2000,
+        of=_alone,
+        beside=OURS,
+        unit="µs of CPU",
+    )
+
+
 GOALS: Sequence[Goal] = (
     *_of_a_delta("paced-200"),
     Goal(
@@ -96,6 +119,8 @@ GOALS: Sequence[Goal] = (
     Goal(scenario="requests", key=RATE, what="requests/s", limit=0.5, of=_ratio, least=True),
     Goal(scenario="requests", key=BEHIND, what="behind", limit=1, of=_alone, unit="s per 1,000"),
     Goal(scenario="uploads", key=RATE, what="uploads/s", limit=0.25, of=_ratio, least=True),
+    _turn(TURN_CPU_P99, "p99 of its turns"),
+    _turn(TURN_CPU_MAX, "its longest turn"),
     Goal(scenario="idle", key=MEMORY, what="memory", limit=17.6, of=_alone, unit="KiB/stream"),
     Goal(scenario="idle-tls", key=MEMORY, what="memory", limit=83, of=_alone, unit="KiB/stream"),
 )

@@ -27,8 +27,23 @@ from benchmarks.processes import (
 )
 from benchmarks.provider import LIMIT_S
 from benchmarks.proxies import SCRIPTS, Place, Proxy, Upstream, environment, nginx_with_tls
-from benchmarks.scenarios import BEHIND, CPU, FIRST, MEMORY, P50, P99, PROXY_CPU, RATE, Scenario
+from benchmarks.scenarios import (
+    BEHIND,
+    CPU,
+    FIRST,
+    MEMORY,
+    P50,
+    P99,
+    PROXY_CPU,
+    RATE,
+    TURN_CPU_MAX,
+    TURN_CPU_P99,
+    TURN_MAX,
+    TURN_P99,
+    Scenario,
+)
 from benchmarks.tapes import Taped, read_tapes
+from benchmarks.timed_loop import Turns, longest_us, turns
 from benchmarks.traffic import Plan, body_bytes
 from deltatape.clock import SystemClock
 
@@ -95,6 +110,10 @@ class Target:
         """Resident now."""
         return memory_kib(self.pid) if self.pid is not None else 0
 
+    def turns(self) -> Turns:
+        """Of its event loop so far; none where they are not counted."""
+        return turns(self.place.turns) if self.place.timed else Turns(wall=(), cpu=())
+
     def wait_until_quiet(self) -> float:
         """Wait until it has done what came after the last byte; return for how many seconds."""
         began = _now_ns()
@@ -144,8 +163,10 @@ def encrypted(folder: Path, provider_port: int) -> Iterator[Upstream]:
 
 
 @contextlib.contextmanager
-def running(proxy: Proxy, upstream: Upstream, folder: Path) -> Iterator[Target]:
-    """A proxy that answers; it ends with the block.
+def running(
+    proxy: Proxy, upstream: Upstream, folder: Path, *, timed: bool = False
+) -> Iterator[Target]:
+    """A proxy that answers; it ends with the block. `timed`: turns of its event loop are counted.
 
     Raises:
         BenchError: it did not come to answer.
@@ -154,6 +175,7 @@ def running(proxy: Proxy, upstream: Upstream, folder: Path) -> Iterator[Target]:
         port=free_port() if proxy.command else upstream.port,
         upstream=upstream,
         folder=folder,
+        timed=timed,
     )
     if proxy.command is None:
         yield Target(proxy, place)
@@ -192,7 +214,7 @@ def _answers(target: Target) -> bool:
 
 def measure(target: Target, scenario: Scenario) -> Sample:
     """Run `scenario` against `target`."""
-    memory, before = target.memory_kib(), target.cpu()
+    memory, before, turns_before = target.memory_kib(), target.cpu(), target.turns()
     load = subprocess.Popen(
         [*program("clients"), *_arguments(target.place, scenario)],
         env=own_environment(),
@@ -215,14 +237,26 @@ def measure(target: Target, scenario: Scenario) -> Sample:
             load.kill()
             load.communicate()
     behind_s = target.wait_until_quiet()
-    sample = _sample(scenario, result, target.cpu().since(before), held, behind_s)
+    lengths = _turn_lengths(target.turns().since(turns_before)) if scenario.timed else {}
+    sample = _sample(scenario, result, target.cpu().since(before), held, behind_s, lengths)
     target.answers += sample.answers
     target.bytes += sample.bytes
     return sample
 
 
+def _turn_lengths(counted: Turns) -> Mapping[str, float]:
+    cpu_p99, cpu_most = longest_us(counted.cpu)
+    p99, most = longest_us(counted.wall)
+    return {TURN_CPU_P99: cpu_p99, TURN_CPU_MAX: cpu_most, TURN_P99: p99, TURN_MAX: most}
+
+
 def _sample(
-    scenario: Scenario, result: Mapping[str, float], used: Cpu, held: int, behind_s: float
+    scenario: Scenario,
+    result: Mapping[str, float],
+    used: Cpu,
+    held: int,
+    behind_s: float,
+    turn_lengths: Mapping[str, float],
 ) -> Sample:
     done, bytes_ = int(result["done"]), int(result["bytes"])
     units = done * scenario.plan.deltas if scenario.per_delta else done
@@ -239,6 +273,7 @@ def _sample(
             P99: result["p99_us"],
             RATE: done / result["seconds"],
             MEMORY: held / scenario.connections,
+            **turn_lengths,
         },
         answers=done,
         bytes=bytes_,

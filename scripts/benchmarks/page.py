@@ -46,6 +46,8 @@ How to read it:
   while the others send their last deltas. That is the worst case for p99, and not usual.
 - Flat out, a slow proxy reads several deltas at once, and so does less per delta: there the rate
   is what compares, and paced streams tell the cost of a delta.
+- A turn of an event loop is what it does between two waits: meanwhile no other stream goes on. Its
+  CPU time is the program's own; by the clock, what others did on the same processors is in it.
 - deltatape tapes every byte, nginx and mitmdump write nothing. Memory is what 1000 open streams
   add to a proxy that has just started.
 - `deltatape-replay` is the player alone, without a provider behind it; it gives the same small

@@ -83,16 +83,28 @@ class Place:
         port: where it has to listen.
         upstream: where to forward to.
         folder: its own; gone after the run.
+        timed: whether the turns of its event loop are counted.
     """
 
     port: int
     upstream: Upstream
     folder: Path
+    timed: bool = False
 
     @property
     def tapes(self) -> Path:
         """The folder for tapes."""
         return self.folder / "tapes"
+
+    @property
+    def turns(self) -> Path:
+        """Where they are."""
+        return self.folder / "turns"
+
+    def python(self) -> list[str | Path]:
+        """What begins the command of a program in Python."""
+        timed = (SCRIPTS / "benchmarks" / "timed_loop.py", self.turns) if self.timed else ()
+        return [sys.executable, *timed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +179,7 @@ def _nginx_version() -> str:
 
 def _record(place: Place) -> list[str | Path]:
     return [
-        *(sys.executable, "-m", "deltatape", "record", "--listen", f"127.0.0.1:{place.port}"),
+        *(*place.python(), "-m", "deltatape", "record", "--listen", f"127.0.0.1:{place.port}"),
         *("--upstream", place.upstream.url, "--to", place.tapes),
         *("--durability", "exchange"),
         *(("--ca", place.upstream.ca) if place.upstream.ca else ()),
@@ -176,7 +188,7 @@ def _record(place: Place) -> list[str | Path]:
 
 def _bare(place: Place) -> list[str | Path]:
     ports = ("--port", str(place.port), "--upstream", str(place.upstream.port))
-    return [sys.executable, SCRIPTS / "benchmarks" / "bare_proxy.py", *ports]
+    return [*place.python(), SCRIPTS / "benchmarks" / "bare_proxy.py", *ports]
 
 
 def _replay(place: Place) -> list[str | Path]:

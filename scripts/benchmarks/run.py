@@ -120,12 +120,14 @@ class Run:
             self._log(f"{name} is left out: {why}")
 
     @contextlib.contextmanager
-    def _running(self, proxy: Proxy, upstream: Upstream, root: Path) -> Iterator[Target]:
+    def _running(
+        self, proxy: Proxy, upstream: Upstream, root: Path, *, timed: bool = False
+    ) -> Iterator[Target]:
         """A proxy of its own; when it has ended, its tapes are compared and removed."""
         self._folders += 1
         folder = root / f"{self._folders}-{proxy.name}"
         try:
-            with running(proxy, upstream, folder) as target:
+            with running(proxy, upstream, folder, timed=timed) as target:
                 yield target
             self._compare(target)
         finally:
@@ -153,8 +155,8 @@ class Run:
         elif proxy.command is None:
             return
         else:
-            with self._running(proxy, upstream, root) as fresh:
-                if scenario.tls and not scenario.plan.hold:  # handshakes are no part of a delta
+            with self._running(proxy, upstream, root, timed=scenario.timed) as fresh:
+                if scenario.warm:  # neither handshakes nor imports are part of what is measured
                     measure(fresh, scenario)
                 sample = measure(fresh, scenario)
         self._results.append(

@@ -14,6 +14,9 @@ P50, P99, ADDED = "p50_us", "p99_us", "added_us"
 RATE = "rate"
 MEMORY = "kib"
 FIRST = "first_us"
+TURN_P99, TURN_MAX = "turn_p99_us", "turn_max_us"
+TURN_CPU_P99, TURN_CPU_MAX = "turn_cpu_p99_us", "turn_cpu_max_us"
+"""Of the event loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,9 @@ class Scenario:
         plan: what each request asks for.
         seconds: for how long connections go on asking; 0: each asks once.
         fresh: whether it needs a proxy that did nothing before.
-        tls: whether the way to the provider is encrypted; measured once its connections exist.
+        tls: whether the way to the provider is encrypted.
+        warm: whether such a proxy does it twice, and the second time is measured.
+        timed: whether the turns of a fresh proxy's event loop are counted.
         at_once: how many connections are opened before answers are read.
         proxies: the names of those that take part; (): all.
         columns: what is told.
@@ -59,6 +64,8 @@ class Scenario:
     per_delta: bool = True
     fresh: bool = False
     tls: bool = False
+    warm: bool = False
+    timed: bool = False
     at_once: int = AT_ONCE
     proxies: tuple[str, ...] = ()
     columns: tuple[Column, ...]
@@ -77,6 +84,8 @@ class Scenario:
 
 
 TLS_PROXIES = ("nginx", "deltatape")
+TIMED_PROXIES = ("deltatape", "bare asyncio")
+_UPLOAD = Plan(deltas=0, upload=8_000_000)
 _PACED = (
     Column(key=CPU, title="CPU µs/delta", decimals=1, ratio=True),
     Column(key=PROXY_CPU, title="without analysis", decimals=1, ratio=True),
@@ -115,6 +124,7 @@ SCENARIOS: Sequence[Scenario] = (
         plan=Plan(deltas=75, rate=50),
         fresh=True,
         tls=True,
+        warm=True,
         proxies=TLS_PROXIES,
         columns=_PACED,
     ),
@@ -162,13 +172,31 @@ SCENARIOS: Sequence[Scenario] = (
         name="uploads",
         title="Requests of 8 MB on 4 kept connections, answered by small JSON",
         connections=4,
-        plan=Plan(deltas=0, upload=8_000_000),
+        plan=_UPLOAD,
         seconds=0.75,
         per_delta=False,
         columns=(
             Column(key=RATE, title="uploads/s", decimals=1, ratio=True),
             Column(key=CPU, title="CPU µs/upload", ratio=True),
             Column(key=PROXY_CPU, title="without analysis", ratio=True),
+        ),
+    ),
+    Scenario(
+        name="uploads-turns",
+        title="Turns of the event loop during requests of 8 MB on 4 kept connections",
+        connections=4,
+        plan=_UPLOAD,
+        seconds=0.75,
+        per_delta=False,
+        fresh=True,
+        warm=True,
+        timed=True,
+        proxies=TIMED_PROXIES,
+        columns=(
+            Column(key=TURN_CPU_P99, title="CPU µs/turn, p99"),
+            Column(key=TURN_CPU_MAX, title="most"),
+            Column(key=TURN_P99, title="µs by the clock, p99"),
+            Column(key=TURN_MAX, title="most"),
         ),
     ),
     Scenario(
