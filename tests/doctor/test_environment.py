@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.doctor.environment import (
+    client_remarks,
     known_settings,
     listens_deltatape,
     machine_remarks,
@@ -259,3 +260,25 @@ def test_without_git_nothing_is_said_of_it(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / ".deltatape").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not any(each.text.startswith("git ") for each in machine_remarks(tmp_path))
+
+
+# Known programs.
+
+
+def test_programs_on_the_path_are_told_with_what_keeps_them_from_the_recorder(
+    tmp_path: Path,
+) -> None:
+    for name in ("claude", "codex", "aider"):
+        put(tmp_path, f"bin/{name}", "").chmod(0o755)
+    settings = '{"env": {"ANTHROPIC_BASE_URL": "https://llm.corp.example"}}'
+    put(tmp_path, ".claude/settings.json", settings)
+    environment = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)}
+    claude, codex, aider = client_remarks(tmp_path / "bin", environment)
+    assert claude.level is codex.level is RemarkLevel.NOTE
+    assert "in ~/.claude/settings.json points at https://llm.corp.example, and wins" in claude.text
+    assert "start it with: deltatape record -- sh -c 'codex -c model_provider=dt" in codex.text
+    assert (aider.level, aider.text) == (
+        RemarkLevel.OK,
+        "aider: `deltatape record -- aider` tapes it",
+    )
+    assert list(client_remarks(tmp_path, {"PATH": str(tmp_path)})) == []

@@ -27,6 +27,7 @@ from helpers.chat import FINISH, calls, entry, sse
 from helpers.clients import CLIENTS, PYTHON, SDKS, available
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.program import environment
+from helpers.projects import put
 from helpers.recorded_apps import ANSWER, Provider, recorded
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
@@ -119,6 +120,23 @@ def test_an_app_is_taped_without_being_told_anything(tmp_path: Path, name: str) 
             assert ANSWER.encode() in b"".join(entry.line for entry in tape.logs)
             assert (tape.watch.stop, tape.watch.exit_code) == (CHILD_EXIT, 0)
             assert b"sk-fake-000000" not in text_of(tape).encode()
+
+    run(scenario(), LONG_S)
+
+
+def test_a_known_agent_gets_what_it_needs_and_another_the_line_that_is_missing(
+    tmp_path: Path,
+) -> None:
+    agent = put(tmp_path, "claude", "#!/bin/sh\necho $ENABLE_TOOL_SEARCH\n")
+    agent.chmod(0o755)
+
+    async def scenario() -> None:
+        result = await recorded(tmp_path, "--", "./claude", env={"HOME": str(tmp_path)})
+        assert (result.returncode, result.stdout) == (0, b"true\n")
+        result = await recorded(tmp_path, "--", "sh", "-c", "codex exec hi", env={"PATH": "/bin"})
+        told = result.stderr.decode()
+        assert "Codex reads no base URL from its environment; start it with: deltatape" in told
+        assert result.returncode == 127
 
     run(scenario(), LONG_S)
 

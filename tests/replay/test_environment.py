@@ -7,7 +7,12 @@ import pytest
 
 from deltatape.environment.dotenv import parse_dotenv
 from deltatape.model.exchange import Exchange
-from deltatape.replay.environment import PLACEHOLDER, placeholders, replay_environment
+from deltatape.replay.environment import (
+    PLACEHOLDER,
+    client_notes,
+    placeholders,
+    replay_environment,
+)
 from helpers.taped import taped
 
 URL = "http://127.0.0.1:8378"
@@ -36,6 +41,15 @@ def test_every_base_url_points_at_the_player_whatever_the_user_has_set(tmp_path:
     assert environment["ANTHROPIC_BASE_URL"] == f"{URL}/llm.corp.example/anthropic"
     assert environment["GOOGLE_GEMINI_BASE_URL"] == f"{URL}/gemini"
     assert environment["HOME"] == "/home/me"
+
+
+def test_a_known_program_gets_what_it_got_when_it_was_recorded(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+    replayed = replay_environment(URL, environ, tmp_path, (), ("npx", "-p", "x", "claude"))
+    assert replayed["ENABLE_TOOL_SEARCH"] == "true"
+    assert client_notes(URL, environ, tmp_path, ("claude",)) == ()
+    (note,) = client_notes(URL, environ, tmp_path, ("codex",))
+    assert "start it with: deltatape replay -- sh -c" in note
 
 
 def test_no_proxy_is_left(tmp_path: Path) -> None:

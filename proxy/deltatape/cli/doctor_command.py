@@ -10,7 +10,12 @@ import click
 
 from deltatape.cli.options import FORMAT
 from deltatape.cli.terminal import show, write
-from deltatape.doctor.environment import known_settings, machine_remarks, surroundings_remarks
+from deltatape.doctor.environment import (
+    client_remarks,
+    known_settings,
+    machine_remarks,
+    surroundings_remarks,
+)
 from deltatape.doctor.project import code_remarks, sdk_remarks
 from deltatape.doctor.sources import Limits
 from deltatape.errors import UsageError
@@ -35,9 +40,9 @@ from deltatape.settings.settings import load
 def command(*, folder: Path, format: str) -> int:  # noqa: A002 - the option's name
     """Look for what would keep an app's traffic from the recorder, and say what to change.
 
-    Checks the machine, the environment, the SDKs and the code of the project in FOLDER (default:
-    here), also for base URLs that are written into it. Changes nothing and connects to no other
-    machine. Exit code: 1 for problems, 2 if it cannot check.
+    Checks the machine, the environment, coding agents, and the SDKs and the code of the project in
+    FOLDER (default: here), also for base URLs that are written into it. Changes nothing and
+    connects to no other machine. Exit code: 1 for problems, 2 if it cannot check.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: not a folder; the project's own folder is wanted")
@@ -58,6 +63,7 @@ def _sections(folder: Path) -> tuple[Section, ...]:
             remarks=(*machine_remarks(folder), _settings_remark(folder, environment)),
         ),
         Section(title="environment", remarks=tuple(surroundings_remarks(folder, environment))),
+        Section(title="clients", remarks=tuple(client_remarks(folder, environment))),
         Section(title="sdks", remarks=tuple(sdk_remarks(folder, environment))),
         Section(title="code", remarks=tuple(code_remarks(folder, known, Limits()))),
     )

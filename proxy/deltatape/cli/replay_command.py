@@ -38,7 +38,7 @@ from deltatape.player.playback_changes import ExchangeStaging, refuse_absent
 from deltatape.player.player import Player
 from deltatape.printable import count
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes
-from deltatape.replay.environment import replay_environment
+from deltatape.replay.environment import client_notes, replay_environment
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.session import REPLAY_FAILED, ReplayOptions, Responders, replay, teller
 from deltatape.settings.defaults import current_rules
@@ -208,7 +208,7 @@ def _replay(
     )
     playing = _playing(arguments)
     make = _auto if arguments.mode == AUTO else _plain
-    responders = make(arguments, playing, environment, alone=not argv)
+    responders = make(arguments, playing, environment, argv)
     with aside():
         code = asyncio.run(replay(responders, options, say))
     unused_faults = playing.unused_faults()
@@ -247,7 +247,10 @@ def _playing(arguments: ReplayArguments) -> PlayOptions:
 
 
 def _plain(
-    arguments: ReplayArguments, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
+    arguments: ReplayArguments,
+    playing: PlayOptions,
+    environment: Mapping[str, str],
+    argv: tuple[str, ...],
 ) -> Responders:
     tapes = [read_tape(each) for each in each_recording_once(arguments.tapes)]
     every = [exchange for _, exchanges in tapes for exchange in exchanges]
@@ -266,16 +269,24 @@ def _plain(
         ),
     )
     return Responders(
-        machine=Player(exchanges, teller(say, alone=alone), playing),
+        machine=Player(exchanges, teller(say, alone=not argv), playing),
         number=len(exchanges),
         environment=partial(
-            replay_environment, environ=environment, folder=Path.cwd(), exchanges=exchanges
+            replay_environment,
+            environ=environment,
+            folder=Path.cwd(),
+            exchanges=exchanges,
+            command=argv,
         ),
+        notes=partial(client_notes, environ=environment, folder=Path.cwd(), command=argv),
     )
 
 
 def _auto(
-    arguments: ReplayArguments, playing: PlayOptions, environment: Mapping[str, str], *, alone: bool
+    arguments: ReplayArguments,
+    playing: PlayOptions,
+    environment: Mapping[str, str],
+    argv: tuple[str, ...],
 ) -> Responders:
     tape = _single_tape(arguments.tapes)
     every = list(exchanges_of(arguments.tapes[0])) if tape.exists() else []
@@ -288,14 +299,16 @@ def _auto(
         mask_key=mask_key(environment, say),
         clock=SystemClock(),
         say=say,
+        command=argv,
     )
-    auto = AutoPlayer(tape, exchanges, playing, teller(say, alone=alone), routes)
+    auto = AutoPlayer(tape, exchanges, playing, teller(say, alone=not argv), routes)
     return Responders(
         machine=auto,
         number=len(exchanges),
         environment=auto.environment,
         recorded=lambda: auto.recorded.kept,
         ending=auto.ending,
+        notes=partial(client_notes, environ=environment, folder=Path.cwd(), command=argv),
     )
 
 

@@ -20,6 +20,7 @@ from deltatape.doctor.hardcoded import GATEWAY
 from deltatape.doctor.programs import git
 from deltatape.environment.application import DEFAULT_PORT, is_deltatape, parse_url, plan
 from deltatape.environment.application import GATEWAY as DELTATAPE_URL
+from deltatape.environment.clients import clients, started_clients
 from deltatape.environment.dotenv import ResolvedValue, read_dotenv, settings
 from deltatape.environment.variables import is_listed, sounds_like_base_url
 from deltatape.providers import PROVIDERS
@@ -169,6 +170,25 @@ def _keys(known: Mapping[str, ResolvedValue]) -> DoctorRemark:
         return DoctorRemark(level=RemarkLevel.NOTE, text=text)
     shown = ", ".join(f"{name} ({known[name].where})" for name in names)
     return DoctorRemark(level=RemarkLevel.OK, text=f"keys: {shown}")
+
+
+# Known programs that are installed, and what their own files say.
+
+
+def client_remarks(folder: Path, environment: Mapping[str, str]) -> Iterator[DoctorRemark]:
+    """Yield a remark for each known program on the PATH, or for what keeps it from the recorder."""
+    path = environment.get("PATH", os.defpath)
+    for client in clients():
+        command = next((name for name in client.commands if shutil.which(name, path=path)), "")
+        if not command:
+            continue
+        started = started_clients((command,), folder, environment)
+        notes = plan(GATEWAY, environment, (), started=started).client_notes
+        for note in notes:
+            yield DoctorRemark(level=RemarkLevel.NOTE, text=note)
+        if not notes:
+            text = f"{client.title}: `deltatape record -- {command}` tapes it"
+            yield DoctorRemark(level=RemarkLevel.OK, text=text)
 
 
 # Checks what a recording needs from this machine: versions, the port, a place for tapes.

@@ -6,6 +6,8 @@ prefix for it with the same path. Otherwise the variable points at its provider'
 environment wins over `.env` files in every common loader (a loader with `override` set bypasses the
 gateway).
 
+Known programs (`clients`) get what they need besides, or a note with the line that is missing.
+
 Pure: mappings in, values out. Invariant: which provider answers never changes by being recorded.
 """
 
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from urllib.parse import urlsplit
 
+from deltatape.environment.clients import Client, ConfiguredUrl, Invocation, StartedClients
 from deltatape.environment.dotenv import DotenvFile, ResolvedValue, settings
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.environment.variables import (
@@ -182,6 +185,9 @@ def without_overlap(upstream_path: str, path: str) -> str:
     return path
 
 
+NO_CLIENTS = StartedClients()
+
+
 class EnvironmentPurpose(Enum):
     """The receiver of the child's requests."""
 
@@ -201,6 +207,8 @@ class EnvironmentPlan:
     """Further routes, as `gateway.routes.parse_upstream` takes them."""
     notes: tuple[str, ...]
     """Lines for the user."""
+    client_notes: tuple[str, ...]
+    """More of them: what keeps known programs from what listens there."""
     secrets: tuple[bytes, ...]
     """Credentials found on the way, for masking."""
 
@@ -211,6 +219,7 @@ def plan(
     dotenv: Sequence[DotenvFile],
     upstreams: Sequence[Upstream] = (),
     purpose: EnvironmentPurpose = EnvironmentPurpose.RECORD,
+    started: StartedClients = NO_CLIENTS,
 ) -> EnvironmentPlan:
     """Decide what to set for a child that talks to the gateway or player at `base`.
 
@@ -220,16 +229,20 @@ def plan(
         dotenv: the files that the child may load; see `dotenv.read_dotenv`.
         upstreams: those that the user configured. One without a name serves everything.
         purpose: what listens there.
+        started: the known programs that the child is or starts; see `clients.started_clients`.
     """
+    dotenv = (*started.files, *dotenv)
     known, problems = settings(dotenv, environment)
     planner = _Planner(base, known, upstreams, purpose)
     planner.run()
+    planner.serve(started)
     variables = {**planner.variables, **_no_proxy(known), GATEWAY: planner.base}
     unread = [problem for file in dotenv for problem in file.problems]
     return EnvironmentPlan(
         variables=variables,
         upstreams=tuple(planner.prefixes.added),
         notes=(*unread, *problems, *planner.notes),
+        client_notes=(*started.problems, *planner.client_notes),
         secrets=known_secrets(environment, dotenv),
     )
 
@@ -260,6 +273,7 @@ class _Planner:
         self.base = base.rstrip("/")
         self.variables: dict[str, str] = {}
         self.notes: list[str] = []
+        self.client_notes: list[str] = []
         self.prefixes = ProxyPrefixes(each for each in upstreams if each.name)
         self._known = known
         self._named = {each.name: each for each in upstreams if each.name}
@@ -288,6 +302,77 @@ class _Planner:
         is_signed = any(PROVIDERS[name].is_signed for name in self._named if name in PROVIDERS)
         if is_signed and self._purpose is EnvironmentPurpose.RECORD:
             self.notes.append(_CONFIGURED_UNSIGNED if self._is_unsigned() else _CONFIGURED_SIGNED)
+
+    def serve(self, started: StartedClients) -> None:
+        """Decide what known programs need besides base URLs; after `run`."""
+        for each in started.invocations:
+            client = each.client
+            configured = [url for url in started.urls if url.client is client]
+            elsewhere = [url for url in configured if not self._leads_here(url)]
+            for url in elsewhere:
+                self.client_notes.append(self._wins(url))
+            if not configured:
+                self._complete(each)
+            if not configured and self._has_own_host(client):
+                self.variables |= {
+                    name: value
+                    for name, value in client.set_with_own_host.items()
+                    if name not in self._known
+                }
+
+    def _complete(self, invocation: Invocation) -> None:
+        """Tell what is missing where a program reads no base URL from the environment."""
+        client = invocation.client
+        verb = "replay" if self._purpose is EnvironmentPurpose.REPLAY else "record"
+        if missing := invocation.missing():
+            self.client_notes.append(
+                f"{client.title} reads no base URL from its environment; start it with:"
+                f" deltatape {verb} -- {missing}"
+            )
+        elif client.listen and not invocation.is_pointed:
+            self.client_notes.append(
+                f"{client.title} reads its base URL from its configuration alone. Once:"
+                f" {client.configure}; then {verb} with --listen {client.listen}"
+            )
+
+    def _leads_here(self, configured: ConfiguredUrl) -> bool:
+        url = parse_url(configured.key, configured.url.strip())
+        return (
+            url is not None
+            and is_loopback(url.origin.host)
+            and (url.origin.port == port_of(self.base))
+        )
+
+    def _wins(self, configured: ConfiguredUrl) -> str:
+        """Say that a file leads a program elsewhere, and what to do."""
+        client, key = configured.client, configured.key
+        verb = "replay" if self._purpose is EnvironmentPurpose.REPLAY else "record"
+        url = parse_url(key, configured.url.strip())
+        if url is None:
+            return f"{key} in {configured.file} is not an http or https URL"
+        place = f"{key} in {configured.file} points at {url.shown}"
+        if is_deltatape(url, ()):
+            return f"{place}: {verb} with --listen {url.origin.host}:{url.origin.port}"
+        past = f"{place}, and wins over the environment: {client.title} goes there past deltatape"
+        if client.base_urls:
+            return f"{past}. Set {client.base_urls[0]} in the environment instead: it is kept"
+        prefix, rest = self.prefixes.split(url)
+        own = "" if prefix in UPSTREAMS else f" --upstream {prefix}={url.origin.url}"
+        there = f"http://127.0.0.1:{DEFAULT_PORT}"
+        return (
+            f"{past}. Write {there}/{prefix}{rest} there, and {verb} with"
+            f" --listen 127.0.0.1:{DEFAULT_PORT}{own}"
+        )
+
+    def _has_own_host(self, client: Client) -> bool:
+        """Check whether the user lets a program talk to its provider's own host."""
+        for name in client.base_urls:
+            if self._has(name):
+                url = parse_url(name, self._known[name].value.strip())
+                owner = None if url is None else provider_of_host(url.origin.host)
+                if owner is None or name not in PROVIDERS[owner].base_urls:
+                    return False
+        return True
 
     def _on_demand(self) -> dict[str, dict[str, str]]:
         """Return the variables of configured upstreams, without those that break apps."""

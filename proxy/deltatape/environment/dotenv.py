@@ -86,7 +86,7 @@ def read_dotenv(folder: Path, environment: Mapping[str, str]) -> tuple[DotenvFil
         names.append(f".env.{mode}.local")
     for place in _places(folder):
         files = [place / name for name in names]
-        found = tuple(_read(f, os.path.relpath(f, folder)) for f in files if _exists(f))
+        found = tuple(read_dotenv_file(f, os.path.relpath(f, folder)) for f in files if _exists(f))
         if found:
             return found
     return ()
@@ -107,20 +107,32 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, shown: str) -> DotenvFile:
+def read_file(path: Path, limit: int) -> str:
+    """Return the text of a regular file of at most `limit` bytes.
+
+    Raises:
+        ValueError: it cannot be read; the message says why.
+    """
     try:
         # Opening a pipe that nobody writes to would wait; some password managers make .env one.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        return DotenvFile(path=shown, problems=(f"{shown}: not read: {error.strerror}",))
+        raise ValueError(error.strerror) from None
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return DotenvFile(path=shown, problems=(f"{shown}: not read: no regular file",))
-        data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        problem = f"{shown}: not read: longer than {MAX_FILE_BYTES} bytes"
-        return DotenvFile(path=shown, problems=(problem,))
-    return parse_dotenv(data.decode("utf-8", "surrogateescape"), shown)
+            raise ValueError("no regular file")
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"longer than {limit} bytes")
+    return data.decode("utf-8", "surrogateescape")
+
+
+def read_dotenv_file(path: Path, shown: str) -> DotenvFile:
+    """Return the content of one file, or why it could not be read."""
+    try:
+        return parse_dotenv(read_file(path, MAX_FILE_BYTES), shown)
+    except ValueError as error:
+        return DotenvFile(path=shown, problems=(f"{shown}: not read: {error}",))
 
 
 def parse_dotenv(text: str, path: str) -> DotenvFile:

@@ -16,6 +16,7 @@ from deltatape.child.child import run_child
 from deltatape.child.ready import ReadyFile
 from deltatape.child.signals import Signals
 from deltatape.environment.application import EnvironmentPlan, plan
+from deltatape.environment.clients import started_clients
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
@@ -60,6 +61,7 @@ class Session:
         else:
             self._own = self._recording = Recording(options, around, self, self._analysis)
         self._dotenv = read_dotenv(around.folder, around.environment)
+        self._started = started_clients(options.command, around.folder, around.environment)
         self._base = ""
         self._control = ""
         self._unchecked: set[LiveTape] = set()  # some of those with exchanges not analysed
@@ -104,7 +106,7 @@ class Session:
     def _plan(self, base: str) -> EnvironmentPlan:
         """Return the environment that leads an application here; the user's URLs are kept."""
         environment, upstreams = self._around.environment, self._options.upstreams
-        return plan(base, environment, self._dotenv, upstreams)
+        return plan(base, environment, self._dotenv, upstreams, started=self._started)
 
     def _introduce(self, routes: Routes, planned: EnvironmentPlan) -> None:
         options = self._options
@@ -126,7 +128,7 @@ class Session:
             self._tell(f"  workers  {options.workers} processes share the port; tapes: {names}")
         if self._control:
             self._tell(f"  health   {self._control}/health")
-        for line in planned.notes:
+        for line in (*planned.notes, *planned.client_notes):
             self._tell(f"  note     {line}")
 
     # Listening.

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from deltatape.clock import Clock
 from deltatape.environment.application import plan
+from deltatape.environment.clients import started_clients
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
@@ -73,6 +74,7 @@ class ProviderRoutes:
         outbound: the way out of this machine.
         environment: the application's: variables that point elsewhere become upstreams.
         folder: where the application runs; its `.env` files count as the environment does.
+        command: what starts it, if that is known.
         mask_key: for the hashes of credentials.
         clock: for times on the tape.
         say: gets lines for the user.
@@ -85,6 +87,7 @@ class ProviderRoutes:
     mask_key: bytes
     clock: Clock
     say: Callable[[str], None]
+    command: tuple[str, ...] = ()
 
 
 class AutoPlayer:
@@ -212,7 +215,8 @@ class AutoPlayer:
     def environment(self, url: str) -> Mapping[str, str]:
         """Return the complete environment of an application, when this listens at `url`."""
         ways = self._ways
-        planned = plan(url, ways.environment, self._dotenv, ways.upstreams)
+        started = started_clients(ways.command, ways.folder, ways.environment)
+        planned = plan(url, ways.environment, self._dotenv, ways.upstreams, started=started)
         added = placeholders(self._exchanges, ways.environment, self._dotenv)
         return {**ways.environment, **planned.variables, **added}
 

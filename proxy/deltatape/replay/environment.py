@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from deltatape.environment.application import EnvironmentPurpose, plan
+from deltatape.environment.clients import started_clients
 from deltatape.environment.dotenv import DotenvFile, read_dotenv, settings
 from deltatape.environment.variables import KEY_VARIABLES, ON_DEMAND, SERVED
 from deltatape.gateway.routes import Upstream, parse_upstream
@@ -32,6 +33,7 @@ def replay_environment(
     environ: Mapping[str, str],
     folder: Path,
     exchanges: Iterable[Exchange] = (),
+    command: Sequence[str] = (),
 ) -> Mapping[str, str]:
     """Return the complete environment of a command in `folder` that uses the player at `url`.
 
@@ -40,10 +42,13 @@ def replay_environment(
         environ: the environment as the user has it.
         folder: where the command is started: `.env` files count.
         exchanges: what is played. Without any, every provider gets a placeholder key.
+        command: the command, if it is known.
     """
     dotenv = read_dotenv(folder, environ)
     providers = _providers_of(exchanges)
-    planned = plan(url, environ, dotenv, tuple(_needed(providers)), EnvironmentPurpose.REPLAY)
+    upstreams = tuple(_needed(providers))
+    started = started_clients(command, folder, environ)
+    planned = plan(url, environ, dotenv, upstreams, EnvironmentPurpose.REPLAY, started)
     kept = {name: value for name, value in environ.items() if name.upper() not in _PROXIES}
     for each in (PROVIDERS[name] for name in providers if PROVIDERS[name].is_signed):
         # Its SDKs send a token over https alone, which a player does not speak: let them sign.
@@ -55,6 +60,15 @@ def replay_environment(
     own = {name: url + path for name, path in names.items()}
     own = own if found.isdisjoint(own) else {}
     return {**own, **kept, **planned.variables, **dict(_placeholders(providers, found))}
+
+
+def client_notes(
+    url: str, environ: Mapping[str, str], folder: Path, command: Sequence[str]
+) -> tuple[str, ...]:
+    """Return what keeps a known program in `command` from the player at `url`, a line each."""
+    started = started_clients(command, folder, environ)
+    planned = plan(url, environ, (), (), EnvironmentPurpose.REPLAY, started)
+    return planned.client_notes
 
 
 def placeholders(

@@ -59,6 +59,11 @@ class ReplayOptions:
     guard: NetworkGuardTunnel | None = None
 
 
+def no_notes(_: str) -> Sequence[str]:
+    """Return nothing to tell."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Responders:
     """Who answers.
@@ -70,6 +75,7 @@ class Responders:
         recorded: what it has added to a tape; after it was stopped.
         ending: called when a signal ends the command, since answers cut from then on must not be
             recorded.
+        notes: what keeps the command from the machine, from its URL.
     """
 
     machine: ReplayServer
@@ -77,6 +83,7 @@ class Responders:
     environment: Callable[[str], Mapping[str, str]]
     recorded: Callable[[], Sequence[Exchange]] = tuple
     ending: Callable[[], None] | None = None
+    notes: Callable[[str], Sequence[str]] = no_notes
 
 
 def teller(tell: Tell, *, alone: bool) -> Callable[[RequestOutcome], None]:
@@ -151,6 +158,8 @@ def _introduce(responders: Responders, options: ReplayOptions, tell: Tell) -> No
     if options.command:
         program = PurePath(options.command[0]).name
         tell(f"deltatape {__version__} plays {exchanges} to {program} at {base}")
+        for note in responders.notes(base):
+            tell(f"  note     {note}")
     else:
         tell(f"deltatape {__version__} plays {exchanges} at {base} (Ctrl-C ends)")
         tell(f"  set OPENAI_BASE_URL={base}/v1, or with a provider's prefix {base}/openai/v1")

@@ -94,7 +94,7 @@ async def attempt(
     player.on_request = shared.on_request
     await player.start(ANY_PORT)
     try:
-        environment = replay_environment(player.listener.url, environ, folder, exchanges)
+        environment = replay_environment(player.listener.url, environ, folder, exchanges, command)
         run = await _start(command, {**environment, **shared.variables}, folder)
         try:
             await run.wait(deadline_s)
