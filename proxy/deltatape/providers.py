@@ -112,7 +112,9 @@ _TABLE = (
     Provider(
         name="openai",
         title="OpenAI",
-        hosts=("api.openai.com", "eu.api.openai.com", "us.api.openai.com"),
+        # The last one serves Codex after a login.
+        hosts=("api.openai.com", "eu.api.openai.com", "us.api.openai.com", "chatgpt.com"),
+        sites=frozenset({"chatgpt.com"}),
         url="https://api.openai.com",
         api_path="/v1",
         request_ends=("/chat/completions", "/responses"),
@@ -367,6 +369,7 @@ _TABLE = (
             "dashscope.aliyuncs.com",
             "dashscope-intl.aliyuncs.com",
             "dashscope-us.aliyuncs.com",
+            "portal.qwen.ai",  # serves Qwen Code after a login
         ),
     ),
     Provider(name="zhipu", hosts=("open.bigmodel.cn", "api.z.ai")),
@@ -408,6 +411,15 @@ _TABLE = (
         ),
         passes_keys_on=True,
     ),
+    # Gateways of coding agents, for who logs in there.
+    Provider(
+        name="opencode",
+        hosts=("opencode.ai",),
+        sites=frozenset({"opencode.ai"}),
+        passes_keys_on=True,
+    ),
+    Provider(name="cline", hosts=("api.cline.bot",), passes_keys_on=True),
+    Provider(name="continue", hosts=("api.continue.dev",), passes_keys_on=True),
     Provider(name="requesty", hosts=("router.requesty.ai",)),
 )
 PROVIDERS: Mapping[str, Provider] = {each.name: each for each in _TABLE}

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import ssl
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,12 +19,17 @@ import pytest
 import trustme
 
 from deltatape.clock import SystemClock
+from deltatape.gateway import peer as peer_module
 from deltatape.gateway.dial import Connector
 from deltatape.gateway.outbound import OutboundSettings, outbound_from
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from helpers.conformance import HTTP_2
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.upstream import Peer, connect, eventually, free_port, provider, run
+
+TELLS = pytest.mark.skipif(
+    not Path("/proc/net/tcp").exists(), reason="this system does not tell whose a connection is"
+)
 
 # A tunnel in the test's own loop, and the connections that it reported.
 
@@ -37,8 +43,10 @@ class Tunnelling:
 
     @property
     def credentials(self) -> bytes:
-        """The field that the tunnel's URL stands for."""
+        """The field that the tunnel's URL stands for; b"" where it needs none."""
         parts = urlsplit(self.tunnel.url)
+        if parts.username is None:
+            return b""
         pair = base64.b64encode(f"{parts.username}:{parts.password}".encode())
         return b"Proxy-Authorization: Basic %b\r\n" % pair
 
@@ -61,12 +69,12 @@ class Tunnelling:
 
 @contextlib.asynccontextmanager
 async def tunnelling(
-    outbound: OutboundSettings | None = None, *, own_ports: tuple[int, ...] = ()
+    outbound: OutboundSettings | None = None, *, gateway_ports: tuple[int, ...] = ()
 ) -> AsyncIterator[Tunnelling]:
     """A tunnel that reaches out as `outbound` says; nothing may be open after it."""
     passed: list[TunnelledConnection] = []
     tunnel = Tunnel(Connector(outbound or outbound_from({}), SystemClock()), passed.append)
-    await tunnel.start(own_ports=own_ports)
+    await tunnel.start(gateway_ports=gateway_ports)
     try:
         yield Tunnelling(tunnel, passed)
     finally:
@@ -141,6 +149,42 @@ def test_other_methods_are_refused_with_what_to_do() -> None:
     run(scenario())
 
 
+@pytest.fixture
+def untold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that does not tell whose a connection is."""
+    monkeypatch.setattr(peer_module, "_LISTS", (Path("/no/such/list"), Path("/no/such/list")))
+
+
+@TELLS
+def test_where_the_system_tells_the_user_no_password_is_in_the_variable() -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, tunnelling() as t:
+            assert t.tunnel.url == f"http://127.0.0.1:{t.tunnel.port}"
+            assert t.tunnel.token == ""
+            await t.through(port)
+
+    run(scenario())
+
+
+@TELLS
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start programs of another user")
+def test_a_program_of_another_user_is_refused() -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, tunnelling() as t:
+            answer = await asyncio.to_thread(
+                subprocess.run,
+                ("curl", "-s", "-i", "-p", "-x", t.tunnel.url, f"http://127.0.0.1:{port}/"),
+                capture_output=True,
+                check=False,
+                user=65534,
+            )
+            assert answer.stdout.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+            assert not t.passed
+
+    run(scenario())
+
+
+@pytest.mark.usefixtures("untold")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -194,14 +238,26 @@ def test_http_2_is_refused_in_its_own_frames() -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "[::]"])
-def test_deltatape_s_own_ports_are_not_tunnelled_to(host: str) -> None:
+def test_the_tunnel_does_not_lead_to_itself(host: str) -> None:
     async def scenario() -> None:
-        async with provider(echo) as port, tunnelling(own_ports=(port,)) as t:
-            for own in (port, t.tunnel.port):
-                peer = await t.ask(f"{host}:{own}")
-                answer, _ = await peer.rest()
-                assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
-                assert b"is deltatape itself" in answer
+        async with tunnelling() as t:
+            peer = await t.ask(f"{host}:{t.tunnel.port}")
+            answer, _ = await peer.rest()
+            assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+            assert b"is this tunnel itself" in answer
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_who_ignores_no_proxy_reaches_the_gateway_and_is_not_reported(host: str) -> None:
+    async def scenario() -> None:
+        async with provider(echo) as port, tunnelling(gateway_ports=(port,)) as t:
+            peer = await t.through(port, host)
+            await peer.send(b"hello")
+            peer.writer.write_eof()
+            assert await peer.rest() == (b"hello", "eof")
+            assert not t.passed
 
     run(scenario())
 
@@ -309,6 +365,7 @@ def test_stopping_cuts_what_is_open_and_leaves_nothing() -> None:
     run(scenario())
 
 
+@pytest.mark.usefixtures("untold")
 def test_each_tunnel_has_credentials_of_its_own() -> None:
     async def scenario() -> None:
         async with tunnelling() as one, tunnelling() as other:
@@ -317,6 +374,8 @@ def test_each_tunnel_has_credentials_of_its_own() -> None:
             assert one.tunnel.url == (
                 f"http://deltatape:{one.tunnel.token}@127.0.0.1:{one.tunnel.port}"
             )
+            async with provider(echo) as port:
+                await one.through(port)
 
     run(scenario())
 

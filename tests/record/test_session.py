@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import ssl
 import sys
@@ -32,6 +33,8 @@ from helpers.recorded_apps import ANSWER, Provider, recorded
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
 LONG_S = 60.0
+TELLS_USERS = Path("/proc/net/tcp").exists()
+"""Whether this system tells whose a connection is."""
 
 PYTHON_SDK = """
 import openai
@@ -141,6 +144,40 @@ def test_a_known_agent_gets_what_it_needs_and_another_the_line_that_is_missing(
     run(scenario(), LONG_S)
 
 
+IGNORES_NO_PROXY = """
+NO_PROXY= no_proxy= curl --no-progress-meter -N -p -x "$HTTPS_PROXY" \\
+    -d '{"model":"m","messages":[]}' -H 'Content-Type: application/json' \\
+    "$OPENAI_BASE_URL/chat/completions"
+"""
+
+
+def test_an_app_that_ignores_no_proxy_is_taped_through_the_tunnel(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        served = Provider()
+        async with provider(served.serve) as port:
+            upstream = ("--upstream", f"openai=http://127.0.0.1:{port}")
+            result = await recorded(tmp_path, *upstream, "--", "sh", "-c", IGNORES_NO_PROXY)
+            assert ANSWER in result.stdout.decode(), result.stderr.decode()
+            assert "NOT TAPED" not in result.stderr.decode()
+            assert rebuild(the_exchange(tmp_path)).text == ANSWER
+
+    run(scenario(), LONG_S)
+
+
+def test_hosts_that_were_reached_instead_are_named_where_nothing_is_taped(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with provider(Provider().serve) as port:
+            script = f'curl -s -p -x "$HTTPS_PROXY" http://localhost:{port}/ -d x'
+            env = {"NO_PROXY": "", "no_proxy": ""}
+            command = ("env", "-u", "NO_PROXY", "-u", "no_proxy", "sh", "-c", script)
+            result = await recorded(tmp_path, "--", *command, env=env)
+            told = result.stderr.decode()
+            assert "instead, the app went to localhost; if an LLM answers there" in told, told
+            assert "NOT TAPED" not in told
+
+    run(scenario(), LONG_S)
+
+
 @pytest.fixture
 def openrouter(tmp_path: Path) -> ssl.SSLContext:
     """TLS for a server that calls itself openrouter.ai; its authority is `ca.pem`."""
@@ -241,7 +278,8 @@ def test_without_a_tunnel_the_app_keeps_its_own_proxy(tmp_path: Path) -> None:
         command = plain_app(tmp_path, code)
         through = await recorded(tmp_path, "--", *command, env=env)
         past = await recorded(tmp_path, "--no-tunnel", "--", *command, env=env)
-        assert b"http://deltatape:" in through.stdout
+        assert re.fullmatch(rb"http://(deltatape:\S+@)?127\.0\.0\.1:\d{2,}\n", through.stdout)
+        assert (b"@" in through.stdout) != TELLS_USERS
         assert past.stdout == b"http://127.0.0.1:9\n"
 
     run(scenario(), LONG_S)

@@ -20,8 +20,6 @@ async def connected(variables: Mapping[str, str], authority: str) -> Peer:
     """A client that has asked for a way to `authority`."""
     proxy = urlsplit(variables["HTTPS_PROXY"])
     assert proxy.port is not None
-    assert proxy.username is not None
-    assert proxy.password is not None
     pair = base64.b64encode(f"{proxy.username}:{proxy.password}".encode())
     client = await connect(proxy.port)
     fields = f"Host: {authority}\r\nProxy-Authorization: Basic {pair.decode()}\r\n"
@@ -60,19 +58,18 @@ def test_a_provider_is_refused_once_told_with_the_place_in_the_code(tmp_path: Pa
     ]
 
 
-def test_other_hosts_are_reached_but_not_the_player_itself(tmp_path: Path) -> None:
+def test_other_hosts_and_the_player_are_reached(tmp_path: Path) -> None:
     told: list[str] = []
 
     async def scenario() -> None:
-        async with provider(echo) as port:
-            guard = NetworkGuardTunnel(outbound_from({}), tmp_path, told.append)
-            variables = await guard.start(7)
-            client = await connected(variables, f"127.0.0.1:{port}")
-            await client.until(b"\r\n\r\n")
-            await client.send(b"hi")
-            assert await client.reader.readexactly(2) == b"hi"
-            player = await connected(variables, "127.0.0.1:7")
-            assert b"is deltatape itself" in (await player.rest())[0]
+        guard = NetworkGuardTunnel(outbound_from({}), tmp_path, told.append)
+        async with provider(echo) as port, provider(echo) as player:
+            variables = await guard.start(player)
+            for each in (port, player):
+                client = await connected(variables, f"127.0.0.1:{each}")
+                await client.until(b"\r\n\r\n")
+                await client.send(b"hi")
+                assert await client.reader.readexactly(2) == b"hi"
             await guard.stop()
         assert guard.refused == {}
 

@@ -1,9 +1,10 @@
 """A blind tunnel for traffic past the gateway, which reports the hosts.
 
-A CONNECT proxy on loopback with credentials of its own, for one child process. Bytes go both ways
-as they come, unread and without a time limit: TLS stays between the application and its server.
-The authority of each CONNECT shows which LLM host was reached past the gateway. All other methods
-are refused.
+A CONNECT proxy on loopback, for the programs of one user: where the system tells whose a connection
+is (`peer`), that user's connections are served; elsewhere those with credentials of the tunnel's
+own, which its URL then has to carry. Bytes go both ways as they come, unread and without a time
+limit: TLS stays between the application and its server. The authority of each CONNECT shows which
+LLM host was reached past the gateway. All other methods are refused.
 """
 
 import asyncio
@@ -11,11 +12,13 @@ import base64
 import contextlib
 import hmac
 import ipaddress
+import os
 import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from deltatape.gateway import peer
 from deltatape.gateway.dial import ConnectionFailedError, Connector
 from deltatape.http1.head import (
     BadMessageError,
@@ -34,6 +37,7 @@ from deltatape.providers import provider_of_host
 
 HOST = "127.0.0.1"
 USER = "deltatape"
+_ROOT = 0
 _EARLY_BYTES = 64 * 1024
 _LINGER_S = 2.0
 _STOP_S = 2.0
@@ -164,29 +168,39 @@ class Tunnel:
         self._provider_of = provider_of
         self._sealed = sealed
         self._server: asyncio.Server | None = None
-        self._own_ports: frozenset[int] = frozenset()
+        self._gateway_ports: frozenset[int] = frozenset()
+        self._users: frozenset[int] = frozenset()
         self._sides: set[TunnelSide] = set()
         self._all_closed = asyncio.Event()
         self.port = 0
         self.user = USER
-        self.token = secrets.token_urlsafe(24)
-        """The password; it opens the way out of this machine, so it belongs on no tape."""
+        self.token = ""
+        """The password, where one is needed: it opens the way out of this machine, so it belongs on
+        no tape."""
 
     @property
     def url(self) -> str:
-        """The value of the child's `HTTPS_PROXY`, with credentials."""
-        return f"http://{USER}:{self.token}@{HOST}:{self.port}"
+        """The value of the child's `HTTPS_PROXY`."""
+        credentials = f"{USER}:{self.token}@" if self.token else ""
+        return f"http://{credentials}{HOST}:{self.port}"
 
-    async def start(self, *, own_ports: Iterable[int] = ()) -> None:
+    async def start(self, *, gateway_ports: Iterable[int] = ()) -> None:
         """Listen on a free port.
 
         Args:
-            own_ports: of deltatape's other listeners on loopback, which must not be tunnelled to.
+            gateway_ports: where the child's base URLs lead: clients that ignore NO_PROXY ask for
+                them here, and what they send there is taped or played.
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _ClientSide(self), HOST, 0, backlog=BACKLOG)
         self.port = self._server.sockets[0].getsockname()[1]
-        self._own_ports = frozenset((*own_ports, self.port))
+        self._gateway_ports = frozenset(gateway_ports)
+        own = await loop.run_in_executor(None, peer.listener_owner, (HOST, self.port))
+        if own == os.geteuid():
+            # Who is root, as with sudo, needs nobody's leave.
+            self._users = frozenset({own, _ROOT})
+        else:
+            self.token = secrets.token_urlsafe(24)
 
     async def stop(self) -> None:
         """Stop listening, and cut open connections."""
@@ -210,8 +224,10 @@ class Tunnel:
         if not self._sides:
             self._all_closed.set()
 
-    def destination(self, head: ParsedRequestHead) -> "_Refusal | tuple[str, int]":
-        """Return where to connect, or why a request is refused."""
+    async def destination(
+        self, head: ParsedRequestHead, client: peer.Address
+    ) -> "_Refusal | tuple[str, int]":
+        """Return where to connect for a request of `client`, or why it is refused."""
         if head.method != "CONNECT":
             return _Refusal(
                 405,
@@ -220,35 +236,44 @@ class Tunnel:
                 " NO_PROXY for that host",
                 ((b"Allow", b"CONNECT"),),
             )
-        if not self._is_authorized(field(head.fields, b"proxy-authorization") or b""):
+        if self.token and not self._has_token(field(head.fields, b"proxy-authorization") or b""):
             return _Refusal(
                 407,
                 "this tunnel serves one program, with the user and password of the HTTPS_PROXY"
                 " that deltatape has set for it; pass on the whole URL",
                 ((b"Proxy-Authenticate", b'Basic realm="deltatape"'),),
             )
+        if not self.token and not await self._is_own(client):
+            return _Refusal(
+                403,
+                "this tunnel serves programs of the user who runs deltatape; for one of another"
+                " user, run deltatape as that user, or with --no-tunnel",
+            )
         match = _AUTHORITY.fullmatch(head.target.decode("latin-1"))
         if match is None or not 0 < int(match[3]) <= _MAX_PORT:
             return _Refusal(400, "CONNECT wants HOST:PORT")
         host, port = match[1] or match[2], int(match[3])
-        if port in self._own_ports and _is_this_machine(host):
-            return _Refusal(
-                403,
-                f"{host}:{port} is deltatape itself; a base URL there is http://, which needs no"
-                " proxy",
-            )
+        if port == self.port and _is_this_machine(host):
+            return _Refusal(403, f"{host}:{port} is this tunnel itself")
         if self._sealed and self._provider_of(host) is not None:
             self.failed(host, port, _SEALED)
             return _Refusal(403, f"{host}:{port}: {_SEALED}")
         return host, port
 
-    def _is_authorized(self, credentials: bytes) -> bool:
+    async def _is_own(self, client: peer.Address) -> bool:
+        loop = asyncio.get_running_loop()
+        owner = await loop.run_in_executor(None, peer.owner, client, (HOST, self.port))
+        return owner in self._users
+
+    def _has_token(self, credentials: bytes) -> bool:
         scheme, _, encoded = credentials.partition(b" ")
         pair = base64.b64encode(f"{USER}:{self.token}".encode())
         return scheme.lower() == b"basic" and hmac.compare_digest(encoded.strip(), pair)
 
     def opened(self, host: str, port: int) -> None:
-        """Report an open connection."""
+        """Report an open connection, unless it leads to the gateway."""
+        if port in self._gateway_ports and _is_this_machine(host):
+            return
         self._on_connection(TunnelledConnection(host=host, port=port, llm=self._provider_of(host)))
 
     def failed(self, host: str, port: int, failure: str) -> None:
@@ -296,6 +321,7 @@ class _ClientSide(TunnelSide):
         self._buffer = bytearray()
         self._dialling: asyncio.Task[None] | None = None
         self._destination: tuple[str, int] | None = None
+        self._is_parsed = False
         self._refused = False
 
     def data_received(self, data: bytes) -> None:
@@ -305,7 +331,7 @@ class _ClientSide(TunnelSide):
         if self._refused:
             return
         self._buffer += data
-        if self._destination is None:
+        if not self._is_parsed:
             self._parse_head()
         elif len(self._buffer) > _EARLY_BYTES and self.transport is not None:
             self.transport.pause_reading()
@@ -333,14 +359,19 @@ class _ClientSide(TunnelSide):
             self._refuse(_Refusal(400, f"not an HTTP/1 request: {error}"))
             return
         del self._buffer[:end]
-        destination = self._tunnel.destination(head)
+        self._is_parsed = True
+        self._dialling = asyncio.get_running_loop().create_task(self._dial(head))
+
+    async def _dial(self, head: ParsedRequestHead) -> None:
+        assert self.transport is not None  # its loss cancels this
+        destination = await self._tunnel.destination(
+            head, self.transport.get_extra_info("peername")
+        )
         if isinstance(destination, _Refusal):
             self._refuse(destination)
             return
         self._destination = destination
-        self._dialling = asyncio.get_running_loop().create_task(self._dial(*destination))
-
-    async def _dial(self, host: str, port: int) -> None:
+        host, port = destination
         server = _ServerSide(self._tunnel, self)
         try:
             await self._tunnel.connector.tcp(host, port, server)

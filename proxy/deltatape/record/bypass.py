@@ -41,13 +41,18 @@ class BypassSearch:
         """
         self.hosts: dict[str, str] = {}
         """The LLM hosts so far, and whose they are."""
+        self.others: dict[str, None] = {}
+        """Other hosts so far, as a set in their order."""
         self._folder = folder
         self._found = found
         self._running: set[asyncio.Future[Places]] = set()
 
     def add(self, connection: TunnelledConnection) -> bool:
         """Search for the host of a connection; return False if it is no LLM's or was seen."""
-        if connection.llm is None or connection.host in self.hosts:
+        if connection.llm is None:
+            self.others[connection.host] = None
+            return False
+        if connection.host in self.hosts:
             return False
         self.hosts[connection.host] = connection.llm
         search = asyncio.get_running_loop().run_in_executor(

@@ -16,6 +16,8 @@ from deltatape.providers import COMMON, PROVIDERS, UPSTREAMS
 from deltatape.record.bypass import replacement_lines, with_places
 
 Tell = Callable[[str], None]
+_SHOWN_HOSTS = 8
+"""A program that goes to more is a browser."""
 
 
 class PastTrouble(NamedTuple):
@@ -113,7 +115,12 @@ class Reporter:
             self._tell("    deltatape doctor looks for the place; record --via mitm tapes it as is")
 
     def summarise(
-        self, tape: str, lost: tuple[int, int], bypassed: Iterable[str], unchecked: str = ""
+        self,
+        tape: str,
+        lost: tuple[int, int],
+        bypassed: Iterable[str],
+        unchecked: str = "",
+        others: Sequence[str] = (),
     ) -> None:
         """Print the summary of a run.
 
@@ -122,6 +129,7 @@ class Reporter:
             lost: how many records and bytes it lacks.
             bypassed: the LLM hosts that were reached past the gateway.
             unchecked: the tape or folder that `deltatape check` has to analyse; "" if all was.
+            others: other hosts that were reached, in case that one of them serves an LLM.
         """
         self._tell(f"{count(self.exchanges, 'exchange')} taped, {self.with_findings} with findings")
         if any(lost):
@@ -131,6 +139,12 @@ class Reporter:
             )
         if hosts := ", ".join(sorted(bypassed)):
             self._tell(f"NOT TAPED: what went to {hosts} past deltatape")
+        if others and not self.exchanges:
+            more = f" and {len(others) - _SHOWN_HOSTS} more" if len(others) > _SHOWN_HOSTS else ""
+            self._tell(
+                f"instead, the app went to {', '.join(others[:_SHOWN_HOSTS])}{more}; if an LLM"
+                " answers there: deltatape record --via mitm --hosts HOST -- CMD"
+            )
         if unchecked:
             what = (
                 f"{count(self.unanalysed, 'exchange')} of {self.exchanges}"

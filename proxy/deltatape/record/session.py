@@ -246,10 +246,11 @@ class Session:
         environment = {**self._around.environment, **variables}
         if options.tunnel:
             tunnel = Tunnel(own.dialler, self._bypassed)
-            await tunnel.start(own_ports=[each.port for each in own.addresses])
+            await tunnel.start(gateway_ports=[each.port for each in own.addresses if each.port])
             services.push_async_callback(tunnel.stop)
-            for secret in basic(tunnel.user.encode(), tunnel.token.encode()):
-                own.masker.learn(secret)
+            if tunnel.token:
+                for secret in basic(tunnel.user.encode(), tunnel.token.encode()):
+                    own.masker.learn(secret)
             environment |= tunnel_variables(tunnel)
         code = await run_child(
             options.command,
@@ -294,7 +295,9 @@ class Session:
         await self._bypasses.wait()
         counts = self._recording.counts()
         lost = (counts.lost_records, counts.lost_bytes)
-        self._reporter.summarise(self.tape, lost, self._bypasses.hosts, self._to_check())
+        self._reporter.summarise(
+            self.tape, lost, self._bypasses.hosts, self._to_check(), tuple(self._bypasses.others)
+        )
 
     def _to_check(self) -> str:
         """Return what `deltatape check` has to be run on since not all was analysed here."""

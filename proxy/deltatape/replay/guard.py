@@ -47,13 +47,13 @@ class NetworkGuardTunnel:
         """Return the LLM hosts requested past the player, with their providers."""
         return self._bypasses.hosts
 
-    async def start(self, own_port: int) -> Mapping[str, str]:
+    async def start(self, player_port: int) -> Mapping[str, str]:
         """Listen; return the variables that route the command here.
 
         Args:
-            own_port: the player's.
+            player_port: where the command may reach the player through the tunnel, too.
         """
-        await self._tunnel.start(own_ports=[own_port])
+        await self._tunnel.start(gateway_ports=[player_port])
         return tunnel_variables(self._tunnel)
 
     async def stop(self) -> None:
