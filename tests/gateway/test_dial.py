@@ -19,7 +19,6 @@ from deltatape.clock import SystemClock
 from deltatape.gateway import dial
 from deltatape.gateway import dial as dialling
 from deltatape.gateway.dial import (
-    TLS_BUFFER_BYTES,
     Address,
     ConnectionFailedError,
     Connector,
@@ -34,6 +33,7 @@ from deltatape.gateway.routes import Origin
 from deltatape.http1.body import BodyScan
 from deltatape.http1.client import ConnectionLost
 from deltatape.http1.head import Fields, ParsedResponseHead
+from deltatape.http1.tls import TLS_BUFFER_BYTES, ReadableTLS
 from helpers.corporate import PASSWORD, USER, corporate_proxy, server_context
 from helpers.upstream import Peer, Script, free_port, provider, run
 
@@ -43,7 +43,10 @@ from helpers.upstream import Peer, Script, free_port, provider, run
 async def hello(peer: Peer) -> None:
     """Answer one request."""
     await peer.request()
-    await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+    await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+    for letter in b"hello":
+        await asyncio.sleep(0.005)  # so that they come in several reads
+        await peer.send(bytes([letter]))
     await peer.rest()
 
 
@@ -112,6 +115,10 @@ async def get(how: Connector, origin: Origin) -> bytes:
     assert await asyncio.wait_for(answer.over, 10) == "complete"
     assert dialled.connect_ns > 0
     assert (dialled.tls_ns > 0) == (origin.scheme == "https")
+    transport = dialled.connection._transport
+    assert transport is not None
+    tls = transport.get_extra_info("ssl_object")
+    assert isinstance(tls, ReadableTLS if origin.scheme == "https" else ReadableTLS | None)
     dialled.connection.abort()
     return answer.body
 

@@ -4,19 +4,23 @@ import asyncio
 import gc
 import gzip
 import hashlib
+import os
 import socket
+import ssl
 import struct
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+import trustme
 import zstandard
 
 from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import EndReason, Framing, MaskedCredential
 from deltatape.store.audit import audit
+from helpers.corporate import server_context
 from helpers.playing import playing
 from helpers.recording import Recording, recording
 from helpers.upstream import (
@@ -59,6 +63,85 @@ def test_a_stream_arrives_byte_for_byte_with_its_chunks(tmp_path: Path) -> None:
             assert exchange.response is not None
             assert exchange.response.framing is Framing.CHUNKED
             assert all(read.boundaries == (len(read.data),) for read in exchange.reads)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_stream_over_tls_arrives_byte_for_byte_on_both_sides(
+    tmp_path: Path, version: ssl.TLSVersion
+) -> None:
+    sent = [os.urandom(size) for size in (1, 100, 16_383, 16_384, 16_385, 300_000)] + EVENTS
+    uploads: list[bytes] = []
+
+    async def swap(peer: Peer) -> None:
+        uploads.append((await peer.request())[1])
+        await peer.send(SSE_HEAD)
+        for data in sent:
+            await peer.send(chunk(data))
+            await asyncio.sleep(0.005)
+        await peer.send(b"0\r\n\r\n")
+        await stream(peer)
+
+    async def scenario() -> None:
+        authority, ca = trustme.CA(), tmp_path / "ca.pem"
+        authority.cert_pem.write_to_path(ca)
+        context = server_context(authority, "127.0.0.1")
+        context.minimum_version = context.maximum_version = version
+        async with (
+            provider(swap, tls=context) as port,
+            recording(tmp_path, f"https://127.0.0.1:{port}", ca=ca) as gateway,
+        ):
+            client = await gateway.client()
+            upload = os.urandom(1_000_000)
+            await client.send(post(upload))
+            assert await client.until(b"\r\n\r\n") == SSE_HEAD
+            whole = b"".join(map(chunk, sent)) + b"0\r\n\r\n"
+            assert await client.reader.readexactly(len(whole)) == whole
+            await client.send(post())
+            await client.until(b"0\r\n\r\n")
+            first, second = await gateway.ended(2)
+            assert uploads == [upload]
+            assert first.request.body == upload
+            assert first.body == b"".join(sent)
+            assert second.body == b"".join(EVENTS)
+            for exchange in (first, second):
+                assert exchange.end is not None
+                assert exchange.end.reason is EndReason.COMPLETE
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("reset", "reason"),
+    [(False, EndReason.UPSTREAM_CLOSED), (True, EndReason.UPSTREAM_RESET)],
+)
+def test_a_stream_over_tls_that_is_cut_without_close_notify_is_cut_for_the_client(
+    tmp_path: Path, *, reset: bool, reason: EndReason
+) -> None:
+    got = asyncio.Event()
+
+    async def cut(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(EVENTS[0]))
+        await got.wait()
+        peer.reset() if reset else peer.drop()
+
+    async def scenario() -> None:
+        authority, ca = trustme.CA(), tmp_path / "ca.pem"
+        authority.cert_pem.write_to_path(ca)
+        async with (
+            provider(cut, tls=server_context(authority, "127.0.0.1")) as port,
+            recording(tmp_path, f"https://127.0.0.1:{port}", ca=ca) as gateway,
+        ):
+            client = await gateway.client()
+            await client.send(post())
+            assert await client.until(EVENTS[0] + b"\r\n") == SSE_HEAD + chunk(EVENTS[0])
+            got.set()
+            assert await client.rest() == (b"", "reset" if reset else "eof")
+            (exchange,) = await gateway.ended()
+            assert exchange.end is not None
+            assert exchange.end.reason is reason
 
     run(scenario())
 

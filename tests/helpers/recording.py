@@ -114,8 +114,12 @@ async def recording(
     policy: TapPolicy | None = None,
     at: Address = Address("127.0.0.1", 0),  # noqa: B008 - a value
     bodies: bool = True,
+    ca: Path | None = None,
 ) -> AsyncIterator[Recording]:
-    """A gateway in front of `upstreams`: URLs, or the port of a plain one on loopback."""
+    """A gateway in front of `upstreams`: URLs, or the port of a plain one on loopback.
+
+    `ca` is trusted besides the system's authorities.
+    """
     urls = [f"http://127.0.0.1:{u}" if isinstance(u, int) else u for u in upstreams]
     seen = Seen()
     clock = SystemClock()
@@ -135,7 +139,7 @@ async def recording(
     recorder = Recorder(
         TapeBook(create, masker), masker, clock, seen, RecorderOptions(bodies=bodies), seen
     )
-    dialler = Connector(outbound_from({}, ca=None, client_cert=None, client_key=None), clock)
+    dialler = Connector(outbound_from({}, ca=ca), clock)
     gateway = Gateway(recorder, Routes(parse_upstream(url) for url in urls), dialler.dial, policy)
     recorder.start()
     await gateway.start(at)

@@ -2,17 +2,24 @@
 
 import asyncio
 import contextlib
+import os
 import socket
+import ssl
+from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+import trustme
 
 from deltatape.http1.body import BodyScan
 from deltatape.http1.client import ConnectionLost, UpstreamConnection
 from deltatape.http1.event_loop import OTHERS_AT_ONCE
 from deltatape.http1.head import Fields, ParsedResponseHead
+from deltatape.http1.tls import ReadableTLSContext
 from deltatape.model.exchange import INVALID_HEAD
+from helpers.corporate import server_context
 from helpers.upstream import SSE_HEAD, Peer, Script, chunk, eventually, provider, run
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
@@ -424,3 +431,358 @@ def test_a_reset_after_data_is_told_as_one() -> None:
     assert log.data in (b"one", b"onetwo")
     assert log.lost is not None
     assert log.lost.value == "reset"
+
+
+# Over TLS: asyncio makes the handshake, writes and ends, and need not read the body.
+
+AUTHORITY = trustme.CA()
+SERVER = server_context(AUTHORITY, "127.0.0.1")
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+class WatchedConnection(UpstreamConnection):
+    """Keeps what asyncio has read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_asyncio = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.by_asyncio += data
+        super().data_received(data)
+
+
+class EncryptedPeer:
+    """The server's side of TLS, which sends records in pieces of any size."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self._received, self._sending = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = SERVER.wrap_bio(self._received, self._sending, server_side=True)
+
+    async def shake_hands(self) -> None:
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                await self.peer.send(self._sending.read())
+                self._received.write(await self.peer.reader.read(65536))
+            else:
+                await self.peer.send(self._sending.read())
+                return
+
+    async def request(self) -> None:
+        got = b""
+        while not got.endswith(b"\r\n\r\n"):
+            try:
+                got += self._tls.read()
+            except ssl.SSLWantReadError:
+                self._received.write(await self.peer.reader.read(65536))
+
+    def records(self, *pieces: bytes) -> bytes:
+        """Each in one record."""
+        for piece in pieces:
+            self._tls.write(piece)
+        return self._sending.read()
+
+    def close_notify(self) -> bytes:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self._tls.unwrap()
+        return self._sending.read()
+
+
+def client_context(kind: type[ssl.SSLContext], version: ssl.TLSVersion) -> ssl.SSLContext:
+    context = kind(ssl.PROTOCOL_TLS_CLIENT)
+    AUTHORITY.configure_trust(context)
+    context.minimum_version = context.maximum_version = version
+    return context
+
+
+@contextlib.asynccontextmanager
+async def encrypted(
+    port: int, version: ssl.TLSVersion, kind: type[ssl.SSLContext] = ReadableTLSContext
+) -> AsyncIterator[WatchedConnection]:
+    _, connection = await asyncio.get_running_loop().create_connection(
+        WatchedConnection, "127.0.0.1", port, ssl=client_context(kind, version)
+    )
+    try:
+        yield connection
+    finally:
+        connection.abort()
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a server sends after the head, once that has been read, and how it ends."""
+
+    records: tuple[bytes, ...] = ()
+    step: int = 0
+    """The length of the pieces; 0: in one."""
+    close_notify: bool = False
+    end: str = ""
+    """`fin` or `rst`; "" keeps the connection open."""
+    damaged: bool = False
+    """Whether the last byte is another one."""
+
+
+def answer_over_tls(
+    head: bytes,
+    sent: Sent,
+    version: ssl.TLSVersion,
+    kind: type[ssl.SSLContext] = ReadableTLSContext,
+) -> tuple[ResponseLog, WatchedConnection]:
+    log = ResponseLog()
+
+    async def script(peer: Peer) -> None:
+        server = EncryptedPeer(peer)
+        await server.shake_hands()
+        await server.request()
+        await peer.send(server.records(head))
+        await eventually(lambda: bool(log.heads), "the head")
+        data = server.records(*sent.records)
+        if sent.close_notify:
+            data += server.close_notify()
+        if sent.damaged:
+            data = data[:-1] + bytes([data[-1] ^ 1])
+        for at in range(0, len(data), sent.step or len(data)):
+            await peer.send(data[at : at + (sent.step or len(data))])
+            await asyncio.sleep(0)
+        if sent.end == "fin":
+            peer.close()
+        elif sent.end == "rst":
+            await eventually(lambda: log.data == b"he", "the data")  # RST would discard them
+            peer.reset()
+        else:
+            await peer.rest()
+
+    async def scenario() -> tuple[ResponseLog, WatchedConnection]:
+        async with provider(script) as port, encrypted(port, version, kind) as connection:
+            connection.start(log, "GET")
+            connection.write(GET)
+            await eventually(lambda: log.over, "the end of the response")
+            whole = not (sent.close_notify or sent.end or sent.damaged)
+            assert connection.reusable == whole
+            return log, connection
+
+    return run(scenario())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("step", [0, 1, 7, 100])
+def test_a_body_over_tls_is_the_same_however_its_records_are_cut(
+    version: ssl.TLSVersion, step: int
+) -> None:
+    body = (chunk(b"he"), chunk(b"llo"), b"0\r\nX-T: 1\r\n\r\n")
+    log, connection = answer_over_tls(SSE_HEAD, Sent(body, step), version)
+    assert log.raw == b"".join(body)
+    assert log.data == b"hello"
+    assert log.trailers == ((b"X-T", b"1"),)
+    assert connection.by_asyncio == SSE_HEAD
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_long_records_over_tls_arrive_whole(version: ssl.TLSVersion) -> None:
+    data = os.urandom(1_000_000)
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(data)
+    log, connection = answer_over_tls(head, Sent((data,)), version)
+    assert log.data == data
+    assert connection.by_asyncio == head
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", [ReadableTLSContext, ssl.SSLContext])
+@pytest.mark.parametrize("head", [SSE_HEAD, CLOSE])
+@pytest.mark.parametrize(
+    ("close_notify", "end"),
+    [(True, "fin"), (True, ""), (False, "fin"), (True, "rst"), (False, "rst")],
+)
+def test_an_end_over_tls_is_told_as_asyncio_tells_it(
+    version: ssl.TLSVersion,
+    kind: type[ssl.SSLContext],
+    head: bytes,
+    *,
+    close_notify: bool,
+    end: str,
+) -> None:
+    data = chunk(b"he") if head == SSE_HEAD else b"he"
+    log, _ = answer_over_tls(head, Sent((data,), close_notify=close_notify, end=end), version, kind)
+    assert log.data == b"he"
+    if end == "rst" and not close_notify:
+        assert log.lost is ConnectionLost.RESET
+        assert log.detail == "[Errno 104] Connection reset by peer"
+    elif head == CLOSE:
+        assert log.trailers == ()
+    else:
+        assert (log.lost, log.detail) == (ConnectionLost.CLOSED, "")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_comes_before_a_damaged_record_is_passed_on(version: ssl.TLSVersion) -> None:
+    log, _ = answer_over_tls(SSE_HEAD, Sent((chunk(b"he"), chunk(b"llo")), damaged=True), version)
+    assert log.data == b"he"
+    assert log.lost is ConnectionLost.RESET
+    assert "DECRYPTION_FAILED_OR_BAD_RECORD_MAC" in log.detail
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_paused_connection_over_tls_keeps_what_it_has_not_passed_on(
+    version: ssl.TLSVersion,
+) -> None:
+    pieces = [b"%7d" % n for n in range(1000)]
+    waiting: list[WatchedConnection] = []
+
+    class Pausing(ResponseLog):
+        def on_response_data(self, raw: bytes, scan: BodyScan) -> None:
+            super().on_response_data(raw, scan)
+            waiting[0].pause()
+
+    log = Pausing()
+
+    async def script(peer: Peer) -> None:
+        server = EncryptedPeer(peer)
+        await server.shake_hands()
+        await server.request()
+        await peer.send(server.records(SSE_HEAD))
+        await eventually(lambda: bool(log.heads), "the head")
+        await peer.send(server.records(*map(chunk, pieces), b"0\r\n\r\n"))
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with provider(script) as port, encrypted(port, version) as connection:
+            waiting.append(connection)
+            connection.start(log, "GET")
+            connection.write(GET)
+            while not log.over:
+                before = len(log.data)
+                await eventually(lambda: len(log.data) > before or log.over, "more")  # noqa: B023
+                passed_on = len(log.data)
+                await asyncio.sleep(0.01)
+                assert len(log.data) == passed_on
+                connection.resume()
+            assert log.data == b"".join(pieces)
+            assert connection.reusable
+
+    run(scenario())
+
+
+def test_an_error_of_a_handler_over_tls_ends_its_own_connection_only() -> None:
+    class Failing(ResponseLog):
+        def on_response_data(self, raw: bytes, scan: BodyScan) -> None:  # noqa: ARG002 - not used
+            raise ZeroDivisionError
+
+    log = Failing()
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD)
+        await eventually(lambda: bool(log.heads), "the head")
+        await peer.send(chunk(b"x"))
+        await peer.rest()
+
+    async def scenario() -> list[dict[str, object]]:
+        told: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        async with (
+            provider(script, tls=SERVER) as port,
+            encrypted(port, ssl.TLSVersion.TLSv1_3) as connection,
+        ):
+            connection.start(log, "GET")
+            connection.write(GET)
+            await eventually(lambda: log.over, "the end of the response")
+            assert not connection.reusable
+        return told
+
+    assert [type(each["exception"]) for each in run(scenario())] == [ZeroDivisionError]
+    assert log.lost is ConnectionLost.RESET
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_upload_over_tls_that_waits_does_not_hold_up_the_response(
+    version: ssl.TLSVersion,
+) -> None:
+    upload = os.urandom(8_000_000)
+    log = ResponseLog()
+
+    async def script(peer: Peer) -> None:
+        sock: socket.socket = peer.writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        await peer.until(b"\r\n\r\n")
+        await peer.send(SSE_HEAD)
+        for n in range(1, 51):
+            await peer.send(chunk(b"x"))
+            await eventually(lambda: len(log.data) == n, "the piece")  # noqa: B023
+        assert log.writable == [False]
+        assert await peer.reader.readexactly(len(upload)) == upload
+        await peer.send(b"0\r\n\r\n")
+        await peer.rest()
+
+    async def scenario() -> None:
+        async with provider(script, tls=SERVER) as port, encrypted(port, version) as connection:
+            connection.start(log, "POST")
+            connection.write(GET)
+            for at in range(0, len(upload), 100_000):
+                connection.write(upload[at : at + 100_000])
+            await eventually(lambda: log.over, "the response")
+            assert log.data == b"x" * 50
+            assert log.writable == [False, True]
+            assert log.trailers == ()
+
+    run(scenario())
+
+
+KEY_UPDATE = b"TLS 1.3, Handshake [length 0005], KeyUpdate"
+FINISHED = b"TLS 1.2, Handshake [length 0010], Finished"
+
+
+@pytest.mark.parametrize(
+    ("version", "command", "done", "answered"),
+    [
+        (ssl.TLSVersion.TLSv1_3, b"K\n", b">>> " + KEY_UPDATE, b"<<< " + KEY_UPDATE),
+        (ssl.TLSVersion.TLSv1_2, b"r\n", b"<<< " + FINISHED, b""),
+    ],
+)
+def test_a_peer_that_wants_new_keys_in_a_stream_gets_them(
+    version: ssl.TLSVersion, command: bytes, done: bytes, answered: bytes, tmp_path: Path
+) -> None:
+    """`K` and `r` are commands of `openssl s_server`: update both keys, renegotiate.
+
+    OpenSSL answers an update of keys when it handles the next one.
+    """
+    certificate = tmp_path / "server.pem"
+    AUTHORITY.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+
+    async def scenario() -> None:
+        server = await asyncio.create_subprocess_exec(
+            *("openssl", "s_server", "-accept", "127.0.0.1:0", "-naccept", "1", "-msg"),
+            *("-cert", certificate),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=STDOUT,
+        )
+        assert server.stdin is not None
+        assert server.stdout is not None
+        try:
+            await server.stdout.readuntil(b"ACCEPT 127.0.0.1:")
+            port = int(await server.stdout.readline())
+            async with encrypted(port, version) as connection:
+                log = ResponseLog()
+                connection.start(log, "GET")
+                connection.write(GET)
+                await server.stdout.readuntil(b"GET / HTTP/1.1")
+                server.stdin.write(CLOSE)
+                await eventually(lambda: bool(log.heads), "the head")
+                for n in range(3):
+                    server.stdin.write(command)
+                    await server.stdout.readuntil(done)
+                    server.stdin.write(b"text %d\n" % n)
+                    await eventually(lambda: log.data.count(b"\n") > n, "the text")  # noqa: B023
+                await server.stdout.readuntil(answered or b"\n")
+                assert log.data == b"text 0\ntext 1\ntext 2\n"
+                assert connection.by_asyncio == CLOSE
+        finally:
+            if server.returncode is None:
+                server.kill()
+            await server.communicate()
+
+    run(scenario())

@@ -23,12 +23,11 @@ from deltatape.gateway.routes import Origin
 from deltatape.http1.client import UpstreamConnection
 from deltatape.http1.head import BadMessageError, ParsedResponseHead, find_head, parse_response
 from deltatape.http1.listener import bracketed
+from deltatape.http1.tls import TLS_BUFFER_BYTES
 
 CONNECT_TIMEOUT_S = 60.0
 TLS_TIMEOUT_S = 10.0
 """Limit for the TLS handshake: an upstream that speaks no TLS often waits in silence."""
-TLS_BUFFER_BYTES = 16 * 1024
-"""asyncio's read buffer per TLS connection; its own default is 16 times as much."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG")
 
 
@@ -264,7 +263,6 @@ class Connector:
             ConnectionFailedError: there is no connection; the message names the origin, the proxy
                 if there is one, and the reason.
         """
-        connection = UpstreamConnection()
         target = _Target(
             host=origin.host,
             port=origin.port,
@@ -272,6 +270,8 @@ class Connector:
             proxy=self._outbound.proxy_for(origin.scheme, origin.host, origin.port),
             tls=origin.scheme == "https",
         )
+        proxy_tls = target.proxy is not None and target.proxy.scheme == "https"
+        connection = UpstreamConnection(tls_in_tls=target.tls and proxy_tls)
         async with _connect_timeout(target):
             connect_ns, tls_ns = await self._open(target, connection)
         return OpenConnection(connection, connect_ns, tls_ns)
@@ -439,7 +439,7 @@ def _tls_reason(error: ssl.SSLError) -> str:
 
 
 def _limit_tls_buffers() -> None:
-    """Cap asyncio's buffer for each TLS connection: a record of TLS has 16 KB at most.
+    """Cap asyncio's buffer for each TLS connection: its own default is 16 times as much.
 
     The attribute is not documented: where it does not exist, the buffer stays as it is.
     """

@@ -26,6 +26,7 @@ from urllib.parse import unquote, urlsplit
 
 from deltatape.errors import UsageError
 from deltatape.http1.listener import bracketed, is_loopback
+from deltatape.http1.tls import ReadableTLSContext
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _CREDENTIALS = re.compile(r"^([A-Za-z0-9+.-]+://)?.*@", re.DOTALL)
@@ -107,7 +108,7 @@ class TrustSettings:
         Raises:
             UsageError: a file cannot be used; the message says which and why.
         """
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context = ReadableTLSContext(ssl.PROTOCOL_TLS_CLIENT)
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         defaults = ssl.get_default_verify_paths()
         if self.ca_file is not None:

@@ -27,6 +27,7 @@ from deltatape.http1.socket import (
     reset_now,
     socket_of,
 )
+from deltatape.http1.tls import TLS_BUFFER_BYTES, ReadableTLS
 from deltatape.model.exchange import BROKEN_CHUNKS, CUT_LAST_CHUNK, INVALID_HEAD, Framing
 
 
@@ -68,7 +69,9 @@ class ResponseHandler(Protocol):
 class UpstreamConnection(asyncio.Protocol):
     """One connection to an upstream."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tls_in_tls: bool = False) -> None:
+        """Args: tls_in_tls: the connection's TLS lies within that of a proxy."""
+        self._tls_in_tls = tls_in_tls
         self._handler: ResponseHandler | None = None
         self._method = ""
         self._buffer = bytearray()
@@ -83,6 +86,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._direct: StreamingEventLoop | None = None
         """The loop that reads the body without the transport; None: the transport reads."""
         self._fd = -1
+        self._tls: ReadableTLS | None = None
+        """What decrypts the bytes that are read directly."""
 
     # What asyncio calls.
 
@@ -115,7 +120,7 @@ class UpstreamConnection(asyncio.Protocol):
                     self.data_received(data)
         if self._transport is not None:
             break_cycle(self._transport)
-        self._transport = None
+        self._transport = self._tls = None
         handler, self._handler = self._handler, None
         if handler is None:
             return
@@ -197,15 +202,22 @@ class UpstreamConnection(asyncio.Protocol):
     # Reading.
 
     def _read_directly(self) -> None:
-        """Read the body without the transport, where the loop can and there is no TLS."""
+        """Read the body without the transport, where the loop can."""
         loop, transport = asyncio.get_running_loop(), self._transport
         reading = self._body is not None and self._handler is not None
         if not reading or not isinstance(loop, StreamingEventLoop) or transport is None:
             return
-        sock = socket_of(transport)
-        if sock is not None and transport.get_extra_info("sslcontext") is None:
-            self._direct, self._fd = loop, sock.fileno()
-            loop.read_directly(self._fd, self._read)
+        sock, tls = socket_of(transport), transport.get_extra_info("ssl_object")
+        if sock is None:
+            return
+        if tls is None:
+            reader = self._read
+        elif isinstance(tls, ReadableTLS) and not self._tls_in_tls:
+            self._tls, reader = tls, self._read_tls
+        else:
+            return
+        self._direct, self._fd = loop, sock.fileno()
+        loop.read_directly(self._fd, reader)
 
     def _leave(self) -> None:
         """Have the transport read again."""
@@ -230,10 +242,55 @@ class UpstreamConnection(asyncio.Protocol):
         try:
             self._feed_body(data)
         except Exception as error:  # noqa: BLE001 - as asyncio does with those of `data_received`
-            context = {"message": "a response could not be passed on", "exception": error}
-            asyncio.get_running_loop().call_exception_handler(context)
-            self._fail(error)
+            self._fail_inside(error)
         return True
+
+    def _read_tls(self) -> bool:
+        """See `event_loop.Reader`; asyncio keeps handshakes, writes and ends."""
+        tls, transport = self._tls, self._transport
+        if self._direct is None or tls is None or transport is None:
+            return True
+        if transport.is_closing():  # the socket is closed before `connection_lost` tells it
+            self._leave()
+            return False
+        try:
+            data = os.read(self._fd, TLS_BUFFER_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError as error:
+            self._fail(error)
+            return True
+        if not data:
+            self._leave()
+            return False
+        data = tls.decrypt(data)
+        if data:
+            try:
+                self._feed_body(data)
+            except Exception as error:  # noqa: BLE001 - see `_read`
+                self._fail_inside(error)
+                return True
+        if tls.ended:
+            if tls.ended is True:
+                self._leave()
+                self.eof_received()
+            else:
+                self._fail(tls.ended)
+        else:
+            self._send_waiting()
+        return True
+
+    def _send_waiting(self) -> None:
+        """Have asyncio send what OpenSSL has to say, as it does after each read of its own."""
+        transport = self._transport
+        if self._direct is not None and transport is not None and transport.get_write_buffer_size():
+            transport.pause_reading()
+            transport.resume_reading()
+
+    def _fail_inside(self, error: Exception) -> None:
+        context = {"message": "a response could not be passed on", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)
+        self._fail(error)
 
     def _fail(self, error: Exception) -> None:
         transport = self._transport
