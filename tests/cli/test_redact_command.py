@@ -5,7 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+import zstandard
 
+from deltatape.match.request import MatchLevel, MatchQuery, RecordedMatch, RequestMatcher
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, sse
 from helpers.console import called
@@ -148,3 +150,20 @@ def test_masked_content_leaves_the_findings_of_the_incidents(
     after = (tmp_path / "y.tape").read_bytes()
     assert not any(word in after.lower() for word in (b"lisbon", b"porto", b"weather in"))
     assert called("fsck", "y.tape", folder=tmp_path).returncode == 0
+
+
+def test_a_redacted_tape_with_compressed_requests_replays(tmp_path: Path) -> None:
+    body = f'{{"model":"m","messages":[{{"role":"user","content":"{KEY}"}}]}}'.encode()
+    coding = ["Content-Encoding", "zstd"]
+    reads = [b'{"choices":[{"message":{"content":"Hi"}}]}']
+    lines = exchange(request=[zstandard.compress(body)], asked=[coding], reads=reads)
+    write_tape(tmp_path, tape(*lines))
+    assert called("fsck", "x.tape", folder=tmp_path).returncode == 1
+    assert called("redact", "x.tape", "-o", "y.tape", folder=tmp_path).returncode == 0
+    assert called("fsck", "y.tape", folder=tmp_path).returncode == 0
+    (before,), (after,) = (open_tape(tmp_path / name) for name in ("x.tape", "y.tape"))
+    assert before.request.content == body
+    assert after.request.content == body.replace(KEY.encode(), STARS.encode())
+    asked = MatchQuery(method="POST", target=b"/v1/chat/completions", body=body)
+    found = RequestMatcher([after]).match(asked)
+    assert found == RecordedMatch(position=0, level=MatchLevel.MASKED)

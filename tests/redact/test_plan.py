@@ -22,6 +22,7 @@ from deltatape.redact.plan import (
 from deltatape.secret_text.escaped_text import Overwrite, overwrite
 from deltatape.tape.decode import decode_record
 from deltatape.tape.fields import bytes_from_json, bytes_to_json
+from deltatape.tape.tap import PIECE
 from helpers.eventstream import event
 from helpers.readings import parsed_exchange
 from helpers.secret_tapes import KEY, STARS, TOOL, exchange, numbered, payloads, record, tape
@@ -120,6 +121,83 @@ def test_a_coded_body_without_secrets_stays_unless_content_is_masked() -> None:
     lines = exchange(reads=[gzip.compress(b"Hello")], answered=[["Content-Encoding", "gzip"]])
     assert planned(lines).edits == {}
     assert set(planned(lines, Fillers()).edits) == {6}
+
+
+CODED = [["content-encoding", "gzip"], ["Content-Length", "99"], ["X-More", "1"]]
+
+
+def test_a_coded_request_is_redacted_without_its_coding() -> None:
+    data = gzip.compress(f'{{"a":"{KEY}"}}'.encode())
+    lines = exchange(request=[data[:5], data[5:]], asked=CODED)
+    after = rewritten(tape(*lines))
+    assert payloads(after, "request-body") == [f'{{"a":"{STARS}"}}']
+    assert payloads(after, "masked") == [{"spans": [[6, 25, NAME]]}]
+    assert payloads(after, "note") == [
+        {
+            "text": "the request body is written without its content-coding (gzip), since single"
+            " bytes cannot be overwritten under it"
+        }
+    ]
+    (head,) = payloads(after, "request")
+    assert isinstance(head, dict)
+    assert head["headers"] == [["Content-Length", "27"], ["X-More", "1"]]
+    assert payloads(after, "read") == payloads(tape(*lines), "read")
+    assert payloads(after, "end") == payloads(tape(*lines), "end")
+    assert rewritten(after) == after
+
+
+def test_credentials_that_the_recorder_saw_in_a_coded_request_are_masked_in_it() -> None:
+    body = b"key word, and word; more"
+    data = gzip.compress(body)
+    told = record(20, 1, "masked", {"spans": [], "decoded": [[4, 8, "ab12cd34"]]})
+    both = record(
+        20, 1, "masked", {"spans": [[0, 1, "ab12cd34"]], "decoded": [[14, 18, "ab12cd34"]]}
+    )
+    lines = exchange(request=[data[:9], data[9:]], asked=CODED)
+    after = rewritten(tape(lines[0], told, lines[1], both, *lines[2:]))
+    assert payloads(after, "request-body") == ["key ****, and ****; more"]
+    assert payloads(after, "masked") == [{"spans": [[4, 8, "ab12cd34"], [14, 18, "ab12cd34"]]}]
+    assert rewritten(after) == after
+
+
+def test_a_coded_request_without_secrets_stays_unless_content_is_masked() -> None:
+    lines = exchange(request=[gzip.compress(b'{"content":"Hello"}')], asked=CODED)
+    assert rewritten(tape(*lines)) == tape(*lines)
+    after = rewritten(tape(*lines), fill=True)
+    assert payloads(after, "request-body") == ['{"content":"xxxxx"}']
+    assert payloads(after, "masked") == []
+    empty = exchange(request=[gzip.compress(b"{}")], asked=CODED)
+    assert payloads(rewritten(tape(*empty), fill=True), "request-body") == payloads(
+        tape(*empty), "request-body"
+    )
+
+
+def test_words_of_tools_in_a_coded_request_are_kept() -> None:
+    tool = json.dumps({"tools": [TOOL]}).encode()
+    plain, coded = exchange(request=[tool]), exchange(request=[gzip.compress(tool)], asked=CODED)
+    assert words_of(numbered(plain))
+    assert words_of(numbered(coded)) == words_of(numbered(plain))
+    assert words_of(numbered(coded[:2])) == words_of(numbered(plain))
+
+
+def test_a_long_coded_request_becomes_several_records() -> None:
+    before = "x" * (PIECE - 5) + " "
+    lines = exchange(request=[gzip.compress(f"{before}{KEY}".encode())], asked=CODED)
+    after = rewritten(tape(*lines))
+    assert payloads(after, "request-body") == [before + STARS[:4], STARS[4:]]
+    assert payloads(after, "masked") == [
+        {"spans": [[PIECE - 4, PIECE, NAME]]},
+        {"spans": [[0, len(KEY) - 4, NAME]]},
+    ]
+
+
+def test_a_coded_request_that_is_cut_is_overwritten_as_a_whole() -> None:
+    data = gzip.compress(f"{KEY} ".encode() * 9)[:-6]
+    after = rewritten(tape(*exchange(request=[data], asked=CODED)))
+    assert payloads(after, "request-body") == ["*" * len(data)]
+    (head,) = payloads(after, "request")
+    assert isinstance(head, dict)
+    assert head["headers"] == CODED
 
 
 def test_a_body_that_nobody_can_read_is_named() -> None:

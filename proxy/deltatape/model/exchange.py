@@ -138,11 +138,7 @@ class Request:
             content: the body.
             masked: the masked parts of it, ascending.
         """
-        headers = tuple(
-            (name, b"%d" % len(content) if name.lower() == b"content-length" else value)
-            for name, value in self.headers
-            if name.lower() != _CODING
-        )
+        headers = uncoded_headers(self.headers, len(content))
         return replace(self, headers=headers, body=content, masked=masked, hidden=())
 
     @property
@@ -353,6 +349,15 @@ def header(headers: Headers, name: str) -> bytes | None:
         if key.lower() == wanted:
             return value if isinstance(value, bytes) else None
     return None
+
+
+def uncoded_headers(headers: Headers, length: int) -> Headers:
+    """Return the headers of a body of `length` bytes that has no content-coding any more."""
+    return tuple(
+        (name, b"%d" % length if name.lower() == b"content-length" else value)
+        for name, value in headers
+        if name.lower() != _CODING
+    )
 
 
 def content_codings(headers: Headers) -> tuple[str, ...]:

@@ -14,10 +14,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
-from deltatape.model.content_coding import ContentDecoder
-from deltatape.model.exchange import MaskedSpan, content_codings
+from deltatape.model.content_coding import ContentDecoder, decode_body
+from deltatape.model.exchange import MaskedSpan, content_codings, uncoded_headers
 from deltatape.printable import count
 from deltatape.redact.content import mask, vocabulary
 from deltatape.redact.eventstream import ChecksummedBody, check_checksums, unfold
@@ -36,7 +37,7 @@ from deltatape.secret_text.search import Secret
 from deltatape.tape.assemble import Numbered
 from deltatape.tape.decode import CODES
 from deltatape.tape.encode import json_bytes, payload_record
-from deltatape.tape.fields import bytes_from_json
+from deltatape.tape.fields import bytes_from_json, headers_from_json, headers_to_json
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
     BodyRead,
@@ -54,6 +55,8 @@ from deltatape.tape.payload import (
     SentUpstream,
 )
 from deltatape.tape.record import Payload, Record, Unknown
+from deltatape.tape.seen_credentials import blanked, merged
+from deltatape.tape.serialize import request_body
 
 _NUMBERS = (Idle, RequestEnd, SentUpstream)
 """Payloads without any text."""
@@ -108,6 +111,14 @@ class ChecksumErrors:
     """Where the other messages begin."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncodedBody:
+    """A redacted request body that stands on the tape without its content-coding."""
+
+    data: bytes
+    masked: tuple[MaskedSpan, ...]
+
+
 @dataclass(slots=True, kw_only=True)
 class RedactionPlan:
     """The changes of a tape, by line number."""
@@ -124,6 +135,12 @@ class RedactionPlan:
     sums: list[ChecksumErrors] = field(default_factory=list)
     undecoded: set[int] = field(default_factory=set)
     """Lines of `masked` records whose `decoded` is about a body that is overwritten."""
+    uncoded: dict[int, UncodedBody] = field(default_factory=dict)
+    """Request bodies to be written without their content-coding, by their first line."""
+    left_out: set[int] = field(default_factory=set)
+    """Their other lines, which are not to be written."""
+    uncoded_lengths: dict[int, int] = field(default_factory=dict)
+    """How long they are, by exchange."""
 
     @property
     def kinds(self) -> Counter[str]:
@@ -137,8 +154,10 @@ class RedactionPlan:
 # recorded program. Its secrets are searched in the whole, since a record may begin anywhere in
 # them.
 #
-# A body with a content-coding cannot be changed byte by byte: it is decoded, searched, and
-# overwritten as a whole if it holds anything.
+# A body with a content-coding cannot be changed byte by byte: it is decoded and searched. If it
+# holds anything, that of a response is overwritten as a whole. That of a request is written without
+# its coding: nothing on the tape depends on its bytes, and the tape can still be read back and
+# replayed.
 
 
 class ContentCoding(enum.Enum):
@@ -205,6 +224,8 @@ class BodySearchResult(NamedTuple):
     secrets: tuple[Secret, ...]
     detail: str = ""
     """Why nobody can read it."""
+    plain: bytes | None = None
+    """The decoded body, if it could be decoded completely."""
 
 
 class RedactionPlanner:
@@ -321,6 +342,9 @@ class RedactionPlanner:
             edits = tuple(edit for secret in found.secrets for edit in secret.edits)
             self._list_masked(body, found.secrets)
             edits += self._fill_content(body, overwrite(body.data, edits))
+        elif body.side is BodySide.REQUEST and found.plain is not None:
+            self._uncode(body, found.plain, found.secrets)
+            edits = ()
         else:
             secret = found.secrets or body.hidden or self._fillers
             edits = self._overwrite_whole(body) if secret else ()
@@ -389,6 +413,28 @@ class RedactionPlanner:
         )
         return edits
 
+    def _uncode(self, body: RecordedBody, plain: bytes, found: Iterable[Secret]) -> None:
+        """Redact a request body, without its content-coding, if there is anything to redact."""
+        masked = [span for spans in body.hidden.values() for span in spans]
+        for secret in found:
+            name = self._masker.value(secret.value).hash
+            masked += ((start, end, name) for start, end in secret.spans)
+        data = overwrite(plain, (edit for secret in found for edit in secret.edits))
+        data = blanked(data, (span for spans in body.hidden.values() for span in spans))
+        if self._fillers is not None:
+            data = overwrite(data, mask(data, self._fillers))
+        if data == plain:
+            return
+        first, *others = (piece.line for piece in body.pieces)
+        self._plan.uncoded[first] = UncodedBody(data=data, masked=merged(masked))
+        self._plan.uncoded_lengths[body.exchange] = len(data)
+        told = (self._first_lines[piece.line] for piece in body.pieces)
+        self._plan.left_out |= {*others, *told, *body.hidden} - {first}
+        self._plan.remarks[first] = (
+            "the request body is written without its content-coding"
+            f" ({', '.join(body.codings)}), since single bytes cannot be overwritten under it"
+        )
+
     def _list_masked(self, body: RecordedBody, found: Iterable[Secret]) -> None:
         """Add overwritten spans to the `masked` records."""
         for secret in found:
@@ -420,13 +466,18 @@ def words_of(records: Iterable[Numbered]) -> frozenset[str]:
     """Return the vocabulary of a tape: the words that the tools of its requests define."""
     words: set[str] = set()
     bodies: dict[int, bytearray] = {}
+    codings: dict[int, tuple[str, ...]] = {}
     for _, record in records:
-        if isinstance(record.payload, RequestBodyPiece):
-            bodies.setdefault(record.exchange, bytearray()).extend(record.payload.data)
-        elif isinstance(record.payload, ResponseStart | EndRecord):
-            words |= vocabulary(bytes(bodies.pop(record.exchange, b"")))
-    for body in bodies.values():
-        words |= vocabulary(bytes(body))
+        exchange, payload = record.exchange, record.payload
+        if isinstance(payload, RequestHeadRecord):
+            codings[exchange] = content_codings(payload.headers)
+        elif isinstance(payload, RequestBodyPiece):
+            bodies.setdefault(exchange, bytearray()).extend(payload.data)
+        elif isinstance(payload, ResponseStart | EndRecord):
+            body = bytes(bodies.pop(exchange, b""))
+            words |= vocabulary(decode_body(body, codings.pop(exchange, ())).data)
+    for exchange, rest in bodies.items():
+        words |= vocabulary(decode_body(bytes(rest), codings.get(exchange, ())).data)
     return frozenset(words)
 
 
@@ -448,8 +499,10 @@ def search_body(body: RecordedBody) -> BodySearchResult:
     plain = decoder.feed(data)
     decoder.end()
     fault = decoder.fault
-    if fault is None or plain:
-        return BodySearchResult(ContentCoding.READ, secrets(plain), fault.detail if fault else "")
+    if fault is None:
+        return BodySearchResult(ContentCoding.READ, secrets(plain), plain=plain)
+    if plain:
+        return BodySearchResult(ContentCoding.READ, secrets(plain), fault.detail)
     if framed(LayeredView(data.decode("latin-1"))).events or unfold(data):
         # What was imported from a file has lost its coding while the head still names it.
         return BodySearchResult(ContentCoding.NO, secrets(data))
@@ -502,13 +555,20 @@ class TapeRewriter:
             if line != note:
                 yield note
         t_ns, exchange, code, value = json.loads(line)
-        if number in self._plan.edits:
+        if number in self._plan.edits or number in self._plan.uncoded:
             self._edited.add(exchange)
+        if number in self._plan.left_out:
+            return
         if code == ParsedAs.code and exchange in self._edited:
             return  # it describes bytes that are no longer on the tape
         if number in self._plan.remarks:
             remark = RemarkRecord(text=self._plan.remarks[number])
             yield payload_record(t_ns, exchange, remark)
+        body = self._plan.uncoded.get(number)
+        if body is not None:
+            for payload in chain.from_iterable(request_body(body.data, body.masked)):
+                yield payload_record(t_ns, exchange, payload)
+            return
         spans = self._plan.spans.get(number, [])
         if number in self._plan.undecoded:
             left = Unknown(code=code, value={"spans": value["spans"]})
@@ -536,6 +596,8 @@ class TapeRewriter:
         if code in ("masked", "boundaries"):
             return value
         cleaned = redact_payload(value, self._masker).value
+        if code == RequestHeadRecord.code and exchange in self._plan.uncoded_lengths:
+            return _without_coding(cleaned, self._plan.uncoded_lengths[exchange])
         if code not in CODES and self._fillers is not None:
             return fill_payload(cleaned, self._fillers)
         return self._with_new_hash(exchange, cleaned) if code == "end" else cleaned
@@ -558,6 +620,13 @@ class TapeRewriter:
         if value["sha256"] != hashes[0].hexdigest() and not value.get("recorder"):
             return value
         return {**value, "sha256": hashes[1].hexdigest()}
+
+
+def _without_coding(head: object, length: int) -> object:
+    """Return the payload of a request's head whose body has no content-coding any more."""
+    assert isinstance(head, dict)
+    headers = uncoded_headers(headers_from_json(head["headers"]), length)
+    return {**head, "headers": headers_to_json(headers)}
 
 
 def _merged(known: Iterable[Sequence[object]], spans: Sequence[MaskedSpan]) -> list[MaskedSpan]:

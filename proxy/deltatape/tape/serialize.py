@@ -108,11 +108,21 @@ def _request(exchange: Exchange) -> Iterator[_Timed]:
         watched=exchange.watch if exchange.end is None else None,
     )
     yield _Timed(request.t_ns, 0, (head,))
-    for start, piece, masked in _pieces(request.body, request.masked):
-        spans = _spans(masked, () if start else request.hidden)
-        yield _Timed(request.t_ns, 1, (*spans, RequestBodyPiece(data=piece)))
+    for payloads in request_body(request.body, request.masked, request.hidden):
+        yield _Timed(request.t_ns, 1, payloads)
     if request.t_end_ns is not None:
         yield _Timed(request.t_end_ns, 2, (RequestEnd(),))
+
+
+def request_body(
+    body: bytes, masked: tuple[MaskedSpan, ...], hidden: tuple[MaskedSpan, ...] = ()
+) -> Iterator[tuple[Payload, ...]]:
+    """Yield the payloads of the records of a request's body, piece by piece.
+
+    Args: see `Request`.
+    """
+    for start, piece, spans in _pieces(body, masked):
+        yield (*_spans(spans, () if start else hidden), RequestBodyPiece(data=piece))
 
 
 def _response(exchange: Exchange) -> Iterator[_Timed]:
