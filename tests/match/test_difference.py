@@ -1,3 +1,5 @@
+import pytest
+
 from deltatape.match.difference import MAX_DIFFERENCES, JsonDifference, compare
 
 
@@ -60,3 +62,21 @@ def test_a_string_whose_member_is_named_like_a_credential_is_not_told() -> None:
     assert (difference.recorded, difference.received) == ("***", "***")
     (difference,) = compare({"token": 1}, {"token": 2})
     assert difference.received == "2"
+
+
+@pytest.mark.parametrize("name", ["prompt_cache_key", "session_id", "x-idempotency-key"])
+def test_the_id_of_a_session_is_not_taken_for_a_credential(name: str) -> None:
+    (difference,) = compare({name: "0b9e-1"}, {name: "0b9e-2"})
+    assert (difference.recorded, difference.received) == ('"0b9e-1"', '"0b9e-2"')
+
+
+@pytest.mark.parametrize(
+    "name", ["my_api_key", "cache_api_key", "session_token", "password", "cache_key_secret"]
+)
+def test_real_credentials_are_hidden_whatever_is_before_their_name(name: str) -> None:
+    (difference,) = compare({name: "0b9e-1"}, {name: "0b9e-2"})
+    assert (difference.recorded, difference.received) == ("***", "***")
+
+
+def test_paths_with_colons_are_quoted() -> None:
+    assert compare({"a:b": 1}, {"a:b": 2})[0].path == '$["a:b"]'

@@ -221,6 +221,40 @@ def test_a_miss_names_the_nearest_request_and_where_it_differs() -> None:
     assert [d.path for d in miss.differences] == ["$.messages[2]"]
 
 
+def test_a_miss_says_what_would_have_to_be_volatile() -> None:
+    recorded = taped(body={"model": "m", "text": "on 2026-11-26, pid 1", "id": 1})
+    asked = ask(b'{"model":"m","text":"on 2026-12-03, pid 22","id":2}')
+    miss = RequestMatcher([recorded], ("$.id",)).match(asked)
+    assert isinstance(miss, NoMatch)
+    assert (miss.volatile, miss.suggested) == (("$.id",), ("date", "pid"))
+    assert [each.path for each in miss.differences] == ["$.text"]
+    rules = (*miss.volatile, *miss.suggested)
+    assert isinstance(RequestMatcher([recorded], rules).match(asked), RecordedMatch)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked"),
+    [
+        (b'{"a": [1]}', b'{"a": [1, 2]}'),
+        (b'{"a": 1}', b"a"),
+        (b'{"a"b": 1}', b'{"a"b": 2}'),
+        (b'{"a": 1, "b": [1]}', b'{"a": 2, "b": []}'),
+    ],
+)
+def test_a_miss_suggests_nothing_that_does_not_help(recorded: bytes, asked: bytes) -> None:
+    miss = RequestMatcher([taped(body=recorded)]).match(ask(asked))
+    assert isinstance(miss, NoMatch)
+    assert miss.suggested == ()
+
+
+def test_a_suggestion_is_tried_before_it_is_made() -> None:
+    recorded = taped(body={"m": {"a": "on 2026-11-26"}, "xs": [{"t": "/w/1"}, {"t": "x"}]})
+    asked = ask(b'{"m": {"a": "on 2026-12-03"}, "xs": [{"t": "/w/2"}, {"t": "x"}]}')
+    miss = RequestMatcher([recorded], ("/on 2026-11/",)).match(asked)
+    assert isinstance(miss, NoMatch)
+    assert miss.suggested == ("path", "$.m.a")
+
+
 def test_a_miss_is_compared_with_what_is_left_to_play() -> None:
     matcher = RequestMatcher([taped(body={"m": [1]}), taped(body={"m": [1, 2, 3, 4]}, number=2)])
     miss = spent(matcher, 0).match(ask(b'{"m": [1, 9]}'))

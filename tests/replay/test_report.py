@@ -9,7 +9,6 @@ from deltatape.player.play_options import CorrectedRequest, MissedRequest, Playe
 from deltatape.replay.report import (
     MOST,
     MOST_ALIKE,
-    MOST_DIFFERENCES,
     json_report,
     request_lines,
     summary,
@@ -67,11 +66,45 @@ def test_what_was_missed_is_held_against_the_nearest_request() -> None:
     assert list(request_lines(missed(ONE)))[1:] == [
         "  nearest: x.tape#1",
         "  $.a: recorded 1, received 2",
+        "  to accept that: --volatile '$.a'",
     ]
-    many = taped(body=dict.fromkeys("bcdefgh", 1))
+
+
+def test_all_differences_are_shown_and_what_accepts_them() -> None:
+    many = taped(body=dict.fromkeys("abcdefghijklmnopqrstuvwxyz", 1))
     lines = list(request_lines(missed(many)))
-    assert len(lines) == 2 + MOST_DIFFERENCES + 1
-    assert lines[-1] == "  and 3 other differences"
+    assert len(lines) == 2 + 26 + 1
+    assert lines[-1].startswith("  to accept that: --volatile '$.a' --volatile '$.b' ")
+    recorded = taped(body={"a": [{"id": 1}, {"id": 2}, {"id": 3}], "t": "on 2026-11-26 at 1"})
+    asked = b'{"a":[{"id":4},{"id":5},{"id":3}],"t":"on 2026-12-03 at 2"}'
+    miss = RequestMatcher([recorded], ("date", "x")).match(
+        MatchQuery(method="POST", target=recorded.request.target_bytes, body=asked)
+    )
+    assert isinstance(miss, NoMatch)
+    one = MissedRequest(query=ASKING, miss=miss, nearest=recorded, message="")
+    assert list(request_lines(one))[2:] == [
+        "  $.a[0].id: recorded 1, received 4 (and 1 more at $.a[*].id)",
+        '  $.t: recorded "on <date> at 1", received "on <date> at 2"',
+        "  volatile: date, x",
+        "  to accept that: --volatile '/at ([0-9]+)/' --volatile '$.a[*].id'",
+    ]
+    shown = json.loads(json_report(PlayReport(missed=(one,))))["missed"][0]
+    assert shown["suggested"] == ["/at ([0-9]+)/", "$.a[*].id"]
+    assert (shown["volatile"], shown["more_differences"]) == (["date", "x"], 0)
+
+
+def test_thousands_of_differences_are_counted() -> None:
+    recorded = taped(body=list(range(1, 1201)))
+    asking = MatchQuery(
+        method="POST", target=recorded.request.target_bytes, body=json.dumps([0] * 1200).encode()
+    )
+    miss = RequestMatcher([recorded]).match(asking)
+    assert isinstance(miss, NoMatch)
+    one = MissedRequest(query=ASKING, miss=miss, nearest=recorded, message="")
+    assert list(request_lines(one))[2:] == [
+        "  $[0]: recorded 1, received 0 (and 999 more at $[*])",
+        "  and 200 other differences",
+    ]
 
 
 def test_the_summary_counts_and_names_what_was_left_over() -> None:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from deltatape.match.body import shown_value, stands_for
-from deltatape.tape.mask import is_credential_parameter
+from deltatape.tape.mask import is_credential_member
 
 MAX_DIFFERENCES = 20
 MAX_VALUE_CHARACTERS = 60
@@ -41,26 +41,28 @@ def compare(
         received: as the application sent it.
         hide: overwrites in text what must not be shown, each character by one.
     """
-    found = islice(_walk(recorded, received, "$"), MAX_DIFFERENCES)
-    return tuple(_rendered(each, hide) for each in found)
+    found = islice(differing(recorded, received), MAX_DIFFERENCES)
+    return tuple(described(each, hide) for each in found)
 
 
-_MISSING: Final = object()
-"""The value of a member that is absent."""
+ABSENT: Final = object()
+"""The value of a member that is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Values:
-    """Two values that differ, and their path."""
+class ValuePair:
+    """Two values that differ, and their path; of arrays, only their lengths."""
 
     path: str
     recorded: object
     received: object
+    lengths: bool = False
 
 
-def _rendered(values: _Values, hide: Callable[[str], str]) -> JsonDifference:
+def described(values: ValuePair, hide: Callable[[str], str] = str) -> JsonDifference:
+    """Return a difference in words; see `compare`."""
     named = _NAME.search(values.path)
-    is_secret = named is not None and is_credential_parameter(named[1].encode(errors="replace"))
+    is_secret = named is not None and is_credential_member(named[1])
     start = _omitted_prefix(values.recorded, values.received)
     recorded, received = (
         _HIDDEN if is_secret and isinstance(each, str) else _short(each, start, hide)
@@ -69,27 +71,33 @@ def _rendered(values: _Values, hide: Callable[[str], str]) -> JsonDifference:
     return JsonDifference(path=hide(values.path), recorded=recorded, received=received)
 
 
-def _walk(recorded: object, received: object, path: str) -> Iterator[_Values]:
+def differing(recorded: object, received: object, path: str = "$") -> Iterator[ValuePair]:
+    """Yield every difference, in document order; see `compare`."""
     if isinstance(recorded, dict) and isinstance(received, dict):
         for key in (*recorded, *(key for key in received if key not in recorded)):
             below = f"{path}{_step(key)}"
             if key in recorded and key in received:
-                yield from _walk(recorded[key], received[key], below)
+                yield from differing(recorded[key], received[key], below)
             else:
-                yield _Values(
+                yield ValuePair(
                     path=below,
-                    recorded=recorded.get(key, _MISSING),
-                    received=received.get(key, _MISSING),
+                    recorded=recorded.get(key, ABSENT),
+                    received=received.get(key, ABSENT),
                 )
     elif isinstance(recorded, list) and isinstance(received, list):
         for index, (one, other) in enumerate(zip(recorded, received, strict=False)):
-            yield from _walk(one, other, f"{path}[{index}]")
+            yield from differing(one, other, f"{path}[{index}]")
         if len(recorded) != len(received):
-            yield _Values(path=f"{path}.length", recorded=len(recorded), received=len(received))
+            yield ValuePair(
+                path=f"{path}.length",
+                recorded=len(recorded),
+                received=len(received),
+                lengths=True,
+            )
     elif not (type(recorded) is type(received) and recorded == received) and not stands_for(
         recorded, received
     ):
-        yield _Values(path=path, recorded=recorded, received=received)
+        yield ValuePair(path=path, recorded=recorded, received=received)
 
 
 def _step(key: str) -> str:
@@ -111,7 +119,7 @@ def _omitted_prefix(recorded: object, received: object) -> int:
 
 
 def _short(value: object, start: int, hide: Callable[[str], str]) -> str:
-    if value is _MISSING:
+    if value is ABSENT:
         return "(absent)"
     if isinstance(value, str):
         # Masked before it is cut: half a credential would not be recognised.

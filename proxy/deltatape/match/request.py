@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from deltatape.errors import UsageError
 from deltatape.match.body import (
     NOT_JSON,
     BodyForms,
@@ -31,7 +32,7 @@ from deltatape.match.body import (
     may_be_filled,
     pieces,
 )
-from deltatape.match.difference import JsonDifference, compare
+from deltatape.match.difference import JsonDifference, ValuePair, described, differing
 from deltatape.match.endpoint import (
     Place,
     asked_places,
@@ -40,9 +41,12 @@ from deltatape.match.endpoint import (
     recorded_places,
     shown,
 )
+from deltatape.match.suggest import suggested
 from deltatape.match.volatile import VolatileRules
 from deltatape.model.exchange import Exchange
 
+_DESCRIBED = 1000
+"""How many differences of a request a report has."""
 _LISTED = 5
 _SHOWN = 200
 """The longest target to show in a message, in characters."""
@@ -111,6 +115,12 @@ class NoMatch:
     nearest: int | None
     problem: str
     differences: tuple[JsonDifference, ...]
+    more: int = 0
+    """How many differences are left out, where there are thousands."""
+    volatile: tuple[str, ...] = ()
+    """What did not count: see `VolatileRules.texts`."""
+    suggested: tuple[str, ...] = ()
+    """What else would have to be volatile for the nearest request to match; () if nothing helps."""
 
 
 class _EqualRequests:
@@ -335,12 +345,15 @@ class RequestMatcher:
             return self._miss_of_endpoint(asking)
         left = [at for at in positions if at not in self._spent] or positions
         near = likely(asking.body, [(at, self._requests[at].content) for at in left])
-        found = [(at, self._differences(asking, at)) for at in near]
-        nearest, differences = min(found, key=lambda pair: len(pair[1]))
+        found = [(at, self._differing(asking, at)) for at in near]
+        nearest, pairs = min(found, key=lambda pair: len(pair[1]))
         return NoMatch(
             nearest=nearest,
             problem="the nearest recorded request differs",
-            differences=differences,
+            differences=tuple(map(self._described, pairs[:_DESCRIBED])),
+            more=max(0, len(pairs) - _DESCRIBED),
+            volatile=self._volatile.texts,
+            suggested=self._suggested(asking.body, nearest, pairs),
         )
 
     def _positions(self, places: Sequence[Place]) -> tuple[int, ...]:
@@ -359,19 +372,40 @@ class RequestMatcher:
             differences=(),
         )
 
-    def _differences(self, asking: MatchQuery, position: int) -> tuple[JsonDifference, ...]:
+    def _differing(self, asking: MatchQuery, position: int) -> Sequence[ValuePair]:
         request = self._requests[position]
         received = self._reduced(asking.body)
         recorded = self._reduced(blanked(request.content, request.content_masked))
         if recorded is not NOT_JSON and received is not NOT_JSON:
-            return compare(recorded, received, self._hide)
-        return (
-            JsonDifference(
-                path="(body)",
+            return list(differing(recorded, received))
+        return [
+            ValuePair(
+                path=_BODY,
                 recorded=_kind(request.content, recorded, request.content_fault),
                 received=_kind(asking.body, received, asking.fault),
-            ),
-        )
+            )
+        ]
+
+    def _described(self, pair: ValuePair) -> JsonDifference:
+        if pair.path != _BODY:
+            return described(pair, self._hide)
+        return JsonDifference(path=_BODY, recorded=str(pair.recorded), received=str(pair.received))
+
+    def _suggested(self, body: bytes, position: int, pairs: Sequence[ValuePair]) -> tuple[str, ...]:
+        """Return what else would have to be volatile, if the request matches with that."""
+        if any(each.path == _BODY or each.lengths for each in pairs):
+            return ()
+        more, request = suggested(pairs, self._hide), self._requests[position]
+        try:
+            rules = VolatileRules((*self._volatile.texts, *more))
+        except UsageError:  # a name that no path can spell
+            return ()
+        recorded = rules.reduced(json_value(blanked(request.content, request.content_masked)))
+        return more if agree(recorded, rules.reduced(json_value(body))) else ()
+
+
+_BODY = "(body)"
+"""The path of bodies that are not JSON."""
 
 
 def _kind(body: bytes, value: object, fault: str) -> str:

@@ -72,9 +72,9 @@ PRESETS = {
         re.ASCII,
     ),
     "pid": re.compile(
-        r"(?<![A-Za-z])(?i:(?:pids?|[pt]?gid|ppid|sid)\b\\?[\"']?\W{1,4}?"
-        r"|process(?: group)?(?: id)?:? )"
-        r"(\d{2,10}(?:, ?\d{2,10}){0,99})(?!\d)"
+        r"(?<![A-Za-z])(?i:(?:pids?|[pt]?gid|ppid|sid)\b\\?[\"']?\W{1,4}?)"
+        r"(\d{1,10}(?:, ?\d{1,10}){0,99})(?!\d)"
+        r"|(?<![A-Za-z])(?i:process(?: group)?(?: id)?:? )(\d{2,10})(?!\d)"
         r"|/proc/(\d{1,10})(?!\d)|(?<!\w)\[\d{1,4}\] (\d{2,10})(?!\d)",
         re.ASCII,
     ),
@@ -83,8 +83,9 @@ PRESETS = {
 """The masks that have names."""
 
 _LISTED = ", ".join(sorted(PRESETS))
-_MARK, _MARK_END = "\ufdd1", "\ufdd2"
+MARKS = ("\ufdd1", "\ufdd2")
 """Around the name of a mask, in place of what it fits: noncharacters, which no text has."""
+_MARK, _MARK_END = MARKS
 _MARKED = re.compile(f"{_MARK}([^{_MARK_END}]*){_MARK_END}")
 _OWN = "masked"
 _IN_FIELD = re.compile(

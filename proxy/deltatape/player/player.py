@@ -26,6 +26,7 @@ from deltatape.player.play_options import (
     StagedExchange,
 )
 from deltatape.player.response_bytes import Renditions
+from deltatape.printable import count
 from deltatape.secret_text import patterns
 from deltatape.tape.mask import Masker
 from deltatape.tape.seen_credentials import blanked, merged
@@ -295,8 +296,9 @@ class Player:
         where = f" (nearest: {near.tape}#{near.number})" if near else ""
         message = f"not on the tape: {miss.problem}{where}"
         if miss.differences:
-            first = miss.differences[0]
+            first, others = miss.differences[0], len(miss.differences) - 1 + miss.more
             message += f"; {first.path}: recorded {first.recorded}, received {first.received}"
+            message += f", and {count(others, 'other difference')}" if others else ""
         kept = self._masked_query(query)
         self._add_outcome(MissedRequest(query=kept, miss=miss, nearest=near, message=message))
         detail = {
@@ -305,6 +307,8 @@ class Player:
                 {"path": d.path, "recorded": d.recorded, "received": d.received}
                 for d in miss.differences
             ],
+            "volatile": miss.volatile,
+            "suggested": miss.suggested,
         }
         return error_answer(
             400,

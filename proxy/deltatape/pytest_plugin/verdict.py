@@ -15,7 +15,7 @@ from deltatape.match.endpoint import shown
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import MissedRequest, PlayReport, UnusedFault
 from deltatape.printable import count, excerpt
-from deltatape.replay.report import mistake_text, name_of
+from deltatape.replay.report import difference_lines, mistake_text, name_of
 
 _SHOWN = 80
 _LISTED = 5
@@ -112,10 +112,10 @@ def _misses(missed: Sequence[MissedRequest]) -> Iterator[str]:
         yield f"  {one.query.method} {target}: {problem}"
         if one.nearest is not None:
             yield f"    nearest: {name_of(one.nearest)}"
-        for difference in one.miss.differences[:_LISTED]:
-            recorded = excerpt(difference.recorded, _SHOWN)
-            received = excerpt(difference.received, _SHOWN)
-            yield f"    {difference.path}: recorded {recorded}, received {received}"
+        for line in difference_lines(one.miss):
+            yield f"    {line}"
+        if one.miss.suggested:
+            yield f"    to accept that, in the marker: volatile={list(one.miss.suggested)!r}"
     yield from _omitted_lines(len(missed))
 
 

@@ -4,10 +4,14 @@ Credentials of requests are not shown: values of parameters that carry one are h
 are left out.
 """
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from deltatape.match.difference import JsonDifference
 from deltatape.match.endpoint import shown
+from deltatape.match.request import NoMatch
+from deltatape.match.suggest import any_place
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import (
     CorrectedRequest,
@@ -27,8 +31,6 @@ MOST = 20
 """How many lines of a kind a summary has."""
 MOST_ALIKE = 3
 """How many other exchanges are named that would match, too."""
-MOST_DIFFERENCES = 5
-"""How many of a request are printed; the report has more."""
 
 
 def request_lines(what: RequestOutcome) -> Iterator[str]:
@@ -56,11 +58,32 @@ def request_lines(what: RequestOutcome) -> Iterator[str]:
         return
     yield f"MISSED {request}: not on the tape: {what.miss.problem}"
     yield f"  nearest: {name_of(what.nearest)}"
-    differences = what.miss.differences
-    for each in differences[:MOST_DIFFERENCES]:
-        yield f"  {each.path}: recorded {each.recorded}, received {each.received}"
-    if len(differences) > MOST_DIFFERENCES:
-        yield f"  and {count(len(differences) - MOST_DIFFERENCES, 'other difference')}"
+    for line in difference_lines(what.miss):
+        yield f"  {line}"
+    if what.miss.suggested:
+        yield f"  to accept that: {options(what.miss.suggested)}"
+
+
+def difference_lines(miss: NoMatch) -> Iterator[str]:
+    """Yield a line for each difference; for one in several elements of an array, a single line.
+
+    The last line tells what did not count.
+    """
+    alike: dict[str, list[JsonDifference]] = {}
+    for each in miss.differences:
+        alike.setdefault(any_place(each.path), []).append(each)
+    for path, (first, *others) in alike.items():
+        more = f" (and {len(others)} more at {path})" if others else ""
+        yield f"{first.path}: recorded {first.recorded}, received {first.received}{more}"
+    if miss.more:
+        yield f"and {count(miss.more, 'other difference')}"
+    if miss.volatile:
+        yield f"volatile: {', '.join(miss.volatile)}"
+
+
+def options(volatile: Sequence[str]) -> str:
+    """Return options for a shell: `--volatile date`."""
+    return " ".join(f"--volatile {shlex.quote(each)}" for each in volatile)
 
 
 def name_of(exchange: Exchange) -> str:
@@ -191,4 +214,7 @@ def _missed(one: MissedRequest) -> dict[str, object]:
             {"path": each.path, "recorded": each.recorded, "received": each.received}
             for each in one.miss.differences
         ],
+        "more_differences": one.miss.more,
+        "volatile": one.miss.volatile,
+        "suggested": one.miss.suggested,
     }

@@ -149,6 +149,19 @@ def is_credential_parameter(name: bytes) -> bool:
     return _is_listed(unquote_to_bytes(name.replace(b"+", b" ")).strip(), QUERY)
 
 
+@functools.lru_cache(maxsize=1024)
+def is_credential_member(name: str) -> bool:
+    """Return whether a member of a JSON body, named so, carries a credential.
+
+    As query parameters, but a name may end in one that is harmless: bodies have prefixes where
+    header fields have `x-`, as in `prompt_cache_key`, which is the id of a session.
+    """
+    plain = name.lower().replace("_", "-")
+    return is_credential_parameter(name.encode(errors="replace")) and not plain.endswith(
+        tuple(f"-{harmless}" for harmless in HARMLESS)
+    )
+
+
 def _is_listed(name: bytes, names: frozenset[str]) -> bool:
     plain = name.decode("latin-1").lower().replace("_", "-")
     return plain not in HARMLESS and (plain in names or plain.endswith(SUFFIXES))
