@@ -22,7 +22,7 @@ from benchmarks.proxies import ROOT, SCRIPTS
 from deltatape.cli.tapes import material
 from deltatape.diagnose.decode import decode
 from deltatape.errors import DeltatapeError
-from deltatape.importers import import_exchange
+from deltatape.importers import import_capture
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.model.stream import Stream
 from deltatape.tape.encode import header_line
@@ -109,7 +109,7 @@ class _Case:
 def _cases() -> Iterator[_Case]:
     for folder in sorted(CORPUS.glob("*--*--*")):
         try:
-            exchange = import_exchange(material(folder))
+            (exchange,) = import_capture(material(folder)).exchanges
         except DeltatapeError as error:
             raise BenchError(f"{folder}: {error}") from error
         yield _Case(exchange, decode(exchange))

@@ -145,6 +145,53 @@ def test_wrong_usage_is_reported_and_writes_no_tape(
     assert not (tmp_path / "x.tape").exists()
 
 
+REFUSED = {
+    "program": b"\x7fELF\x02\x01\x01\0",
+    "page.html": b"<!doctype html><title>502 Bad Gateway</title>",
+    "image.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "empty.har": b"",
+    "torn.har": b'{"log": {"version": "1.2", "entries": [{"request": {"meth',
+    "package.json": b'{"name": "app", "version": "1.0.0"}',
+    "notes.txt": b"Dear diary,\n",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("command", ["import", "check", "why", "show"])
+def test_what_is_no_capture_is_refused(tmp_path: Path, name: str, command: str) -> None:
+    (tmp_path / name).write_bytes(REFUSED[name])
+    output = ("-o", "x.tape") if command == "import" else ()
+    result = called(command, name, *output, folder=tmp_path)
+    assert result.returncode == 2
+    assert f"deltatape: {name}: " in result.stderr.decode()
+    assert b"no findings" not in result.stdout
+    assert not (tmp_path / "x.tape").exists()
+
+
+def test_every_exchange_of_an_archive_is_on_the_tape(tmp_path: Path) -> None:
+    asked = {"method": "POST", "url": "https://api.openai.com/v1/chat/completions"}
+    picture = {"request": {"method": "GET", "url": "https://example.com/a.png"}}
+    picture["response"] = {"status": 200, "content": {"mimeType": "image/png", "text": "x"}}  # type: ignore[dict-item]
+    told = {"status": 200, "content": {"text": STREAM.decode(), "mimeType": "text/event-stream"}}
+    entries = [picture, {"request": asked, "response": told}, {"request": asked, "response": told}]
+    (tmp_path / "x.har").write_text(json.dumps({"log": {"entries": entries}}))
+    result = called("import", "x.har", "-o", "x.tape", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.decode().splitlines() == [
+        "read as a HAR: 2 exchanges",
+        "note: #1: HAR: entry 2 of 3",
+        "note: #1: left out what is no traffic of an LLM: 1 image/png",
+        "note: #2: HAR: entry 3 of 3",
+        "tape: x.tape",
+        "next: deltatape why x.tape",
+    ]
+    exchanges = list(open_tape(tmp_path / "x.tape"))
+    assert [each.number for each in exchanges] == [1, 2]
+    assert len({each.id for each in exchanges}) == 2
+    assert [each.body for each in exchanges] == [STREAM, STREAM]
+    assert called("fsck", "x.tape", folder=tmp_path).returncode == 0
+
+
 def test_an_environment_variable_sets_the_output(tmp_path: Path) -> None:
     (tmp_path / "answer").write_bytes(STREAM)
     variable = {"DELTATAPE_IMPORT_OUTPUT": "v.tape"}

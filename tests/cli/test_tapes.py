@@ -11,7 +11,7 @@ import pytest
 from deltatape.cli import tapes
 from deltatape.cli.tapes import exchanges_of, is_tape, material, named
 from deltatape.errors import TapeFormatError, UsageError
-from deltatape.importers import import_exchange
+from deltatape.importers import import_capture
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called, on_terminal
 from helpers.incidents import BROKEN, CUT, FIXED, recorded
@@ -169,7 +169,7 @@ def test_nothing_is_no_input(tmp_path: Path, command: str) -> None:
         result = called(command, name, folder=tmp_path)
         assert result.returncode == 2
         said = b" ".join((result.stdout + result.stderr).split())
-        assert problem + b"a response body, an HTTP archive (HAR) or text" in said
+        assert problem + b"accepted are a folder with body.raw; an HTTP archive (HAR)" in said
 
 
 def test_nothing_is_told_beside_what_is_checked(tmp_path: Path) -> None:
@@ -182,14 +182,16 @@ def test_nothing_is_told_beside_what_is_checked(tmp_path: Path) -> None:
 
 def test_an_empty_body_within_an_import_is_an_answer(tmp_path: Path) -> None:
     (tmp_path / "body.raw").touch()
-    archive = {"log": {"entries": [{"response": {"status": 204, "content": {"text": ""}}}]}}
+    asked = {"method": "POST", "url": "https://api.openai.com/v1/chat/completions"}
+    answer = {"status": 204, "content": {"text": ""}}
+    archive = {"log": {"entries": [{"request": asked, "response": answer}]}}
     (tmp_path / "x.har").write_text(json.dumps(archive))
     for path in (tmp_path, tmp_path / "x.har"):
         (found,) = named(str(path)).exchanges
         assert found.body == b""
     body, response = tmp_path / "body.raw", tmp_path / "response.json"
     response.write_text('{"status": 204}')
-    assert import_exchange(material(body, None, response)).body == b""
+    assert import_capture(material(body, None, response)).exchanges[0].body == b""
     with pytest.raises(UsageError, match=r"body\.raw: empty"):
         material(body)
 
@@ -206,3 +208,33 @@ def test_a_torn_last_record_is_mentioned(tmp_path: Path) -> None:
     result = called("check", "x.tape", folder=tmp_path)
     assert b"note: x.tape: " in result.stderr
     assert b"left out a truncated last record" in result.stderr
+
+
+def two_entries(folder: Path) -> None:
+    """An archive x.har: the first response is not in it, the second has a call."""
+    asked = {"method": "POST", "url": "https://api.openai.com/v1/chat/completions"}
+    told = {"status": 200, "content": {"text": STREAM.decode()}}
+    entries = [{"request": asked, "response": {"status": 200, "content": {}}}]
+    entries.append({"request": asked, "response": told})
+    (folder / "x.har").write_text(json.dumps({"log": {"entries": entries}}))
+
+
+def test_an_exchange_of_a_capture_is_named_by_its_number(tmp_path: Path) -> None:
+    two_entries(tmp_path)
+    shown = called("show", "x.har#2", "--raw", folder=tmp_path)
+    assert (shown.returncode, shown.stdout) == (0, STREAM)
+    assert b"x.har#2" in called("why", "x.har#2", folder=tmp_path).stdout
+    assert called("check", "x.har#2", folder=tmp_path).returncode == 0
+    assert called("diff", "x.har#2", "x.har#2", folder=tmp_path).returncode == 0
+    for command in ("show", "why", "check"):
+        result = called(command, "x.har#3", folder=tmp_path)
+        assert result.returncode == 2
+        assert b"x.har#3: x.har has 2 exchanges" in result.stdout + result.stderr
+    result = called("diff", "x.har", "x.har#2", folder=tmp_path)
+    assert (result.returncode, b"x.har has 2 exchanges: add #N" in result.stderr) == (2, True)
+
+
+def test_a_response_that_a_capture_lacks_is_told(tmp_path: Path) -> None:
+    two_entries(tmp_path)
+    result = called("check", "x.har", folder=tmp_path)
+    assert b"note: x.har: no response of #1 is in the file" in result.stderr

@@ -13,6 +13,7 @@ from deltatape.demo.demo import Background, background
 from deltatape.model.exchange import Tap, header
 from deltatape.store.reader import open_tape
 from helpers.clients import CLIENTS, PYTHON
+from helpers.console import called
 from helpers.program import environment
 from helpers.recorded_apps import Provider
 from helpers.upstream import Peer, connect, post, provider, run
@@ -83,14 +84,15 @@ class App:
         await peer.send(b"0\r\n\r\n")
 
 
-async def browse(url: str) -> str:
-    """What the page at `url` shows once it is done."""
+async def browse(url: str, *archive: Path) -> str:
+    """What the page at `url` shows once it is done; an archive is recorded where one is named."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if (program is None or not PYTHON.exists()) and not os.environ.get("CI"):
         pytest.skip("no Chromium or no Playwright; scripts/setup clients browser installs them")
     assert program is not None, "Chromium must be installed in CI"
     process = await asyncio.create_subprocess_exec(
         *(PYTHON, CLIENTS / "browse.py", url, program),
+        *archive,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -138,6 +140,23 @@ def test_a_page_sees_the_same_through_the_tap(tmp_path: Path) -> None:
     assert {e.body for e in chats} == {b"".join(EVENTS)}
     (asked,) = (e for e in exchanges if e.tap is Tap.PROVIDER)
     assert asked.request.path == "/v1/chat/completions"
+
+
+def test_the_archive_that_playwright_records_is_imported(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        app = App()
+        async with provider(app.serve) as port:
+            url = f"http://localhost:{port}"
+            assert await browse(url, tmp_path / "page.har") == SHOWN
+
+    run(scenario(), LONG_S)
+    result = called("import", "page.har", "-o", "page.tape", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (chat,) = open_tape(tmp_path / "page.tape")  # without the page and its icon
+    assert (chat.request.method, chat.request.path) == ("POST", "/chat")
+    assert chat.request.body == b'{"message":"hi"}'
+    assert chat.body == b"".join(EVENTS)
+    assert b"left out what is no traffic of an LLM: 1 text/html" in result.stderr
 
 
 def test_a_page_of_another_origin_is_refused(tmp_path: Path) -> None:

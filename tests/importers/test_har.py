@@ -1,14 +1,19 @@
 import base64
 import json
+from collections.abc import Sequence
 
 import pytest
 
+from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.errors import UsageError
 from deltatape.importers.har import HarImporter
 from deltatape.importers.parts import ImportSource
-from deltatape.model.exchange import Exchange, Framing, header
-from helpers.chat import sse
+from deltatape.model.exchange import Exchange, Framing
+from deltatape.model.rule_settings import Settings
+from helpers.chat import FINISH, calls, sse
+from helpers.chat import entry as chat_entry
 from helpers.eventstream import event
+from helpers.imported import imported, notes, source
 from helpers.secret_tapes import words
 
 STREAM = sse(words("Hello"))
@@ -38,18 +43,22 @@ def encoded(body: bytes) -> dict[str, object]:
     return {"mimeType": media, "text": base64.b64encode(body).decode(), "encoding": "base64"}
 
 
-def material(*entries: object, **described: bytes) -> ImportSource:
-    data = json.dumps({"log": {"version": "1.2", "entries": entries}}).encode()
-    return ImportSource(name="x.har", files={"x.har": data}, **described)
+def archive(*entries: object) -> bytes:
+    return json.dumps({"log": {"version": "1.2", "entries": entries}}).encode()
 
 
-def read(*entries: object, **described: bytes) -> Exchange:
-    assert HarImporter().claims(material(*entries, **described))
-    return HarImporter().read(material(*entries, **described))
+def material(*entries: object) -> ImportSource:
+    return source(archive(*entries))
 
 
-def notes(exchange: Exchange) -> list[str]:
-    return [note.text for note in exchange.notes]
+def read_all(*entries: object) -> Sequence[Exchange]:
+    assert HarImporter().claims(material(*entries))
+    return HarImporter().read(material(*entries))
+
+
+def read(*entries: object) -> Exchange:
+    (exchange,) = read_all(*entries)
+    return exchange
 
 
 def test_an_entry_is_an_exchange() -> None:
@@ -92,37 +101,101 @@ def test_a_binary_body_in_characters_of_one_byte_is_read_and_a_lossy_one_told() 
     assert notes(lossy)[1] == "HAR: the body was saved as text; bytes that are not text are lost"
 
 
-def test_of_several_entries_the_last_that_a_model_answered_is_taken() -> None:
+@pytest.mark.parametrize("said", ["café", "€ “quoted” naïve", "日本語", "\x81\x9d é"])
+def test_utf_8_that_was_taken_for_another_charset_is_mended(said: str) -> None:
+    body = f'data: {{"text": "{said}"}}\n\n'.encode()
+    wrong = "".join(
+        chr(byte) if byte in {0x81, 0x8D, 0x8F, 0x90, 0x9D} else bytes([byte]).decode("cp1252")
+        for byte in body
+    )
+    found = read(entry({"text": wrong}))
+    assert found.body == body
+    assert "HAR: the body was saved as if it were Latin-1; it was read as UTF-8" in notes(found)
+    assert read(entry({"text": body.decode()})).body == body
+
+
+def started(at: str, **of: object) -> dict[str, object]:
+    return {**entry(text(STREAM), **of), "startedDateTime": at}
+
+
+def test_every_entry_is_an_exchange_in_the_order_of_their_starts() -> None:
+    times = ["2026-01-01T10:00:01.5+01:00", "2026-01-01T09:00:01Z", "never", 7, "0001-01-01"]
+    exchanges = read_all(*(started(str(at), statusText=str(at)) for at in times))
+    reasons = [each.response.reason.decode() for each in exchanges if each.response]
+    assert reasons == ["never", "7", "0001-01-01", "2026-01-01T09:00:01Z", times[0]]
+    assert notes(exchanges[3]) == ["HAR: entry 2 of 5"]
+
+
+def test_what_is_no_traffic_of_a_model_is_left_out_and_counted() -> None:
     page = {"method": "GET", "url": "https://example.com/a.css"}
     css = {**entry(text(b"a{}", "text/css")), "request": page}
-    empty = entry({"size": 0})
-    first, last = entry(text(STREAM)), entry(text(sse(words("last"))))
-    exchange = read(css, first, last, css, empty)
-    assert exchange.body == sse(words("last"))
-    assert notes(exchange) == ["HAR: entry 3 of 5"]
+    events = {**entry(text(b"data: reload\n\n")), "request": page}
+    asked = {"method": "OPTIONS", "url": "https://api.example.com/v1/chat/completions"}
+    preflight = {**entry({"size": 0}, status=204), "request": asked}
+    bare = {**css, "response": {"status": 200, "content": {"size": 0}}}
+    found = imported(archive(css, entry(text(STREAM)), css, events, preflight, bare))
+    assert [each.body for each in found] == [STREAM]
+    assert notes(found[0])[0] == "HAR: entry 2 of 6"
+    left = "2 text/css, 2 application/octet-stream, 1 text/event-stream"
+    assert notes(found[0])[1] == f"left out what is no traffic of an LLM: {left}"
+    with pytest.raises(
+        UsageError, match=r"has 1 exchange \(1 text/css\), none of them with an LLM"
+    ):
+        imported(archive(css))
 
 
-def test_without_an_answer_of_a_model_the_last_with_a_body_is_taken() -> None:
-    page = {"mimeType": "text/html", "text": "<html>"}
-    empty = entry({})
-    empty["request"] = None
-    other = {**entry(page), "request": {"method": "G\n", "url": 7, "headers": 1}}
-    exchange = read(entry({}), other, empty, {"response": {"status": 0}}, 7)
-    assert exchange.body == b"<html>"
-    assert (exchange.request.method, exchange.request.path) == ("POST", "/")
-    assert notes(read(empty))[:2] == ["HAR: entry 1 of 1", "HAR: the entry has no response body"]
+def test_a_missing_body_is_no_empty_one() -> None:
+    missing, empty = entry({"size": 700}), entry({"size": 0}, bodySize=700)
+    found = imported(archive(missing, entry(text(STREAM)), empty, entry({}, bodySize=0)))
+    assert [each.response is None for each in found] == [True, False, False, False]
+    assert notes(found[0]) == [
+        "HAR: entry 1 of 4",
+        "HAR: the response body is not in the archive",
+    ]
+    attached = entry({"_file": "0a.sse", "comment": "kept apart"})
+    assert notes(read(attached))[1:] == [
+        "HAR: about the content: kept apart",
+        "HAR: the response body is not in the archive; it is in 0a.sse: embed the content",
+    ]
+    with pytest.raises(UsageError, match="1 exchange with an LLM, but no response: HAR: the resp"):
+        imported(archive(missing))
 
 
-def test_request_and_response_named_aside_win() -> None:
-    exchange = read(
-        entry(text(STREAM)),
-        request=b'{"model": "n"}',
-        response=b'{"status": 503, "headers": {"Content-Type": "text/plain"}}',
-    )
-    assert exchange.request.body == b'{"model": "n"}'
-    assert exchange.response is not None
-    assert exchange.response.status == 503
-    assert header(exchange.response.headers, "content-type") == b"text/plain"
+def test_rows_of_the_event_stream_tab_are_written_as_events() -> None:
+    rows = [
+        {"time": 1.5, "eventName": "message", "eventId": "", "data": '{"a": 1}'},
+        {"time": 1.6, "eventName": "ping", "eventId": "7", "data": "x\ny"},
+        {"eventName": 7},
+    ]
+    found = read({**entry({"size": 9}), "_eventSourceMessages": rows})
+    assert found.body == b'data: {"a": 1}\n\nid: 7\nevent: ping\ndata: x\ndata: y\n\ndata: \n\n'
+    assert notes(found)[1].startswith("HAR: the body was written anew from 3 rows of the EventStr")
+    assert read({**entry(text(STREAM)), "_eventSourceMessages": rows}).body == STREAM
+
+
+def test_a_conversation_is_compared_across_entries() -> None:
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Which time is it in Gent?"}]}
+    call = {"id": "c1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
+    again = [*asked["messages"], {"role": "assistant", "tool_calls": [call]}]
+    again.append({"role": "tool", "tool_call_id": "c1", "content": "noon"})
+
+    def turn(at: str, body: object, answer: bytes) -> dict[str, object]:
+        made = started(at)
+        request = {**made["request"], "postData": {"text": json.dumps(body)}}  # type: ignore[dict-item]
+        return {**entry(text(answer)), "request": request, "startedDateTime": at}
+
+    called = sse(calls(chat_entry(0, "c1", name="now", arguments='{"city": "Gent"}')), FINISH)
+    first = turn("2026-01-01T00:00:01Z", asked, called)
+    second = turn("2026-01-01T00:00:02Z", {**asked, "messages": again}, sse(words("Noon.")))
+    report = check_exchanges("x", imported(archive(second, first)), Settings())
+    assert [(one.finding.code, one.finding.exchange) for one in report.reported] == [("C002", 2)]
+
+
+def test_what_a_user_says_beside_an_archive_is_refused() -> None:
+    with pytest.raises(UsageError, match="--request and --response describe a body"):
+        imported(archive(entry(text(STREAM))), request=b"{}")
+    with pytest.raises(UsageError, match="is read as a HAR"):
+        imported(archive(entry(text(STREAM))), response=b"{}")
 
 
 @pytest.mark.parametrize("status", [0, 99, 1000, "200", None, 200.5])
@@ -133,11 +206,17 @@ def test_an_archive_without_any_response_is_refused(status: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b'{"log": {"entries": 1}}', b'{"log": {"entries": [', b'{"log":7']
+    ("data", "problem"),
+    [
+        (b'{"log": {"entries": 1}}', "0 entries"),
+        (b'{"log": {"entries": [', "is a HAR, but JSON that is torn: it ends within a value"),
+        (b'{"log":7, "entries"', "is a HAR, but JSON that is torn"),
+        (b'{"log": {"entries": [\n}}', "none from line 2 on; save it again"),
+    ],
 )
-def test_a_damaged_archive_is_refused(data: bytes) -> None:
-    with pytest.raises(UsageError, match="0 entries"):
-        HarImporter().read(ImportSource(name="x.har", files={"x.har": data}))
+def test_a_damaged_archive_is_refused(data: bytes, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        imported(data)
 
 
 @pytest.mark.parametrize("data", [b"", STREAM, b'{"log": 1}', b'{"a": {"log": {"entries": []}}}'])
@@ -150,7 +229,7 @@ def test_a_byte_order_mark_hides_no_archive() -> None:
     data = b"\xef\xbb\xbf" + (material(entry(text(STREAM))).only or b"")
     marked = ImportSource(name="x.har", files={"x.har": data})
     assert HarImporter().claims(marked)
-    assert HarImporter().read(marked).body == STREAM
+    assert [each.body for each in HarImporter().read(marked)] == [STREAM]
 
 
 def test_values_that_a_browser_joined_by_line_feeds_are_fields_of_their_own() -> None:

@@ -1,6 +1,5 @@
 import pytest
 
-from deltatape.importers import import_exchange
 from deltatape.importers.parts import ImportedRequest, ImportedResponse, ImportSource
 from deltatape.importers.pasted import (
     PastedImporter,
@@ -11,6 +10,7 @@ from deltatape.importers.pasted import (
     strip_line,
     without_escapes,
 )
+from deltatape.importers.raw import RawImporter
 from deltatape.model.exchange import Exchange
 
 WHOLE = 'data: {"a":1}\n\ndata: [DONE]\n\n'
@@ -23,7 +23,8 @@ def material(text: str | bytes, **described: bytes) -> ImportSource:
 
 def read(text: str | bytes, **described: bytes) -> Exchange:
     assert PastedImporter().claims(material(text, **described))
-    return PastedImporter().read(material(text, **described))
+    (exchange,) = PastedImporter().read(material(text, **described))
+    return exchange
 
 
 def notes(exchange: Exchange) -> list[str]:
@@ -86,7 +87,8 @@ def test_windows_line_ends_are_no_part_of_mended_lines() -> None:
 )
 def test_what_stands_as_it_is_is_not_touched(text: str) -> None:
     assert not PastedImporter().claims(material(text))
-    assert import_exchange(material(text)).body == text.encode()
+    (exchange,) = RawImporter().read(material(text))
+    assert exchange.body == text.encode()
 
 
 def test_json_lines_are_taken_from_the_ends_of_the_lines_of_a_log() -> None:
@@ -372,3 +374,22 @@ def test_the_beginning_of_an_object_is_found_if_the_line_is_cut() -> None:
     assert json_line('x {"a":1}', cut=True) == '{"a":1}'
     assert json_line('x {"a" 1', cut=True) is None
     assert json_line("x", cut=True) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "func f() {\n\tdata: data,\n}\n",
+        "for d in data:\n    pass\nif data:\n    pass\n",
+        'const found = parse({ data: "x" });\nconst b = parse({ data: "y" });\nend();\nmore();\n',
+        "say('data: [DONE]\\n\\n');\nreturn {};\nor();\n",
+    ],
+)
+def test_source_code_shows_no_stream(text: str) -> None:
+    assert not PastedImporter().claims(material(text))
+
+
+@pytest.mark.parametrize("line", ["x {{1}: 2}", "x '{[1]: 2}'", '"{[]: {}}"'])
+def test_a_literal_that_python_cannot_build_is_none(line: str) -> None:
+    assert strip_line(f"data {line}") is None
+    assert json_line(line) is None

@@ -2,11 +2,12 @@ import json
 import os
 from pathlib import Path
 
-from deltatape.importers import import_exchange
+from deltatape.importers import import_capture
 from deltatape.importers.parts import ImportSource, sniff
 from deltatape.importers.raw import BODY, FILES, FolderImporter, RawImporter
 from deltatape.model.exchange import Exchange, header
 from helpers.corpus import needs_corpus
+from helpers.imported import only
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(os.environ.get("DELTATAPE_CORPUS", ROOT.parent / "shared" / "corpus"))
@@ -15,7 +16,8 @@ CORPUS = Path(os.environ.get("DELTATAPE_CORPUS", ROOT.parent / "shared" / "corpu
 def read(body: bytes, **described: bytes) -> Exchange:
     source = ImportSource(name="x.sse", files={"x.sse": body}, **described)
     assert RawImporter().claims(source)
-    return RawImporter().read(source)
+    (exchange,) = RawImporter().read(source)
+    return exchange
 
 
 def test_the_body_is_kept_byte_for_byte() -> None:
@@ -58,7 +60,7 @@ def test_a_folder_is_an_exchange() -> None:
         "response.json": b'{"status": 201, "headers": {"content-type": "text/event-stream"}}',
         "meta.json": b"",
     }
-    exchange = import_exchange(ImportSource(name="case", files=files))
+    exchange = import_capture(ImportSource(name="case", files=files)).exchanges[0]
     assert (exchange.body, exchange.request.path) == (b"data: x\n\n", "/v1")
     assert exchange.response is not None
     assert exchange.response.status == 201
@@ -70,7 +72,8 @@ def test_only_the_body_is_needed_and_what_is_named_aside_wins() -> None:
         files={"body.raw": b"{}", "request.json": b"old"},
         request=b"new",
     )
-    assert FolderImporter().read(source).request.body == b"new"
+    (exchange,) = FolderImporter().read(source)
+    assert exchange.request.body == b"new"
 
 
 def cases() -> list[Path]:
@@ -88,7 +91,7 @@ def folder_source(folder: Path) -> ImportSource:
 @needs_corpus
 def test_every_case_of_the_corpus_is_kept_byte_for_byte() -> None:
     for folder in cases():
-        exchange = import_exchange(folder_source(folder))
+        exchange = import_capture(folder_source(folder)).exchanges[0]
         assert exchange.body == (folder / BODY).read_bytes(), folder.name
 
 
@@ -102,7 +105,7 @@ def test_no_stream_of_the_corpus_is_taken_for_pasted_text() -> None:
     }
     for folder in cases():
         body = (folder / BODY).read_bytes()
-        exchange = import_exchange(ImportSource(name="x", files={"x": body}))
+        exchange = only(body)
         assert exchange.body == body, folder.name
         kind = json.loads((folder / "meta.json").read_text())["kind"]
         assert sniff(body) in kinds[kind], folder.name

@@ -1,26 +1,23 @@
 from dataclasses import replace
 
-from deltatape.importers import import_exchange
-from deltatape.importers.parts import ImportSource
 from deltatape.importers.taping import tape_lines
 from deltatape.model.exchange import Exchange, Source
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_header, decode_record
+from helpers.imported import only
 from helpers.tapes import HEADER, MASKER
 
 IMPORT = replace(HEADER, source=Source.IMPORT)
 
 
-def imported(**described: bytes) -> Exchange:
-    return import_exchange(
-        ImportSource(name="x.sse", files={"x.sse": b"data: \xff\n\ndata: 2\n\n"}, **described)
-    )
+def an_import(**described: bytes) -> Exchange:
+    return only(b"data: \xff\n\ndata: 2\n\n", **described)
 
 
 def read_back(lines: list[bytes]) -> Exchange:
     header = decode_header(lines[0])
     records = ((number, decode_record(line)) for number, line in enumerate(lines[1:], start=2))
-    (exchange,) = assemble(records, tape="x.sse", header=header)
+    (exchange,) = assemble(records, tape="x", header=header)
     return exchange
 
 
@@ -42,14 +39,14 @@ def test_an_import_comes_back_from_its_tape() -> None:
             "response": b'{"headers": {"Transfer-Encoding": "chunked", "Content-Type": "x"}}',
         },
     ):
-        exchange = imported(**described)
-        lines = tape_lines(exchange, header=IMPORT, ident="01A", masker=MASKER)
+        exchange = an_import(**described)
+        lines = tape_lines([exchange], header=IMPORT, idents=["01A"], masker=MASKER)
         expected = replace(exchange, id="01A", recorded_at=HEADER.recorded_at, stopped_ns=0)
         assert without_lines(read_back(lines)) == expected
 
 
 def test_the_tape_of_an_import_claims_no_ending() -> None:
-    lines = tape_lines(imported(), header=IMPORT, ident="01A", masker=MASKER)
+    lines = tape_lines([an_import()], header=IMPORT, idents=["01A"], masker=MASKER)
     codes = [decode_record(line).payload.code for line in lines[1:]]
     assert codes == ["request", "request-end", "response", "read", "note", "stop"]
     exchange = read_back(lines)
@@ -57,17 +54,17 @@ def test_the_tape_of_an_import_claims_no_ending() -> None:
 
 
 def test_credentials_of_an_import_reach_no_tape() -> None:
-    exchange = imported(
+    exchange = an_import(
         request=b'{"url": "https://u:fake@host/x?key=fake", "headers": {"Cookie": "fake"}}',
         response=b'{"headers": {"Set-Cookie": "fake"}}',
     )
-    lines = tape_lines(exchange, header=IMPORT, ident="01A", masker=MASKER)
+    lines = tape_lines([exchange], header=IMPORT, idents=["01A"], masker=MASKER)
     assert b"fake" not in b"".join(lines)
 
 
 def test_an_exchange_without_response_is_taped_without_one() -> None:
-    exchange = replace(imported(), response=None, reads=(), notes=())
-    lines = tape_lines(exchange, header=IMPORT, ident="01A", masker=MASKER)
+    exchange = replace(an_import(), response=None, reads=(), notes=())
+    lines = tape_lines([exchange], header=IMPORT, idents=["01A"], masker=MASKER)
     assert [decode_record(line).payload.code for line in lines[1:]] == [
         "request",
         "request-end",

@@ -6,12 +6,13 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import FORMAT, option
-from deltatape.cli.tapes import is_tape, named
+from deltatape.cli.tapes import NamedExchanges, is_tape, named
 from deltatape.cli.terminal import show, width, write
 from deltatape.compare import VOLATILE, compare_exchanges, first_damage
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
+from deltatape.printable import count
 from deltatape.render.diff import ComparedSides, diff_json, diff_lines
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
@@ -79,11 +80,18 @@ def exchange_of(text: str) -> Exchange:
     """
     place = None if text == "-" else locate(text)
     if place is None or not is_tape(place.path):
-        return named(text).exchanges[0]
+        return _named_exchange(named(text))
     tape = open_tape(place.path)
     return (
         tape[place.exchange] if place.exchange is not None else _single_exchange(tape, place.path)
     )
+
+
+def _named_exchange(found: NamedExchanges) -> Exchange:
+    """Return the exchange that is named, or the only one, of a capture of another program."""
+    if found.number is None and len(found.exchanges) > 1:
+        raise UsageError(f"{found.name} has {count(len(found.exchanges), 'exchange')}: add #N")
+    return found.exchanges[(found.number or 1) - 1]
 
 
 def _single_exchange(tape: Tape, path: Path) -> Exchange:

@@ -10,9 +10,11 @@ from deltatape.cli.options import option, output
 from deltatape.cli.tapes import material, write_tape
 from deltatape.cli.terminal import say
 from deltatape.clock import SystemClock, rfc3339
-from deltatape.importers import import_exchange
+from deltatape.importers import import_capture
 from deltatape.importers.taping import tape_lines
 from deltatape.model.exchange import Source
+from deltatape.printable import count
+from deltatape.settings.defaults import current_rules
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
@@ -35,13 +37,14 @@ def command(
     response: Path | None,
     output: Path,
 ) -> int:
-    """Make a tape from a response body, a pasted stream or a captured case.
+    """Make a tape from what another program captured.
 
-    FILE is the raw body of a response, an HTTP archive (HAR), text copied from a terminal or a
-    log, or a folder with body.raw, request.json and response.json. The tape has no times and no
-    ending, since a file does not contain them.
+    FILE is an HTTP archive (HAR), the raw body of a response, text copied from a terminal or a log,
+    or a folder with body.raw, request.json and response.json. What it is, is told by its content.
+    What is no traffic of an LLM is left out; a file without any is refused. The tape has no times
+    and no ending, since files do not contain them. See docs/importing.md.
     """
-    exchange = import_exchange(material(file, request, response))
+    capture = import_capture(material(file, request, response), current_rules().app)
     clock = SystemClock()
     header = Header(
         id=ulid(clock),
@@ -50,10 +53,15 @@ def command(
         source=Source.IMPORT,
     )
     masker = Masker(mask_key(os.environ, say))
-    lines = tape_lines(exchange, header=header, ident=ulid(clock), masker=masker)
+    idents = (ulid(clock) for _ in capture.exchanges)
+    lines = tape_lines(capture.exchanges, header=header, idents=idents, masker=masker)
     write_tape(output, lines)
-    for note in exchange.notes:
-        say(f"note: {note.text}")
+    total = count(len(capture.exchanges), "exchange")
+    say(f"read as {capture.kind}: {total}")
+    for exchange in capture.exchanges:
+        which = f"#{exchange.number}: " if len(capture.exchanges) > 1 else ""
+        for note in exchange.notes:
+            say(f"note: {which}{note.text}")
     say(f"tape: {output}")
     say(f"next: deltatape why {output}")
     return 0

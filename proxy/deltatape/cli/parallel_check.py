@@ -92,7 +92,13 @@ def _logs(tape: Tape) -> Iterator[LogEntry]:
 
 def _imported(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
     source = named(name)
-    return check_exchanges(source.name, source.exchanges, settings, excerpts=excerpts)
+    report = check_exchanges(
+        source.name, source.exchanges, settings, source.number, excerpts=excerpts
+    )
+    unknown = [f"#{each.number}" for each in source.exchanges if each.response is None]
+    if not unknown:
+        return report
+    return report.noted(f"{source.name}: no response of {', '.join(unknown)} is in the file")
 
 
 def check_all(

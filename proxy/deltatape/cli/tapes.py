@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deltatape.cli.terminal import say
 from deltatape.errors import UsageError
-from deltatape.importers import import_exchange
+from deltatape.importers import ACCEPTED, import_capture
 from deltatape.importers.parts import ImportSource
 from deltatape.importers.raw import BODY, FILES
 from deltatape.model.exchange import Exchange, Tap
@@ -22,10 +22,6 @@ from deltatape.store.surroundings import is_large, surroundings
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 NO_REQUEST = "it has no request; deltatape ls lists the other tapes"
-ACCEPTED = (
-    "a response body, an HTTP archive (HAR) or text from a terminal or a log is accepted; of an"
-    " answer without a body, what `curl -i` prints"
-)
 _TAPE_START = b'{"deltatape"'
 
 
@@ -106,7 +102,7 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
         TapeFormatError: the tape is damaged.
     """
     if text == "-":
-        return NamedExchanges("(stdin)", (import_exchange(_stdin()),), None)
+        return _imported("(stdin)", _stdin(), None)
     folder = Path(text)
     if text and _is_folder(folder) and not (folder / BODY).exists():
         tapes = list_tapes((folder,))
@@ -115,7 +111,7 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
             return named(str(tapes[0].path))
     place = locate(text)
     if not is_tape(place.path):
-        return NamedExchanges(str(place.path), (import_exchange(material(place.path)),), None)
+        return _imported(str(place.path), material(place.path), place.exchange)
     tape = _opened(place.path)
     if place.exchange is not None and alone:
         return NamedExchanges(str(place.path), (tape[place.exchange],), place.exchange, tape)
@@ -126,6 +122,13 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
     if place.exchange is not None and all(e.number != place.exchange for e in exchanges):
         tape[place.exchange]  # says which there are
     return NamedExchanges(str(place.path), exchanges, place.exchange, tape)
+
+
+def _imported(name: str, source: ImportSource, number: int | None) -> NamedExchanges:
+    exchanges = import_capture(source, current_rules().app).exchanges
+    if number is not None and number > len(exchanges):
+        raise UsageError(f"{name}#{number}: {name} has {count(len(exchanges), 'exchange')}")
+    return NamedExchanges(name, exchanges, number)
 
 
 def _surrounded(name: str, tape: Tape, number: int) -> NamedExchanges:

@@ -1,19 +1,20 @@
-"""Import one entry of an HTTP Archive, as browsers and proxies save it.
+"""Import an HTTP Archive, as browsers, Playwright and proxies save it: every entry an exchange.
 
 Format: http://www.softwareishard.com/blog/har-12-spec/. Bodies stand in it as text or as base64,
 with their content-coding removed; a note says if a binary one that was saved as text lost bytes.
+Where an archive has no body, but the rows of Chrome's EventStream tab (`_eventSourceMessages`), the
+events are written anew from them. Where it has neither, the response is left out rather than taken
+for an empty one.
 
-An archive holds all that a page loaded. The last entry that a model answered is imported; else the
-last one with a body. A note says which one it was.
+Programs list entries in an order of their own, so they are sorted by their start.
 """
 
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime  # noqa: TID251 - it reads no clock
 
-from deltatape.diagnose.decode import decode
-from deltatape.diagnose.rebuild import dialect_of
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
     ImportedRequest,
@@ -21,11 +22,12 @@ from deltatape.importers.parts import (
     ImportSource,
     PlainHeaders,
     build,
+    event_text,
     field_lines,
-    read_request,
-    read_response,
 )
+from deltatape.importers.traffic import describe
 from deltatape.model.exchange import Exchange
+from deltatape.printable import count, excerpt
 from deltatape.wire.aws_eventstream import is_message
 from deltatape.wire.framer import BYTE_ORDER_MARK
 from deltatape.wire.json_value import parse
@@ -36,30 +38,41 @@ _STATUSES = range(100, 1000)
 _UNDONE = (b"content-encoding", b"content-length", b"transfer-encoding")
 """Codings that an archive has removed."""
 _LOST = "\ufffd"
+_WINDOWS = {
+    ord(shown): byte
+    for byte in range(0x80, 0xA0)
+    if (shown := bytes([byte]).decode("cp1252", "ignore"))
+}
+"""Bytes by the characters that browsers show for them where no charset is named."""
 
 Json = Mapping[str, object]
 
 
 class HarImporter:
-    """Imports a single HAR file."""
+    """Imports a HAR file."""
 
-    name = "HAR"
+    name = "a HAR"
+    accepts = "an HTTP archive (HAR) with content"
+    is_body = False
 
     def claims(self, source: ImportSource) -> bool:
         data = source.only or b""
         return _START.match(data) is not None and b'"entries"' in data
 
-    def read(self, source: ImportSource) -> Exchange:
+    def read(self, source: ImportSource) -> Sequence[Exchange]:
         """See `Importer.read`.
 
         Raises:
-            UsageError: no entry has a response.
+            UsageError: it is torn, or no entry has a response.
         """
-        text = (source.only or b"").removeprefix(BYTE_ORDER_MARK).decode(errors="replace")
-        listed = _object(_object(parse(text).value).get("log")).get("entries")
+        data = (source.only or b"").removeprefix(BYTE_ORDER_MARK)
+        archive = parse(data.decode(errors="replace"))
+        if archive.error is not None:
+            raise UsageError(f"{source.name}: is a HAR, but {describe(data)}; save it again")
+        listed = _object(_object(archive.value).get("log")).get("entries")
         entries = [_object(entry) for entry in listed] if isinstance(listed, list) else []
         answered = [
-            (number, entry)
+            (_start(entry), number, entry)
             for number, entry in enumerate(entries, 1)
             if _status(_object(entry.get("response"))) in _STATUSES
         ]
@@ -68,30 +81,46 @@ class HarImporter:
                 f"{source.name}: none of the {len(entries)} entries of this HAR has a response; "
                 "save the archive with response content"
             )
-        chosen: Exchange | None = None
-        for number, entry in reversed(answered):
-            note = f"HAR: entry {number} of {len(entries)}"
-            exchange = _exchange(source, entry, note)
-            if exchange.body and dialect_of(exchange, decode(exchange)) is not None:
-                return exchange
-            if chosen is None or (exchange.body and not chosen.body):
-                chosen = exchange
-        assert chosen
-        return chosen
+        answered.sort(key=lambda each: each[:2])
+        return [
+            _exchange(source.name, entry, f"HAR: entry {number} of {len(entries)}")
+            for _, number, entry in answered
+        ]
 
 
-def _exchange(source: ImportSource, entry: Json, note: str) -> Exchange:
-    """Return the exchange of an entry; the user's description has precedence."""
+def _start(entry: Json) -> float:
+    """Return when the request began, in seconds; 0 if unknown."""
+    try:
+        return datetime.fromisoformat(_text(entry.get("startedDateTime"))).timestamp()
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _exchange(name: str, entry: Json, note: str) -> Exchange:
     notes = [note]
     answer = _object(entry.get("response"))
-    body = _body(answer, notes)
+    rows = entry.get("_eventSourceMessages")
+    if isinstance(rows, list) and rows and "text" not in _object(answer.get("content")):
+        body: bytes | None = _event_stream(rows, notes)
+    else:
+        body = _body(answer, notes)
     request = _request(_object(entry.get("request")))
-    response = _response_head(answer)
-    if source.request is not None:
-        request = read_request(source.name, source.request)
-    if source.response is not None:
-        response = read_response(source.name, source.response)
-    return build(source.name, request, response, body, notes)
+    head = None if body is None else _response_head(answer)
+    return build(name, request, head, body or b"", notes)
+
+
+def _event_stream(rows: Sequence[object], notes: list[str]) -> bytes:
+    """Return the events that the rows of the EventStream tab list."""
+    notes.append(
+        f"HAR: the body was written anew from {count(len(rows), 'row')} of the EventStream tab,"
+        " which has no comments and no line ends of the wire"
+    )
+    return "".join(
+        event_text(
+            _string(row.get("data")), _string(row.get("eventName")), _string(row.get("eventId"))
+        )
+        for row in map(_object, rows)
+    ).encode("utf-8", "replace")
 
 
 def _request(request: Json) -> ImportedRequest:
@@ -134,12 +163,19 @@ def _headers(message: Json) -> Iterator[tuple[bytes, bytes]]:
                 yield name.encode("utf-8", "replace"), _text(line).encode("utf-8", "replace")
 
 
-def _body(response: Json, notes: list[str]) -> bytes:
+def _body(response: Json, notes: list[str]) -> bytes | None:
+    """Return the body; None if the archive has none, though there was one."""
     content = _object(response.get("content"))
-    text = content.get("text")
+    text, remark = content.get("text"), content.get("comment")
+    if isinstance(remark, str) and remark:
+        notes.append(f"HAR: about the content: {excerpt(remark)}")
     if not isinstance(text, str):
-        notes.append("HAR: the entry has no response body")
-        return b""
+        if content.get("size") == 0 or response.get("bodySize") == 0:
+            return b""
+        at = content.get("_file")
+        place = f"; it is in {excerpt(at)}: embed the content" if isinstance(at, str) else ""
+        notes.append(f"HAR: the response body is not in the archive{place}")
+        return None
     if content.get("encoding") == "base64":
         try:
             return base64.b64decode(text)
@@ -149,7 +185,25 @@ def _body(response: Json, notes: list[str]) -> bytes:
         return single  # each character is a byte
     if _LOST in text:
         notes.append("HAR: the body was saved as text; bytes that are not text are lost")
+    mended = None if text.isascii() else _utf_8(text)
+    if mended is not None:
+        notes.append("HAR: the body was saved as if it were Latin-1; it was read as UTF-8")
+        return mended
     return text.encode("utf-8", "replace")
+
+
+def _utf_8(text: str) -> bytes | None:
+    """Return the bytes that are shown as `text` by a program that takes UTF-8 for Latin-1.
+
+    Chromium does so, and Playwright with it, where a media type names no charset, as that of
+    server-sent events, which are always UTF-8.
+    """
+    try:
+        data = text.translate(_WINDOWS).encode("latin-1")
+        data.decode()
+    except UnicodeError:
+        return None
+    return data
 
 
 def _version(message: Json) -> str:
@@ -159,6 +213,10 @@ def _version(message: Json) -> str:
 
 def _object(value: object) -> Json:
     return value if isinstance(value, dict) else {}
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _text(value: object) -> str:

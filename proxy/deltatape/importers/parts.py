@@ -11,7 +11,7 @@ people have at hand. Headers are an object or a list of pairs. Other keys are ig
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -73,13 +73,27 @@ class Importer(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the kind: a word for messages."""
+        """Return the kind, for messages: "a HAR"."""
+
+    @property
+    def accepts(self) -> str:
+        """Return what users of this kind of file would look for, for messages."""
+
+    @property
+    def is_body(self) -> bool:
+        """Return whether it is a single response, whose request the user may describe."""
 
     def claims(self, source: ImportSource) -> bool:
         """Return whether to use this importer; earlier importers declined it."""
 
-    def read(self, source: ImportSource) -> Exchange:
-        """Return the exchange; called only for what `claims` accepts."""
+    def read(self, source: ImportSource) -> Sequence[Exchange]:
+        """Return the exchanges in the order in which they began; one if `is_body`.
+
+        Called only for what `claims` accepts. Their numbers are given later.
+
+        Raises:
+            UsageError: it is damaged.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +120,7 @@ class ImportedResponse:
 def build(
     name: str,
     request: ImportedRequest,
-    response: ImportedResponse,
+    response: ImportedResponse | None,
     body: bytes,
     notes: Iterable[str] = (),
 ) -> Exchange:
@@ -114,15 +128,16 @@ def build(
 
     A response header that contradicts the body, because the body was decoded or edited before it
     was saved, is left out; a missing media type is inferred from the body. Notes report both.
+
+    Args:
+        name: of the file, as the user gave it.
+        request: what is known of it.
+        response: its head; None if the file does not have the response.
+        body: of the response; empty if there is no response.
+        notes: what was done before.
     """
-    headers, dropped = _fitting(response.headers, body)
-    added = []
-    if header(response.headers, "content-type") is None:
-        media_type = sniff(body)
-        headers += ((b"content-type", media_type.encode()),)
-        added.append(f"media type {media_type} told by the body")
-    framing = _framing(headers)
-    ends = (len(body),) if framing is Framing.CHUNKED else None
+    head, more = (None, []) if response is None else _head(response, body)
+    ends = (len(body),) if head is not None and head.framing is Framing.CHUNKED else None
     upstream, target = _split(request.url)
     return Exchange(
         tape=name,
@@ -141,18 +156,30 @@ def build(
             t_end_ns=0,
             line=None,
         ),
-        response=ResponseHead(
-            status=response.status,
-            reason=response.reason,
-            http=response.http,
-            framing=framing,
-            headers=headers,
-            t_ns=0,
-            line=None,
-        ),
+        response=head,
         reads=(Read(t_ns=0, data=body, boundaries=ends, line=None),) if body else (),
-        notes=tuple(Note(t_ns=0, text=text) for text in (*notes, *added, *dropped)),
+        notes=tuple(Note(t_ns=0, text=text) for text in (*notes, *more)),
     )
+
+
+def _head(response: ImportedResponse, body: bytes) -> tuple[ResponseHead, list[str]]:
+    """Return the head that fits the body, and notes on what was changed."""
+    headers, dropped = _fitting(response.headers, body)
+    added = []
+    if header(response.headers, "content-type") is None:
+        media_type = sniff(body)
+        headers += ((b"content-type", media_type.encode()),)
+        added.append(f"media type {media_type} told by the body")
+    head = ResponseHead(
+        status=response.status,
+        reason=response.reason,
+        http=response.http,
+        framing=_framing(headers),
+        headers=headers,
+        t_ns=0,
+        line=None,
+    )
+    return head, [*added, *dropped]
 
 
 def sniff(body: bytes) -> str:
@@ -161,6 +188,14 @@ def sniff(body: bytes) -> str:
     if form is Format.OTHER and _SSE_LINE.search(body):
         form = Format.SSE  # behind something else
     return _MEDIA_TYPES[form]
+
+
+def event_text(data: str, event: str = "", ident: str = "") -> str:
+    """Return a server-sent event, its type left out where that is the default."""
+    lines = [f"id: {ident}"] if ident else []
+    lines += [f"event: {event}"] if event not in {"", "message"} else []
+    lines += [f"data: {line}" for line in re.split("\r\n|\r|\n", data)]
+    return "\n".join(lines) + "\n\n"
 
 
 def _split(url: str) -> tuple[str, str]:

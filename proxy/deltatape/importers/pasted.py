@@ -28,7 +28,7 @@ from deltatape.importers.parts import (
 )
 from deltatape.model.exchange import Exchange
 from deltatape.wire.json_scan import ScanState
-from deltatape.wire.json_value import parse
+from deltatape.wire.json_value import parse, read_object
 
 _SHOWN = 60
 _FEW = 2
@@ -38,14 +38,16 @@ class PastedImporter:
     """Imports text that shows a stream without being one."""
 
     name = "pasted text"
+    accepts = "text from a terminal or a log that shows a response (`curl -i`, `curl -v`)"
+    is_body = True
 
     def claims(self, source: ImportSource) -> bool:
         lines = _lines(source.only)
         return lines is not None and (
-            has_head(lines) or _is_altered(lines) or _shows_json_lines(lines)
+            has_head(lines) or _shows_stream(lines) or _shows_json_lines(lines)
         )
 
-    def read(self, source: ImportSource) -> Exchange:
+    def read(self, source: ImportSource) -> Sequence[Exchange]:
         notes: list[str] = []
         lines = _lines(source.only) or []
         request, response = ImportedRequest(), ImportedResponse()
@@ -58,12 +60,12 @@ class PastedImporter:
             request = read_request(source.name, source.request)
         if source.response is not None:
             response = read_response(source.name, source.response)
-        if _is_altered(lines):
+        if _shows_stream(lines):
             lines = _stream_lines(lines, notes)
         elif _shows_json_lines(lines):
             lines = _json_lines(lines, notes)
         body = "\n".join(lines).encode("utf-8", "surrogateescape")
-        return build(source.name, request, response, body, notes)
+        return [build(source.name, request, response, body, notes)]
 
 
 def _lines(data: bytes | None) -> list[str] | None:
@@ -89,6 +91,18 @@ def _is_altered(lines: Sequence[str]) -> bool:
 
 def _shows_data(line: str) -> bool:
     return any(part.startswith("data:") for part in strip_line(without_escapes(line)) or ())
+
+
+def _shows_stream(lines: Sequence[str]) -> bool:
+    """Return whether the text shows an altered event stream, and is no source code with `data:`."""
+    if not _is_altered(lines):
+        return False
+    shown = [without_escapes(line) for line in lines if line.strip()]
+    found = [parts for line in shown if (parts := strip_line(line)) is not None]
+    fields = [part for parts in found for part in parts if part.startswith("data:")]
+    data = [field.removeprefix("data:").strip() for field in fields]
+    mostly = _FEW * len(found) > len(shown) and any(data)
+    return mostly or any(read_object(value) for value in data)
 
 
 def _lacks_blank_lines(lines: Sequence[str]) -> bool:
@@ -370,7 +384,9 @@ def _literal(text: str) -> object:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        refused = contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError)
+        refused = contextlib.suppress(
+            ValueError, SyntaxError, TypeError, RecursionError, MemoryError
+        )
         with refused, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes that are none, such as \d
             value = ast.literal_eval(text)

@@ -4,6 +4,8 @@ It is one file, or `body.raw` in a folder with `request.json` and `response.json
 either of which may be missing. Nothing in the body is changed.
 """
 
+from collections.abc import Sequence
+
 from deltatape.importers.parts import ImportSource, build, read_request, read_response
 from deltatape.model.exchange import Exchange
 
@@ -15,27 +17,31 @@ FILES = (BODY, "request.json", "response.json")
 class RawImporter:
     """Imports any single file."""
 
-    name = "raw body"
+    name = "a response body"
+    accepts = "a response body as it was sent (server-sent events, NDJSON, JSON)"
+    is_body = True
 
     def claims(self, source: ImportSource) -> bool:
         return source.only is not None
 
-    def read(self, source: ImportSource) -> Exchange:
+    def read(self, source: ImportSource) -> Sequence[Exchange]:
         request = read_request(source.name, source.request)
         response = read_response(source.name, source.response)
-        return build(source.name, request, response, source.only or b"")
+        return [build(source.name, request, response, source.only or b"")]
 
 
 class FolderImporter:
     """Imports a folder with a body."""
 
-    name = "folder"
+    name = "a folder"
+    accepts = "a folder with body.raw"
+    is_body = True
 
     def claims(self, source: ImportSource) -> bool:
         return BODY in source.files
 
-    def read(self, source: ImportSource) -> Exchange:
+    def read(self, source: ImportSource) -> Sequence[Exchange]:
         files = source.files
         request = read_request(source.name, source.request or files.get("request.json"))
         response = read_response(source.name, source.response or files.get("response.json"))
-        return build(source.name, request, response, files[BODY])
+        return [build(source.name, request, response, files[BODY])]

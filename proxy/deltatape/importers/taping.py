@@ -1,4 +1,4 @@
-"""Write an imported exchange as a tape.
+"""Write imported exchanges as a tape.
 
 Such a tape has source `import` and no `end`: a file does not tell how the transport ended, so the
 tape claims nothing about it. All times are 0. It has a `stop`, because the import itself is
@@ -7,6 +7,8 @@ complete.
 Format: recordings/README.md, "Imports".
 """
 
+from collections.abc import Iterable, Sequence
+
 from deltatape.model.exchange import Exchange
 from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker
@@ -14,13 +16,15 @@ from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
 
 
-def tape_lines(exchange: Exchange, *, header: Header, ident: str, masker: Masker) -> list[bytes]:
-    """Return the lines of a whole tape with this one exchange.
+def tape_lines(
+    exchanges: Sequence[Exchange], *, header: Header, idents: Iterable[str], masker: Masker
+) -> list[bytes]:
+    """Return the lines of a whole tape with these exchanges.
 
     Args:
-        exchange: an import.
+        exchanges: an import, numbered from 1.
         header: of the tape; its source is `import`.
-        ident: the exchange's ULID.
+        idents: a ULID for each exchange.
         masker: makes credentials unreadable.
     """
     lines = [header_line(header)]
@@ -28,7 +32,13 @@ def tape_lines(exchange: Exchange, *, header: Header, ident: str, masker: Masker
     def put(_exchange: int, line: bytes) -> None:
         lines.append(line)
 
-    tap = ExchangeTap(1, put, masker)
+    for exchange, ident in zip(exchanges, idents, strict=False):
+        _tape(exchange, ident, ExchangeTap(exchange.number, put, masker))
+    TapeTap(put).stop(0, "imported", None)
+    return lines
+
+
+def _tape(exchange: Exchange, ident: str, tap: ExchangeTap) -> None:
     request = exchange.request
     tap.request(
         0,
@@ -56,5 +66,3 @@ def tape_lines(exchange: Exchange, *, header: Header, ident: str, masker: Masker
     for note in exchange.notes:
         tap.note(0, note.text)
     tap.flush()
-    TapeTap(put).stop(0, "imported", None)
-    return lines

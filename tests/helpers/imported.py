@@ -1,0 +1,26 @@
+"""Exchanges as they are imported from a file's bytes."""
+
+from deltatape.importers import import_capture
+from deltatape.importers.parts import ImportSource
+from deltatape.model.exchange import Exchange
+
+
+def source(data: bytes, **described: bytes) -> ImportSource:
+    """A file called x, and what a user says beside it."""
+    return ImportSource(name="x", files={"x": data}, **described)
+
+
+def imported(data: bytes, **described: bytes) -> tuple[Exchange, ...]:
+    """All exchanges of a file."""
+    return import_capture(source(data, **described)).exchanges
+
+
+def only(data: bytes, **described: bytes) -> Exchange:
+    """The exchange of a file with one."""
+    (exchange,) = imported(data, **described)
+    return exchange
+
+
+def notes(exchange: Exchange) -> list[str]:
+    """The texts of its notes."""
+    return [note.text for note in exchange.notes]
