@@ -3,7 +3,7 @@
 A `ClientModel` is a point of a product space: one value per axis, the default one correct.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from deltatape.model.suspect import ClientMistake
 from deltatape.suspects.mistakes import ALL, MISTAKES, USUAL, DialectFamily
@@ -80,7 +80,7 @@ AXES = tuple(one.name for one in fields(ClientModel))
 
 def client_of(*mistakes: tuple[str, str]) -> ClientModel:
     """Return the client with these mistakes, each an axis and a value."""
-    return replace(CORRECT, **dict(mistakes))
+    return ClientModel(**dict(mistakes))
 
 
 def mistakes_of(client: ClientModel) -> tuple[ClientMistake, ...]:

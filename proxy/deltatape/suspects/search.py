@@ -60,8 +60,11 @@ class _Search:
     symptom: Symptom
     tells: bool
     """Whether the repeated calls are known and tell that something went wrong."""
+    options: Sequence[tuple[str, str]] = ()
+    """The mistakes that can occur with this stream, alone or with others."""
     found: list[_Candidate] = field(default_factory=list)
     active: list[tuple[str, str]] = field(default_factory=list)
+    """Those that change something by themselves."""
     points: int = 0
 
     def try_presets(self) -> None:
@@ -72,11 +75,10 @@ class _Search:
 
     def try_singles(self) -> None:
         base = self.runner.documented()
-        for one in _ALL:
-            client = client_of(one)
-            if self.runner.spent >= WORK_LIMIT or not self.runner.applies(client):
-                continue
-            outcome = self._try(client)
+        for one in self.options:
+            if self.runner.spent >= WORK_LIMIT:
+                break
+            outcome = self._try(client_of(one))
             if outcome != base:
                 self.active.append(one)
 
@@ -85,10 +87,8 @@ class _Search:
         for point in points:
             if self.runner.spent - start > WORK_LIMIT or self.points > POINTS_LIMIT:
                 return
-            client = client_of(*point)
-            if self.runner.applies(client):
-                self.points += 1
-                self._try(client)
+            self.points += 1
+            self._try(client_of(*point))
 
     def _try(
         self, client: ClientModel, preset: Preset | None = None, place: int = 0
@@ -146,9 +146,6 @@ class _Search:
         return mine if mine > max(base, _LITTLE) else 0.0
 
 
-_ALL: Sequence[tuple[str, str]] = tuple(MISTAKES)
-
-
 def find(runner: ClientRunner, symptom: Symptom, limit: int) -> tuple[Suspect, ...]:
     """Return the suspects of `symptom`, best first; see `suspects_of`."""
     if _is_explained(runner, symptom):
@@ -156,12 +153,13 @@ def find(runner: ClientRunner, symptom: Symptom, limit: int) -> tuple[Suspect, .
     tells = symptom.calls is not None and not _is_reference(symptom, runner)
     if tells and symptom.calls and _is_out_of_reach(runner, symptom.calls):
         return ()
-    search = _Search(runner, symptom, tells)
+    options = [one for one in MISTAKES if runner.applies(client_of(one))]
+    search = _Search(runner, symptom, tells, options)
     search.try_presets()
     search.try_singles()
     for points in (_pairs, _triples):
         if not any(one.exact for one in search.found):
-            search.try_points(points(search.active))
+            search.try_points(points(search.active, options))
     chosen = _minimal([one for one in search.found if one.exact])
     if not chosen:
         nearest = sorted(search.found, key=lambda one: (-one.near, one.rank))
@@ -198,22 +196,26 @@ def _is_out_of_reach(runner: ClientRunner, repeated: Sequence[RepeatedCall]) -> 
     return best / (_EQUAL * len(repeated)) <= max(base, _LITTLE)
 
 
-def _pairs(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
+def _pairs(
+    active: Sequence[tuple[str, str]], options: Sequence[tuple[str, str]]
+) -> Iterator[_Point]:
     seen = set()
     for one in active:
-        for other in _ALL:
+        for other in options:
             pair = frozenset((one, other))
             if one[0] != other[0] and pair not in seen:
                 seen.add(pair)
                 yield (one, other)
 
 
-def _triples(active: Sequence[tuple[str, str]]) -> Iterator[_Point]:
+def _triples(
+    active: Sequence[tuple[str, str]], options: Sequence[tuple[str, str]]
+) -> Iterator[_Point]:
     for place, one in enumerate(active):
         for other in active[place + 1 :]:
             if one[0] == other[0]:
                 continue
-            for third in _ALL:
+            for third in options:
                 if third[0] not in (one[0], other[0]):
                     yield (one, other, third)
 
