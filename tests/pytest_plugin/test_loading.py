@@ -6,6 +6,8 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.pytest_plugin.loading import Project, project
+from deltatape.store.reader import open_tape
+from deltatape.store.rewrite import store_volatile
 from helpers.pytest_projects import OWN, hello, plugged, write_tape
 
 
@@ -95,6 +97,20 @@ def test_a_file_that_is_none_is_reported(tmp_path: Path) -> None:
     (tmp_path / "deltatape.yaml").write_text("a: [")
     with pytest.raises(UsageError, match=r"deltatape\.yaml"):
         project(tmp_path, {})
+
+
+def test_what_is_stored_with_a_tape_is_used(pytester: pytest.Pytester) -> None:
+    tape = pytester.path / OWN
+    write_tape(tape, hello("Hi on 2026-11-26"))
+    store_volatile(open_tape(tape), ["date"])
+    result = plugged(
+        pytester,
+        """
+def test_it(tape):
+    assert ask("Hi on 2026-12-03") == "Hello there"
+""",
+    )
+    result.assert_outcomes(passed=1)
 
 
 def test_a_test_has_them_beside_those_of_its_marker(pytester: pytest.Pytester) -> None:

@@ -56,6 +56,20 @@ def test_a_shard_that_is_none_of_its_recording_is_refused(index: int, count: int
         decode_header(line)
 
 
+def test_what_may_differ_is_read_and_written_as_the_same_line() -> None:
+    line = encode.header_line(replace(HEADER, volatile=("date", "a.b")))
+    assert decode_header(line).volatile == ("date", "a.b")
+    assert line.endswith(b',"volatile":["date","a.b"]}\n')
+    assert b"volatile" not in encode.header_line(HEADER)
+
+
+@pytest.mark.parametrize("value", ['"date"', "[1]", "null"])
+def test_what_may_differ_is_a_list_of_texts(value: str) -> None:
+    line = encode.header_line(HEADER).replace(b"}\n", f',"volatile":{value}}}\n'.encode())
+    with pytest.raises(MalformedError, match="where a list of strings is expected"):
+        decode_header(line)
+
+
 def test_unknown_header_keys_are_ignored_and_the_tool_may_be_missing() -> None:
     header = decode_header(
         b'{"mood":[],"deltatape":1,"id":"A","recorded_at":"2026","source":"mitm"}'

@@ -28,6 +28,7 @@ COMMANDS = {
     "diff": "Compare exchanges event by event; which hop of several damaged a call.",
     "doctor": "Look for what keeps an app's traffic from the recorder, and say what to change.",
     "ls": "List tapes, the newest first.",
+    "learn": "Learn from two recordings what differs from run to run, for replays that last.",
     "keep": "Redact a tape and keep it in recordings/, to be shared.",
     "redact": "Overwrite what looks like a secret on tapes; lengths, boundaries, JSON stay.",
     "splice": "Join tapes, or single exchanges of them, to one tape.",

@@ -148,6 +148,7 @@ class _SourceTape:
 
     text: str
     source: Source
+    volatile: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
     only: int | None
     """The number of the one that is meant; None: any."""
@@ -176,7 +177,11 @@ def _source_tape(text: str) -> _SourceTape:
             f"{text}: no such exchange; the tape has {count(len(exchanges), 'exchange')}"
         )
     return _SourceTape(
-        text=text, source=tape.header.source, exchanges=exchanges, only=place.exchange
+        text=text,
+        source=tape.header.source,
+        volatile=tape.volatile,
+        exchanges=exchanges,
+        only=place.exchange,
     )
 
 
@@ -246,6 +251,7 @@ def _write(path: Path, source: _SourceTape, names: Sequence[str]) -> None:
         tool=f"deltatape {__version__}",
         recorded_at=source.exchanges[0].recorded_at,
         source=source.source,
+        volatile=source.volatile,
     )
     stop = Stop(reason=f"mutated: {', '.join(names)}", exit_code=None)
     write_tape(path, tape_lines(header, source.exchanges, stop))

@@ -22,7 +22,7 @@ from deltatape.cli.options import (
     option,
     refuse_useless,
 )
-from deltatape.cli.tapes import each_recording_once, exchanges_of, read_tape
+from deltatape.cli.tapes import each_recording_once, exchanges_of, read_tape, with_stored
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
 from deltatape.environment.dotenv import read_dotenv
@@ -238,7 +238,7 @@ def _playing(arguments: ReplayArguments) -> PlayOptions:
         tempo=tempo,
         hold_s=arguments.hold,
         repeat=arguments.repeat,
-        volatile=arguments.volatile,
+        volatile=with_stored(arguments.tapes, arguments.volatile),
     )
     if not faults and cutting == RECORDED:
         return playing

@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from deltatape.cli.options import FORMAT, VOLATILE, WrapperCommand, duration, option, output
-from deltatape.cli.tapes import provider_exchanges
+from deltatape.cli.tapes import provider_exchanges, with_stored
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
@@ -101,6 +101,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     if not arguments.tapes or not argv:
         raise click.UsageError("a tape and a command are required: shrink TAPE -- CMD", ctx)
     exchanges = _exchanges(arguments.tapes)
+    arguments = replace(arguments, volatile=with_stored(arguments.tapes, arguments.volatile))
     files = files_of(arguments.output or Path(f"{Path(exchanges[0].tape).stem}-small.tape"))
     clock = SystemClock()
     began_ns = clock.now_ns()

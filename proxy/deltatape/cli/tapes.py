@@ -87,6 +87,24 @@ def provider_exchanges(tapes: Sequence[str]) -> tuple[Exchange, ...]:
     return exchanges
 
 
+def with_stored(tapes: Iterable[str], volatile: Sequence[str]) -> tuple[str, ...]:
+    """Return what is stored with tapes about what may differ in requests, and `volatile`.
+
+    Says what is stored. Tapes that do not exist have nothing.
+
+    Raises:
+        TapeFormatError: a tape is damaged.
+    """
+    found: list[str] = []
+    for text in each_recording_once(tapes):
+        path = locate(text).path
+        stored = open_recording(path).volatile if path.exists() else ()
+        if stored:
+            say(f"volatile, as stored with {path}: {', '.join(stored)}")
+        found += stored
+    return tuple(dict.fromkeys((*found, *volatile)))
+
+
 def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchanges:
     """Read a tape, or import a file or stdin.
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from deltatape.cli.options import FILE, FOLDER, FORMAT, VOLATILE, WrapperCommand, duration, option
-from deltatape.cli.tapes import provider_exchanges
+from deltatape.cli.tapes import provider_exchanges, with_stored
 from deltatape.cli.terminal import Bar, say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
@@ -264,7 +264,7 @@ def rig_of(
         seeds=tuple(range(arguments.seed, arguments.seed + arguments.seeds)),
         deadline_s=arguments.deadline,
         jobs=arguments.jobs or os.cpu_count() or 1,
-        volatile=arguments.volatile,
+        volatile=with_stored(arguments.tapes, arguments.volatile),
         output_rules=OutputRules(
             ignore=arguments.ignore, visible=arguments.visible or OutputRules().visible
         ),

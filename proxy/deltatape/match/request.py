@@ -345,7 +345,7 @@ class RequestMatcher:
             return self._miss_of_endpoint(asking)
         left = [at for at in positions if at not in self._spent] or positions
         near = likely(asking.body, [(at, self._requests[at].content) for at in left])
-        found = [(at, self._differing(asking, at)) for at in near]
+        found = [(at, self.pairs_at(asking, at)) for at in near]
         nearest, pairs = min(found, key=lambda pair: len(pair[1]))
         return NoMatch(
             nearest=nearest,
@@ -372,7 +372,8 @@ class RequestMatcher:
             differences=(),
         )
 
-    def _differing(self, asking: MatchQuery, position: int) -> Sequence[ValuePair]:
+    def pairs_at(self, asking: MatchQuery, position: int) -> Sequence[ValuePair]:
+        """Return where a request differs from a recorded one, without what is volatile."""
         request = self._requests[position]
         received = self._reduced(asking.body)
         recorded = self._reduced(blanked(request.content, request.content_masked))

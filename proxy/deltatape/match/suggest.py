@@ -27,13 +27,14 @@ _MOST_COMPARED = 250_000
 _CONTEXT = 16
 """So many characters before a word are enough to find it again."""
 _PARTIAL = re.compile(r"^[A-Za-z0-9]+(?=[^A-Za-z0-9].*[A-Za-z])", re.DOTALL)
+_NO_WORD = re.compile(r"^[^A-Za-z0-9]+")
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 _CLASSES = tuple(map(re.compile, ("[0-9]+", "[0-9a-f]+", "[0-9A-Za-z]+", r"[\w.:+/-]+")))
 _PLACE = re.compile(r"\[\d+\]")
 
 
 def suggested(
-    differences: Iterable[ValuePair], hide: Callable[[str], str] = str
+    differences: Iterable[ValuePair], hide: Callable[[str], str] = str, *, prose: bool = True
 ) -> tuple[str, ...]:
     """Return options that make up for the differences, as far as options can.
 
@@ -41,6 +42,7 @@ def suggested(
         differences: of requests that have been reduced by known rules; of several pairs of
             requests, too.
         hide: overwrites secrets in text: an option must not contain any.
+        prose: whether whole fields may be left out although they have sentences in them.
     """
     texts: list[tuple[str, str]] = []
     masks: dict[str, None] = {}
@@ -56,11 +58,15 @@ def suggested(
         if found and hide("\n".join(found)) == "\n".join(found):
             texts.append((one.recorded, one.received))  # type: ignore[arg-type]  # seen above
             masks |= dict.fromkeys(found)
-        elif hide(one.path) == one.path:
+        elif hide(one.path) == one.path and (prose or not _is_prose(one)):
             fields.setdefault(any_place(one.path), {})[one.path] = None
     needed = _needed(sorted(masks, key=_finest_first), texts)
     paths = (general if len(each) > 1 else next(iter(each)) for general, each in fields.items())
     return (*needed, *paths)
+
+
+def _is_prose(pair: ValuePair) -> bool:
+    return any(isinstance(each, str) and " " in each for each in (pair.recorded, pair.received))
 
 
 def any_place(path: str) -> str:
@@ -135,7 +141,7 @@ def _context(before: str) -> str:
     text = line[-_CONTEXT:]
     if len(text) < len(line):
         text = _PARTIAL.sub("", text)
-    text = text.lstrip()
+    text = _NO_WORD.sub("", text)
     return text if any(map(str.isalpha, text)) else ""
 
 

@@ -14,6 +14,7 @@ from deltatape.pytest_plugin.fixture import TapeFixture
 from deltatape.pytest_plugin.marker_options import MarkerOptions, options_of
 from deltatape.pytest_plugin.replaying import replaying
 from deltatape.pytest_plugin.tape_check import check_after_teardown
+from deltatape.pytest_plugin.tape_paths import stored_volatile
 from deltatape.settings.file import MappingNode, Scalar, SequenceNode, Value, find
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _in_project(options: MarkerOptions) -> MarkerOptions:
         options,
         marked=replace(
             marked,
-            volatile=(*common.volatile, *marked.volatile),
+            volatile=(*stored_volatile(options.places), *common.volatile, *marked.volatile),
             ignored=(*common.ignored, *marked.ignored),
             upstreams=upstreams,
         ),

@@ -97,6 +97,16 @@ def every_at(places: Sequence[TapeLocation]) -> Taped:
     return tuple(found), logs
 
 
+def stored_volatile(places: Sequence[TapeLocation]) -> tuple[str, ...]:
+    """Return what is stored with those tapes that exist about what may differ in requests.
+
+    Raises:
+        TapeFormatError: a tape is damaged.
+    """
+    tapes = (open_recording(place.path) for place in places if place.path.exists())
+    return tuple(each for tape in tapes for each in tape.volatile)
+
+
 def shown(path: Path) -> str:
     """Return a path relative to the working directory, if it is below."""
     here = Path.cwd()

@@ -73,6 +73,11 @@ class Tape:
         self.path = path
         self.header = header
 
+    @property
+    def volatile(self) -> tuple[str, ...]:
+        """Return what may differ in requests of a replay: see `match.volatile`."""
+        return self.header.volatile
+
     def __iter__(self) -> Iterator[Exchange]:
         return self.exchanges()
 

@@ -10,8 +10,8 @@ import contextlib
 import filecmp
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deltatape.errors import TapeFormatError, UsageError
@@ -19,6 +19,7 @@ from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import RedactionPlan, RedactionPlanner, TapeRewriter, words_of
 from deltatape.store.names import SUFFIX, open_new
 from deltatape.store.reader import MAX_LINE, Tape
+from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker
 
 PRIVATE = 0o600
@@ -66,7 +67,9 @@ def draft(
     path = folder / f".{Path(tape.path).name}.{os.urandom(4).hex()}.part"
     done = RedactedCopy(path=path, plan=plan, torn=tape.torn)
     try:
-        write_new(path, mode, _rewritten(tape, TapeRewriter(plan, masker, fillers)))
+        write_new(
+            path, mode, _rewritten(tape, TapeRewriter(plan, masker, fillers), content=content)
+        )
         status = Path(tape.path).stat()
         # What counts is when it was recorded: a copy is not the latest tape.
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -132,10 +135,40 @@ def in_place_of(done: RedactedCopy, path: Path) -> None:
     done.path.replace(path)
 
 
-def _rewritten(tape: Tape, rewriter: TapeRewriter) -> Iterator[bytes]:
+def store_volatile(tape: Tape, volatile: Sequence[str]) -> None:
+    """Replace what is stored with a tape about requests of a replay; its records stay.
+
+    Raises:
+        UsageError: the tape is being recorded or was changed meanwhile, or cannot be written.
+        TapeFormatError: it is damaged.
+    """
+    if tape.recording:
+        raise UsageError(f"{tape.path}: is still being recorded; stop its recorder first")
+    before = stamp(tape)
+    origin = Path(tape.path).resolve()
+    part = origin.parent / f".{origin.name}.{os.urandom(4).hex()}.part"
+    header = header_line(replace(tape.header, volatile=tuple(volatile)))
+    try:
+        status = origin.stat()
+        lines = (header if number == 1 else line for number, line in tape_lines(tape))
+        write_new(part, status.st_mode & 0o777, lines)
+        os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
+        if stamp(tape) != before:
+            raise UsageError(f"{tape.path}: was changed while it was read; try again")
+        part.replace(origin)
+    except OSError as error:
+        raise UsageError(f"{tape.path}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _rewritten(tape: Tape, rewriter: TapeRewriter, *, content: bool) -> Iterator[bytes]:
+    # An expression repeats words of prompts, and does not fit the fillers.
+    volatile = tuple(each for each in tape.header.volatile if not (content and "/" in each))
     for number, line in complete_lines(tape):
         if number == 1:
-            yield line
+            same = volatile == tape.header.volatile
+            yield line if same else header_line(replace(tape.header, volatile=volatile))
         else:
             yield from rewriter.lines(number, line)
 

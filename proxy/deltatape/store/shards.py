@@ -38,6 +38,11 @@ class ShardedTape(Tape):
         self._places: dict[int, str] = {}
 
     @property
+    def volatile(self) -> tuple[str, ...]:
+        """See `Tape.volatile`; of all shards."""
+        return tuple(dict.fromkeys(each for shard in self.shards for each in shard.volatile))
+
+    @property
     def note(self) -> str:
         """What a user should know about it, in one line."""
         if self.missing:

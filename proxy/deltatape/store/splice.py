@@ -301,6 +301,7 @@ def splice(sources: Sequence[SpliceSource], output: Path, clock: Clock) -> Splic
         tool=f"deltatape {__version__}",
         recorded_at=min((one.tape.header.recorded_at for one in sources), key=parse_rfc3339),
         source=source,
+        volatile=tuple(dict.fromkeys(each for one in sources for each in one.tape.volatile)),
     )
     merger = _Merger(
         header=header,

@@ -71,10 +71,13 @@ class Header:
     source: Source
     shard: Shard | None = None
     """None: the tape is a recording of its own."""
+    volatile: tuple[str, ...] = ()
+    """What may differ in requests of a replay: see `match.volatile`."""
 
     def to_json(self) -> object:
         """Return the header's object, keys in canonical order."""
         shard = {} if self.shard is None else {"shard": self.shard.to_json()}
+        volatile = {"volatile": [*self.volatile]} if self.volatile else {}
         return {
             "deltatape": VERSION,
             "id": self.id,
@@ -82,6 +85,7 @@ class Header:
             "recorded_at": self.recorded_at,
             "source": self.source.value,
             **shard,
+            **volatile,
         }
 
     @classmethod
@@ -99,7 +103,14 @@ class Header:
             recorded_at=read.text("recorded_at"),
             source=read.choice("source", Source),
             shard=Shard.from_json(value["shard"]) if "shard" in value else None,
+            volatile=_texts(value.get("volatile", [])),
         )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    raise MalformedError(f"volatile: {seen(value)} where a list of strings is expected")
 
 
 class Payload(Protocol):
