@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.errors import UsageError
-from deltatape.importers import har, pasted, raw
+from deltatape.importers import cassette, har, pasted, raw
 from deltatape.importers.parts import Importer, ImportSource
 from deltatape.importers.raw import BODY
 from deltatape.importers.traffic import describe, is_answer, is_traffic, kind_of
@@ -21,6 +21,7 @@ from deltatape.printable import count, escape
 IMPORTERS: tuple[Importer, ...] = (
     raw.FolderImporter(),
     har.HarImporter(),
+    cassette.CassetteImporter(),
     pasted.PastedImporter(),
     raw.RawImporter(),
 )
