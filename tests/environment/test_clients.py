@@ -14,6 +14,7 @@ from deltatape.environment.clients import (
     clients,
     recognised,
     started_clients,
+    telemetry_hosts,
 )
 from deltatape.environment.variables import KEY_VARIABLES, is_listed
 from deltatape.gateway.routes import parse_upstream
@@ -200,9 +201,9 @@ def test_codex_is_told_the_line_that_is_missing(tmp_path: Path) -> None:
     shell, option, script = shlex.split(line)
     assert (shell, option) == ("sh", "-c")
     words = shlex.split(script.replace("$OPENAI_BASE_URL", "http://here/v1"))
-    assert words[:4] == ["codex", "exec", "-c", "model_provider=dt"]
-    assert 'base_url="http://here/v1"' in words[5]
-    assert words[6:] == ["don't"]
+    assert words[:4] == ["codex", "-c", "model_provider=dt", "-c"]
+    assert 'base_url="http://here/v1"' in words[4]
+    assert words[5:] == ["exec", "don't"]
     assert planned(line, tmp_path).client_notes == ()
 
 
@@ -219,6 +220,19 @@ def test_cline_is_told_how_to_configure_it(tmp_path: Path) -> None:
         "Once: cline auth -p openai-native -b http://127.0.0.1:8377/openai/v1;"
         " then record with --listen 127.0.0.1:8377"
     )
+
+
+# Telemetry.
+
+
+def test_hosts_of_telemetry_are_those_of_what_runs_and_of_who_asks() -> None:
+    assert telemetry_hosts((), ()) == {}
+    assert telemetry_hosts((client("claude-code"),), ("", "python-httpx/0.28")) == {
+        "api.anthropic.com": "Claude Code"
+    }
+    assert telemetry_hosts((client("aider"),), ("Agents/Python 0.24.0",)) == {
+        "api.openai.com": "OpenAI Agents SDK"
+    }
 
 
 # The user's own files.

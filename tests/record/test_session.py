@@ -252,6 +252,47 @@ def test_an_app_that_goes_past_the_gateway_is_seen_and_not_disturbed(
     run(scenario(), LONG_S)
 
 
+FRAMEWORK = """
+import subprocess, os
+def ask(url, *more):
+    subprocess.run(["curl", "--no-progress-meter", "-A", "Agents/Python 0.24.0", *more, "-d", "{}",
+                    "-H", "Content-Type: application/json", url])
+%s
+ask("https://api.openai.com/v1/traces/ingest")
+"""
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_telemetry_past_the_gateway_is_told_as_such_where_the_rest_is_taped(
+    tmp_path: Path, *, asks: bool
+) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+
+    async def scenario() -> None:
+        served = Provider()
+        async with (
+            provider(served.serve) as plain,
+            provider(served.serve, tls=server_context(authority, "api.openai.com")) as port,
+            corporate_proxy({"api.openai.com": port}) as proxy,
+        ):
+            env = {
+                "HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}",
+                "CURL_CA_BUNDLE": str(tmp_path / "ca.pem"),
+            }
+            first = 'ask(os.environ["OPENAI_BASE_URL"] + "/chat/completions")' if asks else ""
+            upstream = ("--upstream", f"openai=http://127.0.0.1:{plain}")
+            app = plain_app(tmp_path, FRAMEWORK % first)
+            result = await recorded(tmp_path, *upstream, "--", *app, env=env)
+            told = result.stderr.decode()
+            assert proxy.passed == ["api.openai.com:443"]
+            line = "telemetry of OpenAI Agents SDK went to api.openai.com; it is not taped"
+            assert (line in told) == asks, told
+            assert ("NOT TAPED" in told) != asks
+
+    run(scenario(), LONG_S)
+
+
 def test_an_app_that_cannot_even_reach_the_provider_is_told_who_stands_in_the_way(
     tmp_path: Path,
 ) -> None:

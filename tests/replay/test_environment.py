@@ -1,6 +1,7 @@
 """The environment of a command that talks to a player: every base URL there, no key missing."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.replay.environment import (
     PLACEHOLDER,
     client_notes,
+    known_telemetry,
     placeholders,
     replay_environment,
 )
@@ -50,6 +52,15 @@ def test_a_known_program_gets_what_it_got_when_it_was_recorded(tmp_path: Path) -
     assert client_notes(URL, environ, tmp_path, ("claude",)) == ()
     (note,) = client_notes(URL, environ, tmp_path, ("codex",))
     assert "start it with: deltatape replay -- sh -c" in note
+
+
+def test_who_sends_telemetry_is_known_by_the_command_and_the_tape() -> None:
+    plain = taped()
+    headers = ((b"User-Agent", b"Agents/Python 0.24.0"),)
+    asked = replace(plain, request=replace(plain.request, headers=headers))
+    known = known_telemetry(("python", "app.py"), [plain, asked])
+    assert known == {"api.openai.com": "OpenAI Agents SDK"}
+    assert known_telemetry(("claude",), [taped()]) == {"api.anthropic.com": "Claude Code"}
 
 
 def test_no_proxy_is_left(tmp_path: Path) -> None:

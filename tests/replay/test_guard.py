@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from deltatape.gateway.outbound import outbound_from
 from deltatape.replay.guard import NetworkGuard, NetworkGuardTunnel
 from deltatape.trials.torture import torture
+from helpers.corporate import corporate_proxy
 from helpers.tortured import rig
 from helpers.upstream import Peer, connect, provider, run
 
@@ -77,6 +78,30 @@ def test_other_hosts_and_the_player_are_reached(tmp_path: Path) -> None:
     assert told == []
 
 
+def test_a_host_that_is_allowed_is_reached_and_told(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def scenario() -> None:
+        async with provider(echo) as port, corporate_proxy({"api.openai.com": port}) as proxy:
+            outbound = outbound_from({"HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}"})
+            guard = NetworkGuardTunnel(outbound, tmp_path, told.append, allowed=("API.openai.com",))
+            variables = await guard.start(1)
+            client = await connected(variables, "api.openai.com:443")
+            await client.until(b"\r\n\r\n")
+            await client.send(b"hi")
+            assert await client.reader.readexactly(2) == b"hi"
+            other = await connected(variables, "api.groq.com:443")
+            assert (await other.rest())[0].startswith(b"HTTP/1.1 403 ")
+            await guard.stop()
+        assert guard.refused == {"api.groq.com": "groq"}
+        assert list(guard.remarks()) == [
+            "not played: api.openai.com was reached directly, as --allow-host says"
+        ]
+
+    run(scenario())
+    assert "api.openai.com" not in "".join(told)
+
+
 def test_without_a_place_in_the_code_doctor_is_named(tmp_path: Path) -> None:
     told: list[str] = []
 
@@ -117,6 +142,14 @@ def test_a_provider_is_out_of_reach_and_who_asked_for_it_is_reported(tmp_path: P
         )
         assert "app.py:1" in problem
     assert network_guard.problem() == problem
+
+
+def test_telemetry_is_blocked_and_not_reported(tmp_path: Path) -> None:
+    telemetry = {"api.groq.com": "Somebody's framework"}
+    with NetworkGuard(outbound_from({}), tmp_path, telemetry=telemetry) as network_guard:
+        answer = answer_to_connect(network_guard.variables["HTTPS_PROXY"], "api.groq.com:443")
+        assert answer.startswith(b"HTTP/1.1 403 ")
+    assert network_guard.problem() == ""
 
 
 def test_a_command_that_is_tortured_reaches_nobody_but_the_player(tmp_path: Path) -> None:

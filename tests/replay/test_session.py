@@ -135,6 +135,19 @@ def test_a_command_that_goes_past_the_player_is_stopped_and_told_of(tmp_path: Pa
     assert refused == [{"host": "api.openai.com", "provider": "openai"}]
 
 
+def test_telemetry_past_the_player_is_told_and_no_failure(tmp_path: Path) -> None:
+    lines: list[str] = []
+    telemetry = {"api.openai.com": "OpenAI Agents SDK"}
+    guard = NetworkGuardTunnel(outbound_from({}), tmp_path, lines.append, telemetry=telemetry)
+    report = tmp_path / "r.json"
+    ask_both = f"""{CURL} -d '{{"a":1}}'; {CURL} -d '{{"a":2}}'"""
+    command = f"curl -sS https://api.openai.com/v1/traces/ingest; {ask_both}"
+    code, told = played(options(command, guard, report=report), tmp_path)
+    assert (code, lines) == (0, [])
+    assert told[-1] == "blocked: telemetry of OpenAI Agents SDK to api.openai.com; no failure"
+    assert json.loads(report.read_text())["refused"] == []
+
+
 def read_back(
     folder: Path, *requests: Json, refused: bool = False, then: str = "true"
 ) -> tuple[int, list[str]]:

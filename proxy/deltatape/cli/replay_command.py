@@ -38,7 +38,7 @@ from deltatape.player.playback_changes import ExchangeStaging, refuse_absent
 from deltatape.player.player import Player
 from deltatape.printable import count
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes
-from deltatape.replay.environment import client_notes, replay_environment
+from deltatape.replay.environment import client_notes, known_telemetry, replay_environment
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.session import REPLAY_FAILED, ReplayOptions, Responders, replay, teller
 from deltatape.settings.defaults import current_rules
@@ -71,6 +71,7 @@ class ReplayArguments:
     report: Path | None
     ready_file: Path | None
     no_tunnel: bool
+    allow_host: tuple[str, ...]
     ignore: frozenset[str]
 
 
@@ -141,6 +142,12 @@ class ReplayArguments:
     type=FILE,
     help="Write JSON with the URL to this file once the player accepts requests.",
 )
+@option(
+    "--allow-host",
+    multiple=True,
+    metavar="HOST",
+    help="An LLM host that CMD may reach directly, such as one that gets its telemetry.",
+)
 @codes("--ignore", "Finding codes that do not fail the run, such as C001,C009.")
 @option(
     "--no-tunnel",
@@ -169,7 +176,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     arguments, argv = ReplayArguments(**options), WrapperCommand.command_of(ctx)
     if not argv:
         _refuse_command(arguments.tapes)
-        refuse_useless(ctx, options.keys() - {"no_tunnel"}, "without a command after --")
+        refuse_useless(
+            ctx, options.keys() - {"no_tunnel", "allow_host"}, "without a command after --"
+        )
     if arguments.mode == AUTO:
         refuse_useless(ctx, options.keys() - {"ignore"}, "with --mode auto")
     else:
@@ -193,22 +202,27 @@ def _refuse_command(tapes: tuple[str, ...]) -> None:
 def _replay(
     arguments: ReplayArguments, argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> int:
+    listen, playing = _listen(arguments.listen, argv), _playing(arguments)
+    make = _auto if arguments.mode == AUTO else _plain
+    responders = make(arguments, playing, environment, argv)
+    guard = None
+    if argv and not arguments.no_tunnel:
+        guard = NetworkGuardTunnel(
+            outbound_from(environment),
+            Path.cwd(),
+            say,
+            telemetry=responders.telemetry,
+            allowed=arguments.allow_host,
+        )
     options = ReplayOptions(
-        listen=_listen(arguments.listen, argv),
+        listen=listen,
         tapes=arguments.tapes,
         command=argv,
         report=arguments.report,
         ready_file=arguments.ready_file,
         grace_s=GRACE_S if arguments.mode == AUTO else 0.0,
-        guard=(
-            NetworkGuardTunnel(outbound_from(environment), Path.cwd(), say)
-            if argv and not arguments.no_tunnel
-            else None
-        ),
+        guard=guard,
     )
-    playing = _playing(arguments)
-    make = _auto if arguments.mode == AUTO else _plain
-    responders = make(arguments, playing, environment, argv)
     with aside():
         code = asyncio.run(replay(responders, options, say))
     unused_faults = playing.unused_faults()
@@ -279,6 +293,7 @@ def _plain(
             command=argv,
         ),
         notes=partial(client_notes, environ=environment, folder=Path.cwd(), command=argv),
+        telemetry=known_telemetry(argv, exchanges),
     )
 
 
@@ -309,6 +324,7 @@ def _auto(
         recorded=lambda: auto.recorded.kept,
         ending=auto.ending,
         notes=partial(client_notes, environ=environment, folder=Path.cwd(), command=argv),
+        telemetry=known_telemetry(argv, exchanges),
     )
 
 

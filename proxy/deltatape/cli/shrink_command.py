@@ -23,6 +23,7 @@ from deltatape.match.schedule import ReplayTempo, parse_speed
 from deltatape.model.exchange import Exchange
 from deltatape.printable import count
 from deltatape.render.shrink import ShrinkKit, ShrinkReport, amount_of, shrink_json, shrink_lines
+from deltatape.replay.environment import known_telemetry
 from deltatape.replay.guard import NetworkGuard
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER
@@ -106,7 +107,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     clock = SystemClock()
     began_ns = clock.now_ns()
     key = mask_key(os.environ, say)
-    with NetworkGuard(outbound_from(os.environ), Path.cwd()) as network_guard:
+    telemetry = known_telemetry(argv, exchanges)
+    outbound = outbound_from(os.environ)
+    with NetworkGuard(outbound, Path.cwd(), telemetry=telemetry) as network_guard:
         found = _shrunk(exchanges, _setting(arguments, argv, key, network_guard), arguments)
         passed = network_guard.problem()
     kit = _kit(files.tape, argv, found, arguments)

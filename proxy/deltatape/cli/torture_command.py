@@ -26,6 +26,7 @@ from deltatape.render.torture import (
     untried,
     variation_lines,
 )
+from deltatape.replay.environment import known_telemetry
 from deltatape.replay.guard import NetworkGuard
 from deltatape.store.report_file import check_folder, check_report, write_report
 from deltatape.trials.torture import TortureSetup, torture
@@ -209,7 +210,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 def _secluded(rig: TortureSetup) -> TortureResult:
     """Run without access to any provider."""
-    with NetworkGuard(outbound_from(os.environ), rig.folder) as network_guard:
+    telemetry = known_telemetry(rig.command, rig.exchanges)
+    outbound = outbound_from(os.environ)
+    with NetworkGuard(outbound, rig.folder, telemetry=telemetry) as network_guard:
         result = _tortured(replace(rig, network_guard=network_guard))
         passed = network_guard.problem()
     if passed and not result.problem:

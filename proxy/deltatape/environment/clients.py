@@ -12,7 +12,7 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
@@ -68,8 +68,6 @@ class Client:
     """Variables without which a base URL changes what it sends to its provider's own host."""
     arguments: str = ""
     """Where it reads no variable: what the command line needs, for a shell."""
-    subcommands: tuple[str, ...] = ()
-    """Words after which `arguments` have their place."""
     pointed_by: tuple[str, ...] = ()
     """Words in a command line that points it somewhere already."""
     listen: str = ""
@@ -79,6 +77,8 @@ class Client:
     files: tuple[SettingsFile, ...] = ()
     volatile: tuple[str, ...] = ()
     """Fields that differ between two runs of the same task."""
+    user_agents: tuple[str, ...] = ()
+    """How the `User-Agent` of its requests begins."""
     telemetry: tuple[str, ...] = ()
     """LLM hosts to which it sends telemetry, too, whatever its base URL."""
 
@@ -104,6 +104,21 @@ def _client(entry: Mapping[str, Any]) -> Client:
 def _frozen(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry with tuples for lists."""
     return {name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()}
+
+
+def telemetry_hosts(known: Iterable[Client], user_agents: Iterable[str]) -> Mapping[str, str]:
+    """Return the LLM hosts that get telemetry, each with the title of the client that sends it.
+
+    Args:
+        known: programs that run.
+        user_agents: of requests, for the libraries that send them.
+    """
+    marks = tuple(user_agents)
+    found = (
+        *known,
+        *(c for c in clients() if any(each.startswith(c.user_agents) for each in marks)),
+    )
+    return {host: each.title for each in found for host in each.telemetry}
 
 
 # Recognise programs in a command.
@@ -165,9 +180,8 @@ class Invocation:
         """Return the command with what it needs to reach the gateway; "" for nothing."""
         if not self.client.arguments or self.is_pointed:
             return ""
-        at = 2 if self.words[1:2] and self.words[1] in self.client.subcommands else 1
-        begin = shlex.join((*self.runner, *self.words[:at]))
-        parts = (begin, self.client.arguments, shlex.join(self.words[at:]))
+        begin = shlex.join((*self.runner, *self.words[:1]))
+        parts = (begin, self.client.arguments, shlex.join(self.words[1:]))
         return f"sh -c {shlex.quote(' '.join(filter(None, parts)))}"
 
 

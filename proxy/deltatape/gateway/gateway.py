@@ -40,6 +40,7 @@ MAX_IDLE_S = 4.0
 CLOSE_TIMEOUT_S = 0.5
 """How long to wait for closed connections to end: the tape records their end, too."""
 _MOST_PLANS = 128
+_MOST_USER_AGENTS = 32
 _SHORT_BYTES = 4096
 
 Dial = Callable[[Origin], Awaitable[OpenConnection]]
@@ -113,6 +114,8 @@ class Gateway:
     ) -> None:
         """Args: dial: opens a connection to an upstream, or raises `ConnectionFailedError`."""
         self.listener = Listener()
+        self.user_agents: set[str] = set()
+        """`User-Agent` of the requests so far."""
         self._recorder = recorder
         self._routes = routes
         self._dial = dial
@@ -211,6 +214,8 @@ class Gateway:
         route = self._route(head)
         if isinstance(route, Refusal):
             return route
+        if len(self.user_agents) < _MOST_USER_AGENTS:
+            self.user_agents.add((field(head.fields, b"user-agent") or b"").decode("latin-1"))
         plan = _RequestPlan.of(head, route)
         if len(head.pattern) <= _SHORT_BYTES:
             if len(self._plans) >= _MOST_PLANS:

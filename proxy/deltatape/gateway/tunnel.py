@@ -15,7 +15,7 @@ import ipaddress
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from deltatape.gateway import peer
@@ -154,6 +154,7 @@ class Tunnel:
         *,
         provider_of: Callable[[str], str | None] = provider_of_host,
         sealed: bool = False,
+        allowed: Collection[str] = (),
     ) -> None:
         """Create a tunnel that does not listen yet.
 
@@ -162,11 +163,13 @@ class Tunnel:
             on_connection: called for each attempted connection, on the loop's thread.
             provider_of: returns the provider whose LLM API a host serves.
             sealed: whether to refuse such hosts.
+            allowed: those that are not refused; lower case.
         """
         self.connector = connector
         self._on_connection = on_connection
         self._provider_of = provider_of
         self._sealed = sealed
+        self._allowed = allowed
         self._server: asyncio.Server | None = None
         self._gateway_ports: frozenset[int] = frozenset()
         self._users: frozenset[int] = frozenset()
@@ -255,7 +258,8 @@ class Tunnel:
         host, port = match[1] or match[2], int(match[3])
         if port == self.port and _is_this_machine(host):
             return _Refusal(403, f"{host}:{port} is this tunnel itself")
-        if self._sealed and self._provider_of(host) is not None:
+        is_sealed = self._sealed and host.lower().rstrip(".") not in self._allowed
+        if is_sealed and self._provider_of(host) is not None:
             self.failed(host, port, _SEALED)
             return _Refusal(403, f"{host}:{port}: {_SEALED}")
         return host, port

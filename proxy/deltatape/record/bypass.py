@@ -41,16 +41,26 @@ class BypassSearch:
         """
         self.hosts: dict[str, str] = {}
         """The LLM hosts so far, and whose they are."""
+        self.telemetry: dict[str, str] = {}
+        """The LLM hosts that only got telemetry so far, and the title of its sender."""
         self.others: dict[str, None] = {}
         """Other hosts so far, as a set in their order."""
         self._folder = folder
         self._found = found
         self._running: set[asyncio.Future[Places]] = set()
 
-    def add(self, connection: TunnelledConnection) -> bool:
-        """Search for the host of a connection; return False if it is no LLM's or was seen."""
+    def add(self, connection: TunnelledConnection, telemetry: Mapping[str, str]) -> bool:
+        """Search for the host of a connection; return False if it is no LLM's or was seen.
+
+        Args:
+            connection: past the gateway.
+            telemetry: see `clients.telemetry_hosts`; a host there is kept apart.
+        """
         if connection.llm is None:
             self.others[connection.host] = None
+            return False
+        if connection.host in telemetry:
+            self.telemetry[connection.host] = telemetry[connection.host]
             return False
         if connection.host in self.hosts:
             return False

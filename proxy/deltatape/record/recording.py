@@ -6,7 +6,7 @@ has one `Recording` in its own process, or several in processes of `workers`.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -256,6 +256,11 @@ class Recording:
             lost_bytes=size,
             tapes=tuple(tape.path for tape in self.book.all()),
         )
+
+    @property
+    def user_agents(self) -> Collection[str]:
+        """The `User-Agent` of the requests so far."""
+        return self.taps[0].user_agents if self.taps else ()
 
     # From the beginning to the end.
 

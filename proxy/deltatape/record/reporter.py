@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from deltatape import __version__
@@ -121,6 +122,7 @@ class Reporter:
         bypassed: Iterable[str],
         unchecked: str = "",
         others: Sequence[str] = (),
+        telemetry: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Print the summary of a run.
 
@@ -130,6 +132,8 @@ class Reporter:
             bypassed: the LLM hosts that were reached past the gateway.
             unchecked: the tape or folder that `deltatape check` has to analyse; "" if all was.
             others: other hosts that were reached, in case that one of them serves an LLM.
+            telemetry: LLM hosts that got telemetry past the gateway, and whose; where nothing was
+                taped, it may have been more.
         """
         self._tell(f"{count(self.exchanges, 'exchange')} taped, {self.with_findings} with findings")
         if any(lost):
@@ -137,8 +141,11 @@ class Reporter:
                 f"NOT ON THE TAPE: {lost[0]} records, {lost[1]} bytes;"
                 " the streams themselves were not touched"
             )
-        if hosts := ", ".join(sorted(bypassed)):
+        missed = {*bypassed} if self.exchanges else {*bypassed, *telemetry}
+        if hosts := ", ".join(sorted(missed)):
             self._tell(f"NOT TAPED: what went to {hosts} past deltatape")
+        for host in sorted(telemetry.keys() - missed):
+            self._tell(f"telemetry of {telemetry[host]} went to {host}; it is not taped")
         if others and not self.exchanges:
             more = f" and {len(others) - _SHOWN_HOSTS} more" if len(others) > _SHOWN_HOSTS else ""
             self._tell(

@@ -16,7 +16,7 @@ from deltatape.child.child import run_child
 from deltatape.child.ready import ReadyFile
 from deltatape.child.signals import Signals
 from deltatape.environment.application import EnvironmentPlan, plan
-from deltatape.environment.clients import started_clients
+from deltatape.environment.clients import started_clients, telemetry_hosts
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
@@ -262,11 +262,12 @@ class Session:
         return code
 
     def _bypassed(self, connection: TunnelledConnection) -> None:
-        if self._bypasses.add(connection) and self._own is not None:
+        own = self._own
+        assert own is not None  # workers have no tunnel
+        known = (each.client for each in self._started.invocations)
+        if self._bypasses.add(connection, telemetry_hosts(known, own.user_agents)):
             how = "was not reached" if connection.failure else "was reached"
-            self._own.book.note(
-                f"{connection.host}:{connection.port} {how} past deltatape: not taped"
-            )
+            own.book.note(f"{connection.host}:{connection.port} {how} past deltatape: not taped")
 
     # The end.
 
@@ -296,7 +297,12 @@ class Session:
         counts = self._recording.counts()
         lost = (counts.lost_records, counts.lost_bytes)
         self._reporter.summarise(
-            self.tape, lost, self._bypasses.hosts, self._to_check(), tuple(self._bypasses.others)
+            self.tape,
+            lost,
+            self._bypasses.hosts,
+            self._to_check(),
+            tuple(self._bypasses.others),
+            self._bypasses.telemetry,
         )
 
     def _to_check(self) -> str:

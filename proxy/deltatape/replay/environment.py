@@ -13,11 +13,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from deltatape.environment.application import EnvironmentPurpose, plan
-from deltatape.environment.clients import started_clients
+from deltatape.environment.clients import recognised, started_clients, telemetry_hosts
 from deltatape.environment.dotenv import DotenvFile, read_dotenv, settings
 from deltatape.environment.variables import KEY_VARIABLES, ON_DEMAND, SERVED
 from deltatape.gateway.routes import Upstream, parse_upstream
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, header
 from deltatape.providers import COMMON, COMPATIBLE, PROVIDERS, provider_of_host
 
 PLACEHOLDER = "sk-replay-000000"
@@ -69,6 +69,13 @@ def client_notes(
     started = started_clients(command, folder, environ)
     planned = plan(url, environ, (), (), EnvironmentPurpose.REPLAY, started)
     return planned.client_notes
+
+
+def known_telemetry(command: Sequence[str], exchanges: Iterable[Exchange]) -> Mapping[str, str]:
+    """Return the LLM hosts that get telemetry from a command, or from the recorded client."""
+    found = {header(each.request.headers, "user-agent") or b"" for each in exchanges}
+    user_agents = (each.decode("latin-1") for each in found)
+    return telemetry_hosts((each.client for each in recognised(command)), user_agents)
 
 
 def placeholders(

@@ -5,9 +5,9 @@ The command gets a tunnel that passes everything else; see `record.bypass`.
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from deltatape.clock import SystemClock
@@ -24,28 +24,50 @@ from deltatape.record.bypass import (
 )
 from deltatape.record.reporter import Tell
 
+NONE: Mapping[str, str] = MappingProxyType({})
 _BLOCKED = "BLOCKED: "
 
 
 class NetworkGuardTunnel:
     """The tunnel of one command."""
 
-    def __init__(self, outbound: OutboundSettings, folder: Path, tell: Tell) -> None:
+    def __init__(
+        self,
+        outbound: OutboundSettings,
+        folder: Path,
+        tell: Tell,
+        *,
+        telemetry: Mapping[str, str] = NONE,
+        allowed: Collection[str] = (),
+    ) -> None:
         """Create a guard; call `start` to listen.
 
         Args:
             outbound: how other hosts are reached.
             folder: where the application's code is.
             tell: gets lines for the user.
+            telemetry: see `clients.telemetry_hosts`; blocked as any LLM host, but no failure.
+            allowed: LLM hosts that may be reached.
         """
         self._bypasses = BypassSearch(folder, self._report)
-        self._tunnel = Tunnel(Connector(outbound, SystemClock()), self._seen, sealed=True)
+        self._telemetry = telemetry
+        self._allowed = frozenset(host.lower() for host in allowed)
+        connector = Connector(outbound, SystemClock())
+        self._tunnel = Tunnel(connector, self._seen, sealed=True, allowed=self._allowed)
         self._tell = tell
+        self._reached: set[str] = set()
 
     @property
     def refused(self) -> Mapping[str, str]:
         """Return the LLM hosts requested past the player, with their providers."""
         return self._bypasses.hosts
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a line for each LLM host that was requested past the player for a good reason."""
+        for host, title in sorted(self._bypasses.telemetry.items()):
+            yield f"blocked: telemetry of {title} to {host}; no failure"
+        for host in sorted(self._reached):
+            yield f"not played: {host} was reached directly, as --allow-host says"
 
     async def start(self, player_port: int) -> Mapping[str, str]:
         """Listen; return the variables that route the command here.
@@ -62,7 +84,10 @@ class NetworkGuardTunnel:
         await self._bypasses.wait()
 
     def _seen(self, connection: TunnelledConnection) -> None:
-        self._bypasses.add(connection)
+        if connection.llm is not None and connection.host.lower().rstrip(".") in self._allowed:
+            self._reached.add(connection.host)
+        else:
+            self._bypasses.add(connection, self._telemetry)
 
     def _report(self, connection: TunnelledConnection, places: Sequence[Hardcoded]) -> None:
         problem = f"your app sent a request directly to {connection.host}, not to the player"
@@ -84,10 +109,13 @@ class NetworkGuard:
     the end, because a progress bar is shown meanwhile.
     """
 
-    def __init__(self, outbound: OutboundSettings, folder: Path) -> None:
+    def __init__(
+        self, outbound: OutboundSettings, folder: Path, *, telemetry: Mapping[str, str] = NONE
+    ) -> None:
         """Args: see `NetworkGuardTunnel`."""
         self._lines: list[str] = []
-        self._guard = NetworkGuardTunnel(outbound, folder, self._lines.append)
+        tell = self._lines.append
+        self._guard = NetworkGuardTunnel(outbound, folder, tell, telemetry=telemetry)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.variables: Mapping[str, str] = {}

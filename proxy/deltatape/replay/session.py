@@ -8,7 +8,7 @@ Live lines then report problems only, so as not to mix with the command's output
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from deltatape import __version__
@@ -76,6 +76,7 @@ class Responders:
         ending: called when a signal ends the command, since answers cut from then on must not be
             recorded.
         notes: what keeps the command from the machine, from its URL.
+        telemetry: see `environment.known_telemetry`.
     """
 
     machine: ReplayServer
@@ -84,6 +85,7 @@ class Responders:
     recorded: Callable[[], Sequence[Exchange]] = tuple
     ending: Callable[[], None] | None = None
     notes: Callable[[str], Sequence[str]] = no_notes
+    telemetry: Mapping[str, str] = field(default_factory=dict)
 
 
 def teller(tell: Tell, *, alone: bool) -> Callable[[RequestOutcome], None]:
@@ -178,6 +180,9 @@ def _conclude(
         tell(line)
     if refused:
         tell(f"blocked: requests sent directly to {', '.join(sorted(refused))}")
+    if options.guard is not None:
+        for line in options.guard.remarks():
+            tell(line)
     if options.report is not None:
         try:
             options.report.write_text(
