@@ -9,8 +9,6 @@ import pytest
 from deltatape.environment.application import EnvironmentPlan, EnvironmentPurpose, plan
 from deltatape.environment.clients import (
     Client,
-    Invocation,
-    StartedClients,
     clients,
     recognised,
     started_clients,
@@ -348,11 +346,3 @@ def test_variables_in_a_file_of_the_program_stay_the_provider(tmp_path: Path) ->
     own = {"OPENAI_BASE_URL": "https://api.groq.com/openai/v1"}
     variables = planned("qwen", tmp_path, own).variables
     assert variables["OPENAI_BASE_URL"] == f"{BASE}/groq/openai/v1"
-
-
-def test_what_is_started_tells_how_it_behaves() -> None:
-    def started(name: str) -> StartedClients:
-        return StartedClients(invocations=(Invocation(client=client(name), words=()),))
-
-    assert (started("gemini-cli").is_agent, started("gemini-cli").takes_screen) == (True, True)
-    assert (started("litellm").is_agent, started("litellm").takes_screen) == (False, False)

@@ -20,7 +20,6 @@ from deltatape.mitm.environment import (
     ca_bundle,
     no_proxy,
     proxy_variables,
-    state_folder,
 )
 from deltatape.model.exchange import EndReason
 from helpers.clients import CLIENTS
@@ -128,11 +127,6 @@ def test_the_bundle_keeps_what_the_user_trusts(tmp_path: Path) -> None:
 def test_a_bundle_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.pem: No such file or directory"):
         ca_bundle(tmp_path / "nowhere.pem", tmp_path, {})
-
-
-def test_state_lies_where_the_user_wants_it() -> None:
-    assert state_folder({"XDG_STATE_HOME": "/s"}) == Path("/s/deltatape")
-    assert state_folder({"XDG_STATE_HOME": "s", "HOME": "/h"}) == Path("/h/.local/state/deltatape")
 
 
 async def node(program: str, url: str, env: dict[str, str], *kind: str) -> tuple[int, str, str]:

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
-from deltatape.store.names import UlidSource, check_stem, open_new, prepare_folder, ulid
+from deltatape.store.names import (
+    UlidSource,
+    check_stem,
+    folder_apart,
+    open_new,
+    prepare_folder,
+    state_folder,
+    ulid,
+)
 from helpers.tapes import StillClock
 
 
@@ -67,3 +75,21 @@ def test_ulids_ascend_also_when_the_clock_stands_still_or_jumps_back() -> None:
     clock = JumpingClock([1000, 1000, 500, 1001, 2000])
     made = [source.next(clock) for _ in range(5)]
     assert made == sorted(set(made))
+
+
+def test_state_lies_where_the_user_wants_it() -> None:
+    assert state_folder({"XDG_STATE_HOME": "/s"}) == Path("/s/deltatape")
+    assert state_folder({"XDG_STATE_HOME": "s", "HOME": "/h"}) == Path("/h/.local/state/deltatape")
+
+
+def test_each_folder_has_one_apart(tmp_path: Path) -> None:
+    environment = {"XDG_STATE_HOME": "/s"}
+    one, other = tmp_path / "a" / ".my app", tmp_path / "b" / ".my app"
+    apart = folder_apart(one, environment)
+    assert apart.parent == Path("/s/deltatape/tapes")
+    assert re.fullmatch(r"my-app-[0-9a-f]{12}", apart.name)
+    assert folder_apart(other, environment) != apart
+    other.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(other)
+    assert folder_apart(tmp_path / "link", environment) == folder_apart(other, environment)
+    assert folder_apart(Path("/"), environment).name.startswith("root-")

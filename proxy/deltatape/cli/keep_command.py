@@ -15,8 +15,9 @@ from deltatape.redact.audit import ProblemKind
 from deltatape.render.audit import problem_lines
 from deltatape.settings.defaults import current_rules
 from deltatape.store.audit import audit
+from deltatape.store.listing import recorded_folders
 from deltatape.store.mask_key import mask_key
-from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, check_stem
+from deltatape.store.names import SUFFIX, check_stem
 from deltatape.store.reader import Tape
 from deltatape.store.rewrite import SHARED, RedactedCopy, as_new, draft, same_as
 from deltatape.tape.mask import Masker
@@ -50,7 +51,7 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
     Exit code 1 when a secret is left.
     """
     # The latest one in recordings/ is kept already.
-    source = whole_tape(tape, (Path(DEFAULT_FOLDER),))
+    source = whole_tape(tape, recorded_folders())
     if source.recording:
         raise UsageError(f"{source.path}: is still being recorded; stop its recorder first")
     chosen = name.removesuffix(SUFFIX)

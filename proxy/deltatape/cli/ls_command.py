@@ -12,7 +12,7 @@ from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import FOLDERS, ListedTape, list_named, list_tapes
+from deltatape.store.listing import ListedTape, list_named, list_tapes
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.why.overview import overview
 
@@ -38,7 +38,7 @@ def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # no
     Shows each tape's size, number of exchanges, app, model, worst finding and age.
     """
     now_ns = SystemClock().wall_ns()
-    tapes = list_named(folders) if folders else list_tapes(FOLDERS)
+    tapes = list_named(folders) if folders else list_tapes()
     each = tuple(_recordings(tapes))
     rows = [_row(tape, now_ns, analysed=fits) for tape, fits in _budgeted(each, full=full)]
     if format == "json":

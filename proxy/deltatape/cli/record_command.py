@@ -15,11 +15,11 @@ from deltatape.cli import collecting_seldom
 from deltatape.cli.addresses import listen_address, upstreams_of
 from deltatape.cli.options import (
     FILE,
+    FOLDER,
     GRACE,
     NEVER,
     STRICT,
     TAPING_FAILED,
-    TO,
     WrapperCommand,
     certificates,
     fail_on,
@@ -29,6 +29,7 @@ from deltatape.cli.options import (
 )
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
+from deltatape.environment.clients import recognised
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
@@ -42,6 +43,7 @@ from deltatape.record.reporter import Reporter
 from deltatape.record.session import Session
 from deltatape.settings.defaults import current_rules, current_settings
 from deltatape.store.mask_key import mask_key
+from deltatape.store.names import DEFAULT_FOLDER, folder_apart
 from deltatape.store.ring import parse_keep
 
 FOUND = 1
@@ -66,7 +68,7 @@ class RecordArguments:
     listen: str | None
     workers: int
     upstream: tuple[str, ...]
-    to: Path
+    to: Path | None
     token: str | None
     app: str | None
     app_listen: str
@@ -106,7 +108,13 @@ class RecordArguments:
     metavar="[NAME=]URL",
     help="A provider of your own at /NAME, or one URL that serves everything.",
 )
-@TO
+@option(
+    "--to",
+    type=FOLDER,
+    metavar="DIRECTORY",
+    help="The folder for tapes.  [default: .deltatape; for coding agents, one in your state folder,"
+    " since they list their own]",
+)
 @option(
     "--app",
     metavar="URL",
@@ -195,7 +203,7 @@ def _record_via_mitm(
         host="127.0.0.1",
         port=0,
         upstream=None,
-        to=arguments.to,
+        to=_folder(arguments, argv, environment),
         hosts=arguments.hosts,
         outbound=_outbound(arguments, environment),
     )
@@ -281,7 +289,7 @@ def options_of(
         listen=listen,
         workers=arguments.workers,
         upstreams=upstreams_of(arguments.upstream),
-        to=arguments.to,
+        to=_folder(arguments, argv, environment),
         app=_app(arguments.app),
         app_listen=app_listen,
         token=_token(arguments.token, listen, app_listen if arguments.app else listen),
@@ -299,6 +307,17 @@ def options_of(
         tunnel=not arguments.no_tunnel,
         rules=current_rules(),
     )
+
+
+def _folder(
+    arguments: RecordArguments, argv: tuple[str, ...], environment: Mapping[str, str]
+) -> Path:
+    """Return the folder for tapes."""
+    if arguments.to is not None:
+        return arguments.to
+    if any(each.client.is_agent for each in recognised(argv)):
+        return folder_apart(Path.cwd(), environment)
+    return Path(DEFAULT_FOLDER)
 
 
 def _refuse_workers(argv: tuple[str, ...], *addresses: Address) -> None:

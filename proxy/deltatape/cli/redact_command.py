@@ -9,7 +9,7 @@ import click
 from deltatape.cli.options import option
 from deltatape.cli.terminal import say, write
 from deltatape.errors import UsageError
-from deltatape.store.listing import FOLDERS, locate
+from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape, open_tape
@@ -53,8 +53,8 @@ def command(*, tapes: tuple[str, ...], output: Path | None, in_place: bool, cont
     return 0
 
 
-def whole_tape(text: str, folders: Sequence[Path] = FOLDERS) -> Tape:
-    """Return the tape that `text` names; the latest one in `folders` if empty.
+def whole_tape(text: str, folders: Sequence[Path] | None = None) -> Tape:
+    """Return the tape that `text` names; the latest one in `folders` (see `locate`) if empty.
 
     Raises:
         UsageError: it names an exchange, or nothing that can be read.

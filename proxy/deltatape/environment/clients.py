@@ -343,16 +343,6 @@ class StartedClients:
     problems: tuple[str, ...] = ()
     """A line per file that could not be read."""
 
-    @property
-    def is_agent(self) -> bool:
-        """Whether one lists the files of the working directory for its model."""
-        return any(each.client.is_agent for each in self.invocations)
-
-    @property
-    def takes_screen(self) -> bool:
-        """Whether one takes over the terminal when it is used by hand."""
-        return any(each.client.takes_screen for each in self.invocations)
-
 
 def started_clients(
     argv: Sequence[str], folder: Path, environment: Mapping[str, str]

@@ -27,6 +27,7 @@ from deltatape.errors import UsageError
 from deltatape.gateway.outbound import Proxy, TrustSettings
 from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, PROXY_LOGIN, options_variable
 from deltatape.mitm.mitmdump import MitmOptions
+from deltatape.store.names import state_folder
 
 NODE_PROXY = Path(__file__).resolve().with_name("node_proxy.cjs")
 """What Node.js loads."""
@@ -48,14 +49,6 @@ _SYSTEM = (
 )
 """Root certificates of systems where OpenSSL knows none: Debian, Fedora, SUSE; macOS, Alpine."""
 _BUNDLE = "mitm-ca-bundle.pem"
-
-
-def state_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder for data that outlives a run: `$XDG_STATE_HOME/deltatape`."""
-    # "All paths must be absolute. If [...] relative, [...] ignore it" (XDG Base Directory 0.8)
-    stated = Path(environment.get("XDG_STATE_HOME", ""))
-    home = Path(environment.get("HOME", "/")) / ".local" / "state"
-    return (stated if stated.is_absolute() else home) / "deltatape"
 
 
 def proxy_variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]) -> dict[str, str]:

@@ -19,11 +19,11 @@ from deltatape.mitm.environment import (
     mitmproxy_environment,
     no_proxy,
     proxy_variables,
-    state_folder,
 )
 from deltatape.mitm.mitmdump import Mitmdump, MitmdumpResult, MitmOptions, Started
 from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.printable import count
+from deltatape.store.names import state_folder
 
 CLOSE_NOTICE_S = 1.0
 """How long mitmproxy may take to notice that the command's connections are closed."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.errors import UsageError
-from deltatape.store.names import DEFAULT_FOLDER, SUFFIX
+from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, folder_apart
 
-FOLDERS = (Path(DEFAULT_FOLDER), Path("recordings"))
-"""Where tapes are looked for when none is named."""
+RECORDINGS = Path("recordings")
 
 _PLACE = re.compile(r"(.*)#([0-9]{1,18})", re.DOTALL)
 
@@ -35,11 +34,26 @@ class Location:
     exchange: int | None
 
 
-def list_tapes(folders: Sequence[Path] = FOLDERS) -> tuple[ListedTape, ...]:
+def recorded_folders() -> tuple[Path, ...]:
+    """Return where `deltatape record` puts the tapes of the working directory."""
+    apart = folder_apart(Path.cwd(), os.environ)
+    return (Path(DEFAULT_FOLDER), *((apart,) if apart.is_dir() else ()))
+
+
+def tape_folders() -> tuple[Path, ...]:
+    """Return where tapes are looked for when none is named."""
+    return (*recorded_folders(), RECORDINGS)
+
+
+def list_tapes(folders: Sequence[Path] | None = None) -> tuple[ListedTape, ...]:
     """Return the tapes in `folders` and all folders below, newest first; a missing folder has none.
 
     A copy has the time of its original and comes after it: `x.tape` before `x-redacted.tape`.
+
+    Args:
+        folders: None for `tape_folders`.
     """
+    folders = tape_folders() if folders is None else folders
     found = [tape for folder in folders for tape in _tapes_below(folder)]
     return tuple(
         sorted(found, key=lambda tape: (-tape.modified_ns, str(tape.path.with_suffix(""))))
@@ -75,12 +89,12 @@ def list_named(folders: Sequence[Path]) -> tuple[ListedTape, ...]:
     return list_tapes(folders)
 
 
-def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
+def locate(text: str, folders: Sequence[Path] | None = None) -> Location:
     """Resolve `TAPE`, `TAPE#N`, `#N` (of the latest tape) or "" (the latest tape).
 
     Raises:
         UsageError: the text after `#` is not a number above 0, or no tape is named and `folders`
-            have none.
+            (else `tape_folders`) have none.
     """
     match = _PLACE.fullmatch(text)
     # A file may have a number sign in its name.
@@ -90,6 +104,7 @@ def locate(text: str, folders: Sequence[Path] = FOLDERS) -> Location:
     if name:
         _refuse_wrong_number(name)
         return Location(path=Path(name), exchange=number)
+    folders = tape_folders() if folders is None else folders
     tapes = list_tapes(folders)
     if not tapes:
         places = " or ".join(str(folder) for folder in folders)

@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from deltatape.store.names import state_folder
+
 _BYTES = 32
 
 
@@ -21,7 +23,7 @@ def mask_key(environment: Mapping[str, str], alarm: Callable[[str], None]) -> by
         environment: where XDG_STATE_HOME and HOME are looked up.
         alarm: gets one line.
     """
-    path = _state_folder(environment) / "deltatape" / "mask.key"
+    path = state_folder(environment) / "mask.key"
     try:
         return _kept_key(path)
     except OSError as error:
@@ -30,14 +32,6 @@ def mask_key(environment: Mapping[str, str], alarm: Callable[[str], None]) -> by
             "tapes cannot be compared with those of other runs"
         )
         return os.urandom(_BYTES)
-
-
-def _state_folder(environment: Mapping[str, str]) -> Path:
-    # "All paths must be absolute. If [...] relative, [...] ignore it" (XDG Base Directory 0.8)
-    stated = Path(environment.get("XDG_STATE_HOME", ""))
-    if stated.is_absolute():
-        return stated
-    return Path(environment.get("HOME", "/")) / ".local" / "state"
 
 
 def _kept_key(path: Path) -> bytes:

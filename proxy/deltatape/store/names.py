@@ -6,11 +6,13 @@ for writing: a taken name gets a number.
 
 import contextlib
 import fcntl
+import hashlib
 import itertools
 import os
 import random
 import re
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 from deltatape.clock import Clock
@@ -22,6 +24,27 @@ RING = ".ring"
 """What ends the stem of a tape that the flight recorder may delete; see `ring`."""
 _STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _SEGMENT = re.compile(r"\.ring(?:-[0-9]+)?")
+
+
+def state_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder for data that outlives a run: `$XDG_STATE_HOME/deltatape`."""
+    # "All paths must be absolute. If [...] relative, [...] ignore it" (XDG Base Directory 0.8)
+    stated = Path(environment.get("XDG_STATE_HOME", ""))
+    home = Path(environment.get("HOME", "/")) / ".local" / "state"
+    return (stated if stated.is_absolute() else home) / "deltatape"
+
+
+def folder_apart(folder: Path, environment: Mapping[str, str]) -> Path:
+    """Return where the tapes of `folder` are that must not lie in it.
+
+    Coding agents list the files of their folder for the model, so that a tape in there changes the
+    prompt: the first run has none, the second one does. Hidden names and `.gitignore` help with
+    some agents only, and with those only inside of a repository.
+    """
+    resolved = folder.resolve()
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", resolved.name).lstrip(".-")[:40] or "root"
+    digest = hashlib.sha256(os.fsencode(resolved)).hexdigest()[:12]
+    return state_folder(environment) / "tapes" / f"{name}-{digest}"
 
 
 def check_stem(stem: str) -> str:

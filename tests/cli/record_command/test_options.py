@@ -8,6 +8,7 @@ from deltatape.store.reader import open_tape
 from helpers.console import called
 from helpers.mitm import installed, variables
 from helpers.program import deltatape
+from helpers.projects import put
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,23 @@ def test_what_makes_no_sense_is_reported_and_leaves_no_tape(
     assert result.returncode == 2
     assert problem in result.stderr.decode()
     assert not list(tmp_path.glob("tapes/*.tape"))
+
+
+def test_an_agent_does_not_find_its_tape_among_the_files_of_its_folder(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    put(work, "claude", "#!/bin/sh\nls -A\n").chmod(0o755)
+    env = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
+    result = deltatape("record", "--", "./claude", folder=work, env=env)
+    assert (result.returncode, result.stdout) == (0, b"claude\n"), result.stderr.decode()
+    (tape,) = (tmp_path / "state" / "deltatape" / "tapes").glob("work-*/*.tape")
+    assert f"tape: {tape}" in result.stderr.decode()
+    for command in (("ls",), ("show",)):
+        listed = called(*command, folder=work, env=env)
+        assert tape.name in listed.stdout.decode(), listed.stderr.decode()
+    deltatape("record", "--", "sh", "-c", "true", folder=work, env=env)
+    assert list(work.glob(".deltatape/*.tape"))
+    deltatape("record", "--to", "mine", "--", "./claude", folder=work, env=env)
+    assert list(work.glob("mine/*.tape"))
 
 
 def test_upstreams_of_the_settings_file_count_and_options_win(tmp_path: Path) -> None:
