@@ -44,7 +44,7 @@ def test_a_cassette_of_vcrpy_is_imported(tmp_path: Path, arguments: tuple[str, .
         async with provider(serve) as port:
             base = f"http://127.0.0.1:{port}"
             process = await asyncio.create_subprocess_exec(
-                *(PYTHON, "-c", RECORD, base, "cassette", *arguments), cwd=tmp_path
+                *(str(PYTHON), "-c", RECORD, base, "cassette", *arguments), cwd=tmp_path
             )
             assert await process.wait() == 0
 
