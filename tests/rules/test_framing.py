@@ -261,6 +261,41 @@ def test_a_body_that_fits_its_coding_is_fine() -> None:
     assert not found(timed((0.1, gzip.compress(BODY)), headers=GZIP), "W009")
 
 
+def asked_under(coding: str, body: bytes) -> Exchange:
+    base = timed((0.1, BODY), headers=GZIP[:1])
+    headers = ((b"content-encoding", coding.encode()),)
+    return replace(base, request=replace(base.request, headers=headers, body=body))
+
+
+def test_a_request_that_cannot_be_decoded_is_reported_and_blames_nobody() -> None:
+    finding = one(asked_under("gzip", gzip.compress(b'{"model": "m"}')[:-14]), "W009")
+    assert (finding.severity, finding.blame) == (Severity.WARNING, None)
+    assert finding.message == (
+        "the body of the request cannot be decoded: the gzip data is cut: its end is missing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", gzip.compress(b"{}")),
+        ("gzip", b'{"model": "m"}'),
+        ("utf-8", b'{"model": "m"}'),
+        ("gzip", gzip.compress(b'{"model": "m"}')[:-1]),
+        ("gzip", b"*" * 40),
+        ("gzip", b""),
+    ],
+    ids=["coded", "plain", "charset", "nearly whole", "redacted", "empty"],
+)
+def test_a_request_that_can_be_read_or_was_redacted_is_fine(coding: str, body: bytes) -> None:
+    assert not found(asked_under(coding, body), "W009")
+
+
+def test_a_request_that_broke_off_is_not_said_to_be_damaged() -> None:
+    broken = asked_under("gzip", gzip.compress(b'{"model": "m"}')[:-14])
+    assert not found(replace(broken, request=replace(broken.request, t_end_ns=None)), "W009")
+
+
 BINARY: Headers = ((b"Content-Type", b"application/vnd.amazon.eventstream"),)
 DELTA = event("contentBlockDelta", {"delta": {"text": "caf\u00e9"}})
 END_MESSAGE = event("messageStop", {"stopReason": "end_turn"})

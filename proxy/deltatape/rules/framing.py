@@ -13,6 +13,7 @@ from deltatape.rules.rule import (
     exchange_rule,
     observed_rule,
 )
+from deltatape.wire.json_value import parse
 
 STREAMS = frozenset({Format.SSE, Format.NDJSON, Format.JSON_ARRAY, Format.EVENTSTREAM})
 """Formats of bodies that arrive event by event."""
@@ -190,7 +191,7 @@ def missing_event_line(context: RuleContext) -> Iterator[Claim]:
         )
 
 
-@exchange_rule("W009", "bad-content-coding", Severity.ERROR, about=Subject.ANOMALIES)
+@exchange_rule("W009", "bad-content-coding", Severity.ERROR)
 def bad_content_coding(context: RuleContext) -> Iterator[Claim]:
     """Report a body that does not fit its content coding."""
     hint = "send accept-encoding: identity; look for a proxy that changes the body"
@@ -202,6 +203,27 @@ def bad_content_coding(context: RuleContext) -> Iterator[Claim]:
         context, AnomalyKind.TOO_LARGE, "the body was not read completely", limit
     ):
         yield replace(found, severity=Severity.WARNING, blame=None)
+    yield from _bad_request_coding(context)
+
+
+def _bad_request_coding(context: RuleContext) -> Iterator[Claim]:
+    """Report a request whose body cannot be read: its history and its tools are unknown."""
+    request = context.exchange.request
+    cut = context.exchange.timed and request.t_end_ns is None
+    overwritten = not request.content.strip(b"*")
+    if not request.content_fault or cut or overwritten:
+        return
+    # Some clients name a charset as the coding, or one that they do not use; servers ignore it.
+    if parse(request.content.decode(errors="replace")).error is None:
+        return
+    yield Claim(
+        message=f"the body of the request cannot be decoded: {request.content_fault}",
+        hint="deltatape does not know what it says; if the answer is an error, neither does the"
+        " provider: look at what compresses the requests",
+        blame=None,
+        confidence=context.seen,
+        severity=Severity.WARNING,
+    )
 
 
 _WRITER = "read the evidence: it often names the server that wrote into the stream"
