@@ -1,16 +1,21 @@
 """`deltatape replay` as a process: what it plays, what it tells, and its exit code."""
 
 import asyncio
+import gzip
 import json
 import signal
 import sys
 import time  # noqa: TID251 - the user's clock, by which speeds are judged
+from collections.abc import Callable
 from pathlib import Path
 
+import brotli  # type: ignore[import-untyped]
 import pytest
+import zstandard
 
 from deltatape.demo.demo import Background
 from deltatape.model.exchange import Exchange
+from deltatape.store.reader import open_tape
 from helpers import playing
 from helpers.console import called
 from helpers.hostile import assert_harmless, hostile_tape
@@ -50,6 +55,38 @@ def test_a_tape_plays_byte_for_byte_under_every_prefix(tmp_path: Path) -> None:
     assert f"playing {BROKEN}#2 POST {PATH} (same bytes)" in told
     assert "2 played, 0 missed, 0 unplayed\n" in told
     assert f"MISTAKE C002 in request 2 ({BROKEN}#2): call 0 (get_itinerary, " in told
+    assert code == 1
+
+
+def test_compressed_requests_are_recorded_read_back_and_played(tmp_path: Path) -> None:
+    """As Codex sends them; the recorded app is a broken one."""
+
+    def ask_coded(url: str, number: int, coding: str, encode: Callable[[bytes], bytes]) -> None:
+        body, fields = encode(exchange(BROKEN, number).request.body), {"Content-Encoding": coding}
+        assert playing.ask(url, body, PATH, fields) == (200, exchange(BROKEN, number).body)
+
+    options = ("--listen", "127.0.0.1:0", "--to", "tapes", "--upstream")
+    with (
+        program("replay", *FAST, str(BROKEN), folder=tmp_path) as upstream,
+        program("record", *options, upstream.url, folder=tmp_path) as recorder,
+    ):
+        for number in (1, 2):
+            ask_coded(recorder.url, number, "zstd", zstandard.compress)
+        recorder.stop()
+    (tape,) = (tmp_path / "tapes").iterdir()
+    taped_again = list(open_tape(tape))
+    assert [each.request.content for each in taped_again] == [
+        exchange(BROKEN, number).request.body for number in (1, 2)
+    ]
+    assert zstandard.decompress(taped_again[0].request.body) == taped_again[0].request.content
+    said = called("check", tape, folder=tmp_path).stdout.decode()
+    assert "error C002 arguments-changed-by-app  app, proven" in said
+    with program("replay", *FAST, str(tape), folder=tmp_path) as player:
+        ask_coded(player.url, 1, "gzip", gzip.compress)
+        ask_coded(player.url, 2, "br", brotli.compress)
+        code, told = player.stop()
+    assert "2 played, 0 missed, 0 unplayed\n" in told
+    assert f"MISTAKE C002 in request 2 ({tape}#2): call 0 (get_itinerary, " in told
     assert code == 1
 
 
