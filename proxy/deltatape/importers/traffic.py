@@ -74,7 +74,7 @@ def is_answer(exchange: Exchange, app: AppNames) -> bool:
 
 def asks_model(exchange: Exchange) -> bool:
     """Check whether the request's body is a conversation, or a prompt for a model."""
-    asked = parse(exchange.request.body.decode(errors="replace")).value
+    asked = parse(exchange.request.content.decode(errors="replace")).value
     if not isinstance(asked, dict):
         return False
     return {"model", "prompt"} <= asked.keys() or any(
