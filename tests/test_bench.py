@@ -12,6 +12,7 @@ from benchmarks.goals import goals_section
 from benchmarks.measure import Sample
 from benchmarks.proxies import find_nginx
 from benchmarks.run import Outcome, Result
+from benchmarks.steps import Cost, steps_section
 from benchmarks.timed_loop import longest_us, turns
 
 from helpers import corpus
@@ -149,6 +150,25 @@ def test_goals_are_met_or_not(rate: float, behind_s: float, met: tuple[str, str]
     ]
     assert (rows[0][5], rows[1][5]) == met
     assert ("Where a goal is missed" in text) is ("no" in met)
+
+
+def test_the_floor_is_bare_asyncio_and_the_steps_that_count() -> None:
+    outcome = outcome_of(
+        {
+            "nginx": {"proxy_cpu_us": 20.0},
+            "bare asyncio": {"proxy_cpu_us": 30.0},
+            "deltatape": {"proxy_cpu_us": 90.0},
+        }
+    )
+    costs = [
+        Cost(load="A small request and its answer", step="one", us=4.0),
+        Cost(load="A small request and its answer", step="two", us=6.0),
+        Cost(load="A small request and its answer", step="within two", us=5.0, part=False),
+        Cost(load="A delta", step="of another load", us=7.0),
+    ]
+    floor = steps_section(costs, outcome).splitlines()[-1]
+    assert cells(floor)[1:] == ["30.0", "10.0", "40.0", "2.00", "90.0", "4.50"]
+    assert "The floor" not in steps_section(costs, None)
 
 
 def assert_tables_are_well_formed(text: str) -> None:

@@ -24,7 +24,7 @@ from benchmarks.measure import BenchError
 from benchmarks.page import PAGE, head, tables
 from benchmarks.playing import playing_section, run_playing
 from benchmarks.proxies import PROXIES, ROOT
-from benchmarks.run import Run
+from benchmarks.run import Outcome, Run
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.sizes import DEFAULT, QUICK, run_sizes, sizes_section
 from benchmarks.steps import QUICK as ONCE
@@ -84,10 +84,11 @@ class Report:
 
 def _measured(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Report:
     report = Report()
+    outcome = None
     if PROXIES_PART in options.only:
-        _measure_proxies(parser, options, report)
+        outcome = _measure_proxies(parser, options, report)
     if STEPS in options.only:
-        _measure_steps(options, report)
+        _measure_steps(options, report, outcome)
     if PLAYING in options.only:
         _measure_playing(options, report)
     if ACCUMULATORS in options.only:
@@ -103,7 +104,7 @@ def _measured(parser: argparse.ArgumentParser, options: argparse.Namespace) -> R
 
 def _measure_proxies(
     parser: argparse.ArgumentParser, options: argparse.Namespace, report: Report
-) -> None:
+) -> Outcome:
     proxies = _chosen(parser, PROXIES, options.proxies)
     scenarios = _chosen(parser, SCENARIOS, options.scenarios)
     if options.quick:
@@ -114,11 +115,12 @@ def _measure_proxies(
     report.sections += tables(outcome, proxies, scenarios)
     report.samples |= dataclasses.asdict(outcome)
     report.faults += outcome.faults
+    return outcome
 
 
-def _measure_steps(options: argparse.Namespace, report: Report) -> None:
+def _measure_steps(options: argparse.Namespace, report: Report, outcome: Outcome | None) -> None:
     found = run_steps(_rounds(options), ONCE if options.quick else TIMES, _log)
-    report.sections.append(steps_section(found))
+    report.sections.append(steps_section(found, outcome))
     report.samples[STEPS] = [dataclasses.asdict(one) for one in found]
 
 

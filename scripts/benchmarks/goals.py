@@ -138,14 +138,18 @@ _WHY = """
 Where a goal is missed:
 
 - **A delta** costs what a program of asyncio needs to pass it on, the column of bare asyncio, and
-  the steps below: finding the chunk, searching it for credentials, its line, its hash, the tape.
-  Analysis follows in a process of its own, on the same two processors.
+  what the recorder does with it: find the chunk, search it for credentials, write its line, extend
+  the hash. Both together are the floor of this design, which the last table of *Where the
+  recorder's time goes* shows: a goal below it cannot be met in Python. Analysis follows in a
+  process of its own, on the same two processors.
 - **A small request** is a whole exchange. Two heads are parsed and masked, seven records written,
-  connections and timers kept in order; bare asyncio looks at no byte of it. The steps below are a
+  connections and timers kept in order; bare asyncio looks at no byte of it. Its steps are a
   small part of the difference: most of it is calls of Python between them.
-- **p99**: streams that run go first. Where hundreds begin or end at the same moment, their own
-  first and last deltas wait for each other.
-- **TLS** is asyncio's own, a Python layer between socket and protocol, and its buffers.
+- **Clients that connect at once** are served one after the other, and each of them is a small
+  exchange with two new connections. The last one waits for all others.
+- **Beside mitmdump**, a delta has the same floor: bare asyncio alone needs most of what the goal allows.
+- **With TLS**, OpenSSL decrypts what the recorder has read, record by record; a delta costs what it
+  does without TLS, and that.
 - What has been tried: uvloop was not faster, and compiling the recorder's modules with mypyc made a
   small request 14 % cheaper. What would cross these limits is a proxy that is not written in
   Python, with deltatape reading what it writes.

@@ -8,12 +8,16 @@ import hashlib
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.markdown import markdown
 from benchmarks.measure_rebuild import cpu_s
+from benchmarks.proxies import BARE, OURS, YARDSTICK
+from benchmarks.run import Outcome
+from benchmarks.scenarios import PROXY_CPU, SCENARIOS
+from benchmarks.table import figure
 from benchmarks.traffic import ANSWER, DELTA_BYTES, HEAD, Plan, delta, request
 from deltatape.clock import SystemClock
 from deltatape.http1.body import ChunkedBody
@@ -35,15 +39,26 @@ _UPSTREAM = "http://127.0.0.1:9000"
 _KEY = bytes(32)
 
 Step = Callable[[], object]
+_WITHIN = (
+    "search it for credentials",
+    "write it as JSON",
+    "extend its SHA-256",
+    "parse that of a stream's answer",
+    "mask and write its seven records as JSON",
+)
+"""Steps that another one contains, and one that a small request does not have."""
+_FLOORS = (("paced-200", DELTA), ("paced-1000", DELTA), ("requests", REQUEST))
+"""Scenarios whose CPU time per delta or per answer consists of such steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The CPU time of one step, in microseconds."""
+    """The CPU time of one step, in microseconds; `part` if it counts towards the load's."""
 
     load: str
     step: str
     us: float
+    part: bool = True
 
 
 def run_steps(rounds: int, times: int, log: Callable[[str], None]) -> Sequence[Cost]:
@@ -60,7 +75,7 @@ def run_steps(rounds: int, times: int, log: Callable[[str], None]) -> Sequence[C
     finally:
         shutil.rmtree(folder)
     return [
-        Cost(load=load, step=name, us=statistics.median(us))
+        Cost(load=load, step=name, us=statistics.median(us), part=name not in _WITHIN)
         for (load, name, _), us in zip(steps, found, strict=True)
     ]
 
@@ -148,15 +163,36 @@ _HEAD = f"""\
 
 The steps that the recorder does for one delta of {DELTA_BYTES} bytes and for one small exchange,
 each by itself in one process, in microseconds of CPU time. To pass bytes on costs what
-*bare asyncio* costs above: reads, writes, wakeups. Both together are the floor of this design. What
+*{BARE}* costs above: reads, writes, wakeups. Both together are the floor of this design. What
 the recorder needs beyond it lies between the steps: calls from layer to layer, and two threads that
 take turns with the interpreter.
 
 """
+_FLOOR_HEAD = """
+The floor beside what was measured, in microseconds of CPU time of the recorder's process:
+
+"""
 
 
-def steps_section(costs: Sequence[Cost]) -> str:
-    """The costs as a Markdown table."""
+def steps_section(costs: Sequence[Cost], outcome: Outcome | None) -> str:
+    """The costs as a Markdown table; then the floors, if the proxies were measured, too."""
     rows = [["load", "step", "µs"], ["---", "---", "---:"]]
     rows += [[cost.load, cost.step, f"{cost.us:.2f}"] for cost in costs]
-    return f"{_HEAD}{markdown(rows)}"
+    floors = list(_floors(costs, outcome)) if outcome is not None else []
+    if not floors:
+        return f"{_HEAD}{markdown(rows)}"
+    head = ["load", BARE, "steps", "floor", f"x {YARDSTICK}", "measured", f"x {YARDSTICK}"]
+    table = markdown([head, ["---", *["---:"] * 6], *floors])
+    return f"{_HEAD}{markdown(rows)}{_FLOOR_HEAD}{table}"
+
+
+def _floors(costs: Sequence[Cost], outcome: Outcome) -> Iterator[list[str]]:
+    titles = {scenario.name: scenario.title for scenario in SCENARIOS}
+    for name, load in _FLOORS:
+        found = [figure(outcome, name, proxy, PROXY_CPU) for proxy in (BARE, YARDSTICK, OURS)]
+        if None not in found:
+            bare, nginx, ours = (each.median for each in found if each is not None)
+            steps = sum(cost.us for cost in costs if cost.load == load and cost.part)
+            us = [f"{each:.1f}" for each in (bare, steps, bare + steps, ours)]
+            times = [f"{each / nginx:.2f}" for each in (bare + steps, ours)]
+            yield [titles[name], *us[:3], times[0], us[3], times[1]]
