@@ -147,7 +147,8 @@ Where a goal is missed:
   small part of the difference: most of it is calls of Python between them.
 - **Clients that connect at once** are served one after the other, and each of them is a small
   exchange with two new connections. The last one waits for all others.
-- **Beside mitmdump**, a delta has the same floor: bare asyncio alone needs most of what the goal allows.
+- **Beside mitmdump**, a delta has the same floor: bare asyncio alone needs most of what the goal
+  allows.
 - **With TLS**, OpenSSL decrypts what the recorder has read, record by record; a delta costs what it
   does without TLS, and that.
 - What has been tried: uvloop was not faster, and compiling the recorder's modules with mypyc made a
