@@ -39,9 +39,9 @@ def command(
 ) -> int:
     """Make a tape from what another program captured.
 
-    FILE is an HTTP archive (HAR), a cassette of vcrpy or VCR, the raw body of a response, text
-    copied from a terminal or a log, or a folder with body.raw, request.json and response.json. What
-    it is, is told by its content.
+    FILE is an HTTP archive (HAR), a cassette of vcrpy or VCR, flows that mitmproxy saved, the raw
+    body of a response, text copied from a terminal or a log, or a folder with body.raw,
+    request.json and response.json. What it is, is told by its content.
     What is no traffic of an LLM is left out; a file without any is refused. The tape has no times
     and no ending, since files do not contain them. See docs/importing.md.
     """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.errors import UsageError
-from deltatape.importers import cassette, har, pasted, raw
+from deltatape.importers import cassette, har, mitmproxy_flows, pasted, raw
 from deltatape.importers.parts import Importer, ImportSource
 from deltatape.importers.raw import BODY
 from deltatape.importers.traffic import describe, is_answer, is_traffic, kind_of
@@ -22,6 +22,7 @@ IMPORTERS: tuple[Importer, ...] = (
     raw.FolderImporter(),
     har.HarImporter(),
     cassette.CassetteImporter(),
+    mitmproxy_flows.FlowsImporter(),
     pasted.PastedImporter(),
     raw.RawImporter(),
 )
