@@ -1,3 +1,7 @@
+import gzip
+
+import pytest
+
 from deltatape.match.learn import learned
 from deltatape.model.exchange import Exchange
 from helpers.taped import taped
@@ -8,8 +12,15 @@ def asks(day: str, folder: str, *messages: object, **more: object) -> dict[str, 
     return {"model": "m", "messages": [system, *messages], **more}
 
 
-def recording(*bodies: object, answer: bytes = b"data: 1\n\n") -> list[Exchange]:
-    return [taped(((10, answer),), body=body, number=at) for at, body in enumerate(bodies, 1)]
+def recording(
+    *bodies: object, answer: bytes = b"data: 1\n\n", coded: bool = False
+) -> list[Exchange]:
+    headers = ((b"Content-Encoding", b"gzip"),) if coded else ()
+    data = gzip.compress(answer) if coded else answer
+    return [
+        taped(((10, data),), body=body, number=at, headers=headers)
+        for at, body in enumerate(bodies, 1)
+    ]
 
 
 HI = {"role": "user", "content": "Hi"}
@@ -37,12 +48,14 @@ def test_what_makes_several_requests_equal_is_counted() -> None:
     assert (found.options, found.matched, found.alike) == (("date",), 3, 2)
 
 
-def test_what_the_model_said_is_no_reason() -> None:
+@pytest.mark.parametrize("coded", [False, True])
+def test_what_the_model_said_is_no_reason(*, coded: bool) -> None:
     def run(day: str, ident: str, says: str) -> list[Exchange]:
         call = {"role": "assistant", "content": says, "tool_calls": [{"id": ident}]}
         result = {"role": "tool", "tool_call_id": ident, "content": "12 C"}
         answer = f'data: {{"id": "{ident}"}}\n\n'.encode()
-        return recording(asks(day, "/w", HI), asks(day, "/w", HI, call, result), answer=answer)
+        requests = (asks(day, "/w", HI), asks(day, "/w", HI, call, result))
+        return recording(*requests, answer=answer, coded=coded)
 
     found = learned(
         run("2026-11-26", "call_Qx7", "Let me see."), run("2026-12-03", "call_Zy8", "Well, I look.")

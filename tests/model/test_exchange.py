@@ -138,6 +138,17 @@ def test_credentials_in_a_coded_body_are_asterisks_in_its_content() -> None:
     assert plain.content_masked == plain.masked
 
 
+def test_the_content_of_a_response_is_its_body_without_content_coding() -> None:
+    data = gzip.compress(b"data: 1\n\n")
+    head = ((b"Content-Encoding", b"gzip"),)
+    exchange = taped(((1, data[:9]), (2, data[9:])), headers=head)
+    assert (exchange.body, exchange.content) == (data, b"data: 1\n\n")
+    hidden = exchange.reads[1]._replace(hidden=((6, 7, "0011aabb"),))
+    exchange = dataclasses.replace(exchange, reads=(exchange.reads[0], hidden))
+    assert exchange.content == b"data: *\n\n"
+    assert taped(framing=None, reads=()).content == b""
+
+
 def test_a_request_with_another_content_has_no_coding() -> None:
     request = coded(gzip.compress(b"{}"), b"gzip", hidden=((0, 1, "0011aabb"),))
     other = request.with_content(b'{"k": "***"}', ((7, 10, "0011aabb"),))

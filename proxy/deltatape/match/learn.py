@@ -52,7 +52,7 @@ def learned(
         UsageError: `known` is invalid.
     """
     options = tuple(dict.fromkeys(known))
-    delivered = [b"".join(each.body for each in every) for every in (recorded, again)]
+    delivered = [b"".join(each.content for each in every) for every in (recorded, again)]
     while True:
         found, pairs = _replayed(recorded, again, options, hide)
         own = (pair for pair in pairs if not _are_delivered(pair, delivered))

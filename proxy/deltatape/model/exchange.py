@@ -301,6 +301,12 @@ class Exchange:
         return b"".join(read.data for read in self.reads)
 
     @property
+    def content(self) -> bytes:
+        """The response body, its content-coding undone; the body itself where that cannot be."""
+        headers = self.response.headers if self.response else ()
+        return decode_body(self.body, content_codings(headers), self.hidden).data
+
+    @property
     def body_size(self) -> int:
         """How many bytes `body` has."""
         return sum(map(len, map(_data, self.reads)))
