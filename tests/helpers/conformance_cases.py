@@ -436,7 +436,6 @@ REQUESTS = (
     asks(
         "Upgrade: websocket",
         get(b"/", b"Connection: Upgrade", b"Upgrade: websocket", b"X-B: last"),
-        deltatape=HOP,
     ),
     asks(
         "Upgrade: h2c",

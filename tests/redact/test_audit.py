@@ -3,12 +3,15 @@ import json
 
 import pytest
 
+from deltatape.model.websocket import Side
 from deltatape.redact.audit import Auditor, AuditReport, ExchangeOrder, ProblemKind, TapeProblem
 from deltatape.tape.payload import LOSS_NOTE
 from helpers.eventstream import event
 from helpers.readings import parsed_exchange
 from helpers.secret_tapes import KEY, STARS, exchange, numbered, record, tape
 from helpers.tapes import whole_tape
+from helpers.websocket import KEY as MASK
+from helpers.websocket import close, socket_tape, text
 
 CARRIED = event("chunk", {"bytes": base64.b64encode(f'{{"t":"{KEY}"}}'.encode()).decode()})
 
@@ -303,3 +306,35 @@ def test_a_read_without_an_exchange_and_one_after_the_stop_are_checked() -> None
         (ProblemKind.ORDER, 10),
         (ProblemKind.ORDER, 10),
     ]
+
+
+def test_the_frames_of_a_socket_are_as_its_end_says() -> None:
+    sent = [(Side.CLIENT, text("a", mask=MASK)), (Side.SERVER, text("bc")), (Side.SERVER, close())]
+    first, *lines = socket_tape(sent).splitlines(keepends=True)
+    assert audited(b"".join((first, *lines))).problems == ()
+    changed = [line.replace(b'"bc"', b'"bd"') for line in lines]
+    for wrong, told in (
+        (changed, "`end.frames.sha256` does not match: messages were changed after recording"),
+        (
+            [line for line in lines if b'"bc"' not in line],
+            "`end` counts 3 with 5 bytes of `frame`, but there are 2 with 3 bytes",
+        ),
+        (
+            [
+                line.replace(b',"frames":{"records":3,"bytes":5,"sha256":', b',"x":{"y":')
+                for line in lines
+            ],
+            "`end` counts none of `frame`, but there are 3 with 5 bytes",
+        ),
+    ):
+        (problem,) = audited(b"".join((first, *wrong))).problems
+        assert (problem.kind, problem.message) == (ProblemKind.ORDER, told)
+
+
+def test_what_is_masked_in_a_frame_lies_in_it() -> None:
+    sent = [(Side.SERVER, text("abc"))]
+    first, *lines = socket_tape(sent).splitlines(keepends=True)
+    at = next(at for at, line in enumerate(lines) if b'"frame"' in line)
+    lines.insert(at, record(10, 1, "masked", {"spans": [[0, 9, "ab12cd34"]]}))
+    (problem,) = audited(b"".join((first, *lines))).problems
+    assert "3 bytes, but the `masked` in line" in problem.message

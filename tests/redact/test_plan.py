@@ -5,6 +5,8 @@ import json
 import pytest
 
 from deltatape.model.tape_summary import LogStream
+from deltatape.model.websocket import Side
+from deltatape.redact.audit import Auditor
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import (
     CONTENT,
@@ -27,6 +29,8 @@ from helpers.eventstream import event
 from helpers.readings import parsed_exchange
 from helpers.secret_tapes import KEY, STARS, TOOL, exchange, numbered, payloads, record, tape
 from helpers.tapes import MASKER
+from helpers.websocket import KEY as MASK
+from helpers.websocket import Deflater, close, frame, ping, socket_tape, text
 
 NAME = MASKER.value(KEY.encode()).hash
 
@@ -501,3 +505,112 @@ def test_what_was_read_of_an_exchange_goes_with_what_was_overwritten() -> None:
 
 def payload(line: bytes) -> object:
     return json.loads(line)[3]
+
+
+COMPRESSED = ((b"Sec-WebSocket-Extensions", b"permessage-deflate"),)
+
+
+def data_of(content: bytes) -> list[object]:
+    return [value["data"] for value in payloads(content, "frame") if isinstance(value, dict)]
+
+
+def is_sound(content: bytes) -> bool:
+    """Whether nothing is wrong with a tape."""
+    first, *lines = content.splitlines(keepends=True)
+    auditor = Auditor(header=first)
+    for _ in auditor.records(enumerate(lines, 2)):
+        pass
+    return not auditor.report(recording=False).problems
+
+
+def test_secrets_in_the_messages_of_a_socket_are_overwritten_however_they_came() -> None:
+    said = f'{{"key":"{KEY}"}}'
+    coded = Deflater().frame(said.encode(), mask=MASK)
+    content = socket_tape(
+        [
+            (Side.CLIENT, text(said, mask=MASK)[:20]),
+            (Side.SERVER, ping(KEY.encode()) + text("harmless")),
+            (Side.CLIENT, text(said, mask=MASK)[20:]),
+            (Side.SERVER, frame(1, said[:12].encode(), fin=False) + ping(b"?")),
+            (Side.SERVER, frame(0, said[12:].encode())),
+            (Side.CLIENT, coded[:-6]),
+            (Side.CLIENT, coded[-6:] + close(mask=MASK)),
+        ],
+        COMPRESSED,
+    )
+    leaks = planned(content.splitlines(keepends=True)[1:]).leaks
+    assert sorted(leak.where for leak in leaks) == [
+        "message of the client",
+        "message of the client",
+        "message of the server",
+        "message of the server",
+    ]
+    assert not is_sound(content)
+    after = rewritten(content)
+    assert KEY.encode() not in after
+    assert is_sound(after)
+    assert rewritten(after) == after
+    told = [str(each) for each in data_of(after)]
+    assert "harmless" in told
+    assert STARS in told
+    assert "".join(told).count("*") >= 4 * len(KEY)
+
+
+def test_a_compressed_message_is_kept_as_it_was_only_where_nothing_was_overwritten() -> None:
+    coded = Deflater()
+    sent = [b'{"a":"b"}', f'{{"key":"{KEY}"}}'.encode(), b'{"a":"c"}']
+    content = socket_tape([(Side.SERVER, coded.frame(each)) for each in sent], COMPRESSED)
+    (first, second, third) = payloads(rewritten(content), "frame")
+    assert (first, third) == tuple(payloads(content, "frame")[::2])
+    assert second == {
+        "side": "server",
+        "opcode": 1,
+        "rsv": 4,
+        "length": len(coded.payload(b"")) - 1 + second["length"],  # type: ignore[index]
+        "data": f'{{"key":"{STARS}"}}',
+    }
+
+
+def test_the_prose_of_messages_is_replaced_and_their_json_is_not() -> None:
+    said = b'{"type":"response.create","input":"my secret plan"}'
+    coded = Deflater()
+    content = socket_tape(
+        [(Side.CLIENT, text(said.decode(), mask=MASK)), (Side.SERVER, coded.frame(said))],
+        COMPRESSED,
+    )
+    after = rewritten(content, fill=True)
+    assert b"secret plan" not in after
+    assert b'"wire"' not in after
+    assert is_sound(after)
+    for each in data_of(after):
+        assert json.loads(str(each)).keys() == {"type", "input"}
+
+
+def test_what_the_recorder_could_not_decompress_is_told_and_goes_with_the_prose() -> None:
+    broken = frame(1, b"\xff" * 20, rsv=4)
+    content = socket_tape([(Side.SERVER, broken)], COMPRESSED)
+    (opaque,) = planned(content.splitlines(keepends=True)[1:]).opaque
+    assert (opaque.where, opaque.detail) == (
+        "message of the server",
+        "the recorder could not decompress it",
+    )
+    assert b'"wire"' in rewritten(content)
+    assert b'"wire"' not in rewritten(content, fill=True)
+
+
+def test_the_tools_that_a_client_names_in_a_message_are_not_prose() -> None:
+    asked = json.dumps({"tools": [TOOL], "input": "What shall I wear?"})
+    sent = [
+        (Side.CLIENT, text(asked, mask=MASK)[:99]),
+        (Side.CLIENT, text(asked, mask=MASK)[99:]),
+        (Side.SERVER, text('{"name":"get_weather","arguments":"celsius"}')),
+    ]
+    after = rewritten(socket_tape(sent), fill=True)
+    assert b"get_weather" in after
+    assert b"wear?" not in after
+
+
+def test_the_strings_of_an_unknown_code_are_replaced_like_prose() -> None:
+    line = record(70, 1, "from-the-future", {"side": "client", "data": "Hello"})
+    after = rewritten(tape(*exchange()[:-1], line), fill=True)
+    assert payloads(after, "from-the-future") == [{"side": "client", "data": "xxxxx"}]

@@ -4,6 +4,7 @@ import pytest
 
 from deltatape.model.exchange import DeliveryProgress, End, EndReason, Exchange, Note, RequestSent
 from deltatape.model.finding import Severity
+from deltatape.model.websocket import Side
 from deltatape.rules.loss import (
     is_exhausted,
     is_left,
@@ -16,6 +17,7 @@ from deltatape.rules.loss import (
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, one, pasted, timed
 from helpers.taped import MS
+from helpers.websocket import KEY, ping, socket, text
 
 S = 1_000 * MS
 WHOLE = timed((0.1, TEXT), (0.2, FINISH_TEXT))
@@ -159,3 +161,22 @@ def test_a_request_that_is_missing_is_reported_without_a_number() -> None:
 def test_a_whole_tape_and_a_file_are_fine() -> None:
     assert not found(timed((0.1, TEXT), (0.2, FINISH_TEXT)), "X002")
     assert not found(pasted(TEXT), "X002")
+
+
+def test_frames_that_are_missing_are_a_loss() -> None:
+    whole = socket((Side.SERVER, text("one") + text("two")))
+    assert loss_of(whole) is None
+    lost = replace(whole, frames=whole.frames[:1])
+    loss = loss_of(lost)
+    assert loss is not None
+    assert (loss.records, loss.answer) == (1, True)
+    assert [one.message for one in found(lost, "X002")] == [
+        "the tape is missing 1 record of this exchange"
+    ]
+
+
+def test_a_frame_shows_that_it_was_watched() -> None:
+    exchange = socket((Side.CLIENT, ping(mask=KEY)))
+    late = replace(exchange, frames=(exchange.frames[0]._replace(t_ns=5_000 * MS),))
+    assert unwatched_ns(exchange, 1_000, 10_500 * MS) > 0
+    assert unwatched_ns(late, 1_000, 10_500 * MS) == 0

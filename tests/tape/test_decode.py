@@ -20,6 +20,7 @@ LOGGED = (
     b'[180,0,"log",{"stream":"stdout","line":{"b64":"/w=="}}]\n'
     b'[190,1,"parsed",{"tool":"deltatape 0.1.0","dialect":"openai-chat","events":2,"calls":0,'
     b'"finish":"stop","form":1,"sha256":"08"}]\n'
+    b'[200,2,"frame",{"side":"client","opcode":1,"mask":"37fa213d","data":"Hello"}]\n'
 )
 
 
@@ -77,7 +78,7 @@ def test_unknown_header_keys_are_ignored_and_the_tool_may_be_missing() -> None:
     assert (header.id, header.tool, header.source) == ("A", "", "mitm")
 
 
-@pytest.mark.parametrize("code", ["frame", "from-the-future", ""])
+@pytest.mark.parametrize("code", ["frames", "from-the-future", ""])
 def test_codes_that_are_not_known_are_kept(code: str) -> None:
     record = decode_record(b'[1,2,"%b",{"x":[1]}]' % code.encode())
     assert record.payload == Unknown(code=code, value={"x": [1]})

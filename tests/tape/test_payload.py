@@ -2,10 +2,12 @@ import pytest
 
 from deltatape.model.exchange import Tap
 from deltatape.model.tape_summary import LogStream, TapeSummary
+from deltatape.model.websocket import FrameHead, Side
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import (
     Boundaries,
     EndRecord,
+    FrameRecord,
     LogLine,
     MaskedSpans,
     ParsedAs,
@@ -151,3 +153,64 @@ def test_a_copied_request_may_tell_how_long_its_tape_was_watched() -> None:
 def test_an_unknown_tap_is_refused() -> None:
     with pytest.raises(MalformedError, match="one of provider, app"):
         RequestHeadRecord.from_json(REQUEST | {"tap": "moon"})
+
+
+FRAME = {"side": "client", "opcode": 1, "data": "Hello"}
+
+
+def test_a_frame_says_only_what_is_unusual() -> None:
+    plain = FrameRecord.from_json(FRAME)
+    assert (plain.head, plain.data) == (FrameHead(1, 5), b"Hello")
+    assert plain.side is Side.CLIENT
+    for value in (
+        FRAME,
+        FRAME | {"data": {"b64": "/w=="}},
+        {"side": "server", "raw": True, "data": ""},
+        {"side": "server", "opcode": 2, "at": 7, "data": "x"},
+        {"side": "client", "opcode": 1, "length": 9, "wide": 8, "more": True, "data": "x"},
+        {"side": "client", "opcode": 1, "rsv": 4, "mask": "0a000000", "data": "x", "wire": ""},
+        {"side": "client", "opcode": 0, "fin": False, "data": ""},
+    ):
+        assert FrameRecord.from_json(value).to_json() == value
+    assert FrameRecord.from_json(FRAME | {"more": False, "raw": False, "fin": True}) == plain
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"side": "nobody"},
+        {"side": None},
+        {"opcode": None},
+        {"opcode": 16},
+        {"opcode": -1},
+        {"data": None},
+        {"rsv": 8},
+        {"mask": "0A000000"},
+        {"mask": "00"},
+        {"mask": 5},
+        {"length": -1},
+        {"length": 2**63},
+        {"wide": 2, "length": 126},
+        {"wide": 8, "length": 65536},
+        {"wide": 4},
+        {"wire": 5},
+        {"at": -1},
+        {"more": "yes"},
+        {"fin": 1},
+        {"raw": 1},
+    ],
+)
+def test_a_frame_is_refused_that_cannot_have_been_sent(changed: dict[str, object]) -> None:
+    with pytest.raises(MalformedError):
+        FrameRecord.from_json(FRAME | changed)
+
+
+def test_an_ending_tells_of_the_frames_of_a_socket() -> None:
+    frames = {"records": 2, "bytes": 5, "sha256": "e3"}
+    value = {"reason": "complete", "bytes": 0, "sha256": "e3", "frames": frames}
+    ending = EndRecord.from_json(value)
+    assert ending.frames == (2, 5, "e3")
+    assert ending.to_json() == value
+    for bad in ({}, None, frames | {"records": -1}):
+        with pytest.raises(MalformedError):
+            EndRecord.from_json(value | {"frames": bad})

@@ -14,13 +14,18 @@ from deltatape.model.exchange import (
     ResponseHead,
 )
 from deltatape.model.tape_summary import TapeSummary
+from deltatape.model.websocket import Side
 from deltatape.store.audit import audit
 from deltatape.store.reader import open_tape
+from deltatape.tape.assemble import assemble
+from deltatape.tape.decode import decode_record
 from deltatape.tape.payload import Stop
 from deltatape.tape.serialize import tape_lines
-from deltatape.tape.tap import PIECE
+from deltatape.tape.tap import PIECE, ExchangeTap
 from helpers.taped import MS, taped
 from helpers.tapes import HEADER, write_tape
+from helpers.tapes import taped as taped_lines
+from helpers.websocket import KEY, Deflater, binary, ping, text, upgraded
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
 STOP = Stop(reason="shrunk", exit_code=None)
@@ -37,6 +42,7 @@ def bare(exchange: Exchange) -> Exchange:
         request=replace(exchange.request, line=None),
         response=exchange.response and replace(exchange.response, line=None),
         reads=tuple(read._replace(line=None) for read in exchange.reads),
+        frames=tuple(piece._replace(line=None) for piece in exchange.frames),
         informational=tuple(replace(head, line=None) for head in exchange.informational),
         end=exchange.end and replace(exchange.end, line=None),
     )
@@ -155,3 +161,18 @@ def test_what_is_hidden_in_a_request_comes_back(tmp_path: Path) -> None:
     (found,) = open_tape(Path(write_tape(tmp_path, b"".join(lines), "written.tape")))
     assert found.request.hidden == hidden.hidden
     assert found.request.body == hidden.body
+
+
+def test_the_frames_of_a_socket_come_back(tmp_path: Path) -> None:
+    def feed(tap: ExchangeTap) -> None:
+        upgraded(tap, ((b"sec-websocket-extensions", b"permessage-deflate"),), b"sk-fake-0123456")
+        tap.frames(10, Side.CLIENT, Deflater().frame(b"{}", mask=KEY) + ping(b"p", mask=KEY)[:4])
+        tap.frames(20, Side.SERVER, text("key sk-fake-0123456!") + binary(bytes(300))[:9])
+        tap.frames(30, Side.SERVER, bytes(7))
+        tap.end(40, EndReason.UPSTREAM_RESET)
+
+    records = map(decode_record, taped_lines(feed).all)
+    (exchange,) = assemble(enumerate(records), tape="", header=HEADER)
+    assert len(exchange.frames) == 5
+    assert any(piece.masked for piece in exchange.frames)
+    assert [bare(one) for one in written(tmp_path, [exchange])] == [bare(exchange)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from operator import attrgetter
 
+from deltatape.diagnose.websocket import read_socket
 from deltatape.model.content_coding import DecodeFault, decoded
 from deltatape.model.exchange import Exchange, Headers, Read, content_codings, header
 from deltatape.model.stream import (
@@ -20,6 +21,7 @@ from deltatape.model.stream import (
     Span,
     Stream,
 )
+from deltatape.model.websocket import TEXT, Side
 from deltatape.wire.aws_eventstream import EventStreamDecoder, is_message
 from deltatape.wire.framer import Decoder
 from deltatape.wire.json_array import JsonArrayDecoder
@@ -42,6 +44,8 @@ _line = attrgetter("line")
 
 def decode(exchange: Exchange) -> Stream:
     """Frame the response of `exchange`. Never fails: what cannot be framed has no events."""
+    if exchange.upgraded:
+        return _decode_socket(exchange)
     headers = exchange.response.headers if exchange.response else ()
     last = exchange.reads[-1] if exchange.reads else _NO_READ
     pieces, fault = _decode_reads(exchange, content_codings(headers))
@@ -56,6 +60,20 @@ def decode(exchange: Exchange) -> Stream:
     if form is Format.JSON:
         return _decode_json(body, last, anomalies)
     return _stream(Format.OTHER, body, anomalies=anomalies)
+
+
+def _decode_socket(exchange: Exchange) -> Stream:
+    """Return the texts of the server as events, and all that it sent but control frames."""
+    body = bytearray()
+    events: list[Event] = []
+    for message in read_socket(exchange).sent(Side.SERVER):
+        start = len(body)
+        body += message.data
+        if message.opcode == TEXT and message.complete:
+            text = message.data.decode(errors="replace")
+            place = (start, len(body), message.t_end_ns, message.line)
+            events.append(Event(len(events), "message", text, "", None, *place))
+    return _stream(Format.WEBSOCKET, bytes(body), events=tuple(events), anomalies=())
 
 
 def media_type(headers: Headers) -> str:

@@ -15,16 +15,19 @@ from deltatape.gateway.access import check_access, mismatch, read_address
 from deltatape.gateway.dial import ConnectionFailedError, OpenConnection
 from deltatape.gateway.recorder import ExchangeTaping, Recorder
 from deltatape.gateway.routes import Origin, Refusal, Route, Routes
+from deltatape.gateway.websocket import SocketRelay
 from deltatape.http1.body import BodyScan, fin_completes, write_chunk
 from deltatape.http1.client import ConnectionLost, UpstreamConnection
 from deltatape.http1.head import (
     Fields,
     ParsedRequestHead,
     ParsedResponseHead,
+    asks_for_websocket,
     end_to_end,
     ends_connection,
     error_answer,
     field,
+    handshake_fields,
     with_close,
     write_fields,
     write_request,
@@ -33,6 +36,7 @@ from deltatape.http1.head import (
 from deltatape.http1.listener import Address, Listener, is_loopback
 from deltatape.http1.server import Handler, ServerConnection
 from deltatape.model.exchange import EndReason, Framing, Tap
+from deltatape.model.websocket import Side
 
 OWN_FIELD_PREFIX = b"x-deltatape-"
 MAX_IDLE_S = 4.0
@@ -79,10 +83,13 @@ class _RequestPlan:
     raw: bytes
     length_at: int | None
     """Which of `fields` is the length that may differ from one request to another."""
+    upgrading: bool
+    """Whether it asks for a WebSocket."""
 
     @classmethod
     def of(cls, head: ParsedRequestHead, route: Route) -> Self:
-        fields = _request_fields(head, route.origin)
+        upgrading = asks_for_websocket(head)
+        fields = _request_fields(head, route.origin, upgrading=upgrading)
         digits = b"%d" % (head.length or 0)
         places = (at for at, each in enumerate(fields) if each[0].lower() == b"content-length")
         at = next(places, None)
@@ -91,6 +98,7 @@ class _RequestPlan:
             fields,
             write_request(head.method, route.target, fields),
             at if at is not None and fields[at][1] == digits else None,
+            upgrading,
         )
 
     def sent(self, head: ParsedRequestHead) -> tuple[Fields, bytes]:
@@ -217,7 +225,8 @@ class Gateway:
         if len(self.user_agents) < _MOST_USER_AGENTS:
             self.user_agents.add((field(head.fields, b"user-agent") or b"").decode("latin-1"))
         plan = _RequestPlan.of(head, route)
-        if len(head.pattern) <= _SHORT_BYTES:
+        # The heads of handshakes differ, each with a key of its own.
+        if len(head.pattern) <= _SHORT_BYTES and not plan.upgrading:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[head.pattern] = plan
@@ -355,6 +364,8 @@ class ExchangeForwarder:
         self._origin: Origin | None = None
         self._opened: OpenConnection | None = None
         self._reused = False
+        self._upgrading = False
+        self._socket: SocketRelay | None = None
         self._request: ParsedRequestHead | None = None
         self._response: ParsedResponseHead | None = None
         self._request_complete = False
@@ -378,6 +389,7 @@ class ExchangeForwarder:
         route = plan.route
         fields, raw = plan.sent(head)
         self._origin = route.origin
+        self._upgrading = plan.upgrading
         self.taping = self._gateway.tape(self, route, self._client)
         self.taping.request(
             method=head.method,
@@ -426,7 +438,10 @@ class ExchangeForwarder:
 
     def stop(self) -> None:
         """End both sides when the gateway stops; a running response is cut."""
-        self._cut(hard=False)
+        if self._socket is not None:
+            self._socket.close()
+        else:
+            self._cut(hard=False)
         self._end(EndReason.STOPPED, "deltatape was stopped")
 
     # The upstream connection.
@@ -436,7 +451,9 @@ class ExchangeForwarder:
         self._dialling = None
         self._upstream = opened.connection
         self._opened, self._reused = opened, reused
-        opened.connection.start(self, self._request.method)
+        opened.connection.start(
+            self, self._request.method, self._on_upgrade if self._upgrading else None
+        )
         if not reused:
             self._client.resume_body()  # first: the write may pause it again
         if not self._client.body_follows:
@@ -513,6 +530,18 @@ class ExchangeForwarder:
         if scan.data and self.taping is not None:
             self._delivered += len(scan.data)
             self.taping.read(scan.data, scan.ends)
+
+    def _on_upgrade(self, head: ParsedResponseHead, rest: bytes) -> None:
+        """See `UpstreamConnection.start`: from here on, bytes are passed on as they come."""
+        upstream, self._upstream = self._upstream, None
+        if upstream is None or self.taping is None:
+            return
+        self.taping.arrived()
+        self._client.write(head.raw + rest)
+        self.taping.response(head)
+        if rest:
+            self.taping.frames(Side.SERVER, rest)
+        self._socket = SocketRelay(self.taping, self._client, upstream, self._end)
 
     def on_response_note(self, text: str) -> None:
         if self.taping is not None:
@@ -591,11 +620,12 @@ class ExchangeForwarder:
             self._gateway.ended(self.taping, self._origin, self._client, spare)
 
 
-def _request_fields(head: ParsedRequestHead, origin: Origin) -> Fields:
+def _request_fields(head: ParsedRequestHead, origin: Origin, *, upgrading: bool) -> Fields:
     """Return the fields to send: rewritten for this upstream, without ours."""
+    kept = handshake_fields(head.fields) if upgrading else end_to_end(head.fields)
     fields = tuple(
         (name, origin.authority.encode() if name.lower() == b"host" else value)
-        for name, value in end_to_end(head.fields)
+        for name, value in kept
         if not name.lower().startswith(OWN_FIELD_PREFIX)
     )
     if field(fields, b"host") is None:  # an HTTP/1.0 client need not send one

@@ -16,6 +16,7 @@ from deltatape.gateway.taping_guard import GuardedTaping
 from deltatape.http1.head import Fields, ParsedResponseHead
 from deltatape.model.exchange import EndReason, Tap
 from deltatape.model.tape_summary import TapeSummary
+from deltatape.model.websocket import Side
 from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
@@ -96,7 +97,7 @@ class ExchangeTaping(GuardedTaping):
         self._write(ExchangeTap.sent, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
 
     def arrived(self) -> None:
-        """Take the time of what has come from upstream, before it goes on to the client.
+        """Take the time of what has come, before it goes on.
 
         What the client does then comes later, also on the tape of another process.
         """
@@ -134,6 +135,10 @@ class ExchangeTaping(GuardedTaping):
             tap.read(now, data, ends)
         except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
             self._fail(error)
+
+    def frames(self, side: Side, data: bytes) -> None:
+        """Write what a side of a WebSocket has sent, as of `arrived`."""
+        self._write_at(self._arrived_ns, ExchangeTap.frames, side, data)
 
     def complete(self) -> None:
         """Write the end of a response that ended with what has come last, as of `arrived`."""

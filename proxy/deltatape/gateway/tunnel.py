@@ -32,7 +32,7 @@ from deltatape.http1.head import (
     write_response,
 )
 from deltatape.http1.listener import BACKLOG, is_loopback
-from deltatape.http1.socket import leftovers, reset
+from deltatape.http1.relay import RelaySide
 from deltatape.providers import provider_of_host
 
 HOST = "127.0.0.1"
@@ -55,81 +55,20 @@ _REASONS = {
 }
 
 
-# Two connections as one: what comes in on one side leaves on the other, unread.
-#
-# Endings stay what they are: a half-close stays one, and RST becomes RST once the bytes before it
-# have left. asyncio's TLS has no half-close: if one side uses TLS, the end of either side ends
-# both. A slow side pauses the other; a reset of a paused peer is noticed when reading resumes.
-
-
-class TunnelSide(asyncio.Protocol):
+class TunnelSide(RelaySide):
     """One side of a tunnel."""
 
     def __init__(self, tunnel: "Tunnel") -> None:
+        super().__init__()
         self._tunnel = tunnel
-        self.transport: asyncio.Transport | None = None
-        self.peer: TunnelSide | None = None
-        self.finished = False
-        """Whether it has sent its FIN."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        super().connection_made(transport)
         self._tunnel.side_opened(self)
 
-    def data_received(self, data: bytes) -> None:
-        if self.peer is not None:
-            self.peer.write(data)
-
-    def eof_received(self) -> bool:
-        self.finished = True
-        peer, transport = self.peer, self.transport
-        if peer is None or transport is None:
-            return False
-        if peer.finished:
-            peer.close()
-            self.close()
-        elif peer.transport is not None and peer.transport.can_write_eof():
-            with contextlib.suppress(OSError):  # a peer that is quick has gone already
-                peer.transport.write_eof()
-        else:
-            peer.close()
-        return transport.can_write_eof()  # TLS cannot, and is over with its close_notify
-
-    def pause_writing(self) -> None:
-        if self.peer is not None and self.peer.transport is not None:
-            self.peer.transport.pause_reading()
-
-    def resume_writing(self) -> None:
-        if self.peer is not None and self.peer.transport is not None:
-            self.peer.transport.resume_reading()
-
     def connection_lost(self, exc: Exception | None) -> None:
-        transport, self.transport = self.transport, None
-        peer, self.peer = self.peer, None
-        if peer is not None and peer.transport is not None:
-            if exc is not None and transport is not None:
-                for data in leftovers(transport):
-                    peer.write(data)
-                reset(peer.transport)
-            else:
-                peer.close()
+        super().connection_lost(exc)
         self._tunnel.side_closed(self)
-
-    def write(self, data: bytes) -> None:
-        """Send; ignored after the end of the connection."""
-        if self.transport is not None:
-            self.transport.write(data)
-
-    def close(self) -> None:
-        """Close after everything written was sent."""
-        if self.transport is not None:
-            self.transport.close()
-
-    def abort(self) -> None:
-        """Close at once."""
-        if self.transport is not None:
-            self.transport.abort()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

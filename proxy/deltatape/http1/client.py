@@ -8,6 +8,8 @@ bytes go on raw until upstream closes, since clients accept more than llhttp doe
 import asyncio
 import enum
 import os
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Protocol
 
 from deltatape.http1.body import BodyScan, ChunkedBody, CloseBody, MessageBody, body_of
@@ -74,6 +76,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._tls_in_tls = tls_in_tls
         self._handler: ResponseHandler | None = None
         self._method = ""
+        self._on_upgrade: Callable[[ParsedResponseHead, bytes], None] | None = None
         self._buffer = bytearray()
         self._body: MessageBody | None = None
         self._invalid = ""
@@ -163,12 +166,35 @@ class UpstreamConnection(asyncio.Protocol):
             and self._keep_alive
         )
 
-    def start(self, handler: ResponseHandler, method: str) -> None:
-        """Start a request; its response goes to `handler`."""
+    def start(
+        self,
+        handler: ResponseHandler,
+        method: str,
+        on_upgrade: Callable[[ParsedResponseHead, bytes], None] | None = None,
+    ) -> None:
+        """Start a request.
+
+        Args:
+            handler: gets its response.
+            method: of the request.
+            on_upgrade: gets, in the place of a response, the head of a 101 and what has come behind
+                it, and takes the connection with `detach`. None: no other protocol is asked for.
+        """
         self._handler = handler
         self._method = method
+        self._on_upgrade = on_upgrade
         self._keep_alive = False
         self.resume()  # the response before may have left it paused
+
+    def detach(self, protocol: asyncio.Protocol) -> None:
+        """Give the open connection to another protocol; this one has ended."""
+        self._leave()
+        self._handler = None
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.set_protocol(protocol)
+            protocol.connection_made(transport)
+            transport.resume_reading()
 
     def write(self, data: bytes) -> None:
         if self._transport is not None:
@@ -316,6 +342,10 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _begin(self, head: ParsedResponseHead) -> None:
         assert self._handler is not None
+        if self._on_upgrade is not None and head.status == HTTPStatus.SWITCHING_PROTOCOLS:
+            rest, self._buffer = bytes(self._buffer), bytearray()
+            self._on_upgrade(head, rest)
+            return
         self._body = body_of(head.framing, head.length)
         self._keep_alive = head.keep_alive
         rest, self._buffer = bytes(self._buffer), bytearray()

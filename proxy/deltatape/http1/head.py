@@ -300,14 +300,49 @@ def expects_continue(head: ParsedRequestHead) -> bool:
 
 def end_to_end(fields: Fields) -> Fields:
     """Return `fields` without hop-by-hop fields, including those that `Connection` lists."""
-    listed = {
-        token.strip().lower()
-        for name, value in fields
-        if name.lower() == b"connection"
-        for token in value.split(b",")
-    }
+    listed = _tokens(fields, b"connection")
     drop = (HOP_BY_HOP | listed) - {b"transfer-encoding", b"content-length", b"host"}
     return tuple((name, value) for name, value in fields if name.lower() not in drop)
+
+
+def _tokens(fields: Fields, name: bytes) -> set[bytes]:
+    """Return the elements of a list, in lower case."""
+    values = (value for key, value in fields if key.lower() == name)
+    return {token.strip().lower() for value in values for token in value.split(b",")}
+
+
+_WEBSOCKET, _UPGRADE = b"websocket", b"upgrade"
+_ASKING = frozenset((b"keep-alive", _UPGRADE))
+"""What browsers list in `Connection` when they ask for a WebSocket."""
+
+
+def asks_for_websocket(head: ParsedRequestHead) -> bool:
+    """Check whether a request is the handshake of a WebSocket (RFC 6455 section 4.1)."""
+    return (
+        head.method == "GET"
+        and head.http == "1.1"
+        and head.length == 0
+        and _WEBSOCKET in _tokens(head.fields, b"upgrade")
+        and _UPGRADE in _tokens(head.fields, b"connection")
+    )
+
+
+def handshake_fields(fields: Fields) -> Fields:
+    """Return the fields of a WebSocket's handshake as they go on: `end_to_end`, and its own two.
+
+    Those two stay as they are unless they name something else, too.
+    """
+    others = {name.lower() for name, _ in end_to_end(fields)}
+    found: list[tuple[bytes, bytes]] = []
+    for name, value in fields:
+        key, tokens = name.lower(), _tokens(((b"", value),), b"")
+        if key == b"connection" and _UPGRADE in tokens:
+            found.append((name, value if tokens <= _ASKING else b"Upgrade"))
+        elif key == b"upgrade" and _WEBSOCKET in tokens:
+            found.append((name, value if tokens == {_WEBSOCKET} else _WEBSOCKET))
+        elif key in others:
+            found.append((name, value))
+    return tuple(found)
 
 
 def ends_connection(http: str, framing: Framing, fields: Fields) -> bool:

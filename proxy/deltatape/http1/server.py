@@ -163,6 +163,23 @@ class ServerConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(data)
 
+    def detach(self, protocol: asyncio.Protocol) -> bytes:
+        """Give the connection to another protocol; return what the client has sent already.
+
+        `connection_lost` has to be called when it ends; until then, it is one of its server's.
+        """
+        assert self._transport is not None
+        self._handler = None
+        self._ignoring = True  # it is not idle, and takes no request any more
+        rest, self._buffer = bytes(self._buffer), bytearray()
+        self._paused.clear()
+        if self._watch is not None:
+            self._watch.stop()
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        self._transport.resume_reading()
+        return rest
+
     def pause_body(self) -> None:
         """Stop reading the request body."""
         self._pause("body")

@@ -23,7 +23,10 @@ _FLUSH_STEP_S = 0.01
 _FLUSH_LIMIT_S = 5.0
 _WATCH_STEP_S = 0.05
 READ_BYTES = 64 * 1024
-_GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+"""The peer has closed its sending half, or the connection."""
+RESET = select.POLLERR
+"""The peer has reset the connection."""
 
 
 def socket_of(transport: asyncio.BaseTransport) -> socket.socket | None:
@@ -115,11 +118,19 @@ class HangupWatch:
 
     A paused transport is not read, so asyncio does not notice the peer's FIN or RST behind unread
     bytes; `poll` does. Looks every 50 ms, and only while started.
+
+    Args:
+        transport: of the peer.
+        on_hangup: called once.
+        events: of `poll`, that count as leaving.
     """
 
-    def __init__(self, transport: asyncio.Transport, on_hangup: Callable[[], None]) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, on_hangup: Callable[[], None], events: int = GONE
+    ) -> None:
         self._transport = transport
         self._on_hangup = on_hangup
+        self._events = events
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
@@ -138,7 +149,7 @@ class HangupWatch:
         if sock is None:
             return
         poller = select.poll()
-        poller.register(sock.fileno(), _GONE)
+        poller.register(sock.fileno(), self._events)
         if poller.poll(0):
             self._on_hangup()
         else:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from http import HTTPStatus
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple, Self, TypeAlias
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 from deltatape.model.content_coding import DecodedBody, decode_body, parse_codings
 from deltatape.model.tape_summary import TapeSummary
+from deltatape.model.websocket import FramePiece, FramesTotal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +221,8 @@ class End:
     detail: str
     recorder: Mapping[str, object]
     line: int | None
+    frames: FramesTotal | None = None
+    """Of a WebSocket."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +241,8 @@ class Exchange:
     informational: tuple[ResponseHead, ...] = ()
     response: ResponseHead | None = None
     reads: tuple[Read, ...] = ()
+    frames: tuple[FramePiece, ...] = ()
+    """Of both sides, in order, once the connection has become a WebSocket."""
     trailers: Headers = ()
     delivered: tuple[DeliveryProgress, ...] = ()
     idle_ns: tuple[int, ...] = ()
@@ -312,6 +318,13 @@ class Exchange:
         return sum(map(len, map(_data, self.reads)))
 
     @property
+    def upgraded(self) -> bool:
+        """Whether the connection became a WebSocket: then its messages are what was answered."""
+        return bool(self.frames) or (
+            self.response is not None and self.response.status == HTTPStatus.SWITCHING_PROTOCOLS
+        )
+
+    @property
     def hidden(self) -> tuple[MaskedSpan, ...]:
         """Credentials in the response's body, its content-coding undone: to be shown nowhere."""
         return tuple(span for read in self.reads for span in read.hidden)
@@ -382,6 +395,7 @@ def watched(exchange: Exchange) -> Exchange:
     """Return `exchange` with the `idle` records that a recorder writes during silences."""
     response, end = exchange.response, exchange.end
     marks = [exchange.request.t_ns, *(read.t_ns for read in exchange.reads)]
+    marks += (piece.t_ns for piece in exchange.frames)
     marks += [each.t_ns for each in (response, end) if each is not None]
     idle = (
         t_ns

@@ -24,6 +24,8 @@ class Format(enum.StrEnum):
     """Amazon's binary messages with checksums."""
     JSON = "json"
     """One JSON document: a single event."""
+    WEBSOCKET = "websocket"
+    """The messages of the server on a WebSocket."""
     OTHER = "other"
     """Nothing that events can be read from."""
 

@@ -206,6 +206,9 @@ class Player:
     def find(self, query: MatchQuery, play: PlayHandler | None = None) -> Exchange | NoMatch:
         found = self._matcher.match(query)
         if isinstance(found, RecordedMatch):
+            if self._exchanges[found.position].upgraded:
+                problem = "the provider opened a WebSocket here, and WebSockets are not played"
+                return NoMatch(nearest=found.position, problem=problem, differences=())
             return self._played(query, found, play)
         return self._corrected(query, found, play)
 

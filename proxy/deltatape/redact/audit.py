@@ -27,6 +27,7 @@ from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     EndRecord,
+    FrameRecord,
     MaskedSpans,
     ParsedAs,
     RemarkRecord,
@@ -84,7 +85,7 @@ class AuditReport:
 # Format: recordings/README.md, "Order", "Boundaries" and "Endings".
 
 _ONCE = frozenset(("request", "request-end", "sent", "response", "trailers", "end"))
-_OF_RESPONSE = frozenset(("boundaries", "read", "trailers"))
+_OF_RESPONSE = frozenset(("boundaries", "read", "frame", "trailers"))
 
 
 class OrderFault(NamedTuple):
@@ -110,6 +111,9 @@ class ExchangeOrder:
     _masked: tuple[int, int] | None = None
     _bytes: int = 0
     _hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+    _frames: int = 0
+    _frame_bytes: int = 0
+    _frame_hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
 
     @property
     def lost(self) -> bool:
@@ -186,6 +190,11 @@ class ExchangeOrder:
             case BodyRead(data=data):
                 yield from self._piece(len(data))
                 yield from self._read(data)
+            case FrameRecord(data=data):
+                yield from self._piece(len(data))
+                self._frames += 1
+                self._frame_bytes += len(data)
+                self._frame_hash.update(data)
             case RemarkRecord(text=text):
                 self.loss_noted |= text.startswith(LOSS_NOTE)
             case EndRecord():
@@ -216,6 +225,12 @@ class ExchangeOrder:
             yield f"`end` counts {ending.bytes} bytes, but the reads have {self._bytes}"
         elif ending.sha256 != self._hash.hexdigest():
             yield "`end.sha256` does not match the reads: the body was changed after recording"
+        frames, here = ending.frames, (self._frames, self._frame_bytes)
+        if (frames[:2] if frames is not None else (0, 0)) != here:
+            told = "none" if frames is None else f"{frames.records} with {frames.bytes} bytes"
+            yield f"`end` counts {told} of `frame`, but there are {here[0]} with {here[1]} bytes"
+        elif frames is not None and frames.sha256 != self._frame_hash.hexdigest():
+            yield "`end.frames.sha256` does not match: messages were changed after recording"
 
 
 @dataclass(slots=True, kw_only=True)

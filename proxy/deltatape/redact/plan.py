@@ -12,13 +12,14 @@ import enum
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
 from deltatape.model.content_coding import ContentDecoder, decode_body
 from deltatape.model.exchange import MaskedSpan, content_codings, uncoded_headers
+from deltatape.model.websocket import Side
 from deltatape.printable import count
 from deltatape.redact.content import mask, vocabulary
 from deltatape.redact.eventstream import ChecksummedBody, check_checksums, unfold
@@ -43,6 +44,7 @@ from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     EndRecord,
+    FrameRecord,
     Idle,
     LogLine,
     MaskedSpans,
@@ -57,6 +59,7 @@ from deltatape.tape.payload import (
 from deltatape.tape.record import Payload, Record, Unknown
 from deltatape.tape.seen_credentials import blanked, merged
 from deltatape.tape.serialize import request_body
+from deltatape.wire.websocket import is_control
 
 _NUMBERS = (Idle, RequestEnd, SentUpstream)
 """Payloads without any text."""
@@ -67,9 +70,17 @@ class BodySide(enum.StrEnum):
 
     REQUEST = "request body"
     RESPONSE = "response body"
+    CLIENT = "message of the client"
+    SERVER = "message of the server"
     STDOUT = "stdout"
     STDERR = "stderr"
     OUTPUT = "output"
+
+
+_LOGS = frozenset((BodySide.STDOUT, BodySide.STDERR, BodySide.OUTPUT))
+_SIDES = {Side.CLIENT: BodySide.CLIENT, Side.SERVER: BodySide.SERVER}
+_EMPTY = 8
+"""Bytes that an empty message may have when it is compressed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +140,9 @@ class RedactionPlan:
     remarks: dict[int, str] = field(default_factory=dict)
     """Notes to be put before a line."""
     changed: set[int] = field(default_factory=set)
-    """Exchanges whose response changes."""
+    """Exchanges whose response changes, or the messages of whose WebSocket."""
+    unwired: set[int] = field(default_factory=set)
+    """Lines of messages of which the compressed form must go."""
     leaks: list[LeakedSecret] = field(default_factory=list)
     opaque: list[OpaqueBody] = field(default_factory=list)
     sums: list[ChecksumErrors] = field(default_factory=list)
@@ -191,6 +204,12 @@ class RecordedBody:
     """What the tape itself says was overwritten."""
     hidden: dict[int, tuple[MaskedSpan, ...]] = field(default_factory=dict)
     """What it says is a credential under the content-coding, by the line that says it."""
+    wired: list[int] = field(default_factory=list)
+    """Of a compressed message, the lines that have it as it was sent, too."""
+    unread: int = 0
+    """How many bytes those are."""
+    ends: bool = True
+    """Of a message: whether the present frame is its last one."""
 
     def add(self, line: int, data: bytes, masked: Sequence[MaskedSpan] = ()) -> None:
         """Add the next record; the line of a log includes its line feed."""
@@ -199,7 +218,7 @@ class RecordedBody:
             self.masked += ((at + start, at + end) for start, end, _ in masked)
         self.pieces.append(BodyPiece(line, at, len(data)))
         self.data += data
-        if self.side in (BodySide.STDOUT, BodySide.STDERR, BodySide.OUTPUT):
+        if self.side in _LOGS:
             self.data += b"\n"
 
     def at(self, offset: int) -> BodyPiece:
@@ -262,6 +281,8 @@ class RedactionPlanner:
         match payload:
             case RequestBodyPiece(data=data):
                 self._add_piece(self._body(exchange, BodySide.REQUEST), line, data)
+            case FrameRecord():
+                self._add_frame(line, exchange, payload)
             case BodyRead(data=data):
                 self.add_read(line, exchange, data)
             case LogLine(line=data):
@@ -296,6 +317,23 @@ class RedactionPlanner:
         if self._pending_decoded:
             body.hidden |= self._pending_decoded.pop(body.exchange, {})
 
+    def _add_frame(self, line: int, exchange: int, record: FrameRecord) -> None:
+        """Add a piece of a message, which is a body of its own; so is every control frame."""
+        side = _SIDES[record.side]
+        apart = record.raw or is_control(record.opcode)
+        body = RecordedBody(exchange=exchange, side=side) if apart else self._body(exchange, side)
+        self._add_piece(body, line, record.data)
+        if record.wire is not None:
+            body.wired.append(line)
+            body.unread += len(record.wire)
+        if apart:
+            self._search(body)
+            return
+        if record.head is not None:
+            body.ends = record.head.fin
+        if body.ends and not record.more:
+            self._close((exchange, side))
+
     def _add_other(self, line: int, record: Record, written: WrittenPayload | None) -> None:
         exchange, payload = record.exchange, record.payload
         for hit in self._hits(payload, written):
@@ -314,8 +352,8 @@ class RedactionPlanner:
             case ResponseStart(headers=headers):
                 self._body(exchange, BodySide.RESPONSE).codings = content_codings(headers)
             case EndRecord():
-                self._close((exchange, BodySide.REQUEST))
-                self._close((exchange, BodySide.RESPONSE))
+                for side in (BodySide.REQUEST, BodySide.RESPONSE, BodySide.CLIENT, BodySide.SERVER):
+                    self._close((exchange, side))
             case _:
                 pass
 
@@ -331,14 +369,16 @@ class RedactionPlanner:
     def _close(self, key: tuple[int, BodySide]) -> None:
         """Search a complete body."""
         body = self._bodies.pop(key, None)
-        if body is None or not body.pieces:
-            return
+        if body is not None and body.pieces:
+            self._search(body)
+
+    def _search(self, body: RecordedBody) -> None:
         sums = repair_checksums(body)
         self._change(body, sums.repairs)
         self._report_checksums(body, sums)
         found = search_body(body)
         self._report_secrets(body, found)
-        if found.coded is ContentCoding.NO:
+        if found.coded is ContentCoding.NO or body.wired:
             edits = tuple(edit for secret in found.secrets for edit in secret.edits)
             self._list_masked(body, found.secrets)
             edits += self._fill_content(body, overwrite(body.data, edits))
@@ -349,6 +389,8 @@ class RedactionPlanner:
             secret = found.secrets or body.hidden or self._fillers
             edits = self._overwrite_whole(body) if secret else ()
         self._change(body, edits)
+        if edits or (self._fillers and found.coded is ContentCoding.UNREADABLE):
+            self._plan.unwired.update(body.wired)
         for piece in body.pieces:
             self._first_lines.pop(piece.line)
 
@@ -447,7 +489,7 @@ class RedactionPlanner:
     def _fill_content(self, body: RecordedBody, data: bytes) -> tuple[Overwrite, ...]:
         if self._fillers is None:
             return ()
-        if body.side in (BodySide.REQUEST, BodySide.RESPONSE):
+        if body.side not in _LOGS:
             return mask(data, self._fillers)
         lines = [
             (piece.start, data[piece.start : piece.start + piece.size]) for piece in body.pieces
@@ -458,7 +500,7 @@ class RedactionPlanner:
     def _change(self, body: RecordedBody, edits: Iterable[Overwrite]) -> None:
         for line, edit in by_line(body, edits):
             self._plan.edits.setdefault(line, []).append(edit)
-            if body.side is BodySide.RESPONSE:
+            if body.side in (BodySide.RESPONSE, BodySide.CLIENT, BodySide.SERVER):
                 self._plan.changed.add(body.exchange)
 
 
@@ -473,6 +515,12 @@ def words_of(records: Iterable[Numbered]) -> frozenset[str]:
             codings[exchange] = content_codings(payload.headers)
         elif isinstance(payload, RequestBodyPiece):
             bodies.setdefault(exchange, bytearray()).extend(payload.data)
+        elif isinstance(payload, FrameRecord) and payload.side is Side.CLIENT:
+            message = bodies.setdefault(exchange, bytearray())
+            message += payload.data
+            if not payload.more:
+                words |= vocabulary(bytes(message))
+                message.clear()
         elif isinstance(payload, ResponseStart | EndRecord):
             body = bytes(bodies.pop(exchange, b""))
             words |= vocabulary(decode_body(body, codings.pop(exchange, ())).data)
@@ -493,6 +541,10 @@ def repair_checksums(body: RecordedBody) -> ChecksummedBody:
 def search_body(body: RecordedBody) -> BodySearchResult:
     """Search a body, decoded if it is coded."""
     data = bytes(body.data)
+    if not data and body.unread > _EMPTY:
+        return BodySearchResult(
+            ContentCoding.UNREADABLE, (), "the recorder could not decompress it"
+        )
     if not body.codings:
         return BodySearchResult(ContentCoding.NO, secrets(data))
     decoder = ContentDecoder(body.codings)
@@ -546,6 +598,8 @@ class TapeRewriter:
         self._fillers = fillers
         self._hashes = {exchange: (hashlib.sha256(), hashlib.sha256()) for exchange in plan.changed}
         """Of each changed response as it was, and as it is now."""
+        self._frames = {exchange: (hashlib.sha256(), hashlib.sha256()) for exchange in plan.changed}
+        """The same of the messages of a WebSocket."""
         self._edited = set(plan.changed)
 
     def lines(self, number: int, line: bytes) -> Iterator[bytes]:
@@ -590,6 +644,8 @@ class TapeRewriter:
         edits = self._plan.edits.get(number, [])
         if code in _BODIES:
             return self._body(exchange, code, value, edits)
+        if code == FrameRecord.code:
+            return self._frame(number, exchange, value, edits)
         if code == "log" and isinstance(value, dict):
             line = overwrite(bytes_from_json(value["line"]), edits)
             return {**value, "line": json.loads(json_bytes(line))} if edits else value
@@ -613,13 +669,36 @@ class TapeRewriter:
             hashes[1].update(new)
         return value if new == old else json.loads(json_bytes(new))
 
+    def _frame(
+        self, number: int, exchange: int, value: object, edits: Sequence[Overwrite]
+    ) -> object:
+        hashes, unwired = self._frames.get(exchange), number in self._plan.unwired
+        if hashes is None and not edits and not unwired:
+            return value
+        old = FrameRecord.from_json(value)
+        new = replace(old, data=overwrite(old.data, edits), wire=None if unwired else old.wire)
+        if hashes is not None:
+            hashes[0].update(old.data)
+            hashes[1].update(new.data)
+        return value if new == old else new.to_json()
+
     def _with_new_hash(self, exchange: int, value: object) -> object:
-        hashes = self._hashes.pop(exchange, None)
-        if hashes is None or not isinstance(value, dict):
+        hashes, frames = self._hashes.pop(exchange, None), self._frames.pop(exchange, None)
+        if hashes is None or frames is None or not isinstance(value, dict):
             return value
-        if value["sha256"] != hashes[0].hexdigest() and not value.get("recorder"):
-            return value
-        return {**value, "sha256": hashes[1].hexdigest()}
+        new = _rehashed(value, hashes, lossy="recorder" in value)
+        if "frames" in value:
+            new = {**new, "frames": _rehashed(value["frames"], frames, lossy="recorder" in value)}
+        return new
+
+
+def _rehashed(
+    value: Mapping[str, object], hashes: tuple["hashlib._Hash", "hashlib._Hash"], *, lossy: bool
+) -> Mapping[str, object]:
+    """Return a value with the new hash; as it is if the old one did not fit, but for losses."""
+    if value["sha256"] != hashes[0].hexdigest() and not lossy:
+        return value
+    return {**value, "sha256": hashes[1].hexdigest()}
 
 
 def _without_coding(head: object, length: int) -> object:

@@ -5,10 +5,20 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from deltatape.diagnose.rebuild import Analysis
+from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallKind, CallStatus, TextCall, ToolCall
 from deltatape.model.stream import Comment, Event
 from deltatape.model.tape_summary import LogEntry
+from deltatape.model.websocket import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    FramePiece,
+)
 from deltatape.printable import count, escape, excerpt
 from deltatape.render.json_document import document
 from deltatape.render.lines import (
@@ -28,6 +38,7 @@ from deltatape.render.lines import (
 from deltatape.render.numbers import NO_TIMES, seconds, since_request
 from deltatape.secret_text.search import without_secrets
 from deltatape.why.timeline import news
+from deltatape.wire.websocket import read_closure
 
 _BROKEN = "red"
 _FINE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
@@ -114,6 +125,8 @@ def _event_cells(
 
 def read_lines(exchange: Exchange, width: int = WIDTH) -> list[Line]:
     """Format the reads from the upstream socket: time, offset, size, first and last bytes."""
+    if exchange.upgraded:
+        return _frame_lines(exchange, width)
     if not exchange.reads:
         return [line(StyledText("no reads", DIM))]
     head: list[Cell] = [
@@ -129,6 +142,57 @@ def read_lines(exchange: Exchange, width: int = WIDTH) -> list[Line]:
     for row, read in zip(rows, exchange.reads, strict=True):
         row.append(_ends(read.data, room))
     return [_clock(exchange), *table([head, *rows], right=(0, 1, 2, 3), width=width)]
+
+
+_FRAMES = {
+    CONTINUATION: "continuation",
+    TEXT: "text",
+    BINARY: "binary",
+    CLOSE: "close",
+    PING: "ping",
+    PONG: "pong",
+}
+
+
+def _frame_lines(exchange: Exchange, width: int) -> list[Line]:
+    """Format what was read of a WebSocket, of both sides, and what is forbidden in it."""
+    if not exchange.frames:
+        return [line(StyledText("no frames", DIM))]
+    names = ("read", "seconds", "side", "frame", "bytes", "data")
+    head: list[Cell] = [StyledText(name, BOLD) for name in names]
+    rows: list[list[Cell]] = []
+    for number, piece in enumerate(exchange.frames):
+        size = len(piece.data if piece.wire is None else piece.wire)
+        time = _elapsed(piece.t_ns, exchange)
+        rows.append([str(number), time, piece.side.value, frame_name(piece), str(size)])
+    room = max(LEAST, width - measured(table([head[:-1], *rows], right=(0, 1, 4))[0]) - 2)
+    for row, piece in zip(rows, exchange.frames, strict=True):
+        closes = piece.opcode == CLOSE and piece.head is not None and not piece.raw
+        row.append(escape(str(read_closure(piece.data))) if closes else _ends(piece.data, room))
+    socket = read_socket(exchange)
+    broken = [
+        line(
+            StyledText(
+                f"{_elapsed(each.t_ns, exchange)} s: the {each.side} sent {each.detail}", _BROKEN
+            )
+        )
+        for each in socket.violations
+    ]
+    return [
+        _clock(exchange),
+        *table([head, *rows], right=(0, 1, 4), width=width, give={5: LEAST}),
+        *broken,
+        line(StyledText(escape(str(socket)), DIM)),
+    ]
+
+
+def frame_name(piece: FramePiece) -> str:
+    """Return what a piece is of: `text`, `text...` where it goes on, `...text` where it went on."""
+    if piece.raw:
+        return "no frame"
+    name = _FRAMES.get(piece.opcode, f"opcode {piece.opcode}")
+    begins, fin = piece.head is not None, piece.head is None or piece.head.fin
+    return f"{'' if begins else '...'}{name}{'' if fin and not piece.more else '...'}"
 
 
 def _ends(data: bytes, room: int) -> str:
@@ -250,6 +314,19 @@ def _event(event: Event, exchange: Exchange, new: str) -> dict[str, object]:
 
 def reads_json(exchange: Exchange) -> str:
     """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
+    if exchange.upgraded:
+        return document(
+            reads=[
+                {
+                    "t_ns": piece.t_ns if exchange.timed else None,
+                    "bytes": len(piece.data),
+                    "side": piece.side.value,
+                    "frame": frame_name(piece),
+                    **_text_or_hex("data", piece.data),
+                }
+                for piece in exchange.frames
+            ]
+        )
     return document(
         reads=[
             {

@@ -60,14 +60,18 @@ def loss_of(exchange: Exchange) -> Loss | None:
         return Loss(records=0, body_bytes=0, of=0, error="", answer=True) if nameless else None
     here = exchange.body_size
     headless = exchange.response is None and end.reason is EndReason.COMPLETE
-    if not end.recorder and end.bytes <= here and not nameless and not headless:
+    frames = max(0, end.frames.records - len(exchange.frames)) if end.frames else 0
+    if not end.recorder and end.bytes <= here and not nameless and not headless and not frames:
         return None
     return Loss(
-        records=_number(end.recorder.get("lost_records")),
+        records=_number(end.recorder.get("lost_records")) or frames,
         body_bytes=max(0, end.bytes - here),
         of=end.bytes,
         error=str(end.recorder.get("error", "")),
-        answer=end.bytes > here or nameless or (exchange.response is None and here > 0),
+        answer=end.bytes > here
+        or nameless
+        or frames > 0
+        or (exchange.response is None and here > 0),
     )
 
 
@@ -109,6 +113,7 @@ def _marks(exchange: Exchange) -> Iterator[int]:
     return chain(
         exchange.idle_ns,
         (read.t_ns for read in exchange.reads),
+        (piece.t_ns for piece in exchange.frames),
         (each.t_ns for each in exchange.delivered),
         (each.t_ns for each in exchange.notes),
         (request.t_ns, request.t_end_ns or 0),

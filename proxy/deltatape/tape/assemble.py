@@ -8,7 +8,7 @@ Format: recordings/README.md, "Order" and "What a reader must bear".
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deltatape.model.exchange import (
     DeliveryProgress,
@@ -25,11 +25,13 @@ from deltatape.model.exchange import (
     Tap,
 )
 from deltatape.model.tape_summary import TapeSummary
+from deltatape.model.websocket import FramePiece
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
     DeliveredSoFar,
     EndRecord,
+    FrameRecord,
     Idle,
     Informational,
     MaskedSpans,
@@ -72,6 +74,7 @@ class _Parts:
     masked: tuple[MaskedSpan, ...] = ()
     hidden: tuple[MaskedSpan, ...] = ()
     reads: list[Read] = field(default_factory=list)
+    frames: list[FramePiece] = field(default_factory=list)
     trailers: Headers = ()
     delivered: list[DeliveryProgress] = field(default_factory=list)
     idle_ns: list[int] = field(default_factory=list)
@@ -83,6 +86,22 @@ class _Parts:
         match payload:
             case BodyRead(data=data):
                 self.add_read(data, t_ns, line)
+            case FrameRecord():
+                self.frames.append(
+                    FramePiece(
+                        t_ns,
+                        payload.side,
+                        payload.opcode,
+                        payload.head,
+                        payload.at,
+                        payload.data,
+                        payload.wire,
+                        payload.more,
+                        payload.raw,
+                        line,
+                        self._masked_in(len(payload.data)),
+                    )
+                )
             case Boundaries(ends=ends):
                 self.boundaries = ends
             case MaskedSpans():
@@ -130,6 +149,7 @@ class _Parts:
                     detail=payload.detail,
                     recorder=payload.recorder,
                     line=line,
+                    frames=payload.frames,
                 )
             case _:  # a second head, or a code that says nothing about the exchange
                 pass
@@ -159,7 +179,7 @@ class _Parts:
         if self.head is not None and self.head.watched is not None:
             watch = self.head.watched
             stopped_ns = watch.until_ns if watch.stop is not None else None
-        return Exchange(
+        exchange = Exchange(
             tape=tape,
             number=self.number,
             id=self.head.id if self.head else "",
@@ -180,6 +200,7 @@ class _Parts:
             watch=watch,
             tap=self.head.tap if self.head else Tap.PROVIDER,
         )
+        return replace(exchange, frames=tuple(self.frames)) if self.frames else exchange
 
     def _request(self) -> Request:
         """Return the request; without a method when its record is not on the tape."""

@@ -2,20 +2,21 @@
 
 `from_json` is the inverse of `to_json`, and raises `MalformedError` for other values.
 
-The code `frame`, which the format reserves, is kept as `record.Unknown`.
-
 Format: recordings/README.md, "Codes".
 """
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from deltatape.model.exchange import EndReason, Framing, Headers, HeaderValue, MaskedSpan, Tap
 from deltatape.model.tape_summary import LogStream, TapeSummary
+from deltatape.model.websocket import FrameHead, FramesTotal, Side
 from deltatape.tape import fields
 from deltatape.tape.fields import Fields, MalformedError, seen
+from deltatape.wire.websocket import is_wide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +181,92 @@ class BodyRead(_Bytes):
     """Response body bytes got by one read from the upstream socket."""
 
     code: ClassVar[str] = "read"
+
+
+_OPCODES = range(16)
+_RESERVED_BITS = range(8)
+_MASK = re.compile("[0-9a-f]{8}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameRecord:
+    """What one read brought of one frame of a WebSocket; see `FramePiece` for the fields."""
+
+    code: ClassVar[str] = "frame"
+    side: Side
+    opcode: int = 0
+    head: FrameHead | None = None
+    at: int = 0
+    data: bytes = b""
+    wire: bytes | None = None
+    more: bool = False
+    raw: bool = False
+
+    def to_json(self) -> object:
+        data = fields.bytes_to_json(self.data)
+        if self.raw:
+            return {"side": self.side.value, "raw": True, "data": data}
+        return {
+            "side": self.side.value,
+            "opcode": self.opcode,
+            **({"at": self.at} if self.head is None else self._head_to_json(self.head)),
+            **({"more": True} if self.more else {}),
+            "data": data,
+            **({} if self.wire is None else {"wire": fields.bytes_to_json(self.wire)}),
+        }
+
+    def _head_to_json(self, head: FrameHead) -> Mapping[str, object]:
+        size = len(self.data if self.wire is None else self.wire)
+        return {
+            **({} if head.fin else {"fin": False}),
+            **({"rsv": head.rsv} if head.rsv else {}),
+            **({"mask": head.mask.hex()} if head.mask else {}),
+            **({} if head.length == size else {"length": head.length}),
+            **({"wide": head.wide} if head.wide else {}),
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        read = Fields.read(value)
+        side, data = read.choice("side", Side), fields.bytes_from_json(read.of.get("data"))
+        if "raw" in read.of and read.flag("raw"):
+            return cls(side=side, data=data, raw=True)
+        opcode = read.number("opcode")
+        if opcode not in _OPCODES:
+            raise MalformedError(f'"opcode" is {opcode}: 0 to 15 is expected')
+        wire = fields.bytes_from_json(read.of["wire"]) if "wire" in read.of else None
+        size = len(data if wire is None else wire)
+        return cls(
+            side=side,
+            opcode=opcode,
+            head=None if "at" in read.of else _head_from_json(read, opcode, size),
+            at=read.number("at") if "at" in read.of else 0,
+            data=data,
+            wire=wire,
+            more="more" in read.of and read.flag("more"),
+        )
+
+
+def _head_from_json(read: Fields, opcode: int, size: int) -> FrameHead:
+    head = FrameHead(
+        opcode=opcode,
+        length=read.number("length") if "length" in read.of else size,
+        fin="fin" not in read.of or read.flag("fin"),
+        rsv=read.number("rsv") if "rsv" in read.of else 0,
+        mask=_mask_from_json(read.of["mask"]) if "mask" in read.of else b"",
+        wide=read.number("wide") if "wide" in read.of else 0,
+    )
+    if head.rsv not in _RESERVED_BITS:
+        raise MalformedError(f'"rsv" is {head.rsv}: 0 to 7 is expected')
+    if head.wide and not is_wide(head.length, head.wide):
+        raise MalformedError(f'"wide" is {head.wide}: a length of {head.length} is not wider')
+    return head
+
+
+def _mask_from_json(value: object) -> bytes:
+    if not isinstance(value, str) or not _MASK.fullmatch(value):
+        raise MalformedError(f"{seen(value)} where a mask of 8 hex digits is expected")
+    return bytes.fromhex(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,6 +450,7 @@ class EndRecord:
     sha256: str
     detail: str = ""
     recorder: Mapping[str, object] = field(default_factory=dict)
+    frames: FramesTotal | None = None
 
     def to_json(self) -> object:
         return {
@@ -371,6 +459,7 @@ class EndRecord:
             "sha256": self.sha256,
             **({"detail": self.detail} if self.detail else {}),
             **({"recorder": dict(self.recorder)} if self.recorder else {}),
+            **({} if self.frames is None else {"frames": self.frames._asdict()}),
         }
 
     @classmethod
@@ -382,7 +471,15 @@ class EndRecord:
             sha256=read.text("sha256"),
             detail=read.text("detail", ""),
             recorder=Fields.read(read.of.get("recorder", {})).of,
+            frames=_total_from_json(read.of["frames"]) if "frames" in read.of else None,
         )
+
+
+def _total_from_json(value: object) -> FramesTotal:
+    read = Fields.read(value)
+    return FramesTotal(
+        records=read.number("records"), bytes=read.number("bytes"), sha256=read.text("sha256")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

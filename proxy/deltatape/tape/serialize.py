@@ -23,6 +23,7 @@ from deltatape.tape.payload import (
     Boundaries,
     DeliveredSoFar,
     EndRecord,
+    FrameRecord,
     Idle,
     Informational,
     MaskedSpans,
@@ -89,6 +90,7 @@ def _in_order(exchange: Exchange) -> list[_Timed]:
             sha256=end.sha256,
             detail=end.detail,
             recorder=end.recorder,
+            frames=end.frames,
         )
         found.append(_Timed(max(end.t_ns, found[-1].t_ns), 0, (ending,)))
     return found
@@ -143,6 +145,18 @@ def _response(exchange: Exchange) -> Iterator[_Timed]:
         yield _Timed(head.t_ns, 5, (start,))
     for read in exchange.reads:
         yield from _read(read)
+    for piece in exchange.frames:
+        frame = FrameRecord(
+            side=piece.side,
+            opcode=piece.opcode,
+            head=piece.head,
+            at=piece.at,
+            data=piece.data,
+            wire=piece.wire,
+            more=piece.more,
+            raw=piece.raw,
+        )
+        yield _Timed(piece.t_ns, 7, (*_spans(piece.masked, ()), frame))
     if exchange.trailers:
         last_ns = exchange.reads[-1].t_ns if exchange.reads else 0
         yield _Timed(last_ns, 8, (Trailers(headers=exchange.trailers),))

@@ -16,18 +16,22 @@ Format: recordings/README.md, "Codes", "Log lines", "Masked bytes" and "Order".
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import NamedTuple
 
 from deltatape.model.content_coding import ContentDecoder, parse_codings
 from deltatape.model.exchange import EndReason, Framing, Headers, MaskedSpan, Tap
 from deltatape.model.tape_summary import LogStream
+from deltatape.model.websocket import Side
 from deltatape.tape import encode
+from deltatape.tape.frames import SocketTaping, TapedPiece
 from deltatape.tape.mask import Masker, content_coding, without_userinfo
 from deltatape.tape.payload import (
     ClientState,
     DeliveredSoFar,
     EndRecord,
+    FrameRecord,
     Idle,
     Informational,
     MaskedSpans,
@@ -40,6 +44,7 @@ from deltatape.tape.seen_credentials import LEAST, SeenCredentials, blanked, mer
 
 Put = Callable[[int, bytes], None]
 """Takes an exchange's number and a line of it."""
+_CLOSED = frozenset({EndReason.UPSTREAM_CLOSED, EndReason.CLIENT_CLOSED})
 PIECE = 1 << 20
 """The most body bytes in one record."""
 
@@ -209,6 +214,8 @@ class HeldPiece:
     """See `encode.data_record`."""
     piece: TapePiece
     chunk_ends: tuple[int, ...] | None
+    frame: FrameRecord | None = None
+    """What it is the data of, in a WebSocket."""
 
 
 class MaskingQueue:
@@ -290,6 +297,7 @@ class ExchangeTap:
         "_put",
         "_read",
         "_seen",
+        "_socket",
         "_total",
         "_waiting",
     )
@@ -302,6 +310,7 @@ class ExchangeTap:
         self._coded_request: CodedSearch | None = None
         self._coded_response: CodedSearch | None = None
         self._held: HeldBodies | None = None  # once a piece had to be
+        self._socket: SocketTaping | None = None  # once the connection has become one
         self._waiting = False  # whether a read may have to wait, or to continue a credential
         self._ended = False
         self._total = 0
@@ -401,6 +410,8 @@ class ExchangeTap:
                 headers_text=masker.headers_text(headers),
             )
         )
+        if status == HTTPStatus.SWITCHING_PROTOCOLS:
+            self._socket = SocketTaping(headers)
         if framing is not Framing.NONE:
             self._coded_response = self._coded(t_ns, "response", headers)
 
@@ -446,6 +457,57 @@ class ExchangeTap:
                 ends = tuple(end - at for end in ends if lowest <= end <= at + len(piece))
             self.read(t_ns, piece, ends)
 
+    def frames(self, t_ns: int, side: Side, data: bytes) -> None:
+        """Write bytes that one side of a WebSocket has sent, at least 1."""
+        if self._ended or self._socket is None:
+            return
+        for at in range(0, len(data), PIECE):
+            for piece in self._socket.feed(side, data[at : at + PIECE]):
+                self._frame(t_ns, side, piece)
+
+    def _frame(self, t_ns: int, side: Side, piece: TapedPiece | str) -> None:
+        """Write a piece of a frame, or a note about it."""
+        if isinstance(piece, str):
+            self.note(t_ns, f"the {side}: {piece}")
+            return
+        record = FrameRecord(
+            side=side,
+            opcode=piece.opcode,
+            head=piece.head,
+            at=piece.at,
+            data=piece.data,
+            wire=piece.wire,
+            more=piece.more,
+            raw=piece.raw,
+        )
+        seen = self._seen
+        if not self._waiting and (piece.control or seen.clean(piece.data)):
+            self._put_frame(t_ns, record, seen.spans(piece.data) if piece.control else ())
+            return
+        held = self._holding()
+        masker = held.request if side is Side.CLIENT else held.response
+        if piece.control:  # short, and part of no message
+            taped = TapePiece(piece.data, 0)
+            for span in seen.spans(piece.data):
+                taped.mark(*span)
+            taped.decided = True
+        else:
+            taped = masker.add(piece.data)
+        held.queue.add(HeldPiece(t_ns=t_ns, middle="", piece=taped, chunk_ends=None, frame=record))
+        if piece.ends and not piece.control:
+            masker.finish()
+        self._release(held)
+
+    def _put_frame(self, t_ns: int, record: FrameRecord, spans: tuple[MaskedSpan, ...]) -> None:
+        """Write the records of a piece that waits for nothing."""
+        assert self._socket is not None
+        if spans:
+            # What was compressed would tell what was masked.
+            record = replace(record, data=blanked(record.data, spans), wire=None)
+            self._put_line(self._line(t_ns, MaskedSpans(spans=spans)))
+        self._put_line(self._line(t_ns, record))
+        self._socket.count(record.data)
+
     def trailers(self, t_ns: int, headers: Headers) -> None:
         """Write the fields after the last chunk."""
         if self._held is not None:
@@ -474,10 +536,22 @@ class ExchangeTap:
         detail: str = "",
         recorder: Mapping[str, object] | None = None,
     ) -> None:
-        """Write the end of the transport. `recorder` is what taping lost: `TapeWriter.losses`."""
+        """Write the end of the transport. `recorder` is what taping lost: `TapeWriter.losses`.
+
+        A WebSocket is complete if both sides had said that it ends.
+        """
+        frames = None
+        if self._socket is not None and not self._ended:
+            for side in Side:
+                for piece in self._socket.end(side):
+                    self._frame(t_ns, side, piece)
+            if self._socket.closed and not detail and reason in _CLOSED:
+                reason = EndReason.COMPLETE
         self.flush()
+        if self._socket is not None:
+            frames = self._socket.total
         sha256 = self._hash.hexdigest()
-        if detail or recorder:
+        if detail or recorder or frames is not None:
             self._write(
                 t_ns,
                 EndRecord(
@@ -486,6 +560,7 @@ class ExchangeTap:
                     sha256=sha256,
                     detail=self._masker.text(detail),
                     recorder=recorder or {},
+                    frames=frames,
                 ),
             )
         else:
@@ -524,16 +599,19 @@ class ExchangeTap:
         self, t_ns: int, middle: str, data: bytes, chunk_ends: tuple[int, ...] | None
     ) -> None:
         """Hold a piece with a possible credential, or one after such a piece."""
-        held = self._held
-        if held is None:
-            held = self._held = HeldBodies(
+        held = self._holding()
+        piece = (held.response if middle is self._read else held.request).add(data)
+        held.queue.add(HeldPiece(t_ns=t_ns, middle=middle, piece=piece, chunk_ends=chunk_ends))
+        self._release(held)
+
+    def _holding(self) -> HeldBodies:
+        if self._held is None:
+            self._held = HeldBodies(
                 BodyMasker(self._seen),
                 BodyMasker(self._seen),
                 MaskingQueue(self._put_line, self._put_held),
             )
-        piece = (held.response if middle is self._read else held.request).add(data)
-        held.queue.add(HeldPiece(t_ns=t_ns, middle=middle, piece=piece, chunk_ends=chunk_ends))
-        self._release(held)
+        return self._held
 
     def _release(self, held: HeldBodies) -> None:
         held.queue.release()
@@ -545,6 +623,9 @@ class ExchangeTap:
 
     def _put_held(self, held: HeldPiece) -> None:
         """Write the records of a decided piece."""
+        if held.frame is not None:
+            self._put_frame(held.t_ns, held.frame, held.piece.masked()[1])
+            return
         data, spans = held.piece.masked()
         if spans:
             self._put_line(self._line(held.t_ns, MaskedSpans(spans=spans)))

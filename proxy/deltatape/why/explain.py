@@ -184,8 +184,8 @@ def _arrival(analysis: Analysis) -> Arrival:
         finish_reason=reply.finish_reason_raw,
         ending=ending_of(exchange),
         events=len(analysis.stream.events),
-        reads=len(exchange.reads),
-        bytes=exchange.body_size,
+        reads=len(exchange.reads) + len(exchange.frames),
+        bytes=len(analysis.stream.body) if exchange.upgraded else exchange.body_size,
         duration_ns=ended - exchange.request.t_ns if ended is not None else None,
     )
 
