@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.model.tape_summary import LogEntry, LogStream
+from deltatape.model.websocket import Side
 from deltatape.render.lines import plain
 from deltatape.render.show import (
     call_lines,
@@ -19,6 +21,7 @@ from deltatape.render.show import (
     reads_json,
 )
 from deltatape.render.summary import what_arrived
+from helpers import responses_socket as ws
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import (
     TEXT,
@@ -26,6 +29,8 @@ from helpers.exchanges import (
     pasted,
     timed,
 )
+from helpers.websocket import KEY as MASK
+from helpers.websocket import Deflater, close, frame, socket, text
 
 
 def test_calls_in_the_text_are_shown_with_their_kind() -> None:
@@ -209,4 +214,81 @@ def test_lines_of_the_log_are_json_with_their_stream() -> None:
     assert json.loads(log_json(entries))["log"] == [
         {"t_ns": 5, "stream": "stdout", "line": "ready"},
         {"t_ns": 6, "stream": "stderr", "hex": "ff"},
+    ]
+
+
+ENDING = "1011 internal error: boom\\x1b[2J"
+COMPRESSED = ((b"Sec-WebSocket-Extensions", b"permessage-deflate"),)
+
+
+def test_the_frames_of_a_socket_are_shown_with_their_sides_and_how_it_ended() -> None:
+    exchange = socket(
+        (Side.CLIENT, text('{"n":1}', mask=MASK)),
+        (Side.SERVER, frame(2, b"\xff\x00abc")[:5]),
+        (Side.SERVER, frame(2, b"\xff\x00abc")[5:] + Deflater().frame(b"compressed" * 2)),
+        (Side.SERVER, frame(0, b"x", fin=False) + frame(11, b"?") + close(1011, "boom\x1b[2J")),
+        (Side.SERVER, b"\x81"),
+        headers=COMPRESSED,
+    )
+    shown = plain(read_lines(exchange)).splitlines()
+    assert [re.split(r" {2,}", row.strip()) for row in shown[2:10]] == [
+        ["0", "0.000", "client", "text", "7", '{"n":1}'],
+        ["1", "0.000", "server", "binary...", "3", "\\xff\\x00a"],
+        ["2", "0.000", "server", "...binary", "2", "bc"],
+        ["3", "0.000", "server", "text", "15", "compressed" * 2],
+        ["4", "0.000", "server", "continuation...", "1", "x"],
+        ["5", "0.000", "server", "opcode 11", "1", "?"],
+        ["6", "0.000", "server", "close", "10", "1011 internal error: boom\\x1b[2J"],
+        ["7", "0.000", "server", "no frame", "1", "\\x81"],
+    ]
+    assert shown[10:] == [
+        "0.000 s: the server sent a continuation of no message",
+        "0.000 s: the server sent a frame with the reserved opcode 11",
+        "0.000 s: the server sent bytes that are no frame",
+        f"WebSocket, 1 message up and 3 down, closed by the server, {ENDING}",
+    ]
+
+
+def test_a_socket_on_which_nothing_went_has_no_frames() -> None:
+    assert plain(read_lines(socket())) == "no frames\n"
+
+
+def test_the_texts_of_the_server_are_events() -> None:
+    exchange = socket(
+        (Side.CLIENT, text("a", mask=MASK)),
+        (Side.SERVER, text("bc") + frame(2, b"\xff") + text("d") + text("cut")[:3]),
+    )
+    events = json.loads(events_json(analyse(exchange)))["events"]
+    assert [(event["data"], event["span"], event["t_ns"]) for event in events] == [
+        ("bc", [0, 2], 20),
+        ("d", [3, 4], 20),
+    ]
+    assert what_arrived(analyse(exchange)) == "WebSocket, 1 message up and 4 down, not closed"
+
+
+def test_the_frames_of_a_socket_are_json_with_their_sides() -> None:
+    exchange = socket((Side.CLIENT, text("a", mask=MASK)), (Side.SERVER, frame(2, b"\xff")))
+    assert json.loads(reads_json(exchange))["reads"] == [
+        {"t_ns": 10, "bytes": 1, "side": "client", "frame": "text", "data": "a"},
+        {"t_ns": 20, "bytes": 1, "side": "server", "frame": "binary", "hex": "ff"},
+    ]
+
+
+def test_responses_on_a_websocket_are_shown_one_after_the_other() -> None:
+    sent = [ws.question(), *ws.call(1), ws.result(1), *ws.call(2, ends=False)]
+    analysis = analyse(socket(*sent))
+    new = [event["new"] for event in json.loads(events_json(analysis))["events"]]
+    assert new[1:3] == ["call 0 opens: get_weather (call_1)", "call 0 arguments: '{\"city\"'"]
+    assert new[6:10] == [
+        "ends: completed; the terminal event",
+        new[7],
+        "call 0 opens: get_weather (call_2)",
+        "call 0 arguments: '{\"city\"'",
+    ]
+    assert what_arrived(analysis) == (
+        "2 calls (get_weather, get_weather), WebSocket, 2 messages up and 10 down, not closed"
+    )
+    assert [row.split()[2:5] for row in plain(call_lines([analysis])).splitlines()[1:]] == [
+        ["call_1", "get_weather", "complete"],
+        ["call_2", "get_weather", "truncated"],
     ]

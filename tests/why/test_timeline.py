@@ -8,6 +8,7 @@ from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Note
 from deltatape.model.explanation import TimelineEntry
 from deltatape.model.rule_settings import Settings
 from deltatape.why.timeline import ENDINGS, ending_of, news, timeline
+from helpers import responses_socket as ws
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
     FINISH_TEXT,
@@ -22,6 +23,7 @@ from helpers.exchanges import (
     timed,
 )
 from helpers.taped import MS
+from helpers.websocket import socket
 
 
 def entries(exchange: Exchange) -> tuple[TimelineEntry, ...]:
@@ -304,3 +306,30 @@ def test_text_is_described_by_its_kind(delta: dict[str, object], new: str) -> No
 def test_an_event_that_brings_nothing_is_shown() -> None:
     assert news_of(choice({"role": "assistant"}))[0].startswith('nothing new: {"')
     assert news_of({"error": {"code": 1}})[0] == "ends: error"
+
+
+def test_responses_on_a_websocket_begin_with_their_requests_and_waits_for_those_are_none() -> None:
+    exchange = socket(ws.question(), *ws.call(1), ws.result(1), *ws.call(2, ends=False))
+    late = 60_000 * MS
+    frames = tuple(
+        piece._replace(t_ns=(at + 1) * 10 * MS + (late if at > 7 else 0) + (late if at > 9 else 0))
+        for at, piece in enumerate(exchange.frames)
+    )
+    end = exchange.end and replace(exchange.end, t_ns=frames[-1].t_ns)
+    moved = replace(exchange, frames=frames, end=end)
+    assert told(moved) == [
+        (0, "app", "GET /v1/realtime"),
+        (0, "wire", "status 101 Switching Protocols"),
+        (10, "app", "requests an answer from gpt-5: 1 message, 1 tool"),
+        (20, "wire", "1 event without content"),
+        (30, "wire", "call 0 opens: get_weather (call_1)"),
+        (40, "wire", "call 0 arguments: 4 events over 0.03 s"),
+        (80, "wire", "ends: completed"),
+        (60_090, "app", "requests an answer from gpt-5: 1 message, 1 tool"),
+        (60_100, "wire", "1 event without content"),
+        (60_100, "recorder", "silence for 60.0 s"),
+        (120_110, "wire", "call 0 opens: get_weather (call_2)"),
+        (120_120, "wire", "call 0 arguments: 1 event"),
+        (120_120, "recorder", "the upstream closed the connection early"),
+    ]
+    assert [entry.codes for entry in entries(moved) if "arguments: 1" in entry.what] == [("T003",)]

@@ -5,8 +5,10 @@ from dataclasses import replace
 from functools import cache
 
 from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.dialects import UnknownReducer
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
+from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.rules import EXCHANGE_RULES, RULES, Rule, RuleContext, Subject, ask
 from deltatape.rules.loss import is_left, loss_of
@@ -46,6 +48,31 @@ def check(exchange: Exchange, settings: Settings = DEFAULTS) -> tuple[Finding, .
 
 def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[Finding, ...]:
     """Check an exchange that is analysed already."""
+    if analysis.turns:
+        return _check_turns(analysis, settings)
+    return first_the_loss(_check_alone(analysis, settings))
+
+
+def _check_turns(analysis: Analysis, settings: Settings) -> tuple[Finding, ...]:
+    """Check each response of a WebSocket, and whether its tape has all of it.
+
+    Events are numbered as on the whole WebSocket.
+    """
+    whole = analysis.exchange
+    own = replace(
+        analysis, turns=(), reply=UnknownReducer().finish(cut=False), request=NOTHING_ASKED
+    )
+    found = [each for each in _check_alone(own, settings) if each.code == _LOSS]
+    for turn in analysis.turns:
+        findings = _check_alone(turn, settings)
+        found += [
+            each if each.event is None else replace(each, event=each.event + turn.first)
+            for each in (as_taped(findings, whole) if loss_of(whole) else findings)
+        ]
+    return first_the_loss(found)
+
+
+def _check_alone(analysis: Analysis, settings: Settings) -> Sequence[Finding]:
     context = RuleContext(
         exchange=analysis.exchange,
         stream=analysis.stream,
@@ -58,7 +85,7 @@ def check_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[F
     found = as_taped(ask(rules, context), exchange)
     if exchange.tap is Tap.APP or analysis.reply.from_app:
         found = [replace(finding, blame=_blame_upstream(finding.blame)) for finding in found]
-    return first_the_loss(found)
+    return found
 
 
 def _blame_upstream(blame: Blame | None) -> Blame | None:

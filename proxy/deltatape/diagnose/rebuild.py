@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from deltatape.diagnose.decode import decode, media_type
+from deltatape.diagnose.turns import turns_of
+from deltatape.diagnose.websocket import read_socket
 from deltatape.dialects import (
     DIALECTS,
+    UNKNOWN,
     Dialect,
     Hints,
     Reducer,
@@ -39,6 +42,10 @@ class Analysis:
     stream: Stream
     request: RequestSummary
     reply: Reply
+    turns: "tuple[Analysis, ...]" = ()
+    """Of a WebSocket whose dialect is known: its responses; `reply` has the choices of all."""
+    first: int = 0
+    """Of such a response: the number that its first event has among those of the WebSocket."""
 
 
 class _DetectedDialect(NamedTuple):
@@ -78,7 +85,40 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
     """
     streams = [decode(exchange) for exchange in exchanges]
     dialects = dialects_for(app)
-    pairs = [*zip(exchanges, streams, strict=True)]
+    found = _analyse_pairs([*zip(exchanges, streams, strict=True)], dialects)
+    return [_with_turns(each, dialects) if each.exchange.upgraded else each for each in found]
+
+
+def _with_turns(analysis: Analysis, dialects: Sequence[Dialect]) -> Analysis:
+    """Return the analysis of a WebSocket with those of its responses, if it has any."""
+    exchange, stream = analysis.exchange, analysis.stream
+    turns = _analyse_pairs(turns_of(exchange, read_socket(exchange), stream), dialects)
+    numbers = {event.start: event.number for event in stream.events}
+    known = [
+        replace(turn, first=numbers[turn.stream.events[0].start] if turn.stream.events else 0)
+        for turn in turns
+        if turn.reply.dialect != UNKNOWN
+    ]
+    if not known:
+        return analysis
+    last = known[-1].reply
+    choices = (choice for turn in known for choice in turn.reply.choices)
+    reply = replace(
+        last,
+        choices=tuple(replace(choice, index=index) for index, choice in enumerate(choices)),
+        error=next((turn.reply.error for turn in known if turn.reply.error is not None), None),
+        terminated=all(turn.reply.terminated for turn in known),
+        observations=(),
+        terminal_event=None,
+    )
+    return replace(analysis, request=known[0].request, reply=reply, turns=tuple(known))
+
+
+def _analyse_pairs(
+    pairs: Sequence[tuple[Exchange, Stream]], dialects: Sequence[Dialect]
+) -> list[Analysis]:
+    """Analyse exchanges whose responses are framed; see `analyse_all`."""
+    exchanges, streams = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     detected = [_detect(exchange, stream, dialects) for exchange, stream in pairs]
     asked = [
         dialect.read_request(exchange.request.content, exchange.request.path)
@@ -150,6 +190,10 @@ def dialect_of(
 def _detect(
     exchange: Exchange, stream: Stream, among: Sequence[Dialect] = DIALECTS
 ) -> _DetectedDialect:
+    if stream.format is Format.WEBSOCKET:
+        among = [each for each in among if stream.format in each.traits.formats]
+    if exchange.upgraded:
+        return _DetectedDialect(None, ())  # each of its responses has one
     headers = _headers(exchange)
     failed = exchange.response is not None and exchange.response.status >= _HTTP_ERROR
     has_content = False

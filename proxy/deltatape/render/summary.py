@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from deltatape.diagnose.rebuild import Analysis
+from deltatape.diagnose.websocket import read_socket
 from deltatape.model.finding import Finding
 from deltatape.printable import count, excerpt
 from deltatape.render.findings import blamed, summary
@@ -40,17 +41,20 @@ def what_arrived(analysis: Analysis) -> str:
         parts.append(f"error {excerpt(reply.error, _NAMES)}")
     if reply.text:
         parts.append(f"{len(reply.text)} characters")
-    written = tuple(one.call for one in reply.text_calls)
+    # A WebSocket may have several responses; else, what counts is the first choice.
+    choices = reply.choices if analysis.turns else reply.choices[:1]
     for calls, what in (
-        (reply.tool_calls, "call"),
-        (reply.server_calls, "server call"),
-        (written, "text call"),
+        ([call for choice in choices for call in choice.tool_calls], "call"),
+        ([call for choice in choices for call in choice.server_calls], "server call"),
+        ([one.call for choice in choices for one in choice.text_calls], "text call"),
     ):
         if calls:
             names = ", ".join(call.name or "?" for call in calls)
             parts.append(f"{count(len(calls), what)} ({excerpt(names, _NAMES)})")
-    if reply.finish_reason_raw:
-        parts.append(f"finish {excerpt(reply.finish_reason_raw, _NAMES)}")
+    if finish := choices[-1].finish_reason_raw:
+        parts.append(f"finish {excerpt(finish, _NAMES)}")
+    if analysis.exchange.upgraded:
+        parts.append(str(read_socket(analysis.exchange)))
     return ", ".join(parts) or f"{analysis.exchange.body_size} bytes"
 
 

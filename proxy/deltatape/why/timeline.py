@@ -15,7 +15,7 @@ from deltatape.model.exchange import EndReason, Exchange, Tap
 from deltatape.model.explanation import EventSource, TimelineEntry
 from deltatape.model.finding import Finding
 from deltatape.model.reply import NOT_OURS, ToolCall
-from deltatape.model.request_summary import RequestSummary
+from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary
 from deltatape.model.stream import Event
 from deltatape.printable import count
 from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
@@ -134,9 +134,11 @@ def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
     exchange = analysis.exchange
     number, head, sent = exchange.number, exchange.response, exchange.sent
     start_ns = exchange.request.t_ns
-    yield timeline_entry(
-        number, start_ns, EventSource.APP, _request_line(analysis.request, exchange)
-    )
+    asked = NOTHING_ASKED if analysis.turns else analysis.request
+    yield timeline_entry(number, start_ns, EventSource.APP, _request_line(asked, exchange))
+    for turn in analysis.turns:
+        what = _request_line(turn.request, turn.exchange)
+        yield timeline_entry(number, turn.exchange.request.t_ns, EventSource.APP, what)
     if sent and sent.t_ns - start_ns >= _SLOW_NS:
         how = f"connected in {sent.connect_ns / _NS:.2f} s, TLS in {sent.tls_ns / _NS:.2f} s"
         if sent.reused:
@@ -208,9 +210,11 @@ def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
     number = analysis.exchange.number
     contributions = _contributions(analysis)
     with_kinds = _with_kinds(analysis.stream.events, contributions)
+    asked = [turn.exchange.request.t_ns for turn in analysis.turns]
     for kind, group in groupby(with_kinds, key=lambda pair: pair[0]):
         for run in _runs([event for _, event in group]):
             first_ns = run[0].t_ns
+            last_ns = max(last_ns, *(t_ns for t_ns in asked if t_ns <= first_ns), 0)
             if first_ns - last_ns >= SILENCE_NS:
                 yield _silence(analysis, last_ns, first_ns)
             last_ns = run[-1].t_ns
@@ -281,6 +285,12 @@ _ARGUMENTS = _EventKind("arguments")
 
 def _contributions(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
     reply = analysis.reply
+    if analysis.turns:
+        return {
+            turn.first + number: brought_by
+            for turn in analysis.turns
+            for number, brought_by in brought(turn.reply, turn.stream, known=True).items()
+        }
     return brought(reply, analysis.stream, known=reply.dialect != UNKNOWN)
 
 

@@ -19,6 +19,7 @@ from deltatape.model.stream import Format
 _PREFIX = "response."
 _REALTIME = ("session.", "input_audio_buffer.")
 """Types of another protocol whose other events are called `response.` as well."""
+_FORMATS = frozenset({Format.SSE, Format.JSON, Format.WEBSOCKET})
 _MARKS = frozenset({"type", "output"})
 
 
@@ -35,6 +36,7 @@ class OpenAIResponses:
     traits: ClassVar[Traits] = Traits(
         provider="openai",
         shape=EventShape.ITEMS,
+        formats=_FORMATS,
         policy=POLICY,
         errors=Errors(event=_error_event),
         delta_keys=frozenset({"delta", "text", "refusal", "arguments", "input"}),
@@ -42,7 +44,7 @@ class OpenAIResponses:
     )
 
     def claims(self, hints: Hints) -> bool:
-        if hints.format not in (Format.SSE, Format.JSON):
+        if hints.format not in _FORMATS:
             return False
         if any(kind.startswith(_REALTIME) for kind in hints.kinds):
             return False
