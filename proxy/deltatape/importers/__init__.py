@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.errors import UsageError
-from deltatape.importers import cassette, har, mitmproxy_flows, pasted, raw
+from deltatape.importers import (
+    cassette,
+    curl_trace,
+    event_rows,
+    har,
+    mitmproxy_flows,
+    pasted,
+    raw,
+)
 from deltatape.importers.parts import Importer, ImportSource
 from deltatape.importers.raw import BODY
 from deltatape.importers.traffic import describe, is_answer, is_traffic, kind_of
@@ -23,6 +31,8 @@ IMPORTERS: tuple[Importer, ...] = (
     har.HarImporter(),
     cassette.CassetteImporter(),
     mitmproxy_flows.FlowsImporter(),
+    curl_trace.CurlTraceImporter(),
+    event_rows.EventRowsImporter(),
     pasted.PastedImporter(),
     raw.RawImporter(),
 )

@@ -1,8 +1,8 @@
 """Write imported exchanges as a tape.
 
 Such a tape has source `import` and no `end`: a file does not tell how the transport ended, so the
-tape claims nothing about it. All times are 0. It has a `stop`, because the import itself is
-complete.
+tape claims nothing about it. Its times are those of the file, else 0. It has a `stop`, because the
+import itself is complete.
 
 Format: recordings/README.md, "Imports".
 """
@@ -34,14 +34,20 @@ def tape_lines(
 
     for exchange, ident in zip(exchanges, idents, strict=False):
         _tape(exchange, ident, ExchangeTap(exchange.number, put, masker))
-    TapeTap(put).stop(0, "imported", None)
+    last_ns = max((_last_ns(exchange) for exchange in exchanges), default=0)
+    TapeTap(put).stop(last_ns, "imported", None)
     return lines
+
+
+def _last_ns(exchange: Exchange) -> int:
+    head = exchange.response.t_ns if exchange.response else 0
+    return max(exchange.request.t_ns, head, *(read.t_ns for read in exchange.reads[-1:]), 0)
 
 
 def _tape(exchange: Exchange, ident: str, tap: ExchangeTap) -> None:
     request = exchange.request
     tap.request(
-        0,
+        request.t_ns,
         id=ident,
         method=request.method,
         target=request.target_bytes,
@@ -49,12 +55,13 @@ def _tape(exchange: Exchange, ident: str, tap: ExchangeTap) -> None:
         http=request.http,
         headers=request.headers,
     )
-    tap.request_body(0, request.body)
-    tap.request_end(0)
+    ended_ns = request.t_ns if request.t_end_ns is None else request.t_end_ns
+    tap.request_body(ended_ns, request.body)
+    tap.request_end(ended_ns)
     response = exchange.response
     if response is not None:
         tap.response(
-            0,
+            response.t_ns,
             status=response.status,
             reason=response.reason,
             http=response.http,
@@ -62,7 +69,7 @@ def _tape(exchange: Exchange, ident: str, tap: ExchangeTap) -> None:
             headers=response.headers,
         )
     for read in exchange.reads:
-        tap.read(0, read.data, read.boundaries)
+        tap.read(read.t_ns, read.data, read.boundaries)
     for note in exchange.notes:
-        tap.note(0, note.text)
+        tap.note(_last_ns(exchange), note.text)
     tap.flush()

@@ -1,0 +1,49 @@
+"""What curl itself writes with --trace is imported, with its times, and replayed."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from deltatape.store.reader import open_tape
+from helpers.chat import choice, sse
+from helpers.console import called
+from helpers.upstream import Peer, provider, run
+
+EVENTS = (sse(choice({"content": "caf\u00e9"})), sse(choice({}, "stop")))
+ASKED = '{"model": "m", "stream": true, "messages": [{"role": "user", "content": "h\u00e9"}]}'
+PAUSE_S = 0.05
+
+
+async def serve(peer: Peer) -> None:
+    await peer.request()
+    kind = b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
+    await peer.send(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\n")
+    for event in EVENTS:
+        await asyncio.sleep(PAUSE_S)
+        await peer.send(b"%x\r\n%b\r\n" % (len(event), event))
+    await peer.send(b"0\r\n\r\n")
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
+@pytest.mark.parametrize("timed", [True, False])
+def test_a_trace_of_curl_is_imported(tmp_path: Path, timed: bool) -> None:  # noqa: FBT001
+    async def scenario() -> None:
+        async with provider(serve) as port:
+            options = ("--trace", "trace", *(["--trace-time"] if timed else []))
+            url = f"http://127.0.0.1:{port}/v1/chat/completions"
+            process = await asyncio.create_subprocess_exec(
+                *("curl", "-sN", "-o", "answer", "-d", ASKED, *options, url), cwd=tmp_path
+            )
+            assert await process.wait() == 0
+
+    run(scenario())
+    result = called("import", "trace", "-o", "x.tape", folder=tmp_path)
+    assert result.stderr.startswith(b"read as a trace of curl: 1 exchange\n"), result.stderr
+    (exchange,) = open_tape(tmp_path / "x.tape")
+    assert exchange.request.body == ASKED.encode()
+    assert exchange.body == b"".join(EVENTS) == (tmp_path / "answer").read_bytes()
+    spans = {each.t_ns for each in exchange.reads}
+    assert (max(spans) >= PAUSE_S * 1e9) is timed
+    assert called("fsck", "x.tape", folder=tmp_path).returncode == 0
