@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.child.child import run_child
+from deltatape.child.screen import Screen
 from deltatape.model.tape_summary import LogStream
 
 LIMIT_S = 20.0
@@ -242,16 +243,26 @@ def _main(report: str, mode: str, *command: str) -> int:
                 note("left out", f"{left_out}")
             note(name, data.decode("latin-1"))
 
+        screen = Screen()
+
+        def leave_line() -> None:
+            with screen.held_by_us() as is_mid_line:
+                if is_mid_line:
+                    note("told", "")
+
         def tell(line: str) -> None:
+            leave_line()
             note("told", line)
 
         log = tee if mode.startswith("log") else None
-        running = run_child(command, os.environ, tee=log, tell=tell)
+        running = run_child(command, os.environ, tee=log, tell=tell, screen=screen)
         _, limited, more = mode.partition("+files=")
         if limited:
             limit = len(list(Path("/proc/self/fd").iterdir())) + int(more)
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-        return asyncio.run(_failing(running) if mode.endswith("+fail") else running)
+        code = asyncio.run(_failing(running) if mode.endswith("+fail") else running)
+        leave_line()
+        return code
 
 
 async def _failing(running: Coroutine[object, object, int]) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from deltatape.child.output import Output, OutputPump, Tee, follow_size, opened_outputs
+from deltatape.child.screen import Screen
 from deltatape.child.signals import InterruptEscalation, SignalRelay, send
 from deltatape.printable import count
 
@@ -37,6 +38,7 @@ async def run_child(
     tee: Tee | None,
     tell: Callable[[str], None],
     ending: Callable[[], None] | None = None,
+    screen: Screen | None = None,
 ) -> int:
     """Return the exit code of a command: its own, 128+n after signal n, or 125, 126, 127.
 
@@ -44,19 +46,19 @@ async def run_child(
     second SIGTERM or SIGINT (not from the terminal) kills it; `InterruptEscalation` handles a
     Ctrl-C that the child ignores. Afterwards these signals have their default handlers.
 
-    If its last output on our stderr is an unfinished line, a line break is added.
-
     Args:
         argv: >= 1 item; the program is looked for in the PATH of `environment`.
         environment: the child's whole environment.
         tee: gets the output, in the event loop; None: the child has our own outputs.
         tell: gets lines for the user, in the event loop.
         ending: called when a signal asks for the end, in the event loop.
+        screen: where the command and we print; who prints the lines for the user asks it whether
+            they need a line break before.
 
     Raises:
         UsageError: no pipe or pseudo-terminal is available.
     """
-    run = _Run(tell)
+    run = _Run(tell, screen or Screen())
     relay = SignalRelay(run.hurry, run.echoed, ending)
     try:
         with opened_outputs() if tee is not None else contextlib.nullcontext(()) as outputs:
@@ -66,7 +68,7 @@ async def run_child(
                 output.close_source()
             return _failure(argv[0], process, tell)
         relay.attach(
-            process, InterruptEscalation(process, PurePath(argv[0]).name, run.tell, run.printed)
+            process, InterruptEscalation(process, PurePath(argv[0]).name, tell, run.printed)
         )
         return await run.wait(process, outputs, tee)
     finally:
@@ -76,10 +78,10 @@ async def run_child(
 class _Run:
     """The child's run and the wait after it."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None], screen: Screen) -> None:
         self._tell = tell
+        self._screen = screen
         self._pump: OutputPump | None = None
-        self._is_echoed = False
 
     def hurry(self) -> None:
         """End the wait after the child."""
@@ -92,21 +94,7 @@ class _Run:
 
     def echoed(self) -> None:
         """Note that the terminal echoed a key."""
-        if self._pump is not None:
-            self._pump.echoed()
-        else:
-            self._is_echoed = True
-
-    def tell(self, line: str) -> None:
-        """Print a line of ours on a line of its own."""
-        self._leave_line()
-        self._tell(line)
-
-    def _leave_line(self) -> None:
-        is_mid_line = self._is_echoed if self._pump is None else self._pump.leave_line()
-        self._is_echoed = False
-        if is_mid_line:
-            self._tell("")
+        self._screen.echoed()
 
     async def wait(
         self, process: asyncio.subprocess.Process, outputs: Sequence[Output], tee: Tee | None
@@ -114,7 +102,7 @@ class _Run:
         """Return the exit code after all output was written."""
         with _following_size(outputs), _killed_at_a_failure(process):
             if tee is not None:
-                self._pump = OutputPump(outputs, tee, self.tell)
+                self._pump = OutputPump(outputs, tee, self._tell, self._screen)
             code = await process.wait()
             if self._pump is not None:
                 await self._drain(self._pump)
@@ -124,7 +112,6 @@ class _Run:
         await asyncio.wait([pump.done], timeout=DRAIN_S)
         pump.finish()
         await pump.done
-        self._leave_line()
         if pump.left_out:
             self._tell(
                 f"{count(pump.left_out, 'byte')} of the command's output are not on the tape: it"

@@ -18,7 +18,6 @@ import contextlib
 import errno
 import math
 import os
-import re
 import select
 import signal
 import stat
@@ -28,6 +27,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
+from deltatape.child.screen import Screen
 from deltatape.errors import UsageError
 from deltatape.model.tape_summary import LogStream
 
@@ -41,9 +41,6 @@ _SLICE = 8 * 1024
 _TURN_S = 0.003
 _ATOMIC = 4096
 """`poll` promises room for this many bytes in a pipe (PIPE_BUF)."""
-_SETTINGS = re.compile(rb"(?:\x1b(?:\[[0-?]*[ -/]*[@-~]|[78=>]))+\Z")
-"""What a program writes last to a terminal that moves nothing: colours off, the cursor shown."""
-_LONGEST_SETTINGS = 64
 
 
 # What stands in for our stdout and stderr in the child: a terminal for a terminal, else a pipe.
@@ -258,12 +255,12 @@ class LogBudget:
 class _Flow:
     """One stream inside the thread."""
 
-    def __init__(self, output: Output, now_s: float) -> None:
+    def __init__(self, output: Output, now_s: float, screen: Screen) -> None:
         self.output = output
+        self._screen = screen if "stderr" in output.streams else None
         self.budget = LogBudget(now_s)
         self.unwritten = memoryview(b"")
         self.late = MAX_LATE_BYTES
-        self.is_mid_line = False
         self.sink, self.step = _unblocked(output.sink)
 
     @property
@@ -286,10 +283,18 @@ class _Flow:
         return bool(poll.poll(0))
 
     def write(self) -> OSError | None:
-        """Write a piece; return the error if our output does not take it."""
+        """Write a piece, if there is room; return the error if our output does not take it."""
+        if self._screen is None:
+            return self._write()
+        with self._screen.held_by_command() as held:
+            return self._write() if held else None
+
+    def _write(self) -> OSError | None:
         try:
             written = os.write(self.sink, self.unwritten[: self.step])
-            self._look(bytes(self.unwritten[:written][-_LONGEST_SETTINGS:]))
+            if self._screen is not None:
+                data = bytes(self.unwritten[:written])
+                self._screen.wrote(data, to_terminal=self.output.is_terminal)
         except BlockingIOError:
             return None
         except OSError as error:
@@ -302,11 +307,6 @@ class _Flow:
         """Close our second descriptor of it, if there is one."""
         if self.sink != self.output.sink:
             os.close(self.sink)
-
-    def _look(self, end: bytes) -> None:
-        shown = _SETTINGS.sub(b"", end) if self.output.is_terminal else end
-        if shown:
-            self.is_mid_line = not shown.endswith(b"\n")
 
 
 def _unblocked(sink: int) -> tuple[int, int]:
@@ -323,11 +323,13 @@ def _unblocked(sink: int) -> tuple[int, int]:
 class OutputPump:
     """Copies until the child's outputs are closed, or `finish` was called and they are empty."""
 
-    def __init__(self, outputs: Sequence[Output], tee: Tee, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, outputs: Sequence[Output], tee: Tee, tell: Callable[[str], None], screen: Screen
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._tee = tee
         self._tell = tell
-        self._flows = [_Flow(output, self._loop.time()) for output in outputs]
+        self._flows = [_Flow(output, self._loop.time(), screen) for output in outputs]
         self._held: list[str] = []
         self._taken_s = -math.inf
         self._left_out = 0
@@ -357,22 +359,6 @@ class OutputPump:
     def left_out(self) -> int:
         """How many bytes the tee did not get."""
         return self._left_out
-
-    def leave_line(self) -> bool:
-        """Return whether the last output on our stderr's terminal is an unfinished line.
-
-        Asking counts as finishing the line: the next call returns False.
-        """
-        flows = [flow for flow in self._flows if "stderr" in flow.output.streams]
-        is_mid_line = any(flow.is_mid_line for flow in flows)
-        for flow in flows:
-            flow.is_mid_line = False
-        return is_mid_line
-
-    def echoed(self) -> None:
-        """Note that the terminal echoed a key, such as `^C`, in the child's output."""
-        for flow in self._flows:
-            flow.is_mid_line = flow.is_mid_line or flow.output.is_terminal
 
     def finish(self) -> None:
         """Read what is there and stop."""

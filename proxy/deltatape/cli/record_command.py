@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from deltatape.child.screen import Screen
 from deltatape.cli import collecting_seldom
 from deltatape.cli.addresses import listen_address, upstreams_of
 from deltatape.cli.options import (
@@ -52,7 +53,10 @@ MAX_WORKERS = 64
 MITM = "mitm"
 
 _WITH_MITM = frozenset(
-    {"via", "hosts", "to", "no_log", "fail_on", "strict", "ca", "client_cert", "client_key"}
+    {
+        *("via", "hosts", "to", "no_log", "quiet", "fail_on", "strict"),
+        *("ca", "client_cert", "client_key"),
+    }
 )
 """Options that have an effect with --via mitm."""
 _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
@@ -79,6 +83,7 @@ class RecordArguments:
     no_bodies: bool
     no_log: bool
     no_tunnel: bool
+    quiet: bool
     keep: str | None
     on_finding: str | None
     fail_on: str
@@ -139,6 +144,7 @@ class RecordArguments:
 )
 @option("--no-log", is_flag=True, help="Do not tape what CMD prints; it gets the terminal itself.")
 @option("--no-tunnel", is_flag=True, help="Do not watch what CMD reaches past deltatape.")
+@option("--quiet", is_flag=True, help="Print problems only.")
 @option("--no-bodies", is_flag=True, help="Do not tape the bodies of requests: prompts, history.")
 @option(
     "--keep",
@@ -207,10 +213,18 @@ def _record_via_mitm(
         hosts=arguments.hosts,
         outbound=_outbound(arguments, environment),
     )
-    with aside():
-        code, outcome = asyncio.run(
-            serve_child(argv, options, log=not arguments.no_log, tell=say, environment=environment)
+    screen = Screen()
+    with aside(screen):
+        running = serve_child(
+            argv,
+            options,
+            log=not arguments.no_log,
+            tell=_silence if arguments.quiet else say,
+            problem=say,
+            environment=environment,
+            screen=screen,
         )
+        code, outcome = asyncio.run(running)
     worst = None if outcome.ended.worst is None else Severity(outcome.ended.worst)
     return code or _verdict(arguments, worst, trouble=outcome.trouble)
 
@@ -225,19 +239,20 @@ def record(
 ) -> int:
     """Record until the command or a signal ends it; return the exit code."""
     clock = SystemClock()
-    reporter = Reporter(say)
+    tell = _silence if arguments.quiet else say
+    reporter = Reporter(tell, problem=say)
     options = options_of(arguments, argv, environment)
     environment_of_run = RunEnvironment(
         environment=dict(environment),
         folder=Path.cwd(),
         clock=clock,
         mask_key=mask_key(environment, reporter.lasting_alarm),
-        tell=say,
+        tell=tell,
     )
     settings = current_settings()
     if settings is not None:
-        say(f"options from {settings.path}")
-    with aside(), collecting_seldom(YOUNG_OBJECTS):
+        tell(f"options from {settings.path}")
+    with aside(environment_of_run.screen), collecting_seldom(YOUNG_OBJECTS):
         try:
             session = Session(options, environment_of_run, reporter)
             with asyncio.Runner(loop_factory=StreamingEventLoop) as runner:
@@ -252,6 +267,10 @@ def record(
         trouble=bool(reporter.trouble),
         unjudged=session.incomplete,
     )
+
+
+def _silence(_: str) -> None:
+    """Print nothing."""
 
 
 def _verdict(

@@ -223,7 +223,7 @@ def _replay(
         grace_s=GRACE_S if arguments.mode == AUTO else 0.0,
         guard=guard,
     )
-    with aside():
+    with aside(options.screen):
         code = asyncio.run(replay(responders, options, say))
     unused_faults = playing.unused_faults()
     for fault, why in unused_faults:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from time import sleep  # noqa: TID251 - it reads no clock
 from typing import TYPE_CHECKING, Self, TextIO
 
+from deltatape.child.screen import Screen
 from deltatape.errors import UsageError
 from deltatape.printable import escape
 from deltatape.render.lines import WIDTH, Line, emphasised, hanging, plain, styled
@@ -23,6 +24,8 @@ _CLOSE_S = 2.0
 _GAP_S = 0.01
 """How long to rest after printing: lines that come in quick succession are printed together, since
 each time that the thread wakes, streams wait for the interpreter's lock."""
+_TAKEN_S = 0.2
+"""How often to look whether a command has given the screen back."""
 _NARROWEST, _WIDEST = 60, 140
 """Columns of a page: text in fewer cannot be read, text in more is not read."""
 _UNLIMITED = 10_000
@@ -33,7 +36,9 @@ _HANGING = 4
 class TerminalWriter:
     """Prints lines from a thread, so that a stopped terminal (Ctrl-S) stops no stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, screen: Screen | None = None) -> None:
+        """Args: screen: is shared with a command: lines wait while that has taken it over."""
+        self._screen = screen or Screen()
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._dropped = 0
         self._thread = threading.Thread(target=self._write_all, daemon=True)
@@ -52,27 +57,50 @@ class TerminalWriter:
         self._thread.join(_CLOSE_S)
 
     def _write_all(self) -> None:
-        lines: list[str | None] = []
-        while None not in lines:
-            lines = [self._lines.get()]
-            with contextlib.suppress(queue.Empty):
-                while len(lines) < _MAX_WAITING:
-                    lines.append(self._lines.get_nowait())
-            _write_lines([line for line in lines if line is not None])
+        lines: list[str] = []
+        goes_on = True
+        while goes_on:
+            goes_on = self._take(lines)
+            if goes_on and self._screen.is_taken():
+                continue
+            if lines:
+                with self._screen.held_by_us() as is_mid_line:
+                    _write_lines(["", *lines] if is_mid_line else lines)
+            lines = []
             if self._dropped and self._lines.empty():
                 _write_lines([f"({self._dropped} lines left out: the terminal was blocked)"])
                 self._dropped = 0
-            if None not in lines:
+            if goes_on:
                 sleep(_GAP_S)
+
+    def _take(self, lines: list[str]) -> bool:
+        """Add the lines that are there to those that wait; return whether more can come.
+
+        Without any, wait for the first one; with some, for a moment, until the screen may be free.
+        """
+        with contextlib.suppress(queue.Empty):
+            line = self._lines.get(timeout=_TAKEN_S if lines else None)
+            while line is not None:
+                if len(lines) < _MAX_WAITING:
+                    lines.append(line)
+                else:
+                    self._dropped += 1
+                line = self._lines.get_nowait()
+            return False
+        return True
 
 
 _WRITERS: list[TerminalWriter] = []
 
 
 @contextlib.contextmanager
-def aside() -> Iterator[None]:
-    """Make `say` return at once, whatever the terminal does."""
-    writer = TerminalWriter()
+def aside(screen: Screen | None = None) -> Iterator[None]:
+    """Make `say` return at once, whatever the terminal does.
+
+    Args:
+        screen: that of a command: its lines and screens are left whole.
+    """
+    writer = TerminalWriter(screen)
     _WRITERS.append(writer)
     try:
         yield

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from deltatape import __version__
 from deltatape.child.child import run_child
+from deltatape.child.screen import Screen
 from deltatape.child.signals import Signals
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings
@@ -45,8 +46,10 @@ class RunObserver:
         trouble: whether anything could not be taped.
     """
 
-    def __init__(self, tell: Tell, grace_s: float) -> None:
+    def __init__(self, tell: Tell, grace_s: float, problem: Tell | None = None) -> None:
+        """Args: see `serve_child`; `grace_s`: how long streams may go on at the end."""
         self._tell = tell
+        self.problem = problem or tell
         self._grace_s = grace_s
         self._seen: set[str] = set()
         self._passed: list[str] = []
@@ -63,7 +66,7 @@ class RunObserver:
 
     def alarm(self, problem: str) -> None:
         self.trouble = True
-        self._tell(f"TAPING IN TROUBLE: {problem}")
+        self.problem(f"TAPING IN TROUBLE: {problem}")
 
     def stopping(self, active: int) -> None:
         if active:
@@ -96,7 +99,7 @@ class RunObserver:
         """Print the last lines."""
         if not ended.in_order:
             self.trouble = True
-            self._tell(
+            self.problem(
                 f"TAPING IN TROUBLE: mitmproxy ended by itself (code {ended.code}); what it had"
                 " written is on the tape"
             )
@@ -108,12 +111,12 @@ class RunObserver:
             )
             self._tell(f"{count(ended.exchanges, 'exchange')} taped, {found}")
         if ended.lost_records:
-            self._tell(
+            self.problem(
                 f"NOT ON THE TAPE: {ended.lost_records} records, {ended.lost_bytes} bytes;"
                 " the streams themselves were not touched"
             )
         if self._passed and not ended.exchanges:
-            self._tell(self._hosts())
+            self.problem(self._hosts())
         if started.tape:
             self._tell(f"tape: {started.tape}")
             if ended.exchanges or not ended.in_order:
@@ -219,7 +222,9 @@ async def serve_child(
     *,
     log: bool,
     tell: Tell,
+    problem: Tell | None = None,
     environment: Mapping[str, str] = os.environ,
+    screen: Screen | None = None,
 ) -> tuple[int, MitmRunResult]:
     """Run a command behind mitmproxy; return its exit code as `child.child.run_child` does.
 
@@ -228,12 +233,14 @@ async def serve_child(
         options: of mitmproxy, without an upstream.
         log: record the output of the command on the tape.
         tell: gets each line for the user.
+        problem: gets those about problems instead.
+        screen: where lines are printed, and the command's output.
         environment: of mitmproxy, and with the variables that name mitmproxy of the command.
 
     Raises:
         UsageError: mitmproxy cannot be started.
     """
-    observer = RunObserver(tell, 0.0)
+    observer = RunObserver(tell, 0.0, problem)
     mitmdump = Mitmdump(observer)
     with mitmproxy_environment(options, environment) as mitmproxy_variables:
         started = await mitmdump.start(options, mitmproxy_variables)
@@ -246,7 +253,11 @@ async def serve_child(
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, observer.remind, started.url)
         try:
             code = await run_child(
-                argv, child_variables, tee=mitmdump.log if log else None, tell=tell
+                argv,
+                child_variables,
+                tee=mitmdump.log if log else None,
+                tell=observer.problem,
+                screen=screen,
             )
         except UsageError:
             mitmdump.stop(FAILED, None, 0.0)

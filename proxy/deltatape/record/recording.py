@@ -7,10 +7,11 @@ has one `Recording` in its own process, or several in processes of `workers`.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from deltatape.child.screen import Screen
 from deltatape.clock import Clock, file_stamp
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
@@ -87,6 +88,8 @@ class RunEnvironment:
     clock: Clock
     mask_key: bytes
     tell: Callable[[str], None]
+    screen: Screen = field(default_factory=Screen)
+    """Where lines are printed, and a command's output."""
 
 
 class RecordingCounts(NamedTuple):

@@ -43,8 +43,12 @@ class Reporter:
         past: the last trouble that is over.
     """
 
-    def __init__(self, tell: Tell, clock: Clock | None = None) -> None:
+    def __init__(
+        self, tell: Tell, clock: Clock | None = None, *, problem: Tell | None = None
+    ) -> None:
+        """Args: tell: gets each line. problem: gets those about problems instead."""
         self._tell = tell
+        self.problem = problem or tell
         self._clock = clock or SystemClock()
         self._lasting = ""
         self.exchanges = 0
@@ -78,7 +82,7 @@ class Reporter:
             self.worst = min(filter(None, severities), key=lambda each: each.rank, default=None)
 
     def refused(self, refusal: Refusal) -> None:
-        self._tell(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")
+        self.problem(f"refused a request ({refusal.status} {refusal.code}): {refusal.message}")
 
     def alarm(self, problem: str) -> None:
         """Report a problem with taping; `taping` tells when it is over."""
@@ -86,7 +90,7 @@ class Reporter:
         if not self.present:
             self.since = rfc3339(self._clock.wall_ns())
         self.present = problem
-        self._tell(f"TAPING IN TROUBLE: {problem}")
+        self.problem(f"TAPING IN TROUBLE: {problem}")
 
     def lasting_alarm(self, problem: str) -> None:
         """Report a problem that lasts to the end of the run."""
@@ -98,22 +102,26 @@ class Reporter:
         if works and problem and not self._lasting:
             self.past = PastTrouble(problem, self.since, now)
             self.present, self.since = "", now
-            self._tell(f"taping works again; it was in trouble since {self.past.since}: {problem}")
+            self.problem(
+                f"taping works again; it was in trouble since {self.past.since}: {problem}"
+            )
         elif not works and not problem:
             self.present, self.since = self.trouble or "the disk is too slow", now
 
     def bypassed(self, connection: TunnelledConnection, places: Sequence[Hardcoded]) -> None:
         """Report that the application reached a provider past the gateway, untaped."""
         problem = f"NOT TAPED: your app went to {connection.host} past deltatape"
-        self._tell(with_places(problem, places))
+        self.problem(with_places(problem, places))
         if connection.failure:
-            self._tell(f"    and could not reach it: {connection.failure}")
+            self.problem(f"    and could not reach it: {connection.failure}")
         for line in replacement_lines(places):
-            self._tell(line)
+            self.problem(line)
         if places:
-            self._tell(f"    {places[0].advice.how}")
+            self.problem(f"    {places[0].advice.how}")
         else:
-            self._tell("    deltatape doctor looks for the place; record --via mitm tapes it as is")
+            self.problem(
+                "    deltatape doctor looks for the place; record --via mitm tapes it as is"
+            )
 
     def summarise(
         self,
@@ -137,13 +145,13 @@ class Reporter:
         """
         self._tell(f"{count(self.exchanges, 'exchange')} taped, {self.with_findings} with findings")
         if any(lost):
-            self._tell(
+            self.problem(
                 f"NOT ON THE TAPE: {lost[0]} records, {lost[1]} bytes;"
                 " the streams themselves were not touched"
             )
         missed = {*bypassed} if self.exchanges else {*bypassed, *telemetry}
         if hosts := ", ".join(sorted(missed)):
-            self._tell(f"NOT TAPED: what went to {hosts} past deltatape")
+            self.problem(f"NOT TAPED: what went to {hosts} past deltatape")
         for host in sorted(telemetry.keys() - missed):
             self._tell(f"telemetry of {telemetry[host]} went to {host}; it is not taped")
         if others and not self.exchanges:
@@ -158,7 +166,7 @@ class Reporter:
                 if self.unanalysed
                 else "whether every tool call was answered"
             )
-            self._tell(f"NOT ANALYSED: {what}; run `deltatape check {unchecked}`")
+            self.problem(f"NOT ANALYSED: {what}; run `deltatape check {unchecked}`")
         if tape:
             self._tell(f"tape: {tape}")
             self._tell(

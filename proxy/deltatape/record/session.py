@@ -256,7 +256,8 @@ class Session:
             options.command,
             environment,
             tee=own.book.log if options.log else None,
-            tell=self._tell,
+            tell=self._reporter.problem,
+            screen=self._around.screen,
         )
         own.book.log_end()
         return code

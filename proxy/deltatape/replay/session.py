@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from deltatape import __version__
 from deltatape.child.child import run_child
 from deltatape.child.ready import ReadyFile
+from deltatape.child.screen import Screen
 from deltatape.child.signals import Signals
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
@@ -48,6 +49,7 @@ class ReplayOptions:
         ready_file: written when the player listens.
         grace_s: how long open answers may continue at the end.
         guard: blocks the command's requests that bypass the player.
+        screen: where lines are printed, and the command's output.
     """
 
     listen: Address
@@ -57,6 +59,7 @@ class ReplayOptions:
     ready_file: Path | None = None
     grace_s: float = 0.0
     guard: NetworkGuardTunnel | None = None
+    screen: Screen = field(default_factory=Screen)
 
 
 def no_notes(_: str) -> Sequence[str]:
@@ -144,7 +147,12 @@ async def _run(responders: Responders, options: ReplayOptions, tell: Tell) -> in
         environment = {**environment, **await guard.start(listener.port)}
     try:
         code = await run_child(
-            options.command, environment, tee=None, tell=tell, ending=responders.ending
+            options.command,
+            environment,
+            tee=None,
+            tell=tell,
+            ending=responders.ending,
+            screen=options.screen,
         )
         if code > _BY_SIGNAL and responders.ending is not None:
             responders.ending()
