@@ -1,18 +1,21 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.payload_strings import (
-    WrittenPayload,
     fill_payload,
-    is_harmless,
+    joined_texts,
+    plain_texts,
     redact_payload,
 )
-from deltatape.tape.encode import json_record
+from deltatape.secret_text.prefilter import may_hold_secret
+from deltatape.tape.decode import decode_record
+from deltatape.tape.fields import MalformedError
 from deltatape.tape.mask import Masker
+from deltatape.tape.record import Payload
 from helpers.secret_tapes import KEY, STARS
 from helpers.tapes import MASKER
 
@@ -96,42 +99,90 @@ STRINGS = st.sampled_from(
     ]
 )
 NAMES = st.sampled_from(["Date", "X-Api-Key", "Set-Cookie", "alt-svc", "Location", KEY, "X-Key"])
-VALUES = STRINGS | st.just({"masked": {"length": 4, "hash": "0a1b2c3d"}}) | st.just({"b64": "/w=="})
+MASKED = {"length": 4, "hash": "0a1b2c3d"}
+VALUES = STRINGS | st.just({"masked": MASKED}) | st.just({"b64": "/w=="})
 
 
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "headers": st.lists(st.tuples(NAMES, VALUES).map(list), max_size=4),
-            "target": STRINGS | st.lists(STRINGS, max_size=2),
-            "detail": STRINGS | st.lists(STRINGS, max_size=2) | st.dictionaries(STRINGS, STRINGS),
-            "status": st.integers(),
-        },
-    )
+Members = dict[str, st.SearchStrategy[object]]
+
+FIELDS = st.lists(st.tuples(NAMES, VALUES).map(list), max_size=4)
+ONE = st.just(1)
+HEAD: Members = {"http": STRINGS, "headers": FIELDS}
+LINE: Members = {"id": STRINGS, "method": STRINGS, "upstream": STRINGS}
+TARGETS = STRINGS | st.lists(STRINGS, max_size=2)
+WATCHED = st.fixed_dictionaries({"until_ns": ONE, "reason": STRINGS})
+SUMS: Members = {"bytes": ONE, "sha256": STRINGS}
+NUMBERS: Members = {"events": ONE, "calls": ONE, "form": ONE}
+NO_MORE: Members = {}
+RECORDS: list[tuple[str, Members, Members]] = [
+    ("request", {**HEAD, **LINE, "target": TARGETS}, {"watched": WATCHED}),
+    ("response", {**HEAD, "reason": VALUES, "status": ONE, "framing": st.just("none")}, NO_MORE),
+    ("informational", {**HEAD, "reason": VALUES, "status": ONE}, NO_MORE),
+    ("trailers", {"headers": FIELDS}, NO_MORE),
+    ("note", {"text": STRINGS}, NO_MORE),
+    ("stop", {"reason": STRINGS}, NO_MORE),
+    ("delivered", {"bytes": ONE}, NO_MORE),
+    ("odd", {"text": STRINGS}, NO_MORE),
+    (
+        "end",
+        {"reason": st.just("complete"), "detail": STRINGS, **SUMS},
+        {"recorder": st.dictionaries(STRINGS, STRINGS, max_size=2)},
+    ),
+    (
+        "parsed",
+        {"tool": STRINGS, "dialect": STRINGS, "finish": STRINGS, "sha256": STRINGS, **NUMBERS},
+        NO_MORE,
+    ),
+]
+PAYLOADS = st.one_of(
+    [
+        st.tuples(st.just(code), st.fixed_dictionaries(members, optional=optional))
+        for code, members, optional in RECORDS
+    ]
 )
-def test_a_payload_that_is_harmless_at_a_glance_has_no_secret(value: dict[str, object]) -> None:
-    line = json_record(1, 1, "response", value)
-    if is_harmless(WrittenPayload(value, line), MASKER):
+
+
+def payload(code: str, value: object) -> Payload:
+    return decode_record(json.dumps([1, 1, code, value]).encode()).payload
+
+
+@given(PAYLOADS)
+def test_a_payload_has_a_secret_only_if_one_of_its_plain_texts_has(
+    record: tuple[str, dict[str, object]],
+) -> None:
+    try:
+        one = payload(*record)
+    except MalformedError:
+        reject()
+    texts = plain_texts(one, MASKER, frozenset())
+    if texts is not None and not may_hold_secret(joined_texts(texts)):
+        value = one.to_json()
         assert redact_payload(value, MASKER) == (value, ())
 
 
-def test_usual_payloads_are_harmless_at_a_glance() -> None:
-    for value in (
-        {"reason": "complete", "bytes": 5, "sha256": "0a" * 32},
-        {"status": 200, "headers": [["Alt-Svc", 'h3=":443"'], ["Date", "today"]]},
-        {"target": "/v1/chat/completions", "headers": [["X-Key", {"masked": {"length": 4}}]]},
-    ):
-        assert is_harmless(WrittenPayload(value, json_record(1, 1, "x", value)), MASKER)
-    text = ["a text"]
-    assert not is_harmless(WrittenPayload(text, json_record(1, 1, "x", text)), MASKER)
+def test_usual_payloads_have_plain_texts_without_those_that_were_searched() -> None:
+    response = {"status": 200, "reason": "OK", "http": "1.1", "framing": "none"}
+    fields = [["Alt-Svc", 'h3=":443"'], ["Date", "today"], ["X-Key", {"masked": MASKED}]]
+    one = payload("response", {**response, "headers": fields})
+    texts = plain_texts(one, MASKER, {b"OK"})
+    assert texts is not None
+    assert joined_texts(texts) == b"1.1\ntoday"
+    cleared = {b"OK", b"1.1", *texts}
+    assert plain_texts(one, MASKER, cleared) == []
+    end = payload("end", {"reason": "complete", "bytes": 5, "sha256": "0a" * 32})
+    assert plain_texts(end, MASKER, {b""}) == [b"0a" * 32]
+    assert plain_texts(payload("odd", "text"), MASKER, frozenset()) is None
+    assert plain_texts(payload("note", {"text": f'"{KEY}"'}), MASKER, frozenset()) is None
 
 
-def test_what_was_seen_elsewhere_is_no_harmless_header() -> None:
+def test_what_was_seen_elsewhere_is_no_plain_header() -> None:
     masker = Masker(b"key")
     masker.learn(b"fake-credential-1")
-    value = {"headers": [["X-Echo", "fake-credential-1"]]}
-    assert not is_harmless(WrittenPayload(value, json_record(1, 1, "x", value)), masker)
+    other, same = (
+        payload("trailers", {"headers": [["X-Echo", f"fake-credential-{n}"]]}) for n in (2, 1)
+    )
+    assert plain_texts(other, masker, frozenset())
+    assert plain_texts(same, masker, frozenset()) is None
 
 
 def test_what_is_nested_too_deep_goes_as_a_whole_if_it_holds_a_secret() -> None:

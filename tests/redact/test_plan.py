@@ -6,22 +6,26 @@ import pytest
 
 from deltatape.model.tape_summary import LogStream
 from deltatape.model.websocket import Side
+from deltatape.redact import plan as plan_module
 from deltatape.redact.audit import Auditor
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import (
     CONTENT,
     BodySide,
     ContentCoding,
+    ReadableBody,
     RecordedBody,
     RedactionPlan,
     RedactionPlanner,
     TapeRewriter,
     by_line,
+    readable,
     repair_checksums,
-    search_body,
     words_of,
 )
+from deltatape.redact.search import found_secrets
 from deltatape.secret_text.escaped_text import Overwrite, overwrite
+from deltatape.secret_text.search import Secret
 from deltatape.tape.decode import decode_record
 from deltatape.tape.fields import bytes_from_json, bytes_to_json
 from deltatape.tape.tap import PIECE
@@ -283,14 +287,19 @@ def made(
     return body
 
 
+def searched(body: RecordedBody) -> tuple[ReadableBody, tuple[Secret, ...]]:
+    found = readable(body)
+    return found, found_secrets(found.plain)
+
+
 def test_a_secret_that_records_cut_in_two_is_found_and_brought_back_to_them() -> None:
     body = made(b'{"k":"sk-fake', b"fake", b'fake0000"}')
-    found = search_body(body)
-    assert (found.coded, [secret.kind for secret in found.secrets]) == (
+    found, secrets = searched(body)
+    assert (found.coded, [secret.kind for secret in secrets]) == (
         ContentCoding.NO,
         ["API key"],
     )
-    edits = dict(by_line(body, found.secrets[0].edits))
+    edits = dict(by_line(body, secrets[0].edits))
     assert edits == {
         5: Overwrite(6, "*******"),
         6: Overwrite(0, "****"),
@@ -302,39 +311,39 @@ def test_a_secret_that_records_cut_in_two_is_found_and_brought_back_to_them() ->
 def test_lines_of_a_log_are_searched_with_their_line_feeds() -> None:
     pem = b"-----BEGIN PRIVATE KEY-----\nfake\n-----END PRIVATE KEY-----"
     body = made(*pem.split(b"\n"), side=BodySide.STDERR)
-    (secret,) = search_body(body).secrets
+    _, (secret,) = searched(body)
     assert {line for line, _ in by_line(body, secret.edits)} == {5, 6, 7}
     assert list(body.cut(27, 28)) == []
 
 
 def test_a_coded_body_is_decoded_and_searched() -> None:
     body = made(gzip.compress(f"a {KEY}".encode()), codings=("gzip",))
-    found = search_body(body)
+    found, secrets = searched(body)
     assert (found.coded, found.detail) == (ContentCoding.READ, "")
-    assert [secret.spans for secret in found.secrets] == [((2, 21),)]
+    assert [secret.spans for secret in secrets] == [((2, 21),)]
 
 
 def test_a_coded_body_that_breaks_off_is_searched_as_far_as_it_goes() -> None:
-    found = search_body(made(gzip.compress(f"{KEY} ".encode() * 9)[:-6], codings=("gzip",)))
+    found, secrets = searched(made(gzip.compress(f"{KEY} ".encode() * 9)[:-6], codings=("gzip",)))
     assert found.coded is ContentCoding.READ
-    assert found.secrets
+    assert secrets
     assert "cut" in found.detail
 
 
 def test_nobody_can_look_into_a_body_of_unknown_coding() -> None:
-    found = search_body(made(KEY.encode(), codings=("rot13",)))
-    assert (found.coded, found.secrets) == (ContentCoding.UNREADABLE, ())
+    found, secrets = searched(made(KEY.encode(), codings=("rot13",)))
+    assert (found.coded, secrets) == (ContentCoding.UNREADABLE, ())
     assert "unknown coding 'rot13'" in found.detail
 
 
 def test_an_imported_body_that_has_lost_its_coding_is_searched_as_it_is() -> None:
-    found = search_body(made(f'{{"k":"{KEY}"}}'.encode(), codings=("gzip",)))
-    assert (found.coded, len(found.secrets), found.detail) == (ContentCoding.NO, 1, "")
+    found, secrets = searched(made(f'{{"k":"{KEY}"}}'.encode(), codings=("gzip",)))
+    assert (found.coded, len(secrets), found.detail) == (ContentCoding.NO, 1, "")
 
 
 def test_an_imported_stream_of_messages_that_has_lost_its_coding_is_searched_as_it_is() -> None:
-    found = search_body(made(event("a", {"k": KEY}), codings=("gzip",)))
-    assert (found.coded, len(found.secrets)) == (ContentCoding.NO, 1)
+    found, secrets = searched(made(event("a", {"k": KEY}), codings=("gzip",)))
+    assert (found.coded, len(secrets)) == (ContentCoding.NO, 1)
 
 
 def test_checksums_that_masking_broke_are_mended_in_the_body() -> None:
@@ -614,3 +623,25 @@ def test_the_strings_of_an_unknown_code_are_replaced_like_prose() -> None:
     line = record(70, 1, "from-the-future", {"side": "client", "data": "Hello"})
     after = rewritten(tape(*exchange()[:-1], line), fill=True)
     assert payloads(after, "from-the-future") == [{"side": "client", "data": "xxxxx"}]
+
+
+def test_what_is_searched_together_is_found_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_module, "_CLEARED", 2)
+    monkeypatch.setattr(plan_module, "_TOGETHER", 30)
+    lines = [
+        line
+        for number in range(1, 60)
+        for line in exchange(
+            number,
+            reads=[f"data: {KEY if number == 30 else number}\n\n".encode()],
+            answered=[["X-Debug", KEY if number in (20, 40) else f"fine {number}"]],
+            asked=[["X-Echo", "fake-credential-1"]] if number != 10 else [["X-Key", "fake"]],
+        )
+    ]
+    found = [(leak.exchange, leak.where) for leak in planned(lines).leaks]
+    assert found == [
+        (10, "request X-Key"),
+        (20, "response X-Debug"),
+        (30, "response body"),
+        (40, "response X-Debug"),
+    ]

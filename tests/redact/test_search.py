@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltatape.redact import json_strings, search
 from deltatape.redact.json_strings import framed, string_places
-from deltatape.redact.search import secrets
+from deltatape.redact.search import secrets, text_to_search
 from deltatape.secret_text.escaped_text import LayeredView, unescaped
 from deltatape.secret_text.search import in_view
 from helpers.chat import sse
@@ -271,3 +272,103 @@ def test_a_document_of_nested_lists_is_searched() -> None:
     document = {"a": [[[1, {"b": [KEY]}], "x"], []], "c": [1, 2]}
     assert [secret.kind for secret in secrets(json.dumps(document).encode())] == ["API key"]
     assert secrets(json.dumps(document).replace(KEY, "x").encode()) == ()
+
+
+def test_what_events_repeat_is_not_searched_in_each() -> None:
+    data = sse(*({"id": "one", "same": 1, "text": f"word {n}"} for n in range(50)))
+    text_to_search(data)
+    searched = text_to_search(data)
+    assert searched is not None
+    assert b"word 49" in searched
+    assert searched.count(b"same") == 0
+    assert len(searched) < len(data) / 2
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        '{"password":"%s"}',
+        '{"a":["authorization","%s"]}',
+        '{"a":"%s","Basic ":"%s"}',
+        '{"a":["%s","%s"]}',
+        '{"api\\u005fkey":"%s"}',
+        '{"a":"%s",}',
+        '{"a":"%s","a":"%s"}',
+        '{"token":%s}',
+        '{"a":"x","b":%s}',
+    ],
+)
+@pytest.mark.parametrize("value", ["x1x2x3x4x5x6", "authorization", "Basic x1x2x3x4x5x6", "1"])
+def test_a_secret_that_is_partly_in_what_events_repeat_is_found(shape: str, value: str) -> None:
+    usual = shape.replace("%s", "0")
+    data = "".join(f"data: {usual}\n\n" for _ in range(9))
+    data += f"data: {shape.replace('%s', value)}\n\n"
+    assert bool(secrets(data.encode())) == is_found_slowly(data.encode())
+
+
+def test_a_name_and_a_value_in_strings_that_follow_on_each_other_are_found() -> None:
+    event = 'data: {"a":"%s","-":"%s"}\n\n'
+    usual = "".join(event % (n, n) for n in range(9))
+    data = usual + event % ("authorization", "Basic x1x2x3x4x5x6")
+    assert not secrets(usual.encode())
+    assert bool(secrets(data.encode())) == is_found_slowly(data.encode())
+
+
+def test_a_large_document_is_searched() -> None:
+    document = json.dumps({"text": "It is fine. " * 4000, "more": [KEY]})
+    assert [secret.kind for secret in secrets(document.encode())] == ["API key"]
+    assert secrets(document.replace(KEY, "x").encode()) == ()
+
+
+def test_events_with_and_without_a_name_are_told_apart() -> None:
+    event = 'data: {"a":"%s"}\n\n'
+    for name in ("", "event: sk-fakefakefakefake0000\n", "event: x\n"):
+        assert not secrets("".join(event % n for n in range(9)).encode())
+        data = "".join(name * (n > 4) + event % n for n in range(9)).encode()
+        assert bool(secrets(data)) == is_found_slowly(data) == ("sk-" in name)
+
+
+def test_a_stream_of_other_lines_is_searched_as_a_whole() -> None:
+    event = 'data: {"a":"%s"}\n\n'
+    good = "".join(event % n for n in range(9))
+    assert json_strings.body_texts(f"{good}id: {KEY}\n\n{good}").alone is None
+    assert secrets(f"{good}id: {KEY}\n\n{good}".encode())
+    assert not secrets(f"{good}id: 1\n\n{good}".encode())
+
+
+def test_memory_of_streams_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_strings, "_CHANNELS", 8)
+    monkeypatch.setattr(search, "_REMEMBERED", 2)
+    for number in range(20):
+        events = [{f"{number}{n % 3}": "sk-", "text": KEY[3 + n]} for n in range(len(KEY) - 3)]
+        data = sse(*events)
+        assert bool(secrets(data)) == is_found_slowly(data)
+
+
+@pytest.mark.parametrize(
+    ("document", "has_single"),
+    [
+        ('{"a":"x","b":["y",{"c":"z"}]}', True),
+        ('{"choices":[{"index":0,"text":"x"}],"n":[1,"y"]}', True),
+        ('{"choices":[{"index":0,"text":"x"},{"index":0,"text":"y"}]}', False),
+        ('{"choices":[{"index":0,"text":"x"},{"index":1,"text":"y"}]}', False),
+        ('{"a":"x","a":"y"}', False),
+        ('{"a":"x""y"}', False),
+        ('{"a":1"x"}', False),
+        ('{"a":"x\n{}\n{}"}', False),
+        ('["x","y"]', False),
+        ('{"a":"x"', False),
+        ('{"a":"' + "x" * 5000 + '","b":"y"}', True),
+    ],
+)
+def test_documents_whose_strings_stand_alone(document: str, *, has_single: bool) -> None:
+    assert json_strings.has_single_strings(document) is has_single
+
+
+@pytest.mark.parametrize(
+    "word", ["c2stZmFrZWZha2VmYWtlMDAwMCAg", "736b2d66616b65206665", KEY, "ab "]
+)
+def test_what_is_repeated_may_be_encoded(word: str) -> None:
+    data = sse(*({"id": word, "n": 1} for _ in range(40)))
+    for _ in range(3):
+        assert bool(secrets(data)) == is_found_slowly(data)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltatape.model.exchange import EndReason, Framing, Tap
+from deltatape.model.exchange import EndReason, Framing, MaskedCredential, Tap
+from deltatape.model.tape_summary import TapeSummary
 from deltatape.tape import encode
 from deltatape.tape.decode import decode_record
 from deltatape.tape.fields import MalformedError
@@ -20,7 +21,7 @@ from deltatape.tape.payload import (
     ResponseStart,
     SentUpstream,
 )
-from deltatape.tape.record import VERSION, Header, Unknown
+from deltatape.tape.record import VERSION, Header, Payload, Unknown
 from helpers.tapes import HEADER
 
 ESCAPED = [
@@ -143,6 +144,46 @@ def test_ends_written_at_once_are_the_records_of_their_payloads(reason: EndReaso
     payload = EndRecord(reason=reason, bytes=12, sha256="ab")
     assert encode.end_record(7, 3, reason, 12, "ab") == encode.payload_record(7, 3, payload)
     assert encode.request_end_record(7, 3) == encode.payload_record(7, 3, RequestEnd())
+
+
+TEXT = st.text(st.sampled_from('ab"\\\n\x7f\u202eé'), max_size=5)
+FIELDS = st.lists(
+    st.tuples(
+        st.sampled_from([b"Date", b"X\xff"]),
+        TEXT.map(str.encode) | st.just(b"\xff") | st.just(MaskedCredential(length=1, hash="0" * 8)),
+    ),
+    max_size=3,
+).map(tuple)
+
+
+@given(
+    st.builds(
+        RequestHeadRecord,
+        id=TEXT,
+        method=TEXT,
+        target=TEXT.map(lambda text: (text.encode(),)),
+        upstream=TEXT,
+        http=TEXT,
+        headers=FIELDS,
+        tap=st.sampled_from(Tap),
+        watched=st.none() | st.just(TapeSummary(until_ns=1)),
+    )
+    | st.builds(
+        ResponseStart,
+        status=st.integers(0, 999),
+        reason=TEXT.map(str.encode),
+        http=TEXT,
+        framing=st.sampled_from(Framing),
+        headers=FIELDS,
+    )
+    | st.builds(
+        SentUpstream, connect_ns=st.integers(0), tls_ns=st.integers(0), reused=st.booleans()
+    )
+    | st.just(RequestEnd())
+)
+def test_usual_records_are_the_json_of_their_payloads(payload: Payload) -> None:
+    line = encode.json_record(7, 3, payload.code, payload.to_json())
+    assert encode.payload_record(7, 3, payload) == line
 
 
 @pytest.mark.parametrize("state", ClientState)

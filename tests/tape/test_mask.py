@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltatape.model.exchange import HeaderValue, MaskedCredential
-from deltatape.tape import fields, mask
+from deltatape.tape import fields
 from deltatape.tape.mask import (
     Masker,
     content_coding,
@@ -407,7 +407,7 @@ def test_a_credential_of_a_url_is_seen_again_each_time(padding: bytes) -> None:
 def test_what_is_remembered_of_heads_is_bounded_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mask, "_REMEMBERED", 2)
+    monkeypatch.setattr(fields, "REMEMBERED", 2)
     masker = Masker(b"k")
     headers: tuple[tuple[bytes, HeaderValue], ...] = (
         *((b"X-%d" % n, b"sk-fake-%d000" % n) for n in range(4)),

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import Framing, Source
 from deltatape.printable import count
-from deltatape.redact.payload_strings import WrittenPayload, redact_payload
+from deltatape.redact.payload_strings import redact_payload
 from deltatape.redact.plan import LeakedSecret, RedactionPlanner
 from deltatape.tape.decode import decode_header, decode_lines, decode_record
-from deltatape.tape.encode import header_line, is_data_record, json_record
+from deltatape.tape.encode import header_line, is_data_record, payload_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
@@ -301,11 +301,9 @@ class Auditor:
                 self._noncanonical.append(number)
             self._planner.add(number, record)
         else:
-            value = content.to_json()
-            written = json_record(t_ns, exchange, content.code, value)
-            if line != written:
+            if line != payload_record(t_ns, exchange, content):
                 self._noncanonical.append(number)
-            self._planner.add(number, record, WrittenPayload(value, written))
+            self._planner.add(number, record)
         self._check_order(number, record)
 
     def damaged(self, number: int, message: str) -> None:

@@ -15,13 +15,14 @@ for streams with wrong or missing indexes.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from deltatape.secret_text.escaped_text import LayeredView, plain
+from deltatape.secret_text.prefilter import may_hold_secret
 from deltatape.wire.json_value import parse
 
 _JSON_START = re.compile(r"(?:\xef\xbb\xbf)?[ \t\r\n]*[\[{]")
@@ -311,74 +312,178 @@ def _places(text: str, start: int, end: int, *, is_stream: bool) -> list[StringP
     return [StringPlace(leaf.channel, leaf.trail, leaf.start, leaf.end) for leaf in found]
 
 
-# The texts that strings make when they are joined, without their places.
+# The texts in which a body has its secrets, without their places.
 #
 # Strategy: events of a stream have few shapes. Once a shape has come several times, a regular
-# expression that is made of it reads all strings of an event at once; numbers that are no marks may
-# differ.
+# expression that is made of it reads the strings of all such events of a body at once; numbers that
+# are no marks may differ. All else of them is the same in every event, and was searched before; no
+# secret begins there and ends in a string, see `_is_neutral`.
 
-_CONTENT = r'([^"\\]*+(?:\\.[^"\\]*+)*+)'
-_MEMBER = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*:\s*(-?[0-9][0-9.eE+-]*+)', re.DOTALL)
-_NUMBER = "-?[0-9][0-9.eE+-]*+"
-_LF_EVENTS = re.compile(r"(?:(?:event: [^\n]*+\n)?data: [^\n]*+\n\n)++")
-_LF_DATA = re.compile(r"(?:event: [^\n]*+\n)?data: ([^\n]*+)\n\n")
+_CONTENT = r'([^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+)'
+_NUMBER = "-?[0-9][0-9.eE+-]{0,18}+"
+"""Not long enough to be encoded text."""
+_MEMBER = re.compile(rf'"((?:[^"\\]|\\.)*+)"\s*:\s*({_NUMBER})(?=[,}}])', re.DOTALL)
+_LF_EVENT = re.compile(r"\n(?:event: [^\n]*+\n)?data: ([^\n]*+)\n")
+"""With the line feed that ends the event before it, without its own."""
 _OFTEN = 3
 """How often a shape comes before it gets an expression, which costs as much as some 100 events."""
 _TEMPLATES = 8
 """How many expressions are kept, and tried for an event."""
+_CHANNELS = 4096
+"""How many channels are numbered before all is forgotten."""
+_PROBES = ("x1x2x3x4x5x6x7x8", "Basic x1x2x3x4x5x6x7x8", "authorization", "api_key")
+"""With what a string completes a secret that begins or ends outside of it."""
+_LONG_NUMBER = r'"\1":12345678901234567890'
+_BETWEEN = '","'
+
+
+class BodyTexts(NamedTuple):
+    """The texts of a body."""
+
+    alone: list[str] | None
+    """What is in the body as it stands, without what was searched before; None: all of it."""
+    joined: list[Sequence[str]]
+    """Strings that make a text together, several each: what `Channel`s have in common. In a stream
+    also what trails have in common, where these are of several channels."""
 
 
 class _Shape(NamedTuple):
     """Where the strings of an event stand, in order."""
 
-    channels: tuple[Channel, ...]
-    trails: tuple[Channel, ...]
+    channels: tuple[object, ...]
+    trails: tuple[object, ...]
 
 
-class _Row(NamedTuple):
-    """The strings of an event."""
+class _Rows(NamedTuple):
+    """The strings of events that follow on each other, place by place."""
 
     shape: _Shape
-    strings: tuple[str, ...]
+    columns: Sequence[Sequence[str]]
+
+
+class _Template(NamedTuple):
+    """Reads all events of a shape."""
+
+    pattern: re.Pattern[str]
+    shape: _Shape
+
+    def read(self, text: str) -> list[str | _Rows]:
+        """Return the strings of its events, and what is between those; [] if that is no events.
+
+        Args:
+            text: events, of which the first is of this shape.
+        """
+        parts = self.pattern.split(text)
+        width = self.pattern.groups + 1
+        rests = parts[::width]
+        columns = [parts[place::width] for place in range(1, width)]
+        found: list[str | _Rows] = []
+        first = 0
+        for at in [at for at, rest in enumerate(rests) if rest]:
+            if rests[at][-1] != "\n":
+                return []  # the second lines of other events are like those of these
+            found.append(_Rows(self.shape, [column[first:at] for column in columns]))
+            found.append(rests[at])
+            first = at
+        if first < len(rests) - 1:
+            found.append(_Rows(self.shape, [column[first:] for column in columns]))
+        return found
 
 
 class _EventReader:
-    """Reads the strings of events, quickly where they are like those before."""
+    """Reads the strings of streams, quickly where events are like those before."""
 
     def __init__(self) -> None:
-        self._templates: list[tuple[re.Pattern[str], _Shape]] = []
+        self._templates: list[_Template] = []
         self._seen: dict[str, int] = {}
+        self._numbers: dict[Channel, int] = {}
 
-    def read(self, text: str) -> _Row:
-        """Return the strings of an event, which is given without its last line feed."""
-        for place, (pattern, shape) in enumerate(self._templates):
-            match = pattern.fullmatch(text)
+    def read(self, text: str) -> tuple[list[_Rows], list[str]] | None:
+        """Return the strings of a stream, and what is to be searched of it; None: it is none.
+
+        Args:
+            text: its events, each as `_LF_EVENT` has it.
+        """
+        if len(self._numbers) > _CHANNELS:
+            self._numbers.clear()
+            self._templates.clear()
+        found: list[_Rows] = []
+        alone: list[str] = []
+        todo: list[str | _Rows] = [text]
+        splits = True
+        while todo:
+            part = todo.pop()
+            if isinstance(part, _Rows):
+                found.append(part)
+                alone += [_BETWEEN.join(dict.fromkeys(column)) for column in part.columns]
+                continue
+            at = 0
+            while at < len(part):
+                template, match = self._at(part, at)
+                if match is None:
+                    return None
+                if template is None:
+                    alone.append(match[0])
+                    if '"' in match[1]:
+                        self._read_one(match, found)
+                elif splits and template.pattern.match(part, match.end()):
+                    pieces = template.read(part[at:])
+                    splits = pieces != []
+                    if splits:
+                        todo += reversed(pieces)
+                        break
+                    continue
+                else:
+                    found.append(_Rows(template.shape, [*zip(match.groups(), strict=True)]))
+                    alone += match.groups()
+                at = match.end()
+        return found, alone
+
+    def _at(self, text: str, at: int) -> tuple[_Template | None, re.Match[str] | None]:
+        """Return the event at a place, and what reads it."""
+        for template in self._templates:
+            match = template.pattern.match(text, at)
             if match is not None:
-                if place:
-                    self._templates.insert(0, self._templates.pop(place))
-                return _Row(shape, match.groups())
-        line = f"{text}\n"
-        places = string_places(line, 0, len(line), is_stream=True)
-        shape = _Shape(
-            tuple([each.channel for each in places]), tuple([each.trail for each in places])
-        )
-        is_broken = not places or places[-1].end >= len(text)
-        # Where an event has several strings of a text, columns would have another order.
-        if not is_broken and len({*shape.trails}) == len(places):
-            self._learn(text, places, shape)
-        return _Row(shape, tuple([line[each.start : each.end] for each in places]))
+                return template, match
+        return None, _LF_EVENT.match(text, at)
 
-    def _learn(self, text: str, places: list[StringPlace], shape: _Shape) -> None:
+    def _read_one(self, event: re.Match[str], found: list[_Rows]) -> None:
+        """Read an event that no expression reads."""
+        line = f"{event[1]}\n"
+        places = string_places(line, 0, len(line), is_stream=True)
+        numbers = self._numbers
+        shape = _Shape(
+            tuple([numbers.setdefault(each.channel, len(numbers)) for each in places]),
+            tuple([numbers.setdefault((None, *each.trail), len(numbers)) for each in places]),
+        )
+        found.append(_Rows(shape, [(line[each.start : each.end],) for each in places]))
+        # Where an event has several strings of a text, columns would have another order.
+        if len({*shape.trails}) == len(places) > 0:
+            self._learn(event, places, shape)
+
+    def _learn(self, event: re.Match[str], places: list[StringPlace], shape: _Shape) -> None:
         """Make an expression for an event that none has read, if its shape comes often."""
-        source = _expression(text, places)
-        if len(source) > _SHAPE_SIZE:
+        block, at = event[0], event.start(1) - event.start()
+        fixed = [""]
+        source: list[str] = []
+        end = 0
+        for each in places:
+            before, string = block[end : at + each.start], block[at + each.start : at + each.end]
+            end = at + each.end
+            is_mark = each.channel[-1] in _MARKS
+            source += (_of_any_number(before), f"({re.escape(string)})" if is_mark else _CONTENT)
+            fixed[-1] += before + string * is_mark
+            fixed += [""] * (not is_mark)
+        fixed[-1] += block[end:]
+        expression = "".join((*source, _of_any_number(block[end:])))
+        if len(expression) > _SHAPE_SIZE:
             return
-        seen = self._seen.pop(source, 0) + 1
-        if seen == _OFTEN:
-            self._templates.insert(0, (re.compile(source, re.DOTALL), shape))
+        seen = self._seen.pop(expression, 0) + 1
+        if seen == _OFTEN and _is_neutral(event[1], fixed):
+            self._templates.insert(0, _Template(re.compile(expression), shape))
             del self._templates[_TEMPLATES:]
             return
-        self._seen[source] = seen
+        self._seen[expression] = seen
         if len(self._seen) > _SHAPES:
             del self._seen[next(iter(self._seen))]
 
@@ -386,16 +491,23 @@ class _EventReader:
 _reader = _EventReader()
 
 
-def _expression(text: str, places: list[StringPlace]) -> str:
-    """Return an expression for events that differ in strings that are no marks, and in numbers."""
-    parts: list[str] = []
-    at = 0
-    for place in places:
-        is_mark = place.channel[-1] in _MARKS
-        content = f"({re.escape(text[place.start : place.end])})" if is_mark else _CONTENT
-        parts += (_of_any_number(text[at : place.start]), content)
-        at = place.end
-    return "".join((*parts, _of_any_number(text[at:])))
+def _is_neutral(data: str, fixed: Sequence[str]) -> bool:
+    r"""Return True only if no secret is in what events repeat, or partly in that.
+
+    The patterns of `secret_text` whose matches may have quotation marks in them are those that
+    begin with a name. Between two strings JSON has a comma, a bracket or a name: only the `\W`
+    between `authorization` and `basic` matches such.
+
+    Args:
+        data: of such an event.
+        fixed: the event without its strings, in pieces.
+    """
+    if parse(data).error is not None or any(mark in part for part in fixed for mark in "\\%&"):
+        return False
+    if not all(re.search(r"\w", part) for part in fixed[1:-1]):
+        return False
+    texts = [_MEMBER.sub(_LONG_NUMBER, probe.join(fixed)) for probe in ("", *_PROBES)]
+    return not may_hold_secret("\n".join(texts).encode("latin-1"))
 
 
 def _of_any_number(text: str) -> str:
@@ -409,74 +521,86 @@ def _of_any_number(text: str) -> str:
     return "".join((*parts, re.escape(text[at:])))
 
 
-def joined_strings(text: str) -> Iterator[Sequence[str]]:
-    """Yield the strings of a body that are joined, several each: what `Channel`s have in common.
+def body_texts(text: str) -> BodyTexts:
+    """Return texts of which one has a secret if the body `text` has any."""
+    if text.endswith("\n\n") and text.startswith(("data: ", "event: ")):
+        read = _reader.read(f"\n{text[:-1]}")
+        if read is not None:
+            return BodyTexts(read[1], _joined(read[0], is_stream=True))
+    if '"' not in text or has_single_strings(text):
+        return BodyTexts(None, [])
+    frame = framed(LayeredView(text))
+    events = [frame.view.text[start:end].removesuffix("\n") for start, end in frame.events]
+    read = None
+    if frame.is_stream and not any("\n" in event for event in events):
+        read = _reader.read("".join([f"\ndata: {event}\n" for event in events]))
+    rows = read[0] if read else [_row(event, is_stream=frame.is_stream) for event in events]
+    return BodyTexts(None, _joined(rows, is_stream=frame.is_stream))
 
-    Those of a stream also by their trails, where these are of several channels.
-    """
-    events, is_stream = _events(text)
-    if is_stream:
-        rows = [_reader.read(event) for event in events if '"' in event]
-    else:
-        rows = [_row(event) for event in events]
-    by_channel: dict[Channel, list[str]] = {}
-    of_trail: dict[Channel, set[Channel]] = {}
-    tables = [
-        (shape, [*zip(*[row.strings for row in group], strict=True)])
-        for shape, group in _runs(rows)
-    ]
+
+def _joined(tables: Sequence[_Rows], *, is_stream: bool) -> list[Sequence[str]]:
+    by_channel: dict[object, list[str]] = {}
+    of_trail: dict[object, set[object]] = {}
     for shape, columns in tables:
         for channel, trail, column in zip(*shape, columns, strict=True):
             by_channel.setdefault(channel, []).extend(column)
             of_trail.setdefault(trail, set()).add(channel)
-    yield from (strings for strings in by_channel.values() if len(strings) > 1)
+    found: list[Sequence[str]] = [each for each in by_channel.values() if len(each) > 1]
     mixed = {trail for trail, channels in of_trail.items() if len(channels) > 1}
     if is_stream and mixed:
-        by_trail: dict[Channel, list[str]] = {}
+        by_trail: dict[object, list[str]] = {}
         for shape, columns in tables:
             for trail, column in zip(shape.trails, columns, strict=True):
                 if trail in mixed:
                     by_trail.setdefault(trail, []).extend(column)
-        yield from by_trail.values()
+        found += by_trail.values()
+    return found
 
 
-def _runs(rows: Iterable[_Row]) -> Iterator[tuple[_Shape, list[_Row]]]:
-    """Yield the events that follow on each other and were read by one expression."""
-    for _, group in groupby(rows, lambda row: id(row.shape)):
-        run = [*group]
-        yield run[0].shape, run
+def _row(text: str, *, is_stream: bool) -> _Rows:
+    places = string_places(text, 0, len(text), is_stream=is_stream)
+    shape = _Shape(tuple([each.channel for each in places]), tuple([each.trail for each in places]))
+    return _Rows(shape, [(text[each.start : each.end],) for each in places])
 
 
-def _events(text: str) -> tuple[list[str], bool]:
-    """Return the data of a body's events, and whether it is a stream; see `framed`."""
-    if _LF_EVENTS.fullmatch(text):
-        return _LF_DATA.findall(text), True
-    frame = framed(LayeredView(text))
-    events = [frame.view.text[start:end].removesuffix("\n") for start, end in frame.events]
-    return events, frame.is_stream
-
-
-def _row(text: str) -> _Row:
-    places = string_places(text, 0, len(text), is_stream=False)
-    channels = tuple([each.channel for each in places])
-    return _Row(_Shape(channels, channels), tuple([text[each.start : each.end] for each in places]))
-
-
-class _Depth(int):
-    """How deep an object is nested, in place of it."""
+_VALUES = re.compile(
+    r'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"\s*+:)|"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"'
+    r"|-?[0-9][0-9.eE+-]*+"
+)
+"""The names of members, in a group, strings and numbers of a JSON text."""
 
 
 def has_single_strings(text: str) -> bool:
     """Return True only if `text` is a JSON object whose strings all stand at places of their own.
 
-    Then no string is joined with another.
+    Then no string is joined with another. Of one shape, all have or none has.
     """
     if not text.startswith("{"):
         return False
+    if len(text) > _SHAPE_SIZE:
+        return _has_own_places(text)
+    parts = _VALUES.split(text)
+    return _has_single_strings("".join(['""' if part is None else part for part in parts]))
+
+
+@lru_cache(_SHAPES)
+def _has_single_strings(shape: str) -> bool:
+    if _has_own_places(shape):
+        return True
+    channels = [each.channel for each in _places(shape, 0, len(shape), is_stream=False)]
+    return parse(shape).error is None and len({*channels}) == len(channels)
+
+
+def _has_own_places(text: str) -> bool:
+    """Return whether no object has a name twice, or an index."""
     try:
         return _depth(json.loads(text, object_pairs_hook=_object)) < _DEPTH_LIMIT
     except (ValueError, RecursionError):
         return False
+
+
+class _Depth(int):
+    """How deep an object is nested, in place of it."""
 
 
 def _object(pairs: list[tuple[str, object]]) -> _Depth:

@@ -7,18 +7,19 @@ Works on the JSON of a payload, so that keys that this version does not know are
 """
 
 import base64
-from collections.abc import Iterator
+import re
+from collections.abc import Container, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from deltatape.model.exchange import MaskedCredential
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.search import secrets
 from deltatape.secret_text.escaped_text import overwrite
-from deltatape.secret_text.prefilter import may_hold_secret
 from deltatape.secret_text.search import Secret
 from deltatape.tape.encode import json_text
 from deltatape.tape.fields import (
+    Field,
     MalformedError,
     bytes_from_json,
     bytes_to_json,
@@ -26,13 +27,26 @@ from deltatape.tape.fields import (
     value_to_json,
 )
 from deltatape.tape.mask import Masker, credential_spans, must_be_masked
+from deltatape.tape.payload import (
+    ClientRecord,
+    DeliveredSoFar,
+    EndRecord,
+    Informational,
+    ParsedAs,
+    RemarkRecord,
+    RequestHeadRecord,
+    ResponseStart,
+    Stop,
+    Trailers,
+)
+from deltatape.tape.record import Payload
 
 _PAIR = 2
 _DEPTH_LIMIT = 100
 _SHORT = 200
 """Characters of texts that come again and again: names and values of headers."""
-_BYTES = (b"\\u00", b'"b64"')
-"""What stands where a string may be no text, and needs a search of its own."""
+_ODD = re.compile(rb'["\x00-\x08\x0b-\x1f]')
+"""What is in texts with strings of their own, and in binary messages."""
 _KEPT = frozenset(("side",))
 """Of the frames of WebSockets: whose it is."""
 
@@ -46,6 +60,10 @@ class PlainSecret(NamedTuple):
     """A header's name, or a key of the payload."""
 
 
+PlainText: TypeAlias = bytes | Field
+"""A text of a payload, or a header field."""
+
+
 class RedactedPayload(NamedTuple):
     """A payload without secrets, and what was in it."""
 
@@ -53,41 +71,70 @@ class RedactedPayload(NamedTuple):
     hits: tuple[PlainSecret, ...]
 
 
-class WrittenPayload(NamedTuple):
-    """A payload of a known code as JSON."""
+def plain_texts(
+    payload: Payload, masker: Masker, cleared: Container[PlainText]
+) -> list[PlainText] | None:
+    """Return the texts and header fields of a payload that have to be searched.
 
-    value: object
-    line: bytes
-    """The line of its record."""
+    `redact_payload` has no hits unless there is a secret in one of them, see `joined_texts`. None:
+    it has to be asked.
 
-
-def is_harmless(written: WrittenPayload, masker: Masker) -> bool:
-    """Return True only if `redact_payload` has no hits in a payload; its line is searched once."""
-    value, line = written
-    if not isinstance(value, dict) or any(mark in line for mark in _BYTES):
-        return False
-    headers = value.get("headers", ())
-    texts: list[str] = []
-    quotes = line.count(b'\\"')
-    for pair in headers:
-        match pair:
-            case [str(name), str(text)] if len(text) <= _SHORT and _is_no_credential(name, text):
-                texts.append(text)
-                if '"' in text and _is_harmless_field(name, text):
-                    quotes -= text.count('"')
-            case [str(), {"masked": _}]:
-                pass
-            case _:
-                return False
-    if quotes:  # the strings in a string need a search of their own
-        return False
-    target = value.get("target", "")
-    if not isinstance(target, str) or len(target) > _SHORT or not _is_plain_target(target):
-        return False
+    Args:
+        payload: of a record that is no body.
+        masker: knows which credentials were seen.
+        cleared: what has no secret.
+    """
+    texts = _texts(payload)
+    if texts is None:
+        return None
+    found: list[PlainText] = [text for text in map(_as_bytes, texts) if text not in cleared]
+    headers = getattr(payload, "headers", ())
+    fields = [field for field in headers if field not in cleared]
+    for name, value in fields:
+        if isinstance(value, bytes) and (len(value) > _SHORT or must_be_masked(name, value)):
+            return None
     # What was seen is masked in headers alone.
-    if texts and not masker.seen.clean(_encode("\n".join((*texts, "")))):
-        return False
-    return not may_hold_secret(line)
+    if masker.seen.version and not masker.seen.clean(joined_texts(headers) + b"\n"):
+        return None
+    found += fields
+    # Strings in a string, or binary messages.
+    if _ODD.search(joined_texts(found)):
+        odd = [each for each in found if _ODD.search(joined_texts((each,)))]
+        if any(map(_has_secrets, map(joined_texts, zip(odd, strict=True)))):
+            return None
+        found = [each for each in found if each not in odd]
+    return found
+
+
+def _texts(payload: Payload) -> tuple[str | bytes, ...] | None:
+    """Return the texts of a payload without its headers; None if others may be in it."""
+    match payload:
+        case RequestHeadRecord(watched=None, target=(bytes(target),)) if _is_plain_target(target):
+            return payload.id, payload.method, target, payload.upstream, payload.http
+        case ResponseStart() | Informational():
+            return payload.reason, payload.http
+        case EndRecord() if not payload.recorder:
+            return payload.sha256, payload.detail
+        case ParsedAs():
+            return payload.tool, payload.dialect, payload.finish, payload.sha256
+        case RemarkRecord():
+            return (payload.text,)
+        case Stop():
+            return (payload.reason,)
+        case Trailers() | ClientRecord() | DeliveredSoFar():
+            return ()
+        case _:
+            return None
+
+
+def joined_texts(texts: Iterable[PlainText]) -> bytes:
+    """Return texts, and the values of header fields, line by line."""
+    parts = [each if isinstance(each, bytes) else each[1] for each in texts]
+    return b"\n".join([part for part in parts if isinstance(part, bytes)])
+
+
+def _as_bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else _encode(text)
 
 
 def redact_payload(value: object, masker: Masker) -> RedactedPayload:
@@ -127,7 +174,7 @@ def _headers(pairs: list[object], masker: Masker, hits: list[PlainSecret]) -> li
 @lru_cache(4096)
 def _is_harmless_field(name: str, text: str) -> bool:
     """Return whether a header field is no credential and contains none."""
-    return _is_no_credential(name, text) and not _secrets_of_short(text)
+    return _is_no_credential(name, text) and not _secrets_of_short(_encode(text))
 
 
 @lru_cache(4096)
@@ -163,12 +210,12 @@ def _target(value: object, masker: Masker, hits: list[PlainSecret]) -> object:
 
 @lru_cache(256)
 def _is_harmless_target(text: str) -> bool:
-    return _is_plain_target(text) and not _secrets_of_short(text)
+    return _is_plain_target(_encode(text)) and not _secrets_of_short(_encode(text))
 
 
 @lru_cache(256)
-def _is_plain_target(text: str) -> bool:
-    return not any(start < end for start, end in credential_spans(_encode(text)))
+def _is_plain_target(target: bytes) -> bool:
+    return not any(start < end for start, end in credential_spans(target))
 
 
 def _mask_parameters(part: object, masker: Masker, hits: list[PlainSecret]) -> list[object]:
@@ -226,7 +273,7 @@ def fill_payload(value: object, fillers: Fillers, depth: int = 0) -> object:
 
 
 def _text(text: str, where: str, hits: list[PlainSecret]) -> str:
-    found = _secrets_of_short(text) if len(text) <= _SHORT else secrets(_encode(text))
+    found = _secrets_of_short(_encode(text)) if len(text) <= _SHORT else secrets(_encode(text))
     if not found:
         return text
     hits += _hits(found, where)
@@ -234,8 +281,12 @@ def _text(text: str, where: str, hits: list[PlainSecret]) -> str:
 
 
 @lru_cache(4096)
-def _secrets_of_short(text: str) -> tuple[Secret, ...]:
-    return secrets(_encode(text))
+def _secrets_of_short(data: bytes) -> tuple[Secret, ...]:
+    return secrets(data)
+
+
+def _has_secrets(data: bytes) -> bool:
+    return bool(_secrets_of_short(data) if len(data) <= _SHORT else secrets(data))
 
 
 def _encode(text: str) -> bytes:

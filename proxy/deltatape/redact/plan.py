@@ -14,8 +14,9 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from deltatape.model.content_coding import ContentDecoder, decode_body
 from deltatape.model.exchange import MaskedSpan, content_codings, uncoded_headers
@@ -26,14 +27,15 @@ from deltatape.redact.eventstream import ChecksummedBody, check_checksums, unfol
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.json_strings import framed
 from deltatape.redact.payload_strings import (
-    PlainSecret,
-    WrittenPayload,
+    PlainText,
     fill_payload,
-    is_harmless,
+    joined_texts,
+    plain_texts,
     redact_payload,
 )
-from deltatape.redact.search import secrets
+from deltatape.redact.search import found_secrets, text_to_search
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite
+from deltatape.secret_text.prefilter import may_hold_secret
 from deltatape.secret_text.search import Secret
 from deltatape.tape.assemble import Numbered
 from deltatape.tape.decode import CODES
@@ -56,13 +58,17 @@ from deltatape.tape.payload import (
     ResponseStart,
     SentUpstream,
 )
-from deltatape.tape.record import Payload, Record, Unknown
+from deltatape.tape.record import Record, Unknown
 from deltatape.tape.seen_credentials import blanked, merged
 from deltatape.tape.serialize import request_body
 from deltatape.wire.websocket import is_control
 
 _NUMBERS = (Idle, RequestEnd, SentUpstream)
 """Payloads without any text."""
+_TOGETHER, _TOGETHER_BYTES = 512, 500_000
+"""How many texts are searched at once, and the most bytes of them."""
+_CLEARED = 4096
+"""How many strings without a secret are remembered: heads repeat most of theirs."""
 
 
 class BodySide(enum.StrEnum):
@@ -236,19 +242,35 @@ class RecordedBody:
                 yield piece, first - piece.start, last - piece.start
 
 
-class BodySearchResult(NamedTuple):
-    """What was found in a body; where `coded` is READ, in the decoded one."""
+class ReadableBody(NamedTuple):
+    """A body as it is searched."""
 
     coded: ContentCoding
-    secrets: tuple[Secret, ...]
+    plain: bytes
+    """Decoded if `coded` is READ."""
     detail: str = ""
-    """Why nobody can read it."""
-    plain: bytes | None = None
-    """The decoded body, if it could be decoded completely."""
+    """Why nobody can read it, or not all of it."""
+
+
+class _Plan(Protocol):
+    def __call__(self, *, may_hold: bool) -> None:
+        """Plan what is to be done, after a search if there may be a secret."""
+
+
+class _Waiting(NamedTuple):
+    """A record or a body that is to be searched."""
+
+    text: bytes | None
+    """`may_hold_secret` finds something in it if there is a secret; None: an exact search tells."""
+    plan: _Plan
 
 
 class RedactionPlanner:
     """Reads the records of a tape, in order, and makes the plan.
+
+    Strategy: nearly nothing has a secret. What the quick search needs to see of some exchanges is
+    put together and searched at once, since a search costs more than its text for texts as small as
+    heads; only if that finds something, each is searched by itself, in their order.
 
     Args:
         masker: makes the hashes of what is overwritten.
@@ -264,18 +286,20 @@ class RedactionPlanner:
         self._pending_spans: dict[int, tuple[MaskedSpan, ...]] = {}
         self._pending_decoded: dict[int, dict[int, tuple[MaskedSpan, ...]]] = {}
         self._first_lines: dict[int, int] = {}
+        self._waiting: list[_Waiting] = []
+        self._waiting_bytes = 0
+        self._cleared: set[PlainText] = set()
 
     def add_read(self, line: int, exchange: int, data: bytes) -> None:
         """Read the next record, a read."""
         self._add_piece(self._body(exchange, BodySide.RESPONSE), line, data)
 
-    def add(self, line: int, record: Record, written: WrittenPayload | None = None) -> None:
+    def add(self, line: int, record: Record) -> None:
         """Read the next record.
 
         Args:
             line: its number.
             record: with its time and exchange.
-            written: its payload as JSON, if that is known.
         """
         exchange, payload = record.exchange, record.payload
         match payload:
@@ -296,12 +320,13 @@ class RedactionPlanner:
             case Boundaries():  # stay with their read
                 self._pending_lines.setdefault(exchange, line)
             case _:
-                self._add_other(line, record, written)
+                self._add_other(line, record)
 
     def finish(self) -> RedactionPlan:
         """Return the plan after the last record."""
         for key in list(self._bodies):
             self._close(key)
+        self._search()
         return self._plan
 
     def _body(self, exchange: int, side: BodySide) -> RecordedBody:
@@ -312,7 +337,8 @@ class RedactionPlanner:
 
     def _add_piece(self, body: RecordedBody, line: int, data: bytes) -> None:
         pending = self._pending_spans
-        self._first_lines[line] = self._pending_lines.pop(body.exchange, line)
+        if self._pending_lines:
+            self._first_lines[line] = self._pending_lines.pop(body.exchange, line)
         body.add(line, data, pending.pop(body.exchange, ()) if pending else ())
         if self._pending_decoded:
             body.hidden |= self._pending_decoded.pop(body.exchange, {})
@@ -327,25 +353,17 @@ class RedactionPlanner:
             body.wired.append(line)
             body.unread += len(record.wire)
         if apart:
-            self._search(body)
+            self._enqueue_body(body)
             return
         if record.head is not None:
             body.ends = record.head.fin
         if body.ends and not record.more:
             self._close((exchange, side))
 
-    def _add_other(self, line: int, record: Record, written: WrittenPayload | None) -> None:
+    def _add_other(self, line: int, record: Record) -> None:
         exchange, payload = record.exchange, record.payload
-        for hit in self._hits(payload, written):
-            leak = LeakedSecret(
-                kind=hit.kind,
-                certain=hit.certain,
-                exchange=exchange,
-                line=line,
-                where=f"{payload.code} {hit.where}".rstrip(),
-                span=None,
-            )
-            self._plan.leaks.append(leak)
+        if not isinstance(payload, _NUMBERS):
+            self._enqueue_record(line, record)
         match payload:
             case RequestHeadRecord(headers=headers):
                 self._body(exchange, BodySide.REQUEST).codings = content_codings(headers)
@@ -357,44 +375,88 @@ class RedactionPlanner:
             case _:
                 pass
 
-    def _hits(self, payload: Payload, written: WrittenPayload | None) -> Sequence[PlainSecret]:
-        if isinstance(payload, _NUMBERS):
-            return ()
-        if written is None:
-            return redact_payload(payload.to_json(), self._masker).hits
-        if not isinstance(payload, Unknown) and is_harmless(written, self._masker):
-            return ()
-        return redact_payload(written.value, self._masker).hits
+    def _enqueue_record(self, line: int, record: Record) -> None:
+        texts = plain_texts(record.payload, self._masker, self._cleared)
+        plan = partial(self._plan_record, line, record, texts or ())
+        if texts is None:
+            self._enqueue(_Waiting(None, plan), 0)
+        elif texts:
+            text = joined_texts(texts)
+            self._enqueue(_Waiting(text, plan), len(text))
+
+    def _enqueue(self, waiting: _Waiting, size: int) -> None:
+        self._waiting.append(waiting)
+        self._waiting_bytes += size
+        if len(self._waiting) >= _TOGETHER or self._waiting_bytes > _TOGETHER_BYTES:
+            self._search()
+
+    def _search(self) -> None:
+        """Search all that waits."""
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if len(self._cleared) > _CLEARED:
+            self._cleared.clear()
+        texts = dict.fromkeys([each.text for each in waiting if each.text is not None])
+        may_hold = may_hold_secret(b"\n".join(texts))
+        for text, plan in waiting:
+            plan(may_hold=text is None or (may_hold and may_hold_secret(text)))
+
+    def _plan_record(
+        self, line: int, record: Record, texts: Iterable[PlainText], *, may_hold: bool
+    ) -> None:
+        if not may_hold:
+            self._cleared.update(texts)
+            return
+        for hit in redact_payload(record.payload.to_json(), self._masker).hits:
+            leak = LeakedSecret(
+                kind=hit.kind,
+                certain=hit.certain,
+                exchange=record.exchange,
+                line=line,
+                where=f"{record.payload.code} {hit.where}".rstrip(),
+                span=None,
+            )
+            self._plan.leaks.append(leak)
 
     def _close(self, key: tuple[int, BodySide]) -> None:
-        """Search a complete body."""
+        """Have a complete body searched."""
         body = self._bodies.pop(key, None)
         if body is not None and body.pieces:
-            self._search(body)
+            self._enqueue_body(body)
 
-    def _search(self, body: RecordedBody) -> None:
+    def _enqueue_body(self, body: RecordedBody) -> None:
         sums = repair_checksums(body)
         self._change(body, sums.repairs)
         self._report_checksums(body, sums)
-        found = search_body(body)
-        self._report_secrets(body, found)
+        found = readable(body)
+        text = text_to_search(found.plain)
+        self._enqueue(_Waiting(text, partial(self._plan_body, body, found)), len(found.plain))
+
+    def _plan_body(self, body: RecordedBody, found: ReadableBody, *, may_hold: bool) -> None:
+        secrets = found_secrets(found.plain) if may_hold else ()
+        self._report_secrets(body, found, secrets)
         if found.coded is ContentCoding.NO or body.wired:
-            edits = tuple(edit for secret in found.secrets for edit in secret.edits)
-            self._list_masked(body, found.secrets)
+            edits = tuple(edit for secret in secrets for edit in secret.edits)
+            self._list_masked(body, secrets)
             edits += self._fill_content(body, overwrite(body.data, edits))
-        elif body.side is BodySide.REQUEST and found.plain is not None:
-            self._uncode(body, found.plain, found.secrets)
+        elif body.side is BodySide.REQUEST and not found.detail:
+            self._uncode(body, found.plain, secrets)
             edits = ()
         else:
-            secret = found.secrets or body.hidden or self._fillers
-            edits = self._overwrite_whole(body) if secret else ()
+            is_secret = secrets or body.hidden or self._fillers
+            edits = self._overwrite_whole(body) if is_secret else ()
         self._change(body, edits)
         if edits or (self._fillers and found.coded is ContentCoding.UNREADABLE):
             self._plan.unwired.update(body.wired)
-        for piece in body.pieces:
-            self._first_lines.pop(piece.line)
+        for piece in body.pieces if self._first_lines else ():
+            self._first_lines.pop(piece.line, None)
 
-    def _report_secrets(self, body: RecordedBody, found: BodySearchResult) -> None:
+    def _first_line(self, line: int) -> int:
+        """Return the line of the first record that belongs to a piece of a body."""
+        return self._first_lines.get(line, line)
+
+    def _report_secrets(
+        self, body: RecordedBody, found: ReadableBody, secrets: Iterable[Secret]
+    ) -> None:
         coded = found.coded is ContentCoding.READ
         known = [(span[:2], line) for line, spans in body.hidden.items() for span in spans]
         for place, line in known:
@@ -408,7 +470,7 @@ class RedactionPlanner:
                 coded=True,
             )
             self._plan.leaks.append(leak)
-        for secret in found.secrets:
+        for secret in secrets:
             start = secret.spans[0][0]
             leak = LeakedSecret(
                 kind=secret.kind,
@@ -438,7 +500,7 @@ class RedactionPlanner:
                 ChecksumErrors(exchange=body.exchange, line=line, masked=masked, wrong=sums.wrong)
             )
         if masked:
-            self._plan.remarks[self._first_lines[body.pieces[0].line]] = (
+            self._plan.remarks[self._first_line(body.pieces[0].line)] = (
                 f"{count(len(masked), 'checksum')} in the {body.side} recomputed, for messages with"
                 " masked bytes"
             )
@@ -449,7 +511,7 @@ class RedactionPlanner:
         if overwrite(body.data, edits) == body.data:
             return ()
         name = ", ".join(body.codings)
-        self._plan.remarks[self._first_lines[body.pieces[0].line]] = (
+        self._plan.remarks[self._first_line(body.pieces[0].line)] = (
             f"the whole {body.side} was overwritten, since single bytes cannot be overwritten under"
             f" its content-coding ({name})"
         )
@@ -470,7 +532,7 @@ class RedactionPlanner:
         first, *others = (piece.line for piece in body.pieces)
         self._plan.uncoded[first] = UncodedBody(data=data, masked=merged(masked))
         self._plan.uncoded_lengths[body.exchange] = len(data)
-        told = (self._first_lines[piece.line] for piece in body.pieces)
+        told = (self._first_line(piece.line) for piece in body.pieces)
         self._plan.left_out |= {*others, *told, *body.hidden} - {first}
         self._plan.remarks[first] = (
             "the request body is written without its content-coding"
@@ -483,7 +545,7 @@ class RedactionPlanner:
             name = self._masker.value(secret.value).hash
             for span in secret.spans:
                 for piece, start, end in body.cut(*span):
-                    first = self._first_lines[piece.line]
+                    first = self._first_line(piece.line)
                     self._plan.spans.setdefault(first, []).append((start, end, name))
 
     def _fill_content(self, body: RecordedBody, data: bytes) -> tuple[Overwrite, ...]:
@@ -534,31 +596,28 @@ def repair_checksums(body: RecordedBody) -> ChecksummedBody:
     if body.side is not BodySide.RESPONSE or body.codings:
         return ChecksummedBody((), ())
     found = check_checksums(bytes(body.data), body.masked)
-    body.data[:] = overwrite(body.data, found.repairs)
+    if found.repairs:
+        body.data[:] = overwrite(body.data, found.repairs)
     return found
 
 
-def search_body(body: RecordedBody) -> BodySearchResult:
-    """Search a body, decoded if it is coded."""
+def readable(body: RecordedBody) -> ReadableBody:
+    """Return a body, decoded if it is coded."""
     data = bytes(body.data)
     if not data and body.unread > _EMPTY:
-        return BodySearchResult(
-            ContentCoding.UNREADABLE, (), "the recorder could not decompress it"
-        )
+        return ReadableBody(ContentCoding.UNREADABLE, b"", "the recorder could not decompress it")
     if not body.codings:
-        return BodySearchResult(ContentCoding.NO, secrets(data))
+        return ReadableBody(ContentCoding.NO, data)
     decoder = ContentDecoder(body.codings)
     plain = decoder.feed(data)
     decoder.end()
     fault = decoder.fault
-    if fault is None:
-        return BodySearchResult(ContentCoding.READ, secrets(plain), plain=plain)
-    if plain:
-        return BodySearchResult(ContentCoding.READ, secrets(plain), fault.detail)
+    if fault is None or plain:
+        return ReadableBody(ContentCoding.READ, plain, fault.detail if fault else "")
     if framed(LayeredView(data.decode("latin-1"))).events or unfold(data):
         # What was imported from a file has lost its coding while the head still names it.
-        return BodySearchResult(ContentCoding.NO, secrets(data))
-    return BodySearchResult(ContentCoding.UNREADABLE, (), fault.detail)
+        return ReadableBody(ContentCoding.NO, data)
+    return ReadableBody(ContentCoding.UNREADABLE, b"", fault.detail)
 
 
 def by_line(body: RecordedBody, edits: Iterable[Overwrite]) -> Iterator[tuple[int, Overwrite]]:

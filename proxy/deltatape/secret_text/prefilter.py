@@ -118,6 +118,11 @@ def may_hold_secret(data: bytes, encodings: int = ENCODINGS) -> bool:
     return True
 
 
+def may_encode_text(data: bytes) -> bool:
+    """Return False only if nothing in `data` is base64 or hexadecimal of text."""
+    return any(_encoded_texts(data))
+
+
 def _runs(data: bytes) -> Iterator[bytes]:
     """Yield the long runs of characters of keys, each with the backslash in front of it."""
     classes = data.translate(_CLASSES)
@@ -159,7 +164,9 @@ def _places(data: bytes, word: bytes) -> Iterator[int]:
 
 
 def _has_rare_escape(data: bytes) -> bool:
-    has_mark = b"\\u" in data or b"\\/" in data or b"%" in data or b"&" in data
+    # A single byte is found ten times as quickly as two.
+    has_backslash = b"\\" in data and (b"\\u" in data or b"\\/" in data)
+    has_mark = has_backslash or b"%" in data or b"&" in data
     return has_mark and _RARE.search(data) is not None
 
 
@@ -200,10 +207,12 @@ class ClearedTexts:
     def __init__(self) -> None:
         self._clear: deque[bytes] = deque(maxlen=_REMEMBERED)
 
+    def remembers(self, data: bytes) -> bool:
+        """Return whether `data` is so long that comparing it with others pays."""
+        return _LEAST_SHARED < len(data) <= _MOST_SHARED
+
     def may_hold_secret(self, data: bytes) -> bool:
         """Return False only if there is no secret in `data`; see the function of this name."""
-        if not _LEAST_SHARED < len(data) <= _MOST_SHARED:
-            return may_hold_secret(data)
         near, start = max(
             ((clear, _shared(clear, data)) for clear in self._clear),
             key=lambda found: found[1],

@@ -134,7 +134,7 @@ class Tape:
         Raises:
             TapeFormatError: the tape is damaged; raised at the damaged place.
         """
-        for number, line in _lines(self.path):
+        for number, line in lines_of(self.path):
             for record in self._record(number, line):
                 yield number, record
 
@@ -240,7 +240,7 @@ class Tape:
     def numbers(self) -> set[int]:
         """Return the numbers of the exchanges that are on the tape; reads all of it."""
         numbers = set()
-        for number, line in _lines(self.path):
+        for number, line in lines_of(self.path):
             start = _START.match(line)
             if start is not None:
                 known = start[2].decode() in CODES and start[2].decode() != ParsedAs.code
@@ -356,7 +356,7 @@ def entries_of(records: Iterable[tuple[int, Record | ReadRecord]]) -> Iterator[L
             yield LogEntry(t_ns=t_ns, stream=content.stream, line=content.line)
 
 
-def _lines(name: str) -> Iterator[tuple[int, bytes]]:
+def lines_of(name: str) -> Iterator[tuple[int, bytes]]:
     """Yield the lines after the header, with their numbers."""
     for place, data in line_blocks(name):
         for batch in _batches(name, place, data):

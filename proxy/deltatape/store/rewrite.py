@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltatape.errors import TapeFormatError, UsageError
+from deltatape.errors import UsageError
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import RedactionPlan, RedactionPlanner, TapeRewriter, words_of
 from deltatape.store.names import SUFFIX, open_new
-from deltatape.store.reader import MAX_LINE, Tape
+from deltatape.store.reader import MAX_LINE, Tape, lines_of, open_regular_file
 from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker
 
@@ -182,14 +182,10 @@ def complete_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
 
 def tape_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
     """Yield every line with its number, from the header on."""
-    with Path(tape.path).open("rb") as file:
-        number = 0
-        while line := file.readline(MAX_LINE + 1):
-            number += 1
-            if len(line) > MAX_LINE:
-                problem = f"longer than {MAX_LINE} bytes, the most that a line may have"
-                raise TapeFormatError(tape.path, number, problem)
-            yield number, line
+    with open_regular_file(tape.path) as file:
+        header = file.readline(MAX_LINE)
+    yield 1, header
+    yield from lines_of(tape.path)
 
 
 def stamp(tape: Tape) -> tuple[int, int, int]:

@@ -16,8 +16,15 @@ import json
 import re
 from json.encoder import encode_basestring
 
-from deltatape.model.exchange import EndReason, Framing, Tap
-from deltatape.tape.payload import ClientState
+from deltatape.model.exchange import EndReason, Framing, Headers, Tap
+from deltatape.tape import fields
+from deltatape.tape.payload import (
+    ClientState,
+    RequestEnd,
+    RequestHeadRecord,
+    ResponseStart,
+    SentUpstream,
+)
 from deltatape.tape.record import Header, Payload
 
 _UNREADABLE = re.compile(
@@ -41,8 +48,14 @@ def _escape(match: re.Match[str]) -> str:
 
 def json_text(value: object) -> str:
     """Any JSON value as canonical text: no spaces, keys in their order, unreadable escaped."""
+    text = encode_basestring(value) if isinstance(value, str) else _JSON.encode(value)
+    if text.isascii() and "\x7f" not in text:
+        return text
     # Outside of strings JSON is ASCII, so escaping in the finished text is safe.
-    return _UNREADABLE.sub(_escape, _JSON.encode(value))
+    return _UNREADABLE.sub(_escape, text)
+
+
+_FIELD_TEXTS = fields.FieldMemory(lambda field: json_text(fields.headers_to_json((field,)))[1:-1])
 
 
 def json_bytes(data: bytes) -> str:
@@ -58,7 +71,41 @@ def json_bytes(data: bytes) -> str:
 
 def payload_record(t_ns: int, exchange: int, payload: Payload) -> bytes:
     """Return the line of any record."""
-    return json_record(t_ns, exchange, payload.code, payload.to_json())
+    match payload:
+        case RequestHeadRecord(watched=None):
+            return request_record(
+                t_ns,
+                exchange,
+                id_text=json_text(payload.id),
+                line_text=f'"method":{json_text(payload.method)}'
+                f',"target":{json_text(fields.target_to_json(payload.target))}'
+                f',"upstream":{json_text(payload.upstream)}',
+                http=payload.http,
+                headers_text=_headers_text(payload.headers),
+                tap=payload.tap,
+            )
+        case ResponseStart():
+            return response_record(
+                t_ns,
+                exchange,
+                status=payload.status,
+                reason_text=json_bytes(payload.reason),
+                http=payload.http,
+                framing=payload.framing,
+                headers_text=_headers_text(payload.headers),
+            )
+        case RequestEnd():
+            return request_end_record(t_ns, exchange)
+        case SentUpstream():
+            return sent_record(
+                t_ns, exchange, payload.connect_ns, payload.tls_ns, reused=payload.reused
+            )
+        case _:
+            return json_record(t_ns, exchange, payload.code, payload.to_json())
+
+
+def _headers_text(headers: Headers) -> str:
+    return f"[{','.join([_FIELD_TEXTS[field] for field in headers])}]"
 
 
 def json_record(t_ns: int, exchange: int, code: str, value: object) -> bytes:

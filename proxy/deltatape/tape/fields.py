@@ -9,7 +9,7 @@ Format: recordings/README.md, "Bytes" and "Masked values".
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple, TypeVar
@@ -22,7 +22,15 @@ MAX_INT = 2**63 - 1
 _SHOWN = 60
 _PAIR = 2
 
+SHORT_BYTES = 1024
+"""Up to how many bytes of a value it is remembered what follows from it."""
+REMEMBERED = 2048
+"""For how many fields, and request lines."""
+
+Field = tuple[bytes, HeaderValue]
+"""A header field."""
 E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
 
 
 class MalformedError(ValueError):
@@ -135,6 +143,22 @@ def headers_from_json(value: object) -> Headers:
         if not isinstance(pair, list) or len(pair) != _PAIR:
             raise MalformedError(f"{seen(pair)} where [name, value] is expected")
     return tuple((line_from_json(name), _one_line(value_from_json(field))) for name, field in value)
+
+
+class FieldMemory(dict[Field, T]):
+    """What a function returns for each header field; remembered for those that are short."""
+
+    def __init__(self, make: Callable[[Field], T]) -> None:
+        self._make = make
+
+    def __missing__(self, field: Field) -> T:
+        made = self._make(field)
+        name, value = field
+        if isinstance(value, bytes) and len(name) + len(value) <= SHORT_BYTES:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[field] = made
+        return made
 
 
 def spans_from_json(value: object) -> tuple[MaskedSpan, ...]:

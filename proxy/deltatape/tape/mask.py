@@ -13,8 +13,7 @@ import functools
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote_to_bytes
 
 from deltatape.model.exchange import Headers, HeaderValue, MaskedCredential
@@ -116,14 +115,7 @@ URL_HEADERS = frozenset(
 )
 """Header fields that repeat URLs, and with them what is secret in those."""
 
-Field = tuple[bytes, HeaderValue]
-T = TypeVar("T")
-
 _HASH_DIGITS = 8
-_SHORT_BYTES = 1024
-"""Up to how many bytes of a value it is remembered what is secret in it."""
-_REMEMBERED = 2048
-"""For how many fields, and request lines."""
 
 _MEMBER = re.compile(rb'"([^"\\]{1,64})"\s*+:\s*+"([^"\\]++)"')
 """Of a configuration, which gateways take as JSON in a header field."""
@@ -196,22 +188,6 @@ def _in_section(target: bytes, start: int, end: int) -> Iterator[tuple[int, int]
             return
 
 
-class _FieldMemory(dict[Field, T]):
-    """What a function returns for each header field; remembered for those that are short."""
-
-    def __init__(self, make: Callable[[Field], T]) -> None:
-        self._make = make
-
-    def __missing__(self, field: Field) -> T:
-        made = self._make(field)
-        name, value = field
-        if isinstance(value, bytes) and len(name) + len(value) <= _SHORT_BYTES:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self[field] = made
-        return made
-
-
 class Masker:
     """Masks under one key: the same credential has the same hash on every tape of this key.
 
@@ -226,9 +202,9 @@ class Masker:
         self.seen = SeenCredentials(self._digest)
         # The texts of what came masked under `_version` of what was seen.
         self._version = 0
-        self._field_texts = _FieldMemory(self._field_text)
-        self._line_text = functools.lru_cache(maxsize=_REMEMBERED)(self._fresh_line_text)
-        self._data_text = functools.lru_cache(maxsize=_REMEMBERED)(self._fresh_data_text)
+        self._field_texts = fields.FieldMemory(self._field_text)
+        self._line_text = functools.lru_cache(maxsize=fields.REMEMBERED)(self._fresh_line_text)
+        self._data_text = functools.lru_cache(maxsize=fields.REMEMBERED)(self._fresh_data_text)
 
     def _fresh_digest(self, value: bytes) -> str:
         return hmac.digest(self._key, value, hashlib.sha256).hex()[:_HASH_DIGITS]
@@ -260,7 +236,7 @@ class Masker:
         """Return `headers` with credentials masked; order, names and lengths are kept."""
         return tuple(map(self._masked_field, headers))
 
-    def _masked_field(self, field: Field) -> Field:
+    def _masked_field(self, field: fields.Field) -> fields.Field:
         name, value = field
         if isinstance(value, bytes) and _judged(name, value)[0]:
             value = self.value(value)
@@ -282,13 +258,13 @@ class Masker:
     def line_text(self, method: str, target: bytes, upstream: str) -> str:
         """Return the members `method`, `target` and `upstream` of a request, masked."""
         self._forget_texts()
-        short = len(method) + len(target) + len(upstream) <= _SHORT_BYTES
+        short = len(method) + len(target) + len(upstream) <= fields.SHORT_BYTES
         return (self._line_text if short else self._fresh_line_text)(method, target, upstream)
 
     def data_text(self, data: bytes) -> str:
         """Return `data` as JSON, with asterisks for the credentials that were seen."""
         self._forget_texts()
-        return (self._data_text if len(data) <= _SHORT_BYTES else self._fresh_data_text)(data)
+        return (self._data_text if len(data) <= fields.SHORT_BYTES else self._fresh_data_text)(data)
 
     def _forget_texts(self) -> None:
         if self._version != self.seen.version:
@@ -297,7 +273,7 @@ class Masker:
             self._line_text.cache_clear()
             self._data_text.cache_clear()
 
-    def _field_text(self, field: Field) -> str:
+    def _field_text(self, field: fields.Field) -> str:
         return encode.json_text(fields.headers_to_json((self._masked_field(field),)))[1:-1]
 
     def _fresh_line_text(self, method: str, target: bytes, upstream: str) -> str:
@@ -341,22 +317,22 @@ def _judged(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
 
     Nearly all fields come with every request of an application.
     """
-    return (_judge_again if len(value) <= _SHORT_BYTES else _judge)(name, value)
+    return (_judge_again if len(value) <= fields.SHORT_BYTES else _judge)(name, value)
 
 
 def _judge(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
     return must_be_masked(name, value), _no_words(_in_header(name, value))
 
 
-_judge_again = functools.lru_cache(maxsize=_REMEMBERED)(_judge)
+_judge_again = functools.lru_cache(maxsize=fields.REMEMBERED)(_judge)
 
 
-def _credentials_in(field: Field) -> tuple[bytes, ...]:
+def _credentials_in(field: fields.Field) -> tuple[bytes, ...]:
     name, value = field
     return _judged(name, value)[1] if isinstance(value, bytes) else ()
 
 
-_CREDENTIALS_IN = _FieldMemory(_credentials_in)
+_CREDENTIALS_IN = fields.FieldMemory(_credentials_in)
 
 
 def _no_words(found: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -382,14 +358,14 @@ def _in_members(value: bytes) -> Iterator[bytes]:
 
 def _credentials_of(url: bytes) -> tuple[bytes, ...]:
     """Return the credentials in a URL but for words; as many requests have the same one."""
-    return (_look_again if len(url) <= _SHORT_BYTES else _look)(url)
+    return (_look_again if len(url) <= fields.SHORT_BYTES else _look)(url)
 
 
 def _look(url: bytes) -> tuple[bytes, ...]:
     return _no_words(_in_url(url))
 
 
-_look_again = functools.lru_cache(maxsize=_REMEMBERED)(_look)
+_look_again = functools.lru_cache(maxsize=fields.REMEMBERED)(_look)
 
 
 def _in_url(url: bytes) -> Iterator[bytes]:
