@@ -24,10 +24,11 @@ def show(text):
     sys.stdout.flush()
 
 def refused():
-    try:
-        urllib.request.urlopen(os.environ["DELTATAPE_URL"] + "/nowhere/x")
-    except urllib.error.HTTPError as error:
-        error.close()
+    for _ in range(20):  # long enough for a line to be printed
+        try:
+            urllib.request.urlopen(os.environ["DELTATAPE_URL"] + "/nowhere/x")
+        except urllib.error.HTTPError as error:
+            error.close()
 
 def key():
     os.read(0, 1)
