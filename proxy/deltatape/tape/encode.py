@@ -55,9 +55,6 @@ def json_text(value: object) -> str:
     return _UNREADABLE.sub(_escape, text)
 
 
-_FIELD_TEXTS = fields.FieldMemory(lambda field: json_text(fields.headers_to_json((field,)))[1:-1])
-
-
 def json_bytes(data: bytes) -> str:
     """Return `data` as JSON: a string if and only if it is UTF-8, else `{"b64":...}`."""
     try:
@@ -67,6 +64,16 @@ def json_bytes(data: bytes) -> str:
     if quoted.isascii() and "\x7f" not in quoted:
         return quoted
     return _UNREADABLE.sub(_escape, quoted)
+
+
+def field_text(field: fields.Field) -> str:
+    """Return a header field as JSON."""
+    name, value = field
+    text = json_bytes(value) if isinstance(value, bytes) else json_text(fields.value_to_json(value))
+    return f"[{json_bytes(name)},{text}]"
+
+
+_FIELD_TEXTS = fields.FieldMemory(field_text)
 
 
 def payload_record(t_ns: int, exchange: int, payload: Payload) -> bytes:

@@ -274,7 +274,7 @@ class Masker:
             self._data_text.cache_clear()
 
     def _field_text(self, field: fields.Field) -> str:
-        return encode.json_text(fields.headers_to_json((self._masked_field(field),)))[1:-1]
+        return encode.field_text(self._masked_field(field))
 
     def _fresh_line_text(self, method: str, target: bytes, upstream: str) -> str:
         line = {
