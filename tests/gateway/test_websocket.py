@@ -9,6 +9,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import trustme
 from aiohttp import web
 
 from deltatape.gateway.gateway import TapPolicy
@@ -17,6 +18,7 @@ from deltatape.model.websocket import TEXT, Side
 from deltatape.store.audit import audit
 from deltatape.wire.websocket import MessageReader
 from helpers.clients import PYTHON, Client, available
+from helpers.corporate import server_context
 from helpers.recording import Recording, recording
 from helpers.upstream import LIMIT_S, Peer, Script, eventually, provider, run
 from helpers.websocket import (
@@ -264,6 +266,35 @@ def test_other_machines_need_the_token_for_a_socket(tmp_path: Path) -> None:
             client.close()
             (exchange,) = await gateway.ended()
             assert exchange.request.target == (PATH,)
+
+    run(scenario())
+
+
+def test_a_provider_may_speak_tls(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    ca = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(ca))
+
+    async def script(peer: Peer) -> None:
+        await agreed(peer)
+        assert await peer.reader.readexactly(len(CLIENT_SENDS)) == CLIENT_SENDS
+        await peer.send(SERVER_SENDS)
+        assert await peer.rest() == (b"", "eof")
+        peer.close()
+
+    async def scenario() -> None:
+        context = server_context(authority, "127.0.0.1")
+        async with (
+            provider(script, tls=context) as port,
+            recording(tmp_path, f"https://127.0.0.1:{port}", ca=ca) as gateway,
+        ):
+            client = await opened(gateway)
+            await client.send(CLIENT_SENDS)
+            assert await client.reader.readexactly(len(SERVER_SENDS)) == SERVER_SENDS
+            client.close()
+            (exchange,) = await gateway.ended()
+            assert sent_by(exchange, Side.CLIENT) == CLIENT_SENDS
+            assert sent_by(exchange, Side.SERVER) == SERVER_SENDS
 
     run(scenario())
 

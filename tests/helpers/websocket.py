@@ -25,6 +25,7 @@ from deltatape.wire.websocket import (
     MessageReader,
     SplitPiece,
     apply_mask,
+    encode_head,
 )
 from helpers.tapes import HEADER, taped
 
@@ -41,17 +42,6 @@ SWITCHED = (
 )
 """The handshake of RFC 6455 section 1.2; with further fields."""
 DEFLATE = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
-
-
-def encode_head(head: FrameHead) -> bytes:
-    """The bytes of a frame's head."""
-    needed = 0 if head.length < 126 else 2 if head.length < 65536 else 8
-    wide = head.wide or needed
-    short = {0: head.length, 2: 126, 8: 127}[wide]
-    first = (0x80 if head.fin else 0) | head.rsv << 4 | head.opcode
-    second = (0x80 if head.mask else 0) | short
-    extended = head.length.to_bytes(wide, "big") if wide else b""
-    return bytes((first, second)) + extended + head.mask
 
 
 def frame(

@@ -23,7 +23,6 @@ from deltatape.model.exchange import (
     ResponseHead,
     Source,
 )
-from deltatape.model.websocket import Side
 from deltatape.player.play_options import (
     MissedRequest,
     PlayedRequest,
@@ -35,7 +34,6 @@ from deltatape.player.player import MARGIN_BYTES, Player, hider
 from helpers.playing import Stage, answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, connect, eventually, post, run
-from helpers.websocket import HANDSHAKE, close, socket
 
 TWO = ((10, b"data: 1\n\n"), (20, b"data: 2\n\n"))
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -555,19 +553,3 @@ def test_a_miss_says_that_a_request_is_not_what_it_claims() -> None:
     request = post(gzip.compress(b'{"a": 1}')[:9], extra="Content-Encoding: gzip\r\n")
     got, _ = answer(taped(TWO, body=b'{"a": 1}'), request)
     assert b"9 bytes, not JSON: the gzip data is cut: its end is missing" in got
-
-
-def test_a_websocket_is_a_miss_that_says_so() -> None:
-    recorded = socket((Side.SERVER, close()))
-
-    async def scenario() -> None:
-        async with playing(recorded) as stage:
-            client = await stage.client()
-            await client.send(HANDSHAKE % (b"/v1/realtime", b""))
-            got, _ = await client.rest()
-            assert got.startswith(b"HTTP/1.1 400 ")
-            assert b"WebSockets are not played" in got
-            (outcome,) = stage.outcomes
-            assert isinstance(outcome, MissedRequest)
-
-    run(scenario())

@@ -30,9 +30,11 @@ from deltatape.wire.websocket import (
     MessageReader,
     SplitPiece,
     apply_mask,
+    encode_head,
     is_wide,
     negotiated_deflate,
     read_closure,
+    stored,
 )
 from helpers.clients import PYTHON, Client, available
 from helpers.splits import cut, cuttings, random_cuts
@@ -41,7 +43,6 @@ from helpers.websocket import (
     Deflater,
     binary,
     close,
-    encode_head,
     frame,
     joined,
     messages,
@@ -433,6 +434,12 @@ def test_a_message_refers_to_those_before_even_after_a_final_block() -> None:
     assert inflated(shared, bytes.fromhex("f200110000")) == b"Hello"
 
 
+def test_no_bytes_of_a_message_become_none() -> None:
+    inflater = MessageInflater(takeover=True)
+    assert list(inflater.steps(b"", last=False)) == []
+    assert inflated(inflater, b"", b"\0") == b""
+
+
 def test_a_message_alone_refers_to_nothing() -> None:
     alone = MessageInflater(takeover=False)
     assert inflated(alone, bytes.fromhex("f248cdc9c90700")) == b"Hello"
@@ -473,6 +480,15 @@ def test_the_end_of_a_message_may_bring_the_rest_of_it() -> None:
     inflater = MessageInflater(takeover=False)
     found = b"".join(part for part, _ in inflater.steps(coded[:-4], last=True))
     assert found == b"a\0\0\xff\xff"
+
+
+def test_stored_blocks_leave_a_message_as_it_is_and_are_referred_to() -> None:
+    data = b"once upon a time" * 5000
+    shared, deflater = MessageInflater(takeover=True), Deflater()
+    deflater.payload(b"once upon a time")
+    for plain in (b"", data):
+        assert inflated(shared, stored(plain)) == plain
+    assert inflated(shared, deflater.payload(b"once upon a time")) == b"once upon a time"
 
 
 @pytest.mark.parametrize(

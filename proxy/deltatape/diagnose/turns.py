@@ -107,7 +107,7 @@ def _alone(exchange: Exchange, stream: Stream, turn: _Turn) -> tuple[Exchange, S
         request=replace(
             exchange.request,
             body=asked.data,
-            masked=(),
+            masked=asked.masked,
             t_ns=asked.t_ns,
             t_end_ns=asked.t_end_ns,
             line=asked.line,

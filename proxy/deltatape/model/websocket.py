@@ -92,6 +92,8 @@ class Message:
     compressed: bool
     complete: bool
     """False: the connection ended within it."""
+    masked: tuple[tuple[int, int, str], ...] = ()
+    """The masked parts of `data`; see `FramePiece.masked`."""
 
 
 class Violation(NamedTuple):

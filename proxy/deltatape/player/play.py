@@ -8,28 +8,32 @@ have stopped the provider.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from deltatape.http1.head import (
     Fields,
     ParsedRequestHead,
+    asks_for_websocket,
     error_answer,
     expects_continue,
     write_response,
 )
 from deltatape.http1.server import ServerConnection
 from deltatape.http1.socket import UnreadBytes
-from deltatape.match.request import MatchQuery, NoMatch
-from deltatape.match.schedule import ConnectionEnd
+from deltatape.match.request import MatchQuery, NoMatch, RequestMatcher
+from deltatape.match.schedule import ConnectionEnd, ReplayTempo
+from deltatape.match.websocket import script_of
 from deltatape.model.content_coding import decode_body
 from deltatape.model.exchange import EndReason, Exchange, content_codings
 from deltatape.player.response_bytes import Rendition, Renditions
+from deltatape.player.websocket import SocketPlay, agrees, handshake
 
 _CONTINUE = write_response(100, b"Continue", ())
 _MERGEABLE_NS = 2_000_000
 """Steps that are sent further apart are hardly ever merged into one read."""
+_NO_HANDSHAKE = "the tape has a WebSocket here, and this request does not ask for one"
 _READ_TIMEOUT_S = 0.25
 """How long to wait at most until a step was read."""
 _BUSY_POLL_S = 0.0005
@@ -83,13 +87,33 @@ def query_of(head: ParsedRequestHead, body: bytes) -> MatchQuery:
     )
 
 
+class SocketContext(PlayContext, Protocol):
+    """The player, as one WebSocket needs it."""
+
+    tempo: ReplayTempo
+
+    def matcher_of(self, exchanges: Sequence[Exchange]) -> RequestMatcher:
+        """Return a matcher of the messages of one WebSocket."""
+
+
 class PlayHandler:
     """Serves one request; see `http1.server.Handler`."""
 
     def __init__(
-        self, context: PlayContext, client: ServerConnection, exchange: Exchange | None = None
+        self,
+        context: PlayContext,
+        client: ServerConnection,
+        exchange: Exchange | None = None,
+        sockets: SocketContext | None = None,
     ) -> None:
-        """Args: exchange: what to play, where that is known before the request is complete."""
+        """Play what is found for one request.
+
+        Args:
+            context: finds it.
+            client: asks.
+            exchange: what to play, where that is known before the request is complete.
+            sockets: for WebSockets; None: none is played.
+        """
         self._context = context
         self._client = client
         self._loop = asyncio.get_running_loop()
@@ -97,6 +121,7 @@ class PlayHandler:
         self._continued = False
         self._body: bytes | bytearray = b""
         self._exchange = exchange
+        self._sockets = sockets
         self._rendition: Rendition | None = None
         self._next = 0
         self._origin_s = 0.0
@@ -136,9 +161,30 @@ class PlayHandler:
             return
         self._body = b""
         self._exchange = found
+        if found.upgraded:
+            self._open_socket(found, request)
+            return
         self._rendition = self._context.renditions.of(found, request, continued=self._continued)
         self._origin_s = self._loop.time()
         self._play()
+
+    def _open_socket(self, found: Exchange, request: ParsedRequestHead) -> None:
+        context = self._sockets
+        if context is None or not asks_for_websocket(request):
+            self._answer(error_answer(400, "no_websocket", _NO_HANDSHAKE))
+            return
+        compressed = agrees(found, request)
+        self._client.write(handshake(found, request, compressed=compressed))
+        script = script_of(found, compressed=compressed)
+        play = SocketPlay(
+            self._client,
+            script,
+            context.matcher_of(script.asked),
+            context.tempo,
+            context.missed,
+            self._end_request,
+        )
+        play.start()
 
     def _refuse_long(self) -> None:
         assert self._request is not None

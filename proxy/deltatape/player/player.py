@@ -55,6 +55,7 @@ class Player:
     ) -> None:
         """Args: on_outcome: called with each request that was answered or missed."""
         self.hold_s = playing.hold_s
+        self.tempo = playing.tempo
         self.renditions = Renditions(playing.tempo)
         self.unread = UnreadBytes()
         self.longest = MARGIN_BYTES + max(
@@ -150,7 +151,7 @@ class Player:
     # What connections ask (`http1.server.ServerOwner`).
 
     def handler(self, connection: ServerConnection) -> Handler:
-        return PlayHandler(self, connection)
+        return PlayHandler(self, connection, sockets=self)
 
     def opened(self, connection: ServerConnection) -> None:
         self.listener.opened(connection)
@@ -206,9 +207,6 @@ class Player:
     def find(self, query: MatchQuery, play: PlayHandler | None = None) -> Exchange | NoMatch:
         found = self._matcher.match(query)
         if isinstance(found, RecordedMatch):
-            if self._exchanges[found.position].upgraded:
-                problem = "the provider opened a WebSocket here, and WebSockets are not played"
-                return NoMatch(nearest=found.position, problem=problem, differences=())
             return self._played(query, found, play)
         return self._corrected(query, found, play)
 
@@ -281,6 +279,9 @@ class Player:
     def _add_outcome(self, outcome: RequestOutcome) -> None:
         self._outcomes.append(outcome)
         self._on_outcome(outcome)
+
+    def matcher_of(self, exchanges: Sequence[Exchange]) -> RequestMatcher:
+        return RequestMatcher(exchanges, self._playing.volatile, hide=self.hide)
 
     def missed(self, query: MatchQuery, miss: NoMatch) -> bytes:
         if isinstance(miss, _EndOfTape):

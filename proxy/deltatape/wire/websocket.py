@@ -164,6 +164,16 @@ def is_wide(length: int, size: int) -> bool:
     return size in (2, 8) and _length_bytes(length) < size
 
 
+def encode_head(head: FrameHead) -> bytes:
+    """Return the head's bytes; the inverse of `parse_head`."""
+    wide = head.wide or _length_bytes(head.length)
+    short = {0: head.length, 2: _SHORT, 8: _LONG}[wide]
+    first = (0x80 if head.fin else 0) | head.rsv << 4 | head.opcode
+    second = (0x80 if head.mask else 0) | short
+    extended = head.length.to_bytes(wide, "big") if wide else b""
+    return bytes((first, second)) + extended + head.mask
+
+
 def apply_mask(data: bytes, key: bytes, at: int = 0) -> bytes:
     """Mask or unmask `data`, which begins at offset `at` of a payload; as it is without a key."""
     if not key or not data:
@@ -186,6 +196,24 @@ STEP = 1 << 20
 """The most bytes that `MessageInflater.steps` yields at once."""
 MOST_INFLATED = 2 << 20
 """How many bytes one piece of a message may become."""
+
+
+_MOST_STORED = (1 << 16) - 1
+
+
+def stored(data: bytes) -> bytes:
+    """Return the payload of a compressed message that leaves `data` as it is."""
+    blocks = []
+    for at in range(0, len(data), _MOST_STORED):
+        part = data[at : at + _MOST_STORED]
+        size = len(part)
+        blocks += [
+            b"\0",
+            size.to_bytes(2, "little"),
+            (size ^ _MOST_STORED).to_bytes(2, "little"),
+            part,
+        ]
+    return b"".join((*blocks, b"\0"))
 
 
 class Deflate(NamedTuple):
@@ -331,7 +359,7 @@ def _is_utf8(data: bytes) -> bool:
 class _Begun:
     """A message that has begun."""
 
-    __slots__ = ("compressed", "frames", "opcode", "parts", "t_ns")
+    __slots__ = ("compressed", "frames", "masked", "opcode", "parts", "size", "t_ns")
 
     def __init__(self, head: FrameHead, t_ns: int) -> None:
         self.opcode = head.opcode
@@ -339,6 +367,16 @@ class _Begun:
         self.t_ns = t_ns
         self.frames = 0
         self.parts: list[bytes] = []
+        self.size = 0
+        self.masked: list[tuple[int, int, str]] = []
+
+    def add(self, piece: FramePiece) -> None:
+        """Add the next piece of its data."""
+        self.masked += (
+            (self.size + start, self.size + end, name) for start, end, name in piece.masked
+        )
+        self.parts.append(piece.data)
+        self.size += len(piece.data)
 
 
 class _SideState:
@@ -381,7 +419,7 @@ class MessageReader:
         elif state.open is None:
             return None  # what was before it is missing on the tape
         begun, head = state.open
-        begun.parts.append(piece.data)
+        begun.add(piece)
         if piece.more:
             return None
         state.open = None
@@ -430,6 +468,7 @@ class MessageReader:
             frames=begun.frames,
             compressed=begun.compressed,
             complete=complete,
+            masked=tuple(begun.masked),
         )
 
     def _check_head(self, state: _SideState, piece: FramePiece, head: FrameHead) -> None:
