@@ -299,6 +299,37 @@ def test_a_provider_may_speak_tls(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_the_messages_of_the_client_are_left_out_where_the_bodies_of_requests_are(
+    tmp_path: Path,
+) -> None:
+    async def script(peer: Peer) -> None:
+        await agreed(peer)
+        await peer.reader.readexactly(len(CLIENT_SENDS + close(mask=KEY)))
+        await peer.send(text("answer") + close())
+        peer.close()
+
+    async def scenario() -> None:
+        async with (
+            provider(script) as port,
+            recording(tmp_path, port, bodies=False) as gateway,
+        ):
+            client = await opened(gateway)
+            await client.send(CLIENT_SENDS)
+            await client.send(close(mask=KEY))
+            assert await client.rest() == (text("answer") + close(), "eof")
+            client.close()
+            (exchange,) = await gateway.ended()
+            assert sent_by(exchange, Side.CLIENT) == ping(b"?", mask=KEY) + close(mask=KEY)
+            assert sent_by(exchange, Side.SERVER) == text("answer") + close()
+            assert [note.text for note in exchange.notes] == [
+                "the client's messages were left out on demand"
+            ]
+            assert exchange.end is not None
+            assert exchange.end.reason is EndReason.COMPLETE
+
+    run(scenario())
+
+
 # The ends.
 
 

@@ -137,8 +137,15 @@ class ExchangeTaping(GuardedTaping):
             self._fail(error)
 
     def frames(self, side: Side, data: bytes) -> None:
-        """Write what a side of a WebSocket has sent, as of `arrived`."""
-        self._write_at(self._arrived_ns, ExchangeTap.frames, side, data)
+        """Write what a side of a WebSocket has sent, as of `arrived`.
+
+        The messages of the client are the bodies of its requests.
+        """
+        kept = self._bodies or side is Side.SERVER
+        self._write_at(self._arrived_ns, ExchangeTap.frames, side, data, messages=kept)
+        if not kept and not self._untaped:
+            self.note("the client's messages were left out on demand")
+        self._untaped += 0 if kept else len(data)
 
     def complete(self) -> None:
         """Write the end of a response that ended with what has come last, as of `arrived`."""

@@ -457,13 +457,21 @@ class ExchangeTap:
                 ends = tuple(end - at for end in ends if lowest <= end <= at + len(piece))
             self.read(t_ns, piece, ends)
 
-    def frames(self, t_ns: int, side: Side, data: bytes) -> None:
-        """Write bytes that one side of a WebSocket has sent, at least 1."""
+    def frames(self, t_ns: int, side: Side, data: bytes, *, messages: bool = True) -> None:
+        """Write bytes that one side of a WebSocket has sent, at least 1.
+
+        Args:
+            t_ns: when.
+            side: who sent them.
+            data: the bytes.
+            messages: whether to write more than control frames.
+        """
         if self._ended or self._socket is None:
             return
         for at in range(0, len(data), PIECE):
             for piece in self._socket.feed(side, data[at : at + PIECE]):
-                self._frame(t_ns, side, piece)
+                if messages or (isinstance(piece, TapedPiece) and piece.control):
+                    self._frame(t_ns, side, piece)
 
     def _frame(self, t_ns: int, side: Side, piece: TapedPiece | str) -> None:
         """Write a piece of a frame, or a note about it."""
