@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.model.websocket import Side
 from helpers.console import called, on_terminal
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, exchange, recorded
 from helpers.program import deltatape
+from helpers.websocket import socket_tape, text
 
 
 def test_each_exchange_is_a_line(tmp_path: Path) -> None:
@@ -176,3 +178,14 @@ def test_variables_stand_for_options(tmp_path: Path) -> None:
     calls = called("show", CUT, "--calls", folder=tmp_path).stdout
     variable = {"DELTATAPE_SHOW_CALLS": "1"}
     assert deltatape("show", CUT, folder=tmp_path, env=variable).stdout == calls
+
+
+def test_a_websocket_has_frames_and_no_body(tmp_path: Path) -> None:
+    (tmp_path / "socket.tape").write_bytes(socket_tape([(Side.SERVER, text("hello"))]))
+    refused = called("show", "socket.tape", "--raw", folder=tmp_path)
+    assert refused.returncode == 2
+    assert b"a WebSocket has no body; --reads shows the frames" in refused.stderr
+    shown = called("show", "socket.tape", "--reads", folder=tmp_path).stdout
+    assert b"server  text" in shown
+    line = called("show", "socket.tape", folder=tmp_path).stdout
+    assert b"WebSocket, 0 messages up and 1 down, not closed" in line

@@ -110,6 +110,11 @@ def _show_part(exchange: Exchange, part: str, form: str) -> None:
 
 
 def _write_raw(exchange: Exchange) -> None:
+    if exchange.upgraded:
+        raise UsageError(
+            "--raw: a WebSocket has no body; --reads shows the frames of both sides, with --format"
+            " json all of their data"
+        )
     if sys.stdout.isatty():
         raise UsageError(
             "--raw on a terminal would let the taped bytes act on it; redirect it to a file or a"
