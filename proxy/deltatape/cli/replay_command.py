@@ -3,11 +3,12 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -29,25 +30,40 @@ from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.gateway.outbound import outbound_from
-from deltatape.http1.listener import Address
+from deltatape.http1.listener import Address, is_loopback
 from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import ReplayTempo, parse_speed
+from deltatape.mitm.hosts import Hosts
+from deltatape.mitm.session import RedirectingProxy
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.play_options import PlayOptions, RunReadBack
 from deltatape.player.playback_changes import ExchangeStaging, refuse_absent
 from deltatape.player.player import Player
 from deltatape.printable import count
 from deltatape.replay.auto import AutoPlayer, ProviderRoutes
-from deltatape.replay.environment import client_notes, known_telemetry, replay_environment
+from deltatape.replay.environment import (
+    client_notes,
+    keyed_environment,
+    known_telemetry,
+    replay_environment,
+)
 from deltatape.replay.guard import NetworkGuardTunnel
-from deltatape.replay.session import REPLAY_FAILED, ReplayOptions, Responders, replay, teller
+from deltatape.replay.session import (
+    REPLAY_FAILED,
+    CommandGuard,
+    ReplayOptions,
+    Responders,
+    no_notes,
+    replay,
+    teller,
+)
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
 from deltatape.vary.fault import FAULTS, parse_fault
 from deltatape.vary.reads import RECORDED, parse_reads
 
-AUTO = "auto"
+AUTO, MITM = "auto", "mitm"
 GRACE_S = 5.0
 """How long an exchange may still be recorded after the end of the run."""
 
@@ -72,6 +88,8 @@ class ReplayArguments:
     ready_file: Path | None
     no_tunnel: bool
     allow_host: tuple[str, ...]
+    via: str | None
+    hosts: tuple[str, ...]
     ignore: frozenset[str]
 
 
@@ -154,13 +172,25 @@ class ReplayArguments:
     is_flag=True,
     help="Allow CMD to reach providers directly instead of through the player.",
 )
+@option(
+    "--via",
+    type=click.Choice([MITM]),
+    help="Lead CMD to the player by mitmproxy, if its base URL cannot be set.",
+)
+@option(
+    "--hosts",
+    multiple=True,
+    metavar="HOST",
+    help="With --via mitm: lead this host there besides those of LLM providers and of the tape;"
+    " * stands for anything.",
+)
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Play tapes as the provider: same status, headers, bytes, read boundaries, timing and ending.
 
     With CMD, run it with its base URLs set to the player and a placeholder for each missing API
-    key; HTTPS_PROXY blocks requests that go to a provider directly. Without CMD, point the app at
-    the printed address.
+    key; HTTPS_PROXY blocks requests that go to a provider directly, or with --via mitm leads them
+    to the player. Without CMD, point the app at the printed address.
 
     A request gets the recorded response whose request has the same body: the same bytes, or the
     same JSON. Any other request gets status 400 and the nearest recorded request. Nothing is sent
@@ -177,10 +207,16 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     if not argv:
         _refuse_command(arguments.tapes)
         refuse_useless(
-            ctx, options.keys() - {"no_tunnel", "allow_host"}, "without a command after --"
+            ctx,
+            options.keys() - {"no_tunnel", "allow_host", "via", "hosts"},
+            "without a command after --",
         )
+    if arguments.via is None:
+        refuse_useless(ctx, options.keys() - {"hosts"}, "without --via mitm")
+    else:
+        refuse_useless(ctx, options.keys() - {"no_tunnel", "allow_host"}, "with --via mitm")
     if arguments.mode == AUTO:
-        refuse_useless(ctx, options.keys() - {"ignore"}, "with --mode auto")
+        refuse_useless(ctx, options.keys() - {"ignore", "via", "hosts"}, "with --mode auto")
     else:
         refuse_useless(ctx, options.keys() - {"upstream"}, "without --mode auto")
     try:
@@ -205,15 +241,6 @@ def _replay(
     listen, playing = _listen(arguments.listen, argv), _playing(arguments)
     make = _auto if arguments.mode == AUTO else _plain
     responders = make(arguments, playing, environment, argv)
-    guard = None
-    if argv and not arguments.no_tunnel:
-        guard = NetworkGuardTunnel(
-            outbound_from(environment),
-            Path.cwd(),
-            say,
-            telemetry=responders.telemetry,
-            allowed=arguments.allow_host,
-        )
     options = ReplayOptions(
         listen=listen,
         tapes=arguments.tapes,
@@ -221,7 +248,7 @@ def _replay(
         report=arguments.report,
         ready_file=arguments.ready_file,
         grace_s=GRACE_S if arguments.mode == AUTO else 0.0,
-        guard=guard,
+        guard=_guard(arguments, environment, responders) if argv else None,
     )
     with aside(options.screen):
         code = asyncio.run(replay(responders, options, say))
@@ -230,6 +257,33 @@ def _replay(
         say(f"fault {fault} was never injected: {why}")
     # A run that passed without its fault has tested nothing.
     return code or (REPLAY_FAILED if unused_faults else 0)
+
+
+def _guard(
+    arguments: ReplayArguments, environment: Mapping[str, str], responders: Responders
+) -> CommandGuard | None:
+    if arguments.via == MITM:
+        Hosts(arguments.hosts)  # fails for a wrong pattern before anything starts
+        hosts = (*arguments.hosts, *_taped_hosts(arguments.tapes))
+        return RedirectingProxy(hosts, say, environment)
+    if arguments.no_tunnel:
+        return None
+    return NetworkGuardTunnel(
+        outbound_from(environment),
+        Path.cwd(),
+        say,
+        telemetry=responders.telemetry,
+        allowed=arguments.allow_host,
+    )
+
+
+def _taped_hosts(tapes: tuple[str, ...]) -> Iterator[str]:
+    """Yield the hosts of tapes that are not known anyway, each once; never this machine."""
+    existing = (each for each in each_recording_once(tapes) if locate(each).path.exists())
+    exchanges = (exchange for each in existing for exchange in exchanges_of(each))
+    for host in dict.fromkeys(urlsplit(one.request.upstream).hostname or "" for one in exchanges):
+        if not Hosts(()).has(host) and not is_loopback(host):
+            yield host
 
 
 def _listen(address_text: str | None, argv: tuple[str, ...]) -> Address:
@@ -286,13 +340,17 @@ def _plain(
         machine=Player(exchanges, teller(say, alone=not argv), playing),
         number=len(exchanges),
         environment=partial(
-            replay_environment,
+            keyed_environment if arguments.via else replay_environment,
             environ=environment,
             folder=Path.cwd(),
             exchanges=exchanges,
             command=argv,
         ),
-        notes=partial(client_notes, environ=environment, folder=Path.cwd(), command=argv),
+        notes=(
+            no_notes
+            if arguments.via
+            else partial(client_notes, environ=environment, folder=Path.cwd(), command=argv)
+        ),
         telemetry=known_telemetry(argv, exchanges),
     )
 

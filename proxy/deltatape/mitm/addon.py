@@ -9,6 +9,7 @@ another Python, which must not replace mitmproxy's own.
 """
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -48,7 +49,10 @@ load_package()
 
 from mitmproxy import ctx, exceptions, version  # noqa: E402 - the Python is checked first
 
-from deltatape.mitm.recorder import MitmRecorder  # noqa: E402 - only now is there such a package
+from deltatape.mitm.ipc import PLAYER  # noqa: E402 - only now is there such a package
+from deltatape.mitm.recorder import MitmRecorder  # noqa: E402
+from deltatape.mitm.redirector import MitmRedirector  # noqa: E402
 
-addons = [MitmRecorder(ctx, version.VERSION, exceptions.OptionsError)]
+_Addon = MitmRedirector if PLAYER in os.environ else MitmRecorder
+addons = [_Addon(ctx, version.VERSION, exceptions.OptionsError)]
 """The name that mitmproxy looks for."""

@@ -38,6 +38,8 @@ class Server(Protocol):
     alpn: bytes | None
     """The protocol that TLS agreed on, such as `h2`; without one mitmproxy speaks HTTP/1."""
     tls: bool
+    error: str | None
+    """Set before it is opened: why it must not be."""
     timestamp_start: float | None
     timestamp_tcp_setup: float | None
     timestamp_tls_setup: float | None

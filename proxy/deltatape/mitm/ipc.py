@@ -17,6 +17,8 @@ from deltatape.model.tape_summary import LogStream
 
 VARIABLE = "DELTATAPE_MITM_PARENT"
 """Names the file descriptor of the socket."""
+PLAYER = "DELTATAPE_MITM_PLAYER"
+"""Names the URL of the player to which requests are redirected."""
 Fields: TypeAlias = Mapping[str, object]
 
 

@@ -20,7 +20,15 @@ from typing import Protocol
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, Proxy
 from deltatape.http1.listener import is_loopback
-from deltatape.mitm.ipc import VARIABLE, AddonCommand, AddonMessage, AddonSocket, Fields, log_fields
+from deltatape.mitm.ipc import (
+    PLAYER,
+    VARIABLE,
+    AddonCommand,
+    AddonMessage,
+    AddonSocket,
+    Fields,
+    log_fields,
+)
 
 ADDON = Path(__file__).resolve().with_name("addon.py")
 """The script for `mitmdump -s`."""
@@ -47,6 +55,7 @@ class MitmOptions:
         hosts: what is taped besides LLM providers; see `hosts`.
         more: mitmproxy's own options; they come last, so they win.
         outbound: proxy and certificates for upstreams; see `environment.mitmproxy_environment`.
+        player: the URL of a player that answers instead of those hosts; nothing is taped then.
     """
 
     host: str
@@ -56,6 +65,7 @@ class MitmOptions:
     hosts: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     outbound: OutboundSettings = field(default_factory=OutboundSettings)
+    player: str | None = None
 
     @property
     def proxy(self) -> Proxy | None:
@@ -140,6 +150,7 @@ def arguments(options: MitmOptions) -> list[str]:
         *("--set", "connection_strategy=lazy", "--set", "http3=false"),
         *("--set", f"deltatape_to={options.to}"),
         *(part for host in options.hosts for part in ("--set", f"deltatape_hosts={host}")),
+        *(() if options.player is None else ("--set", "upstream_cert=false")),
         *options.more,
         # Last, so that it respects options set by other addons.
         *("--scripts", str(ADDON)),
@@ -182,7 +193,12 @@ class Mitmdump:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
-                env={**environment, VARIABLE: str(theirs.fileno()), "PYTHONUNBUFFERED": "1"},
+                env={
+                    **environment,
+                    **({} if options.player is None else {PLAYER: options.player}),
+                    VARIABLE: str(theirs.fileno()),
+                    "PYTHONUNBUFFERED": "1",
+                },
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )

@@ -149,8 +149,10 @@ class MitmRecorder:
     async def running(self) -> None:
         """Report that mitmproxy listens."""
         run = self._current_run()
-        if run is None:
-            return
+        if run is not None:
+            await self._announce(tape=run.book.current.path)
+
+    async def _announce(self, tape: str) -> None:
         await self._logger.connect()
         if VARIABLE in os.environ and self._patience_s() == DEFAULT_PATIENCE_S:
             # Models think for longer. A mitmproxy that the user started keeps its timeout.
@@ -160,7 +162,7 @@ class MitmRecorder:
         self._logger.send(
             AddonMessage.READY,
             url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}",
-            tape=run.book.current.path,
+            tape=tape,
             confdir=str(_folder(self._ctx.options.confdir)),
             version=self._version,
         )

@@ -1,6 +1,7 @@
 """Run mitmproxy until a signal ends it, or around a command."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -269,6 +270,59 @@ async def serve_child(
         ended = await mitmdump.ended(CLOSE_NOTICE_S)
     observer.summarise(ended, started)
     return code, MitmRunResult(ended=ended, trouble=observer.trouble)
+
+
+class RedirectingProxy:
+    """mitmproxy before a command whose base URL cannot be set: see `replay.session.CommandGuard`.
+
+    Requests to the hosts of LLM providers, and to `hosts`, go to the player; all else passes.
+    """
+
+    refused: Mapping[str, str] = {}
+    """Always empty: what would go past the player is led to it."""
+
+    def __init__(
+        self, hosts: Sequence[str], tell: Tell, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        """Create a guard; `environment` is that of mitmproxy and of the command."""
+        self._hosts = tuple(hosts)
+        self._environment = environment
+        self._tell = tell
+        self._mitmdump: Mitmdump | None = None
+        self._files = contextlib.ExitStack()
+
+    def remarks(self) -> Sequence[str]:
+        """Return nothing."""
+        return ()
+
+    async def start(self, player_port: int) -> Mapping[str, str]:
+        """Start mitmproxy; return the variables that lead the command to it.
+
+        Raises:
+            UsageError: it cannot be started.
+        """
+        options = MitmOptions(
+            host="127.0.0.1",
+            port=0,
+            upstream=None,
+            to=state_folder(self._environment),
+            hosts=self._hosts,
+            player=f"http://127.0.0.1:{player_port}",
+        )
+        variables = self._files.enter_context(mitmproxy_environment(options, self._environment))
+        self._mitmdump = Mitmdump(RunObserver(self._tell, 0.0))
+        started = await self._mitmdump.start(options, variables)
+        bundle = ca_bundle(started.ca, state_folder(self._environment), self._environment)
+        hosts = " ".join(("the hosts of LLM providers", *self._hosts))
+        self._tell(f"  redirect {hosts}, by mitmproxy {started.version}; all else passes")
+        return proxy_variables(started.url, bundle, self._environment)
+
+    async def stop(self) -> None:
+        """End mitmproxy."""
+        if self._mitmdump is not None:
+            self._mitmdump.stop(CHILD_EXIT, None, 0.0)
+            await self._mitmdump.ended(0.0)
+        self._files.close()
 
 
 async def _wait_for_end(signals: Signals, mitmdump: Mitmdump) -> str:

@@ -78,6 +78,21 @@ def known_telemetry(command: Sequence[str], exchanges: Iterable[Exchange]) -> Ma
     return telemetry_hosts((each.client for each in recognised(command)), user_agents)
 
 
+def keyed_environment(
+    url: str,
+    environ: Mapping[str, str],
+    folder: Path,
+    exchanges: Iterable[Exchange] = (),
+    command: Sequence[str] = (),
+) -> Mapping[str, str]:
+    """Return the environment of a command whose requests a proxy leads to the player.
+
+    Only placeholders for keys are added. Args: see `replay_environment`.
+    """
+    del url, command
+    return {**environ, **placeholders(exchanges, environ, read_dotenv(folder, environ))}
+
+
 def placeholders(
     exchanges: Iterable[Exchange], environ: Mapping[str, str], dotenv: Sequence[DotenvFile]
 ) -> Mapping[str, str]:

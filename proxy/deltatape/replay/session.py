@@ -7,9 +7,10 @@ Live lines then report problems only, so as not to mix with the command's output
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import Protocol
 
 from deltatape import __version__
 from deltatape.child.child import run_child
@@ -22,7 +23,6 @@ from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayedRequest, PlayReport, RequestOutcome
 from deltatape.printable import count
 from deltatape.record.reporter import Tell
-from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.playback import ReplayServer, end, settle
 from deltatape.replay.report import json_report, request_lines, summary
 
@@ -35,6 +35,23 @@ _MOST_OWN = 125
 
 _BY_SIGNAL = 128
 """Exit codes above it say that a signal ended a command."""
+
+
+class CommandGuard(Protocol):
+    """Keeps a command from providers, such as `NetworkGuardTunnel`."""
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Return the LLM hosts requested past the player, with their providers."""
+
+    def remarks(self) -> Iterable[str]:
+        """Yield a line for each host that was requested past the player for a good reason."""
+
+    async def start(self, player_port: int) -> Mapping[str, str]:
+        """Listen; return the variables that route the command here."""
+
+    async def stop(self) -> None:
+        """Cut open connections, and report the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +75,7 @@ class ReplayOptions:
     report: Path | None = None
     ready_file: Path | None = None
     grace_s: float = 0.0
-    guard: NetworkGuardTunnel | None = None
+    guard: CommandGuard | None = None
     screen: Screen = field(default_factory=Screen)
 
 
