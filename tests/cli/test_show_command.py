@@ -92,7 +92,8 @@ def test_reads_are_those_of_the_socket(tmp_path: Path) -> None:
 
 
 def test_raw_is_the_body_byte_for_byte(tmp_path: Path) -> None:
-    body = bytes(range(256)) + b"\r\n\xff"
+    event = b'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
+    body = event + b": " + bytes(range(256)) + b"\r\n\xff"
     (tmp_path / "body.bin").write_bytes(body)
     assert called("import", "body.bin", "-o", "x.tape", folder=tmp_path).returncode == 0
     assert deltatape("show", "x.tape", "--raw", folder=tmp_path).stdout == body
