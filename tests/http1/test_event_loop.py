@@ -5,7 +5,7 @@ import contextlib
 import os
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from deltatape.http1.event_loop import OTHERS_AT_ONCE, StreamingEventLoop
 from helpers.upstream import eventually, run
@@ -137,6 +137,66 @@ def test_sockets_that_are_always_ready_take_turns() -> None:
                 await asyncio.sleep(0)
         assert len(told) == 30 * OTHERS_AT_ONCE
         assert max(told.values()) <= 3 * min(told.values())
+
+    run(scenario())
+
+
+@contextlib.contextmanager
+def others() -> Iterator[list[socket.socket]]:
+    """Sockets that are ready in every turn, more than one turn takes."""
+    loop = asyncio.get_running_loop()
+    with contextlib.ExitStack() as stack:
+        ready: list[socket.socket] = []
+        for _ in range(10 * OTHERS_AT_ONCE):
+            near, far = map(stack.enter_context, socket.socketpair())
+            far.send(b"x")
+            loop.add_reader(near, lambda: None)
+            stack.callback(loop.remove_reader, near.fileno())
+            ready.append(near)
+        yield ready
+
+
+def test_a_reader_reads_in_every_turn_while_others_wait() -> None:
+    async def scenario() -> None:
+        async with watched() as (sock, protocol):
+            sock.loop.read_directly(sock.near.fileno(), sock.reader)
+            with others():
+                await asyncio.sleep(0)
+                for turn in range(50):
+                    sock.far.send(b"x")
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)  # the first may have looked before
+                    assert len(sock.read) == turn + 1
+                sock.transport.pause_reading()
+                sock.far.send(b"x")
+                for _turn in range(50):
+                    await asyncio.sleep(0)
+                assert len(sock.read) == 50
+                sock.transport.resume_reading()
+                sock.far.shutdown(socket.SHUT_WR)
+                await eventually(lambda: protocol.lost == [None], "the end")
+                assert len(sock.read) == 51
+        assert protocol.data == b""
+
+    run(scenario())
+
+
+def test_a_socket_is_not_told_what_one_with_its_number_waited_for() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        told: list[int] = []
+        with others() as ready, contextlib.ExitStack() as stack:
+            for _turn in range(5):
+                await asyncio.sleep(0)
+            for old in ready:
+                number = old.fileno()
+                loop.remove_reader(number)
+                near, _far = map(stack.enter_context, socket.socketpair())
+                os.dup2(near.fileno(), number)
+                loop.add_reader(number, told.append, number)
+            for _turn in range(50):
+                await asyncio.sleep(0)
+        assert told == []
 
     run(scenario())
 
