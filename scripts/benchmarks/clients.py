@@ -3,8 +3,9 @@
 Strategy: as the provider, one thread over epoll. An answer counts only if its status is 200, its
 body has the length that the provider sent, and it holds every delta, in order; else it is short.
 
-Prints one line of JSON. Where streams are to be held open, it first prints a line once all of them
-have their delta, waits for a line, and then has the provider end them.
+Prints one line of JSON. Before that, it waits for a line in two cases, after it has printed one:
+where streams are to be held open, once all of them have their delta, before the provider ends them;
+and where connections are to be warm, once all of them have had an answer, before they ask again.
 """
 
 import argparse
@@ -49,6 +50,8 @@ class Connection:
         """What the load waits for."""
         self.opened_ns = 0
         """When it began to connect; 0 once it has read something."""
+        self.warm = False
+        """Whether it has had the answer that is not measured, and waits."""
         self._load = load
         self._size = 0
         self._last = 0
@@ -103,7 +106,9 @@ class Connection:
 class Load:
     """See the module."""
 
-    def __init__(self, port: int, provider: int, plan: Plan, seconds: float) -> None:
+    def __init__(
+        self, port: int, provider: int, plan: Plan, seconds: float, *, warm: bool = False
+    ) -> None:
         self.port = port
         self.plan = plan
         self.wire = request(
@@ -116,27 +121,34 @@ class Load:
         self._seconds = seconds
         self._epoll = select.epoll()
         self._open: dict[int, Connection] = {}
-        self._deadline = 0
+        self._began = self._deadline = 0
+        self._warming = warm
+        self._unmeasured = 0
         self._done = self._errors = self._short = self._bytes = 0
 
     def run(self, connections: int, at_once: int = AT_ONCE) -> dict[str, object]:
         """All of it; what came out."""
-        began = _now_ns()
-        self._deadline = began + int(self._seconds * _NS)
-        limit = began + int((LIMIT_S + self._seconds) * _NS)
-        announced = not self.plan.hold
+        self._begin()
+        announced = not self.plan.hold and not self._warming
         left = connections
-        while (left or self._open) and _now_ns() < limit:
+        while (left or self._open) and _now_ns() < self._deadline + int(LIMIT_S * _NS):
             opened = min(left, at_once)
             left -= opened
             for _ in range(opened):
                 self.connect(Connection(self))
             self._look(0 if left else 0.1)
-            if not announced and not left and all(each.seen for each in self._open.values()):
+            if not announced and not left and self._is_open():
                 announced = True
-                self._wait_and_release()
+                self._wait_and_go_on()
         self._errors += len(self._open) + left
-        return self._told(_now_ns() - began)
+        return self._told(_now_ns() - self._began)
+
+    def _begin(self) -> None:
+        self._began = _now_ns()
+        self._deadline = self._began + int(self._seconds * _NS)
+
+    def _is_open(self) -> bool:
+        return all(each.seen if self.plan.hold else each.warm for each in self._open.values())
 
     def connect(self, connection: Connection) -> None:
         """Open a connection, which asks as soon as it can."""
@@ -192,10 +204,18 @@ class Load:
         self._errors += 1
         self._close(connection)
 
-    def _wait_and_release(self) -> None:
+    def _wait_and_go_on(self) -> None:
         print("open", flush=True)
         sys.stdin.readline()
-        release_all(self._provider)
+        if self.plan.hold:
+            release_all(self._provider)
+            return
+        self._warming = False
+        self._unmeasured = self._done
+        del self.times[:]
+        self._begin()
+        for connection in tuple(self._open.values()):
+            self._start(connection)
 
     def answered(self, connection: Connection, *, ok: bool, whole: bool, size: int) -> None:
         """An answer is complete."""
@@ -203,7 +223,9 @@ class Load:
         self._bytes += size
         self._errors += not ok
         self._short += ok and not whole
-        if _now_ns() < self._deadline:
+        if self._warming:
+            connection.warm = True
+        elif _now_ns() < self._deadline:
             self._start(connection)
         else:
             self._close(connection)
@@ -219,6 +241,7 @@ class Load:
         return {
             "seconds": took_ns / _NS,
             "done": self._done,
+            "unmeasured": self._unmeasured,
             "errors": self._errors,
             "short": self._short,
             "bytes": self._bytes,
@@ -244,12 +267,13 @@ def main() -> None:
     parser.add_argument("--deltas", type=int, required=True)
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--hold", action="store_true")
+    parser.add_argument("--warm", action="store_true")
     parser.add_argument("--upload", type=int, required=True)
     parser.add_argument("--at-once", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     options = parser.parse_args()
     plan = Plan(deltas=options.deltas, rate=options.rate, hold=options.hold, upload=options.upload)
-    load = Load(options.port, options.provider, plan, options.seconds)
+    load = Load(options.port, options.provider, plan, options.seconds, warm=options.warm)
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -225,9 +225,11 @@ def measure(target: Target, scenario: Scenario) -> Sample:
     assert load.stdout is not None
     held = 0
     try:
-        if scenario.plan.hold and load.stdout.readline() == "open\n":
+        if (scenario.plan.hold or scenario.warm) and load.stdout.readline() == "open\n":
             target.wait_until_quiet()
             held = target.memory_kib() - memory
+            if scenario.warm:
+                before, turns_before = target.cpu(), target.turns()
         output, _ = load.communicate("\n", timeout=_LOAD_S)
         result = json.loads(output)
     except (subprocess.TimeoutExpired, ValueError) as error:
@@ -259,7 +261,8 @@ def _sample(
     turn_lengths: Mapping[str, float],
 ) -> Sample:
     done, bytes_ = int(result["done"]), int(result["bytes"])
-    units = done * scenario.plan.deltas if scenario.per_delta else done
+    measured = done - int(result["unmeasured"])
+    units = measured * scenario.plan.deltas if scenario.per_delta else measured
     faults = int(result["errors"] + result["short"])
     if not faults and bytes_ != done * body_bytes(scenario.plan):
         faults = 1
@@ -267,11 +270,11 @@ def _sample(
         values={
             CPU: used.total_ns / 1000 / max(units, 1),
             PROXY_CPU: used.proxy_ns / 1000 / max(units, 1),
-            BEHIND: behind_s * 1000 / max(done, 1),
+            BEHIND: behind_s * 1000 / max(measured, 1),
             FIRST: result["first_us"],
             P50: result["p50_us"],
             P99: result["p99_us"],
-            RATE: done / result["seconds"],
+            RATE: measured / result["seconds"],
             MEMORY: held / scenario.connections,
             **turn_lengths,
         },
@@ -289,6 +292,7 @@ def _arguments(place: Place, scenario: Scenario) -> list[str]:
         *("--deltas", str(plan.deltas), "--rate", str(plan.rate)),
         *("--upload", str(plan.upload), "--at-once", str(scenario.at_once)),
         *(["--hold"] if plan.hold else []),
+        *(["--warm"] if scenario.warm else []),
     ]
 
 

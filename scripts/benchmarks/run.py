@@ -156,8 +156,6 @@ class Run:
             return
         else:
             with self._running(proxy, upstream, root, timed=scenario.timed) as fresh:
-                if scenario.warm:  # neither handshakes nor imports are part of what is measured
-                    measure(fresh, scenario)
                 sample = measure(fresh, scenario)
         self._results.append(
             Result(round=number, scenario=scenario.name, proxy=proxy.name, sample=sample)

@@ -49,7 +49,8 @@ class Scenario:
         seconds: for how long connections go on asking; 0: each asks once.
         fresh: whether it needs a proxy that did nothing before.
         tls: whether the way to the provider is encrypted.
-        warm: whether such a proxy does it twice, and the second time is measured.
+        warm: whether each connection has had an answer before it is measured, as connections of
+            applications have: neither handshakes nor imports are part of what is measured.
         timed: whether the turns of a fresh proxy's event loop are counted.
         at_once: how many connections are opened before answers are read.
         proxies: the names of those that take part; (): all.
