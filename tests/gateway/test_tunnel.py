@@ -304,9 +304,10 @@ def test_bytes_behind_the_request_are_not_lost() -> None:
 
 def test_a_client_that_leaves_early_ends_the_dialling() -> None:
     async def scenario() -> None:
-        left = asyncio.Event()
+        asked, left = asyncio.Event(), asyncio.Event()
 
         async def silent(peer: Peer) -> None:
+            asked.set()
             await peer.rest()
             left.set()
 
@@ -314,7 +315,7 @@ def test_a_client_that_leaves_early_ends_the_dialling() -> None:
             outbound = outbound_from({"HTTPS_PROXY": f"http://127.0.0.1:{port}"})
             async with tunnelling(outbound) as t:
                 peer = await t.ask("api.test:443")
-                await asyncio.sleep(0.1)
+                await asyncio.wait_for(asked.wait(), 5)
                 peer.close()
                 await asyncio.wait_for(left.wait(), 5)
                 assert not t.passed
