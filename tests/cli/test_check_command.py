@@ -214,7 +214,8 @@ def test_a_captured_case_in_a_folder_is_itself(tmp_path: Path) -> None:
 def test_what_is_not_an_answer_of_a_provider_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<html>hello</html>")
     result = called("check", "page.html", folder=tmp_path)
-    assert b"note: page.html: the tape has no readable answer of an LLM provider" in result.stderr
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"page.html: is no answer of an LLM, but an HTML page" in result.stderr
     (tmp_path / "silent.tape").write_bytes(EMPTY.read_bytes().partition(b"\n")[0] + b"\n")
     result = called("check", "silent.tape", folder=tmp_path)
     assert (result.returncode, result.stdout) == (0, b"no findings\n")

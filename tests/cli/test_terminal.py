@@ -62,7 +62,9 @@ def test_a_damaged_tape_does_not_act_on_the_terminal(tmp_path: Path) -> None:
 
 
 def test_text_that_is_typed_in_does_not_act_on_the_terminal(tmp_path: Path) -> None:
-    pasted = f"INFO app: {bad('x')}\nINFO data: {{}}\nINFO \nINFO data: [DONE]\n"
+    delta = '{"choices":[{"index":0,"delta":{"content":"hi"}}]}'
+    hostile = bad("x").replace("\0", "")  # a log with NUL is refused as binary
+    pasted = f"INFO app: {hostile}\nINFO data: {delta}\nINFO \nINFO data: [DONE]\n"
     path = tmp_path / f"{FILE_NAME}.log"
     path.write_bytes(b"HTTP/1.1 200 \x1b[7m\r\nX-A: \x1b[7m\r\n\r\n" + pasted.encode())
     for arguments in (("why", path.name), ("import", path.name, "-o", f"{FILE_NAME}.tape")):
