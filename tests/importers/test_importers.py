@@ -73,7 +73,6 @@ def test_any_file_is_refused_or_claims_no_time_and_no_ending(body: bytes) -> Non
         (b"[1, 2]", "JSON, an array"),
         (b'{"fixtures": [{"match": {}, "response": {"content": "hi"}}]}', "fixtures of aimock, "),
         (b'{"resourceSpans": []}', "spans of OpenTelemetry, which hold what an SDK reported"),
-        (b'{"call_type": "completion", "messages": []}', "a log of LiteLLM, which has what"),
         (b'{"id": "t", "observations": []}', "observations of Langfuse, which hold what an SDK"),
         (b'{"a": 1}\n{"b": 2}\n', "lines of JSON, the first with 'a'"),
         (b'{"id": "x", "choices": [{"mess', "JSON that is torn: it ends within a value, after 30"),

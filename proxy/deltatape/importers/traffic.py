@@ -54,9 +54,6 @@ _MESSAGES: Mapping[frozenset[str], str] = {
     frozenset({"resourceSpans"}): f"spans of OpenTelemetry, {_REPORTED}",
     frozenset({"traceId", "observations"}): f"observations of Langfuse, {_REPORTED}",
     frozenset({"id", "observations"}): f"observations of Langfuse, {_REPORTED}",
-    frozenset({"call_type", "messages"}): (
-        "a log of LiteLLM, which has what LiteLLM made of the response, and nothing of the wire"
-    ),
 }
 """Files about LLMs that are no captures, by members that they have."""
 _BINARY_SHARE = 10
