@@ -250,6 +250,7 @@ def test_tapes_of_the_corpus_are_checked_whole(tmp_path: Path) -> None:
         *(("a body", 5), ("a body", 50)),
     ]
     assert all(one["check_us"] > one["loads_us"] > 0 for one in found)
+    assert [bool(one["fsck_us"]) for one in found] == [True, False, True, False]
     assert_is_a_table(result.stdout, rows=4)
     assert not list(tmp_path.glob("deltatape-bench-*"))
 

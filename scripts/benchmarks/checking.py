@@ -1,7 +1,8 @@
-"""`deltatape check` beside bare `json.loads` over the same payloads, on tapes made of the corpus.
+"""`deltatape check` beside bare `json.loads` over the same payloads, and `fsck` beside `check`.
 
 The corpus holds whole bodies without times, so the tapes are made: every case again and again, in
 reads of one event each, as from a quick network and a slow model, or in one read, as an import.
+What a recorder's analysis writes behind each exchange is on them, too.
 """
 
 import json
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -21,12 +22,16 @@ from benchmarks.processes import outside
 from benchmarks.proxies import ROOT, SCRIPTS
 from deltatape.cli.tapes import material
 from deltatape.diagnose.decode import decode
+from deltatape.diagnose.parsed_record import parsed_as
+from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import DeltatapeError
 from deltatape.importers import import_capture
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.model.stream import Stream
-from deltatape.tape.encode import header_line
+from deltatape.store.reader import open_tape
+from deltatape.tape.encode import header_line, json_record
 from deltatape.tape.mask import Masker
+from deltatape.tape.payload import ParsedAs
 from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
 
@@ -34,7 +39,7 @@ CORPUS = Path(os.environ.get("DELTATAPE_CORPUS") or ROOT.parent / "shared" / "co
 EXCHANGES, QUICK = 10_000, 50
 _PER_TAPE = 250
 _SHARES = (0.1, 1.0)
-"""Of the exchanges: what memory does when there are ten times as many."""
+"""Of the exchanges: what memory does when there are ten times as many. `fsck` reads the first."""
 _ROUNDS = 3
 _LIMIT_S = 600
 _NS = 1_000_000_000
@@ -53,6 +58,7 @@ class Checked:
         loads_us: microseconds of `json.loads` for the data of an event and its share of the
             request's body, on average.
         check_us: the same of `deltatape check`, from its start to its end.
+        fsck_us: the same of `deltatape fsck`; None if not measured.
         memory_mb: at most, MB (10^6 bytes).
     """
 
@@ -61,12 +67,18 @@ class Checked:
     events: int
     loads_us: float
     check_us: float
+    fsck_us: float | None
     memory_mb: float
 
     @property
     def speed(self) -> float:
         """As a share of that of `json.loads`."""
         return self.loads_us / self.check_us
+
+    @property
+    def fsck_ratio(self) -> float | None:
+        """What `fsck` takes, as a multiple of `check`."""
+        return None if self.fsck_us is None else self.fsck_us / self.check_us
 
 
 def run_checking(exchanges: int, log: Callable[[str], None]) -> Sequence[Checked]:
@@ -82,10 +94,12 @@ def run_checking(exchanges: int, log: Callable[[str], None]) -> Sequence[Checked
     found = []
     for read in (BY_EVENT, BY_BODY):
         for share in _SHARES:
-            one = _measured(cases, read, int(exchanges * share))
+            with_fsck = share == _SHARES[0]
+            one = _measured(cases, read, int(exchanges * share), with_fsck=with_fsck)
             log(
                 f"check, {one.exchanges} exchanges, a read is {one.read}: {one.check_us:.6g} us"
-                f" an event, {one.speed:.3g} of json.loads, {one.memory_mb:.4g} MB"
+                f" an event, {one.speed:.3g} of json.loads, {one.memory_mb:.4g} MB;"
+                f" fsck, x check: {_shown(one.fsck_ratio)}"
             )
             found.append(one)
     return found
@@ -95,6 +109,8 @@ def run_checking(exchanges: int, log: Callable[[str], None]) -> Sequence[Checked
 class _Case:
     exchange: Exchange
     stream: Stream
+    parsed: ParsedAs | None = None
+    """As it is read from a tape."""
 
     def pieces(self, read: str) -> Iterator[bytes]:
         """Its body in reads."""
@@ -115,29 +131,51 @@ def _cases() -> Iterator[_Case]:
         yield _Case(exchange, decode(exchange))
 
 
-def _measured(cases: Sequence[_Case], read: str, exchanges: int) -> Checked:
-    chosen = list(islice(cycle(cases), exchanges))
-    events = sum(len(case.stream.events) for case in chosen)
+def _with_parsed(case: _Case, read: str, path: Path) -> _Case:
+    """Return the case with what is read from a tape of it, which is written to `path`."""
+    path.write_bytes(b"".join(_tape([case], read)))
+    (exchange,) = open_tape(path)
+    path.unlink()
+    return replace(case, parsed=parsed_as(analyse(exchange), ""))
+
+
+def _measured(cases: Sequence[_Case], read: str, exchanges: int, *, with_fsck: bool) -> Checked:
     with tempfile.TemporaryDirectory(prefix="deltatape-bench-") as name:
+        once = [_with_parsed(case, read, Path(name, "case.tape")) for case in cases[:exchanges]]
+        chosen = list(islice(cycle(once), exchanges))
+        events = sum(len(case.stream.events) for case in chosen)
         for first in range(0, exchanges, _PER_TAPE):
             path = Path(name, f"{first:06}.tape")
             path.write_bytes(b"".join(_tape(chosen[first : first + _PER_TAPE], read)))
         # Taking turns, so that both have the machine in the same state; the least of each counts.
-        rounds = [(_run(name), _loads_s(cases, chosen)) for _ in range(_ROUNDS)]
+        rounds = [
+            (
+                run_command("check", name),
+                _loads_s(cases, chosen),
+                run_command("fsck", name)["seconds"] if with_fsck else 0,
+            )
+            for _ in range(_ROUNDS)
+        ]
     return Checked(
         read=read,
         exchanges=exchanges,
         events=events,
-        loads_us=min(loads_s for _, loads_s in rounds) / events * 1e6,
-        check_us=min(figures["seconds"] for figures, _ in rounds) / events * 1e6,
-        memory_mb=max(figures["kib"] for figures, _ in rounds) * 1024 / 1e6,
+        loads_us=min(loads_s for _, loads_s, _ in rounds) / events * 1e6,
+        check_us=min(check["seconds"] for check, _, _ in rounds) / events * 1e6,
+        fsck_us=min(fsck_s for _, _, fsck_s in rounds) / events * 1e6 if with_fsck else None,
+        memory_mb=max(check["kib"] for check, _, _ in rounds) * 1024 / 1e6,
     )
 
 
-def _run(folder: str) -> dict[str, float]:
+def run_command(command: str, folder: str) -> dict[str, float]:
+    """Return what `deltatape check` or `fsck` takes: see `measure_check`.
+
+    Raises:
+        BenchError: it took too long, or could not read a tape.
+    """
     try:
         result = subprocess.run(
-            [sys.executable, "-m", "benchmarks.measure_check", folder],
+            [sys.executable, "-m", "benchmarks.measure_check", command, folder],
             env={**outside(), "PYTHONPATH": str(SCRIPTS)},
             capture_output=True,
             text=True,
@@ -146,9 +184,9 @@ def _run(folder: str) -> dict[str, float]:
         )
         figures: dict[str, float] = json.loads(result.stdout)
     except (subprocess.SubprocessError, ValueError) as error:
-        raise BenchError(f"deltatape check: {error}") from error
+        raise BenchError(f"deltatape {command}: {error}") from error
     if figures["code"] not in (0, 1):
-        raise BenchError(f"deltatape check could not read a tape: {result.stderr}")
+        raise BenchError(f"deltatape {command} could not read a tape: {result.stderr}")
     return figures
 
 
@@ -191,7 +229,9 @@ def _tape(cases: Sequence[_Case], read: str) -> Iterator[bytes]:
         _taped(ExchangeTap(number, put, masker), number, case, read)
         yield from lines
         lines.clear()
-    TapeTap(put).stop((len(cases) + 1) * _NS, "benchmark", None)
+        if case.parsed is not None:
+            yield json_record((number + 1) * _NS, number, ParsedAs.code, case.parsed.to_json())
+    TapeTap(put).stop((len(cases) + 2) * _NS, "benchmark", None)
     yield from lines
 
 
@@ -228,8 +268,11 @@ def _taped(tap: ExchangeTap, number: int, case: _Case, read: str) -> None:
 def checking_section(found: Sequence[Checked]) -> str:
     """The section of the page."""
     rows = [
-        ["a read brings", "exchanges", "events", "json.loads", "check", "speed", "memory"],
-        ["---", *["---:"] * 6],
+        [
+            *("a read brings", "exchanges", "events", "json.loads", "check", "speed", "memory"),
+            *("fsck", "x check"),
+        ],
+        ["---", *["---:"] * 8],
     ]
     rows += [
         [
@@ -240,11 +283,17 @@ def checking_section(found: Sequence[Checked]) -> str:
             f"{one.check_us:.2f} us",
             f"{one.speed:.3f}",
             f"{one.memory_mb:.0f} MB",
+            "-" if one.fsck_us is None else f"{one.fsck_us:.2f} us",
+            _shown(one.fsck_ratio),
         ]
         for one in found
     ]
     table = markdown(rows)
     return f"## Checking tapes\n\n{_ABOUT}\n{table if found else 'Not measured: no corpus.'}"
+
+
+def _shown(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f}"
 
 
 _ABOUT = """\
@@ -253,4 +302,11 @@ data of the same events: microseconds of CPU time an event, and the check's spee
 of `json.loads`. One process, from its start to its end: reading and unescaping the tape, framing,
 detection, rebuilding, every rule, digests and read-backs. Memory is the most that the process had:
 it holds the digests and findings of one tape at a time, here of 250 exchanges.
+
+`deltatape fsck` is to take no longer. It rebuilds each exchange, as `check` does, to compare it
+with what the recorder read. Instead of rules it compares each line with the one that the recorder
+would write, and searches every text for secrets in all their spellings. It learns the shapes of
+events, which helps where streams of one provider follow one another; here each is another one's.
+To read a text for the first time costs what regular expressions in Python cost; a compiled scanner
+would be quicker.
 """

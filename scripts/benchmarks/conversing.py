@@ -7,18 +7,15 @@ like listings of programs, in 200 turns 100 MB of requests.
 
 import json
 import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.checking import run_command
 from benchmarks.markdown import markdown
 from benchmarks.measure import BenchError
 from benchmarks.measure_rebuild import cpu_s
-from benchmarks.processes import outside
-from benchmarks.proxies import SCRIPTS
 from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker
@@ -29,7 +26,6 @@ TURNS, QUICK = (50, 100, 200), (10, 20)
 _RESULT = 5_000
 """Bytes of a tool's result."""
 _ROUNDS = 5
-_LIMIT_S = 300
 _NS = 1_000_000_000
 _WORDS = (
     *("def", "class", "return", "for", "each", "in", "range(10):", "if", "not", "found:", "the"),
@@ -113,7 +109,7 @@ def _measured(language: _Language, turns: int) -> Conversed:
                 file.write(lines)
                 sizes += len(body)
                 loads_s += min(_loads_s(body) for _ in range(_ROUNDS)) if body else 0
-        figures = _run(name)
+        figures = run_command("check", name)
     if figures["code"] != 0:
         raise BenchError(f"deltatape check: an error on the tape of a healthy {language.name}")
     return Conversed(
@@ -130,22 +126,6 @@ def _loads_s(body: bytes) -> float:
     began = cpu_s()
     json.loads(body)
     return cpu_s() - began
-
-
-def _run(folder: str) -> dict[str, float]:
-    try:
-        result = subprocess.run(
-            [sys.executable, "-m", "benchmarks.measure_check", folder],
-            env={**outside(), "PYTHONPATH": str(SCRIPTS)},
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=True,
-        )
-        figures: dict[str, float] = json.loads(result.stdout)
-    except (subprocess.SubprocessError, ValueError) as error:
-        raise BenchError(f"deltatape check: {error}") from error
-    return figures
 
 
 def _tape(language: _Language, turns: int) -> Iterator[tuple[bytes, bytes]]:
