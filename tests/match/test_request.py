@@ -239,6 +239,7 @@ def test_a_miss_says_what_would_have_to_be_volatile() -> None:
         (b'{"a": 1}', b"a"),
         (b'{"a"b": 1}', b'{"a"b": 2}'),
         (b'{"a": 1, "b": [1]}', b'{"a": 2, "b": []}'),
+        (b'{"": 1}', b'{"": 2}'),  # no path spells that name
     ],
 )
 def test_a_miss_suggests_nothing_that_does_not_help(recorded: bytes, asked: bytes) -> None:

@@ -265,6 +265,15 @@ def test_a_piece_that_waits_keeps_its_time_and_its_place() -> None:
     assert exchange.frames[0].data == b"x" + b"*" * 12
 
 
+def test_a_credential_in_a_control_frame_is_masked_while_a_message_waits() -> None:
+    first = frame(TEXT, b"x" + SECRET[:12], fin=False)
+    rest = frame(CONTINUATION, SECRET[12:])
+    exchange, lines = socket([(SERVER, first), (SERVER, ping(SECRET)), (SERVER, rest)])
+    assert SECRET[:12] not in b"".join(lines.all)
+    stars = [b"x" + b"*" * 12, b"*" * len(SECRET), b"*" * (len(SECRET) - 12)]
+    assert [piece.data for piece in exchange.frames] == stars
+
+
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[Sent], list[bytes]]:
     """What both sides send, cut anywhere, and the messages in it, those of the client first."""
@@ -346,6 +355,16 @@ def test_an_exchange_without_a_socket_has_no_frames() -> None:
     lines = taped(feed)
     assert b'"frame"' not in b"".join(lines.all)
     assert b'"frames"' not in b"".join(lines.all)
+
+
+def test_without_messages_only_control_frames_are_taped() -> None:
+    def feed(tap: ExchangeTap) -> None:
+        upgraded(tap)
+        tap.frames(5, CLIENT, text("hi", mask=KEY) + ping(b"?", mask=KEY), messages=False)
+        tap.end(6, EndReason.STOPPED)
+
+    frames = [line for line in taped(feed).all if b'"frame"' in line]
+    assert [json.loads(line)[3]["data"] for line in frames] == ["?"]
 
 
 def test_nothing_is_taped_after_the_end() -> None:
