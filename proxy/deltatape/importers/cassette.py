@@ -13,9 +13,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import TypeAlias
-
-import yaml
+from typing import TYPE_CHECKING, TypeAlias
 
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
@@ -31,6 +29,10 @@ from deltatape.model.exchange import Exchange
 from deltatape.printable import excerpt
 from deltatape.wire.framer import BYTE_ORDER_MARK
 from deltatape.wire.json_value import parse
+
+# Every command can import, and few are given YAML: loading its parser would slow all of them down.
+if TYPE_CHECKING:
+    import yaml
 
 _YAML_START = re.compile(rb"^(?:http_)?interactions:", re.MULTILINE)
 _JSON_START = re.compile(rb'\s*\{\s*"(?:version|interactions|http_interactions|recorded_with)"\s*:')
@@ -80,16 +82,16 @@ class CassetteImporter:
         ]
 
 
-_PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml where it is there: cassettes have megabytes."""
 _BINARY = frozenset({"tag:yaml.org,2002:binary", "!binary"})
 
 
-def _value(events: Iterator[yaml.Event]) -> object:
+def _value(events: "Iterator[yaml.Event]") -> object:
     """Return the first document's value from its events, without recursion and without any tag.
 
     A loader would recur as deep as a cassette says, and make objects as it says.
     """
+    import yaml  # noqa: PLC0415 - see above
+
     root: list[object] = []
     anchors: dict[str | None, object] = {}
     open_: list[list[object]] = [root]
@@ -122,7 +124,7 @@ def _value(events: Iterator[yaml.Event]) -> object:
     return root[0] if root else None
 
 
-def _scalar(event: yaml.ScalarEvent) -> object:
+def _scalar(event: "yaml.ScalarEvent") -> object:
     text: str = event.value
     if event.tag in _BINARY:
         try:
@@ -145,8 +147,12 @@ def _loaded(source: ImportSource) -> object:
         if found.error is not None:
             raise UsageError(f"{source.name}: is a cassette, but {describe(data)}")
         return found.value
+    import yaml  # noqa: PLC0415 - see above
+
+    # libyaml where it is there: cassettes have megabytes.
+    parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _value(yaml.parse(text, _PARSER))
+        return _value(yaml.parse(text, parser))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f" in line {mark.line + 1}" if mark else ""
