@@ -33,6 +33,7 @@ MaskedSpan: TypeAlias = tuple[int, int, str]
 
 _data = attrgetter("data")
 _CODING = b"content-encoding"
+_SWITCHING_PROTOCOLS = HTTPStatus.SWITCHING_PROTOCOLS.value
 
 BROKEN_CHUNKS = "broken chunk framing"
 INVALID_HEAD = "the response head is not valid HTTP/1"
@@ -225,7 +226,7 @@ class End:
     """Of a WebSocket."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Exchange:
     """One request and its response. Times are nanoseconds since `recorded_at`."""
 
@@ -312,7 +313,7 @@ class Exchange:
         headers = self.response.headers if self.response else ()
         return decode_body(self.body, content_codings(headers), self.hidden).data
 
-    @property
+    @cached_property
     def body_size(self) -> int:
         """How many bytes `body` has."""
         return sum(map(len, map(_data, self.reads)))
@@ -321,7 +322,7 @@ class Exchange:
     def upgraded(self) -> bool:
         """Whether the connection became a WebSocket: then its messages are what was answered."""
         return bool(self.frames) or (
-            self.response is not None and self.response.status == HTTPStatus.SWITCHING_PROTOCOLS
+            self.response is not None and self.response.status == _SWITCHING_PROTOCOLS
         )
 
     @property

@@ -121,6 +121,8 @@ def observed(context: RuleContext, code: str, hint: str) -> Sequence[Claim]:
     A frequent defect is reported `MOST_ALIKE` times, the last time with a count.
     """
     every = context.observed(code)
+    if not every:
+        return ()
     return [
         Claim(
             message=f"{_subject(context, seen)}{seen.detail}{and_more(number, len(every))}",

@@ -20,7 +20,7 @@ https://github.com/openai/openai-agents-python.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from deltatape.model.digest import ParserError, ParserErrorKind
@@ -28,15 +28,20 @@ from deltatape.printable import excerpt
 from deltatape.wire.json_value import parse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ParserErrorPattern:
     """A parser's texts that mean the same."""
 
     parser: str
     means: ParserErrorKind
-    pattern: re.Pattern[str]
+    expression: str
     of_call: bool
     """Whether they are never about anything but a tool call."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        # Compiled when needed: few tapes mention a parser's error.
+        return re.compile(self.expression, re.ASCII)
 
 
 _Texts = Mapping[ParserErrorKind, tuple[str, ...]]
@@ -212,7 +217,7 @@ _FRAMEWORKS: Mapping[str, _Texts] = {
 
 def _entries(table: Mapping[str, _Texts], *, of_call: bool) -> tuple[ParserErrorPattern, ...]:
     return tuple(
-        ParserErrorPattern(parser, means, re.compile(text, re.ASCII), of_call)
+        ParserErrorPattern(parser, means, text, of_call)
         for parser, texts in table.items()
         for means, each in texts.items()
         for text in each

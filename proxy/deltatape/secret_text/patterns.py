@@ -16,6 +16,8 @@ Source: formats as the providers document them or as their keys look.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 _WORD = r"(?<![A-Za-z0-9])"
@@ -44,31 +46,33 @@ class SecretMatch(NamedTuple):
     certain: bool
 
 
-class _Pattern(NamedTuple):
+@dataclass(frozen=True)
+class _Pattern:
+    """Its expressions are compiled when needed: most texts need none of them."""
+
     kind: str
-    loose: re.Pattern[str]
-    """Its group 1, if it has one, is the secret."""
-    tight: re.Pattern[str] | None
-    hints: tuple[str, ...]
+    _loose: str
+    _tight: str | None = None
+    hints: tuple[str, ...] = ()
     """One of them stands in every match."""
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     """Or one of these, in lower case, without `-` and `_`."""
-    unread: re.Pattern[bytes]
-    """Matches whatever `loose` matches when short JSON escapes (`\\n`, `\\"`) are undone."""
+    _unread: str | None = None
 
+    @cached_property
+    def loose(self) -> re.Pattern[str]:
+        """Its group 1, if it has one, is the secret."""
+        return re.compile(self._loose, re.ASCII)
 
-def _pattern(
-    kind: str,
-    loose: str,
-    tight: str | None = None,
-    hints: tuple[str, ...] = (),
-    names: tuple[str, ...] = (),
-    unread: str | None = None,
-) -> _Pattern:
-    exact = None if tight is None else re.compile(tight, re.ASCII)
-    source = _after_escapes(loose if unread is None else unread)
-    spelled = re.compile(source.encode("latin-1"))
-    return _Pattern(kind, re.compile(loose, re.ASCII), exact, hints, names, spelled)
+    @cached_property
+    def tight(self) -> re.Pattern[str] | None:
+        return None if self._tight is None else re.compile(self._tight, re.ASCII)
+
+    @cached_property
+    def unread(self) -> re.Pattern[bytes]:
+        r"""Matches whatever `loose` matches when short JSON escapes (`\n`, `\"`) are undone."""
+        source = _after_escapes(self._loose if self._unread is None else self._unread)
+        return re.compile(source.encode("latin-1"))
 
 
 def _after_escapes(pattern: str) -> str:
@@ -78,117 +82,117 @@ def _after_escapes(pattern: str) -> str:
 
 
 PATTERNS = (
-    _pattern(
+    _Pattern(
         "private key",
         rf"-----BEGIN {_PEM}(?:[A-Za-z0-9+/=\s:,]|-(?!----))*+(?:-----END {_PEM})?",
         r"-----BEGIN ",
         ("PRIVATE KEY",),
     ),
-    _pattern(
+    _Pattern(
         "Anthropic key",
         rf"{_WORD}sk-ant-[A-Za-z0-9_-]{{16,}}+",
         r"sk-ant-(?:api03|admin01)-[A-Za-z0-9_-]{93}AA",
         ("sk-ant-",),
     ),
-    _pattern(
+    _Pattern(
         "OpenRouter key",
         rf"{_WORD}sk-or-[A-Za-z0-9_-]{{16,}}+",
         r"sk-or-v1-[0-9a-f]{64}",
         ("sk-or-",),
     ),
-    _pattern(
+    _Pattern(
         "OpenAI key",
         rf"{_WORD}sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{{16,}}+",
         r"[A-Za-z0-9_-]{58,74}T3BlbkFJ[A-Za-z0-9_-]{58,74}",
         ("sk-proj-", "sk-svcacct-", "sk-admin-"),
     ),
-    _pattern(
+    _Pattern(
         "API key",
         rf"{_WORD}sk-[A-Za-z0-9_-]{{16,}}+|{_WORD}sk_(?:live|test)_[A-Za-z0-9]{{10,}}+"
         rf"|{_ESCAPED_WORD}(?:pk-[A-Za-z0-9_-]{{16,}}+|rk[-_](?:live|test)_[A-Za-z0-9]{{10,}}+)",
         r"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}",
         ("sk-", "sk_", "pk-", "rk-", "rk_"),
     ),
-    _pattern("Google key", rf"{_WORD}AIza[A-Za-z0-9_-]{{30,}}+", r"AIza[\w-]{35}", ("AIza",)),
-    _pattern("Google token", rf"{_WORD}ya29\.[A-Za-z0-9_-]{{10,}}+[\w.-]*+", None, ("ya29.",)),
-    _pattern(
+    _Pattern("Google key", rf"{_WORD}AIza[A-Za-z0-9_-]{{30,}}+", r"AIza[\w-]{35}", ("AIza",)),
+    _Pattern("Google token", rf"{_WORD}ya29\.[A-Za-z0-9_-]{{10,}}+[\w.-]*+", None, ("ya29.",)),
+    _Pattern(
         "AWS key",
         rf"{_WORD}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}{_REST}",
         r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
         ("A3T", "AKIA", "ASIA", "ABIA", "ACCA"),
     ),
-    _pattern(
+    _Pattern(
         "Bedrock key",
         rf"{_WORD}ABSK[A-Za-z0-9+/]{{20,}}+=*+{_REST}"
         rf"|{_ESCAPED_WORD}bedrock-api-key-[A-Za-z0-9+/=_-]{{10,}}+",
         r"ABSK[A-Za-z0-9+/]{109,269}={0,2}",
         ("ABSK", "bedrock-api-key-"),
     ),
-    _pattern(
+    _Pattern(
         "AWS signature", rf"Signature=([0-9a-f]{{64}}{_REST})", r"[0-9a-f]{64}", ("Signature=",)
     ),
-    _pattern(
+    _Pattern(
         "Groq key", rf"{_WORD}gsk_[A-Za-z0-9]{{16,}}+{_REST}", r"gsk_[A-Za-z0-9]{52}", ("gsk_",)
     ),
-    _pattern(
+    _Pattern(
         "xAI key", rf"{_WORD}xai-[A-Za-z0-9]{{16,}}+{_REST}", r"xai-[A-Za-z0-9]{80}", ("xai-",)
     ),
-    _pattern(
+    _Pattern(
         "Hugging Face token", rf"{_WORD}hf_[A-Za-z0-9]{{16,}}+{_REST}", r"hf_[A-Za-z]{34}", ("hf_",)
     ),
-    _pattern(
+    _Pattern(
         "Perplexity key",
         rf"{_WORD}pplx-[A-Za-z0-9]{{16,}}+{_REST}",
         r"pplx-[A-Za-z0-9]{48}",
         ("pplx-",),
     ),
-    _pattern(
+    _Pattern(
         "GitHub token",
         rf"{_WORD}(?:gh[pousr]_[A-Za-z0-9]{{16,}}+|github_pat_\w{{16,}}+){_REST}",
         r"gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{82}",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
     ),
-    _pattern(
+    _Pattern(
         "Databricks token", rf"{_WORD}dapi[a-f0-9]{{16,}}+{_REST}", r"dapi[a-f0-9]{32}", ("dapi",)
     ),
-    _pattern(
+    _Pattern(
         "Azure secret",
         r"(?<![\w\\-])[\w-]{3}\dQ~[\w.~-]{20,}+",
         r"[\w-]{3}\dQ~[\w.~-]{31,34}",
         ("Q~",),
     ),
-    _pattern(
+    _Pattern(
         "Telegram token",
         r"(?<!\d)\d{8,10}:AA[\w-]{30,}+",
         r"\d{8,10}:AA[\w-]{33}",
         (":AA",),
     ),
-    _pattern(
+    _Pattern(
         "JSON Web Token",
         r"(?<![\w-])ey[\w-]{10,}+\.ey[\w-]{10,}+[\w.-]*+",
         r"ey[\w-]{17,}+\.ey[\w-]{17,}+\.[\w-]{10,}",
         (".ey",),
     ),
-    _pattern(
+    _Pattern(
         "bearer token",
         r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,}+)",
         names=("bearer",),
-        unread=r"(?i:bearer)(?:[ \t]|\\++t){1,4}[A-Za-z0-9._~+/=-]{16}",
+        _unread=r"(?i:bearer)(?:[ \t]|\\++t){1,4}[A-Za-z0-9._~+/=-]{16}",
     ),
-    _pattern(
+    _Pattern(
         "basic credential",
         r"(?i:authorization)\W{1,8}(?i:basic) {1,4}([A-Za-z0-9+/=]{8,}+)",
         names=("authorization",),
-        unread=rf"(?i:authorization)(?:\W|{_SHORT}){{1,128}}(?i:basic) {{1,4}}[A-Za-z0-9+/=]{{8}}",
+        _unread=rf"(?i:authorization)(?:\W|{_SHORT}){{1,128}}(?i:basic) {{1,4}}[A-Za-z0-9+/=]{{8}}",
     ),
-    _pattern(
+    _Pattern(
         "password in a URL",
         r"://([^/\s:@\"'<>\\?#\x7f-\xff]{1,256}+:[^/\s@\"'<>\\\x7f-\xff]{1,256}+)@",
         None,
         ("://",),
-        unread=r"://(?:[^/\s:@\"'<>\\?#\x7f-\xff]|\\++b){1,256}+:(?:[^/\s@\"'<>\\\x7f-\xff]|\\++b){1,256}+@",
+        _unread=r"://(?:[^/\s:@\"'<>\\?#\x7f-\xff]|\\++b){1,256}+:(?:[^/\s@\"'<>\\\x7f-\xff]|\\++b){1,256}+@",
     ),
-    _pattern(
+    _Pattern(
         "credential by its name",
         rf"(?i:(?<![A-Za-z])(?:{_NAMES})){_ANSWER}((?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12,}}+)",
         names=(
@@ -203,7 +207,7 @@ PATTERNS = (
             "password",
             "passwd",
         ),
-        unread=rf"(?i:(?<![A-Za-z])(?:{_NAMES})){_ESCAPED_ANSWER}(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12}}",
+        _unread=rf"(?i:(?<![A-Za-z])(?:{_NAMES})){_ESCAPED_ANSWER}(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12}}",
     ),
 )
 """In the order of precedence where finds overlap: the first one names it."""

@@ -14,6 +14,7 @@ import re
 import string
 from collections import deque
 from collections.abc import Iterator
+from functools import cache
 
 from deltatape.secret_text.escaped_text import undone
 from deltatape.secret_text.patterns import PATTERNS
@@ -45,16 +46,16 @@ _INSIDE = frozenset(("Q~", ":AA", ".ey"))
 """Hints that stand within a match; all others stand at its beginning."""
 _AROUND, _AFTER = (
     tuple(
-        (hint.encode(), pattern.unread)
+        (hint.encode(), pattern)
         for pattern in _OF_RUNS
         for hint in pattern.hints
         if (hint in _INSIDE) is inside
     )
     for inside in (True, False)
 )
-_NAMED = tuple(pattern.unread for pattern in PATTERNS if pattern.names)
+_NAMED = tuple(pattern for pattern in PATTERNS if pattern.names)
 _URL, _PEM = (
-    next(pattern.unread for pattern in PATTERNS if hint in pattern.hints)
+    next(pattern for pattern in PATTERNS if hint in pattern.hints)
     for hint in ("://", "PRIVATE KEY")
 )
 _VALUE = re.compile(
@@ -87,20 +88,26 @@ _TEXT = frozenset(b"\t\r\n" + bytes(range(ord(" "), ord("~") + 1)))
 _PRINTABLE = bytes(ord("a") if byte in _TEXT else 0 for byte in range(256))
 
 
+def _bits(mask: int, shift: int) -> set[int]:
+    return {byte >> shift & mask for byte in _TEXT}
+
+
 def _digits_of_text() -> Iterator[bytes]:
     """Yield which digits of base64 stand for text, by their place in a group."""
     alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
-    for values in (
-        {first >> 2 for first in _TEXT},
-        {(first & 3) << 4 | second >> 4 for first in _TEXT for second in _TEXT},
-        {(second & 15) << 2 | third >> 6 for second in _TEXT for third in _TEXT},
-        {third & 63 for third in _TEXT},
-    ):
+    high = {two << 4 | four for two in _bits(3, 0) for four in _bits(15, 4)}
+    low = {four << 2 | two for four in _bits(15, 0) for two in _bits(3, 6)}
+    for values in (_bits(63, 2), high, low, _bits(63, 0)):
         yield f"[{''.join(alphabet[value] for value in sorted(values))}]".encode()
 
 
-_OF_TEXT = re.compile(rb"(?:%b){4}" % b"".join(_digits_of_text()))
-"""Four groups: whatever the first one's place, 15 bytes have as many that are complete."""
+@cache
+def _four_groups_of_text() -> re.Pattern[bytes]:
+    """Return the expression of base64 of text.
+
+    It has four groups: whatever the first one's place, 15 bytes have as many that are complete.
+    """
+    return re.compile(rb"(?:%b){4}" % b"".join(_digits_of_text()))
 
 
 def may_hold_secret(data: bytes, encodings: int = ENCODINGS) -> bool:
@@ -137,19 +144,21 @@ def _is_suspicious(data: bytes, runs: bytes) -> bool:
     if _BACKSLASHES in data:
         return True
     if _HINTS.search(runs):
-        if any(pattern.search(runs) for hint, pattern in _AROUND if hint in runs):
+        if any(pattern.unread.search(runs) for hint, pattern in _AROUND if hint in runs):
             return True
-        if any(pattern.match(runs, at) for hint, pattern in _AFTER for at in _places(runs, hint)):
+        if any(
+            pattern.unread.match(runs, at) for hint, pattern in _AFTER for at in _places(runs, hint)
+        ):
             return True
-    if b"@" in data and any(_URL.match(data, at) for at in _places(data, b"://")):
+    if b"@" in data and any(_URL.unread.match(data, at) for at in _places(data, b"://")):
         return True
-    if b"PRIVATE KEY" in data and _PEM.search(data):
+    if b"PRIVATE KEY" in data and _PEM.unread.search(data):
         return True
     lower = data.lower()
     for word in _WORDS:
         for at in _places(lower, word) if word in lower else ():
             if _VALUE.match(data, at + len(word)) and any(
-                name.search(data, max(at - _LONGEST_NAME, 0), at + _LONGEST_VALUE)
+                name.unread.search(data, max(at - _LONGEST_NAME, 0), at + _LONGEST_VALUE)
                 for name in _NAMED
             ):
                 return True
@@ -179,7 +188,7 @@ def _encoded_texts(runs: bytes) -> Iterator[bytes]:
             yield from _text(bytes.fromhex(digits[: len(digits) // 2 * 2].decode()))
     for match in _BASE64.finditer(runs):
         run = match[0].translate(_STANDARD)
-        if len(run) <= _SHORT and not _OF_TEXT.search(run):
+        if len(run) <= _SHORT and not _four_groups_of_text().search(run):
             continue
         # The letter of an escape in front of it is no digit: without it, there is one more.
         escaped = runs[match.start() - 1 : match.start()] == b"\\"

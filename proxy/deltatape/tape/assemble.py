@@ -83,30 +83,7 @@ class _Parts:
 
     def add(self, payload: Payload, t_ns: int, line: int) -> bool:
         """Add a record; return whether the exchange has ended."""
-        match payload:
-            case BodyRead(data=data):
-                self.add_read(data, t_ns, line)
-            case FrameRecord():
-                self.frames.append(
-                    FramePiece(
-                        t_ns,
-                        payload.side,
-                        payload.opcode,
-                        payload.head,
-                        payload.at,
-                        payload.data,
-                        payload.wire,
-                        payload.more,
-                        payload.raw,
-                        line,
-                        self._masked_in(len(payload.data)),
-                    )
-                )
-            case Boundaries(ends=ends):
-                self.boundaries = ends
-            case MaskedSpans():
-                self.masked = payload.spans or self.masked
-                self.hidden += payload.decoded
+        match payload:  # what every exchange has comes first
             case RequestHeadRecord() if self.head is None:
                 self.head, self.head_ns, self.head_line = payload, t_ns, line
             case RequestBodyPiece(data=data):
@@ -127,19 +104,9 @@ class _Parts:
                     tls_ns=payload.tls_ns,
                     reused=payload.reused,
                 )
-            case Informational():
-                self.informational.append(_head(payload, Framing.NONE, t_ns, line))
             case ResponseStart() if self.response is None:
                 self.response = _head(payload, payload.framing, t_ns, line)
                 self.chunked = payload.framing is Framing.CHUNKED
-            case Trailers(headers=headers):
-                self.trailers = headers
-            case DeliveredSoFar():
-                self.delivered.append(DeliveryProgress(t_ns=t_ns, bytes=payload.bytes))
-            case Idle():
-                self.idle_ns.append(t_ns)
-            case RemarkRecord(text=text):
-                self.notes.append(Note(t_ns=t_ns, text=text))
             case EndRecord():
                 self.end = End(
                     t_ns=t_ns,
@@ -151,6 +118,39 @@ class _Parts:
                     line=line,
                     frames=payload.frames,
                 )
+            case Boundaries(ends=ends):
+                self.boundaries = ends
+            case BodyRead(data=data):
+                self.add_read(data, t_ns, line)
+            case FrameRecord():
+                self.frames.append(
+                    FramePiece(
+                        t_ns,
+                        payload.side,
+                        payload.opcode,
+                        payload.head,
+                        payload.at,
+                        payload.data,
+                        payload.wire,
+                        payload.more,
+                        payload.raw,
+                        line,
+                        self._masked_in(len(payload.data)),
+                    )
+                )
+            case MaskedSpans():
+                self.masked = payload.spans or self.masked
+                self.hidden += payload.decoded
+            case Informational():
+                self.informational.append(_head(payload, Framing.NONE, t_ns, line))
+            case Trailers(headers=headers):
+                self.trailers = headers
+            case DeliveredSoFar():
+                self.delivered.append(DeliveryProgress(t_ns=t_ns, bytes=payload.bytes))
+            case Idle():
+                self.idle_ns.append(t_ns)
+            case RemarkRecord(text=text):
+                self.notes.append(Note(t_ns=t_ns, text=text))
             case _:  # a second head, or a code that says nothing about the exchange
                 pass
         return self.end is not None
