@@ -10,7 +10,7 @@ from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write, write_bytes
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.digest import digests_of, in_order
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
@@ -70,7 +70,7 @@ def _show_summaries(source: NamedExchanges) -> None:
     rules = current_rules()
     analyses = [analyse(exchange, rules.app) for exchange in source.exchanges]
     printed = source.beside().logs
-    digests = (digest_analysis(analysis, rules) for analysis in analyses)
+    digests = in_order(digests_of(analysis, rules) for analysis in analyses)
     about_app = () if source.lacks_shards else check_conversation(digests, rules, printed)
     lines: list[Line] = []
     columns = list_width()

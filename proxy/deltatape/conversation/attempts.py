@@ -60,8 +60,14 @@ def row_of(rows: Iterable[Attempts], number: int) -> Attempts | None:
 
 
 def settled(rows: Iterable[Attempts]) -> frozenset[int]:
-    """Return the exchanges that failed and were repeated with success."""
-    return frozenset(attempt.exchange for row in rows if row.answered for attempt in row.tries[:-1])
+    """Return the exchanges that failed and were repeated with success in another one."""
+    return frozenset(
+        attempt.exchange
+        for row in rows
+        if row.answered
+        for attempt in row.tries[:-1]
+        if attempt.exchange != row.tries[-1].exchange
+    )
 
 
 def sentence(row: Attempts) -> str:
@@ -143,6 +149,8 @@ def _attempt(digest: Digest, before: Digest | None) -> Attempt:
         changed = "as a stream" if digest.stream else "without streaming"
     return Attempt(
         exchange=digest.exchange,
+        line=digest.line,
+        end_line=digest.end_line,
         t_ns=digest.t_ns,
         outcome=_outcome(digest),
         pause_ns=pause,

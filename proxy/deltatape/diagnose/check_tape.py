@@ -16,12 +16,13 @@ from deltatape.conversation import check_conversation
 from deltatape.conversation.attempts import attempts_of
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.client_aborts import explained, is_departure
-from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.digest import digests_of, in_order
 from deltatape.diagnose.rebuild import Analysis, analyse_all
 from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
 from deltatape.dialects import UNKNOWN
-from deltatape.model.digest import Digest
+from deltatape.model.digest import Digest, digest_at
 from deltatape.model.exchange import Exchange
+from deltatape.model.explanation import Attempt
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
@@ -125,7 +126,7 @@ class _TapeCheck:
         self._only = only
         self._logs = logs
         self._near = near
-        self._held: dict[int, Digest] = {}
+        self._held: dict[int, tuple[Digest, ...]] = {}
         """The latest exchanges, by number."""
         self._told: frozenset[int] = frozenset()
         """Those of them that have been compared with later ones."""
@@ -138,17 +139,17 @@ class _TapeCheck:
     def add_all(self, analyses: Sequence[Analysis], *, excerpts: bool) -> None:
         """Check exchanges, and compare the held ones once there are enough."""
         # Not each in turn: see `analyse_all`.
-        digests = [digest_analysis(analysis, self._settings) for analysis in analyses]
-        for analysis, digest in zip(analyses, digests, strict=True):
-            self._add(analysis, digest, excerpts=excerpts)
+        digests = [digests_of(analysis, self._settings) for analysis in analyses]
+        for analysis, own in zip(analyses, digests, strict=True):
+            self._add(analysis, own, excerpts=excerpts)
 
-    def _add(self, analysis: Analysis, digest: Digest, *, excerpts: bool) -> None:
+    def _add(self, analysis: Analysis, digests: tuple[Digest, ...], *, excerpts: bool) -> None:
         number = analysis.exchange.number
-        self._held[number] = digest
-        self._readable |= digest.dialect != UNKNOWN
+        self._held[number] = digests
+        self._readable |= analysis.reply.dialect != UNKNOWN
         if self._only in (None, number):
             self._numbers.append(number)
-            found = _of_exchange(analysis, digest, self._settings, excerpts=excerpts)
+            found = _of_exchange(analysis, digests[0], self._settings, excerpts=excerpts)
             if found:
                 self._found[number] = found
         if len(self._held) >= 4 * self._near:
@@ -184,23 +185,24 @@ class _TapeCheck:
         """
         if self._alone:
             return
-        digests = [self._held[number] for number in ordered]
+        digests = in_order(self._held[number] for number in ordered)
         later = frozenset(ordered[len(ordered) - followed :])
         fresh = [number for number in ordered if number not in self._told | later]
         self._excuse_failed(digests, fresh)
         told = self._told | later
         if any(digest.calls or digest.text_calls for digest in digests):
             self._logs = tuple(self._logs)  # they may be read again
-        asked: dict[int, str] = {}
+        asked: dict[tuple[int, int | None], str] = {}
         for finding in check_conversation(
             digests, self._settings, self._logs, told=told, goes_on=bool(followed)
         ):
             number = finding.exchange
             if self._only in (None, number):
-                digest = self._held[number]
-                if number not in asked:
-                    asked[number] = request_identity(digest)
-                identity = fingerprint(finding, asked[number])
+                digest = digest_at(self._held[number], number, finding.line)
+                request = number, digest.line
+                if request not in asked:
+                    asked[request] = request_identity(digest)
+                identity = fingerprint(finding, asked[request])
                 self._about_app.append(ReportedFinding(finding, identity, digest.path, None))
 
     def _excuse_failed(self, digests: Sequence[Digest], fresh: Sequence[int]) -> None:
@@ -210,7 +212,7 @@ class _TapeCheck:
             for each in row.tries[:-1] if row.answered else ():
                 if each.exchange in found:
                     answered = row.tries[-1].exchange
-                    found[each.exchange] = _as_retried(found[each.exchange], answered)
+                    found[each.exchange] = _as_retried(found[each.exchange], each, answered)
         if any(is_departure(each.finding) for reported in found.values() for each in reported):
             self._logs = logs = tuple(self._logs)
             for number, reported in found.items():
@@ -225,8 +227,10 @@ class _TapeCheck:
         self._found |= found
 
 
-def _as_retried(reported: Sequence[ReportedFinding], answered: int) -> tuple[ReportedFinding, ...]:
-    """Turn errors of failed attempts that were retried and `answered` into infos."""
+def _as_retried(
+    reported: Sequence[ReportedFinding], failed: Attempt, answered: int
+) -> tuple[ReportedFinding, ...]:
+    """Turn errors of a failed attempt that was retried and `answered` into infos."""
     return tuple(
         each._replace(
             finding=replace(
@@ -238,10 +242,17 @@ def _as_retried(reported: Sequence[ReportedFinding], answered: int) -> tuple[Rep
                 ),
             )
         )
-        if each.finding.code == _REFUSAL
+        if each.finding.code == _REFUSAL and _is_within(each.finding, failed)
         else each
         for each in reported
     )
+
+
+def _is_within(finding: Finding, attempt: Attempt) -> bool:
+    """Return whether a finding on the exchange is on this attempt: a WebSocket may have several."""
+    if attempt.line is None or finding.line is None or attempt.end_line is None:
+        return True
+    return attempt.line <= finding.line <= attempt.end_line
 
 
 def batches(items: Iterable[Batched], size_of: Callable[[Batched], int]) -> Iterator[list[Batched]]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from deltatape.model.digest import Digest
+from deltatape.model.digest import Digest, digest_at
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Blame, Confidence, Excluded, Finding, Severity
 from deltatape.model.tape_summary import LogEntry
@@ -54,7 +54,7 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
         digests: of all exchanges of the tape.
         logs: what the application printed, in order.
     """
-    own = next(each for each in digests if each.exchange == finding.exchange)
+    own = digest_at(digests, finding.exchange, finding.line)
     error = _own_error(finding, own, digests, logs)
     if error:
         return _of_crash(finding, own, error)

@@ -77,6 +77,32 @@ def digest(exchange: Exchange, app: AppNames = CONTRACT) -> Digest:
     return digest_analysis(analyse(exchange, app))
 
 
+def digests_of(analysis: Analysis, settings: Settings = DEFAULTS) -> tuple[Digest, ...]:
+    """Return the digests of an exchange: one, or one for each response that a WebSocket brought.
+
+    Args: see `digest_analysis`.
+    """
+    if not analysis.turns:
+        return (digest_analysis(analysis, settings),)
+    found = (digest_analysis(turn, settings) for turn in analysis.turns)
+    lossy = is_lossy(analysis.exchange)
+    return tuple([replace(each, lossy=True) if lossy else each for each in found])
+
+
+def in_order(groups: Iterable[Sequence[Digest]]) -> list[Digest]:
+    """Return the digests of exchanges in the order of their requests.
+
+    Args:
+        groups: what `digests_of` returns for each exchange, in the order in which they began.
+    """
+    groups = tuple(groups)
+    found = [each for group in groups for each in group]
+    if any(len(group) > 1 for group in groups) and all(each.t_ns is not None for each in found):
+        # Other exchanges may have begun between two requests on one WebSocket.
+        found.sort(key=lambda each: each.t_ns or 0)
+    return found
+
+
 def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest:
     """Return the digest of an exchange that is analysed already.
 
@@ -128,7 +154,7 @@ def _digest(
         path=exchange.request.path,
         stream=asked.stream,
         left=exchange.end is not None and exchange.end.reason is EndReason.CLIENT_CLOSED,
-        # Which of its responses a request over a WebSocket repeats, one digest cannot tell.
+        # One digest cannot tell which response each request over a WebSocket repeats.
         known=asked.known and bool(asked.history) and not exchange.upgraded,
         dialect=reply.dialect,
         system=request.system,

@@ -47,6 +47,11 @@ class Analysis:
     first: int = 0
     """Of such a response: the number that its first event has among those of the WebSocket."""
 
+    def turn_at(self, line: int | None) -> "Analysis":
+        """Return the response whose request is on this tape line; itself if there is none."""
+        found = (turn for turn in self.turns if turn.exchange.request.line == line)
+        return next(found, self)
+
 
 class _DetectedDialect(NamedTuple):
     """The dialect of an exchange, and the objects that were parsed to find it."""

@@ -11,7 +11,7 @@ the server sent.
 Spec: https://platform.openai.com/docs/guides/websocket-mode
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
@@ -22,6 +22,8 @@ from deltatape.model.websocket import TEXT, Message, Side
 from deltatape.wire.json_value import parse, read_object
 
 _ASKS = "response.create"
+_BEGINS = "response.created"
+_REFUSALS = range(400, 600)
 _ENDS = frozenset(
     {"response.completed", "response.failed", "response.incomplete", "response.cancelled", "error"}
 )
@@ -86,11 +88,29 @@ def _is_warm_up(request: Message) -> bool:
     return _object(request.data.decode(errors="replace")).get(_WARM_UP) is False
 
 
+def _refusal(events: Sequence[Event]) -> int | None:
+    """Return the status of an error in place of a response; None if there is none."""
+    values = [_object(event.data) for event in events]
+    if any(value.get("type") == _BEGINS for value in values):
+        return None
+    statuses = (value.get("status") for value in values if value.get("type") == "error")
+    return next((each for each in statuses if isinstance(each, int) and each in _REFUSALS), None)
+
+
 def _alone(exchange: Exchange, stream: Stream, turn: _Turn) -> tuple[Exchange, Stream]:
     """Return a response as if it had come over a connection of its own."""
     events = tuple(event._replace(number=number) for number, event in enumerate(turn.events))
     asked, last = turn.request, events[-1] if events else None
     end = exchange.end and replace(exchange.end, frames=None)
+    status = _refusal(events)
+    head = exchange.response and replace(
+        exchange.response,
+        status=status or HTTPStatus.OK.value,
+        headers=(),
+        t_ns=events[0].t_ns if events else asked.t_end_ns,
+    )
+    if head is not None and status and last is not None:
+        head = replace(head, t_ns=last.t_ns, line=last.line)
     if turn.ended and last is not None:
         end = End(
             t_ns=last.t_ns,
@@ -113,13 +133,7 @@ def _alone(exchange: Exchange, stream: Stream, turn: _Turn) -> tuple[Exchange, S
             line=asked.line,
         ),
         sent=None,
-        response=exchange.response
-        and replace(
-            exchange.response,
-            status=HTTPStatus.OK.value,
-            headers=(),
-            t_ns=events[0].t_ns if events else asked.t_end_ns,
-        ),
+        response=head,
         frames=(),
         idle_ns=tuple(
             t_ns

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from operator import attrgetter
 
 from deltatape.conversation import (
@@ -11,7 +12,7 @@ from deltatape.conversation import (
     unanswered,
 )
 from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.digest import digests_of, in_order
 from deltatape.diagnose.rebuild import Analysis, analyse, analyse_all
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange
@@ -62,9 +63,9 @@ class LiveAnalyzer:
         """
         exchanges = [self._joined(exchange) for _, exchange in ended]
         analyses = analyse_all(exchanges, self._rules.app)
-        digests = [digest_analysis(analysis, self._rules) for analysis in analyses]
-        named = [(name, digest) for (name, _), digest in zip(ended, digests, strict=True)]
-        about_app = [self._add(name, digest) for name, digest in named]
+        digests = [digests_of(analysis, self._rules) for analysis in analyses]
+        named = [(name, each) for (name, _), each in zip(ended, digests, strict=True)]
+        about_app = [self._add(name, each) for name, each in named]
         defects = [check_analysis(analysis, self._rules) for analysis in analyses]
         return [
             LiveResult(analysis, self._placed((*earlier, *own)))
@@ -74,7 +75,7 @@ class LiveAnalyzer:
     def remember(self, name: str | None, exchange: Exchange) -> None:
         """Take an exchange that was analysed before, for the conversations that go on."""
         analysis = analyse(self._joined(exchange), self._rules.app)
-        self._add(name, digest_analysis(analysis, self._rules))
+        self._add(name, digests_of(analysis, self._rules))
 
     def _joined(self, exchange: Exchange) -> Exchange:
         """Return an exchange as rules see it: those on shards are all on one tape."""
@@ -101,12 +102,12 @@ class LiveAnalyzer:
             for each in findings
         )
 
-    def _add(self, name: str | None, digest: Digest) -> tuple[Finding, ...]:
+    def _add(self, name: str | None, digests: Sequence[Digest]) -> tuple[Finding, ...]:
         history = self._history(name)
         before = len(history)
-        about_app = history.add(digest)
+        about_app = [finding for digest in digests for finding in history.add(digest)]
         self._remembered += len(history) - before
-        return about_app
+        return tuple(about_app)
 
     def _history(self, name: str | None) -> ConversationHistory:
         """Return the exchanges of a name, and mark it as the most recently used one."""
@@ -131,6 +132,7 @@ class LiveAnalyzer:
                 for digest in past
             ]
         digests.sort(key=attrgetter("exchange"))
+        digests = in_order([list(own) for _, own in groupby(digests, attrgetter("exchange"))])
         silent = unanswered(digests, read_backs(digests))
         found = (each for one in silent for each in findings_of_silence(one, self._rules))
         return self._placed(tuple(found))

@@ -1,7 +1,7 @@
 """The reduced form of an exchange, kept to compare it with later requests of the conversation."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -224,6 +224,19 @@ class Digest:
     def refused(self) -> bool:
         """Whether the provider rejected the request as wrong."""
         return self.status in _WRONG
+
+
+def digest_at(digests: Sequence[Digest], exchange: int, line: int | None) -> Digest:
+    """Return the digest of an exchange; of several, the last that had begun on a line of the tape.
+
+    Args:
+        digests: of one tape, in the order of their requests.
+        exchange: its number; there is such an exchange.
+        line: where something was found.
+    """
+    own = [each for each in digests if each.exchange == exchange]
+    begun = (each for each in reversed(own) if line and each.line and each.line <= line)
+    return next(begun, own[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -228,6 +228,10 @@ class Attempt:
     """One of several equal requests, each after the previous one failed."""
 
     exchange: int
+    line: int | None
+    """The tape line of its request."""
+    end_line: int | None
+    """The tape line of its end."""
     t_ns: int | None
     """When it came; None without times."""
     outcome: str

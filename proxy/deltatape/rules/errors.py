@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from deltatape.model.exchange import Tap, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.stream import Place, Span
+from deltatape.model.stream import Format, Place, Span
 from deltatape.printable import excerpt
 from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.rule import exchange_rule
@@ -35,7 +35,7 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
             blame=cause.blame,
             confidence=Confidence.LIKELY,
             severity=cause.severity,
-            place=Place(span=Span(0, len(context.stream.body)), t_ns=head.t_ns, line=head.line),
+            place=Place(span=_place(context).span, t_ns=head.t_ns, line=head.line),
             evidence=_text(context),
             excluded=cause.excluded,
         )
@@ -73,8 +73,20 @@ def _status_text(status: int, message: str) -> str:
     return message if known else f"status {status}: {message}"
 
 
+def _place(context: RuleContext) -> Place:
+    """Return where the error stands: in the body, or in the last message of a WebSocket."""
+    stream = context.stream
+    if stream.format is Format.WEBSOCKET:
+        return stream.events[-1].place
+    return Place(Span(0, len(stream.body)), 0, None)
+
+
+def _body(context: RuleContext) -> bytes:
+    return context.stream.body[slice(*_place(context).span)]
+
+
 def _text(context: RuleContext) -> str:
-    return context.stream.body[:1000].decode("utf-8", "backslashreplace").strip() or "(no message)"
+    return _body(context)[:1000].decode("utf-8", "backslashreplace").strip() or "(no message)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +238,7 @@ def _cause(context: RuleContext, status: int) -> _Cause:
 
 def _is_page(context: RuleContext) -> bool:
     """Return whether the answer is an HTML page."""
-    return context.stream.body[:200].lstrip()[:1] == b"<"
+    return _body(context)[:200].lstrip()[:1] == b"<"
 
 
 def _error_of(context: RuleContext) -> tuple[str, str, str]:
@@ -234,7 +246,7 @@ def _error_of(context: RuleContext) -> tuple[str, str, str]:
 
     "" for what it does not say.
     """
-    text = context.stream.body[:_LONGEST_BODY].decode("utf-8", "replace")
+    text = _body(context)[:_LONGEST_BODY].decode("utf-8", "replace")
     body = parse(text).value
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # Google wraps the error of a stream in an array

@@ -80,7 +80,8 @@ def explain(
     verdict = ruling(surveyed, case, exchange, exchanges, settings)
     if number is None and not errors:
         verdict = ruling_on_all(surveyed, exchanges, verdict) or verdict
-    handling = app_handling(case, analysis, exchanges, errors, settings)
+    replied = analysis.turn_at(case.read_back.reply.line) if case.read_back else analysis
+    handling = app_handling(case, replied, exchanges, errors, settings)
     suspects: tuple[Suspect, ...] = ()
     if handling and is_open_to_suspicion(case, verdict, handling):
         found = suspects_of(_delivered(handling.analysis), handling.symptom)
@@ -102,7 +103,8 @@ def explain(
     attempts = surveyed.row(chosen)
     repetition = later = None
     if case.read_back is not None:
-        later = analyse(by_number[case.read_back.later.exchange], settings.app)
+        request = case.read_back.later
+        later = analyse(by_number[request.exchange], settings.app).turn_at(request.line)
         repetition = _repetition(case.read_back, later)
     entries = [
         *_own_entries(analysis, case, exchanges, context),
@@ -147,14 +149,16 @@ def _own_entries(
     silent = any(finding.code == "D003" for finding in case.about_reply)
     surroundings = around(exchange, exchanges, context, silent=silent)
     printed = [each for each in case.about_request if is_printed(each)]
-    codes = codes_of(each for each in case.about_request if each not in printed)
+    marks: dict[int | None, list[Finding]] = {}
+    for each in case.about_request:
+        if each not in printed:
+            # Requests over a WebSocket have times of their own.
+            came_ns = each.t_ns if analysis.turns else exchange.request.t_ns
+            marks.setdefault(came_ns if exchange.timed else None, []).append(each)
     for entry in timeline(analysis, (*case.findings, *case.about_reply, *printed), surroundings):
         own = entry.exchange == exchange.number and entry.source is EventSource.APP
-        if codes and own and entry.t_ns in (None, exchange.request.t_ns):
-            yield replace(entry, codes=(*entry.codes, *codes))
-            codes = ()
-        else:
-            yield entry
+        codes = codes_of(marks.pop(entry.t_ns, ())) if own else ()
+        yield replace(entry, codes=(*entry.codes, *codes)) if codes else entry
 
 
 def _promise(analysis: Analysis) -> RequestPromise:

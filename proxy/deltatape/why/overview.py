@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.digest import digests_of
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.finding import Finding
@@ -51,7 +51,7 @@ def overview(
     for exchange in exchanges:
         analysis = analyse(exchange, settings.app)
         own = check_analysis(analysis, settings)
-        rows.append((exchange.number, digest_analysis(analysis, settings), own))
+        rows.append((exchange.number, digests_of(analysis, settings), own))
         model = analysis.request.model or analysis.reply.model
         models |= {model: None} if model else {}
         app = app_of(header(exchange.request.headers, "user-agent") or b"")

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from deltatape.diagnose.digest import digest
+from deltatape.diagnose.digest import digests_of
+from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
 from deltatape.model.explanation import Explanation
 from deltatape.model.finding import Blame, Severity
@@ -34,14 +35,15 @@ def needed(explanation: Explanation, exchanges: Sequence[Exchange]) -> frozenset
     by_number = {exchange.number: exchange for exchange in exchanges}
     chosen = by_number[explanation.exchange]
     later = by_number[explanation.repetition.exchange]
-    beginning = set(digest(chosen).prefixes)
+    beginning = {one for own in digests_of(analyse(chosen)) for one in own.prefixes}
     found = {chosen.number, later.number}
     for each in exchanges:
         if each.tap is not chosen.tap:
             needed_too = are_linked(chosen, each)
         else:
             before = each.request.t_ns < chosen.request.t_ns
-            needed_too = before and digest(each).prefixes[-1] in beginning
+            last = digests_of(analyse(each))[-1]
+            needed_too = before and last.prefixes[-1] in beginning
         if needed_too:
             found.add(each.number)
     return frozenset(found)

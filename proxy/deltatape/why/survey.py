@@ -16,7 +16,7 @@ from deltatape.conversation import (
 from deltatape.conversation.attempts import attempts_of, row_of, settled
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.client_aborts import explained, is_departure
-from deltatape.diagnose.digest import digest_analysis
+from deltatape.diagnose.digest import digests_of, in_order
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.model.digest import Digest, ReadBack
@@ -40,7 +40,7 @@ class ExchangeSurvey:
 
     digests: tuple[Digest, ...]
     findings: tuple[tuple[Finding, ...], ...]
-    """Per exchange."""
+    """Per digest; where an exchange has several, all of its findings stand at the first."""
     read_backs: tuple[ReadBack, ...]
     silences: tuple[Finding, ...]
     """About replies that no later request answers."""
@@ -63,13 +63,19 @@ class ExchangeSurvey:
         link = self.read_back(number)
         if link:
             found = findings_of(link)
+            within = (each for each in self.read_backs if _is_within(each, number))
+            found += tuple(one for each in within if each is not link for one in findings_of(each))
         else:
             found = tuple(each for each in self.silences if each.exchange == number)
         return (*found, *(each for each in self.of_turns if _reply_of(each) == number))
 
     def about_request(self, number: int) -> tuple[Finding, ...]:
         """Return findings about this exchange's request."""
-        links = (each for each in self.read_backs if each.later.exchange == number)
+        links = (
+            each
+            for each in self.read_backs
+            if each.later.exchange == number and not _is_within(each, number)
+        )
         found = (finding for link in links for finding in findings_of(link))
         return (*found, *(each for each in self.of_turns if each.exchange == number))
 
@@ -212,6 +218,11 @@ class ExchangeSurvey:
         raise UsageError(f"#{number}: no such exchange; there are {len(self.digests)}")
 
 
+def _is_within(link: ReadBack, number: int) -> bool:
+    """Return whether reply and request are both of this exchange: a WebSocket."""
+    return link.reply.exchange == number == link.later.exchange
+
+
 def _overlap(one: Digest, other: Digest) -> bool:
     """Check whether two exchanges overlap in time."""
     times = (one.t_ns, one.end_ns, other.t_ns, other.end_ns)
@@ -244,32 +255,35 @@ def survey(
     """
     if not exchanges:
         raise UsageError("there is no exchange on the tape")
-    digests, findings = [], []
+    groups, findings = [], []
     for exchange in exchanges:
         analysis = analyse(exchange, settings.app)
-        digests.append(digest_analysis(analysis, settings))
+        groups.append(digests_of(analysis, settings))
         findings.append(check_analysis(analysis, settings))
-    logs = tuple(logs)
+    logs, digests = tuple(logs), in_order(groups)
     with_reasons = [
         tuple([explained(one, digests, logs) if is_departure(one) else one for one in own])
         for own in findings
     ]
-    return survey_of(digests, with_reasons, settings, logs)
+    return survey_of(groups, with_reasons, settings, logs)
 
 
 def survey_of(
-    digests: Sequence[Digest],
+    groups: Sequence[Sequence[Digest]],
     findings: Sequence[tuple[Finding, ...]],
     settings: Settings,
     logs: Iterable[LogEntry] = (),
 ) -> ExchangeSurvey:
-    """Survey exchanges whose digests and findings are known."""
+    """Survey exchanges whose digests (`digests_of`) and findings are known."""
+    digests = in_order(groups)
+    firsts = [own[0] for own in groups]
+    of_first = {id(each): found for each, found in zip(firsts, findings, strict=True)}
     links, logs = read_backs(digests), tuple(logs)
     every = turns(digests, links, logs, settings)
     of_app = [link for link in links if link.later.tap is Tap.APP]
     return ExchangeSurvey(
         digests=tuple(digests),
-        findings=tuple(findings),
+        findings=tuple([of_first.get(id(each), ()) for each in digests]),
         # Taken from the turns, which add what the application printed in between.
         read_backs=(*(link for turn in every for link in turn.read_backs), *of_app),
         silences=tuple(

@@ -302,10 +302,14 @@ def _by_nothing(
     refusal = reply.choices[0].refusal
     made = f"goes on from {them}" if changes else "repeats what was delivered"
     if read_back:
+        repeats = f"request #{read_back.later.exchange} {made}"
+        if read_back.later.exchange == read_back.reply.exchange:
+            calls = count(sum(len(choice.tool_calls) for choice in reply.choices), "call")
+            made = "go on from them" if changes else "repeat what was delivered"
+            repeats = f"later requests on the same WebSocket {made}"
         return Verdict(
             kind=VerdictKind.HEALTHY,
-            summary=f"No defect found: {calls} arrived complete, and request"
-            f" #{read_back.later.exchange} {made}.{changes}",
+            summary=f"No defect found: {calls} arrived complete, and {repeats}.{changes}",
             fix="none; if a problem remains, look at the other exchanges",
         )
     if reply.tool_calls:
