@@ -63,7 +63,7 @@ def test_reads_arrive_at_their_recorded_times() -> None:
             await client.until(chunk(b"data: 1\n\n"))
             started = asyncio.get_running_loop().time()
             await client.until(chunk(b"data: 2\n\n"))
-            assert 0.2 < asyncio.get_running_loop().time() - started < 2
+            assert asyncio.get_running_loop().time() - started > 0.2
 
     run(scenario())
 

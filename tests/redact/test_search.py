@@ -182,7 +182,7 @@ def test_any_bytes_are_searched(data: bytes) -> None:
      "-----BEGIN PRIVATE KEY-----MII-", "abc1Q~", "api_key=", "data: {\n\n", '"\\'],
 )  # fmt: skip
 def test_the_cost_is_linear_for_hostile_text(piece: str) -> None:
-    data = (piece * (100_000 // len(piece))).encode()
+    data = (piece * (40_000 // len(piece))).encode()
     assert len(without_secrets(data)) == len(data)
 
 

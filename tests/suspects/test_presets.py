@@ -181,15 +181,15 @@ def _pool() -> tuple[DeliveredResponse, ...]:
 
 @cache
 def _first() -> dict[str, int]:
-    """By preset that some stream finds first, how many fit there, at least."""
+    """By preset that some stream finds first, how many fit there."""
     found: dict[str, int] = {}
     for stream in _pool():
         for row in matrix(stream):
             errors = row.made.errors if row.made.calls == stream.calls else ()
-            if row.differs or errors:
+            if row.name not in found and (row.differs or errors):
                 others = suspects(stream, row.made.calls, *errors[:1])
                 if names(others)[:1] == [row.name]:
-                    found[row.name] = min(len(others), found.get(row.name, len(others)))
+                    found[row.name] = len(others)
     return found
 
 

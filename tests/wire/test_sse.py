@@ -250,10 +250,10 @@ def test_an_unfinished_event_beyond_the_limit_is_not_pending(body: bytes) -> Non
 
 
 @pytest.mark.exhaustive
-def test_a_megabyte_in_one_line_fed_byte_by_byte_takes_linear_time() -> None:
-    body = b"data:" + b"x" * 1_000_000 + b"\n\n"
+def test_a_long_line_fed_byte_by_byte_takes_linear_time() -> None:
+    body = b"data:" + b"x" * 300_000 + b"\n\n"
     events, _, _, _ = run(each_alone(body))
-    assert [len(event.data) for event in events] == [1_000_000]
+    assert [len(event.data) for event in events] == [300_000]
 
 
 @pytest.mark.exhaustive
