@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -102,6 +103,28 @@ def test_what_is_written_validates() -> None:
         VALIDATOR.validate(json.loads(line))
 
 
+def _header(**fields: object) -> str:
+    value = {"deltatape": 1, "id": "01JD3ZQ8T0000000000000TAPE", "source": "gateway"}
+    instant = {"recorded_at": "2026-11-21T20:36:01.000000000Z"}
+    return json.dumps({**value, **instant, **fields})
+
+
+def _request(**fields: object) -> str:
+    value = {"id": "01JD3ZQ8T0000000000000001A", "method": "GET", "target": "/"}
+    rest = {"upstream": "https://host/base", "http": "1.1", "headers": []}
+    return json.dumps([1, 1, "request", {**value, **rest, **fields}])
+
+
+def _end(**recorder: object) -> str:
+    value = {"reason": "complete", "bytes": 0, "sha256": "0" * 64, "recorder": recorder}
+    return json.dumps([1, 1, "end", value])
+
+
+def test_what_these_lines_are_made_of_validates() -> None:
+    for line in (_header(), _request(), _end(lost_records=1, more={})):
+        VALIDATOR.validate(json.loads(line))
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -115,10 +138,38 @@ def test_what_is_written_validates() -> None:
         '[1,1,"end",{"reason":"bored","bytes":0,"sha256":""}]',
         '[1,1,"stop",{"reason":"x"}]',
         '[1,1,"boundaries",[-1]]',
+        '[1,1,"boundaries",[3,3]]',
+        '[1,1,"read",{"b64":""}]',
+        '[1,1,"informational",{"status":200,"reason":"","http":"1.1","headers":[]}]',
+        '[1,1,"informational",{"status":103,"reason":"a\\rb","http":"1.1","headers":[]}]',
+        '[1,1,"trailers",{"headers":[["a","b\\u0000c"]]}]',
+        _request(target="/caf\u00e9"),
+        _request(target=["/", "\u00e9"]),
+        _request(target="/a\nb"),
+        _request(upstream="https://user:pass@host"),
+        _end(lost_records="some"),
+        _header(recorded_at="2026-13-21T20:36:01.000000000Z"),
     ],
 )
 def test_what_is_wrong_does_not_validate(line: str) -> None:
     assert not VALIDATOR.is_valid(json.loads(line))
+
+
+@pytest.mark.skipif(shutil.which("file") is None, reason="no file(1)")
+def test_file_recognises_a_tape_by_the_lines_of_the_page(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```magic\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "magic").write_text(block)
+    (tmp_path / "other").write_text('{"deltatapes":1}')
+    write_tape(tmp_path, whole_tape())
+    seen = [
+        subprocess.check_output(
+            ["file", "--brief", "-m", "magic", *options, name], cwd=tmp_path, text=True
+        ).strip()
+        for name in ("x.tape", "other")
+        for options in ([], ["--mime-type"])
+    ]
+    assert seen[:2] == ["deltatape recording, version 1", "application/vnd.deltatape"]
+    assert not any("deltatape" in each for each in seen[2:])
 
 
 # The check of this folder.

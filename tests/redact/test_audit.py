@@ -302,6 +302,7 @@ def test_a_read_without_an_exchange_and_one_after_the_stop_are_checked() -> None
     late = record(9999, 1, "read", "x")
     content = tape(stray, *exchange(1)) + late
     assert [(kind, line) for kind, line, _, _ in problems_of(content)] == [
+        (ProblemKind.ORDER, 2),
         (ProblemKind.SECRET, 2),
         (ProblemKind.ORDER, 10),
         (ProblemKind.ORDER, 10),
@@ -338,3 +339,54 @@ def test_what_is_masked_in_a_frame_lies_in_it() -> None:
     lines.insert(at, record(10, 1, "masked", {"spans": [[0, 9, "ab12cd34"]]}))
     (problem,) = audited(b"".join((first, *lines))).problems
     assert "3 bytes, but the `masked` in line" in problem.message
+
+
+def test_records_in_the_wrong_place_are_told_and_make_nothing() -> None:
+    lines = (
+        record(1, 0, "read", "x"),
+        record(1, 1, "stop", {"reason": "x"}),
+        record(1, 1, "log", {"stream": "stdout", "line": "x"}),
+    )
+    assert problems_of(tape(*lines)) == [
+        (ProblemKind.ORDER, 2, 0, "`read` of exchange 0; readers ignore it"),
+        (
+            ProblemKind.ORDER,
+            3,
+            1,
+            "`stop` of an exchange; it belongs to the tape; readers ignore it",
+        ),
+        (
+            ProblemKind.ORDER,
+            4,
+            1,
+            "`log` of an exchange; it belongs to the tape; readers ignore it",
+        ),
+    ]
+    assert audited(tape(*lines)).facts == ()
+
+
+def test_a_piece_of_a_body_has_at_least_one_byte_but_a_frame_need_not() -> None:
+    empty = "a piece of a body without any byte"
+    assert problems_of(tape(*exchange(request=[b""], reads=[b"a", b""]))) == [
+        (ProblemKind.ORDER, 3, 1, empty),
+        (ProblemKind.ORDER, 7, 1, empty),
+    ]
+    assert problems_of(socket_tape([(Side.SERVER, text(""))])) == []
+
+
+@pytest.mark.parametrize("instant", ["", "2026-13-21T20:36:01.000000000Z", "2026-11-21 20:36:01Z"])
+def test_a_header_without_an_instant_is_told(instant: str) -> None:
+    content = tape(*exchange()).replace(b"2026-11-21T20:36:01.000000000Z", instant.encode())
+    (problem,) = problems_of(content)
+    assert problem[:3] == (ProblemKind.ORDER, 1, 0)
+    assert f'"recorded_at" is "{instant}": an instant such as' in problem[3]
+
+
+def test_spans_count_also_where_decoded_ones_stand_between_them_and_their_piece() -> None:
+    lines = exchange()
+    lines[4:4] = [
+        record(55, 1, "masked", {"spans": [[0, 90, "ab12cd34"]]}),
+        record(55, 1, "masked", {"spans": [], "decoded": [[0, 90, "ab12cd34"]]}),
+    ]
+    orders = [each[1:] for each in problems_of(tape(*lines)) if each[0] is ProblemKind.ORDER]
+    assert orders == [(8, 1, "9 bytes, but the `masked` in line 6 reaches to byte 90")]

@@ -132,6 +132,7 @@ def test_other_spellings_of_a_record_are_read(tmp_path: Path) -> None:
 def test_what_was_parsed_of_an_exchange_is_none_without_its_records(tmp_path: Path) -> None:
     value = b'{"tool":"t","dialect":"d","events":1,"calls":0,"finish":"","form":1,"sha256":""}'
     content = HEAD + b'[1,1,"read","a"]\n[2,2,"parsed",%b]\n[2, 3, "parsed", %b]\n' % (value, value)
+    content += b'[3,4,"stop",{"reason":"x"}]\n[3, 5, "stop", {"reason":"x"}]\n'
     tape = open_tape(write_tape(tmp_path, content))
     assert [exchange.number for exchange in tape] == [1]
     assert len(tape) == 1

@@ -221,3 +221,41 @@ def test_what_is_hidden_in_a_request_stays_with_it() -> None:
     assert request.body == body
     assert request.content == b'{"key": "**************", "more": "text"}'
     assert [span[:2] for span in request.content_masked] == [(9, 23)]
+
+
+def test_of_what_comes_once_the_first_counts() -> None:
+    exchange = read_back_lines(
+        b'[1,1,"request-end",{}]',
+        b'[2,1,"request-end",{}]',
+        b'[3,1,"sent",{"connect_ns":1,"tls_ns":2,"reused":false}]',
+        b'[4,1,"sent",{"connect_ns":0,"tls_ns":0,"reused":true}]',
+        b'[5,1,"trailers",{"headers":[["X","1"]]}]',
+        b'[6,1,"trailers",{"headers":[["X","2"]]}]',
+    )
+    assert exchange.request.t_end_ns == 1
+    assert exchange.sent is not None
+    assert (exchange.sent.t_ns, exchange.sent.connect_ns) == (3, 1)
+    assert exchange.trailers == ((b"X", b"1"),)
+
+
+def test_chunk_ends_of_a_read_that_was_lost_are_not_those_of_another() -> None:
+    exchange = read_back_lines(
+        b'[1,1,"boundaries",[0,2,9]]',
+        b'[2,1,"read","abc"]',
+        b'[3,1,"boundaries",[]]',
+        b'[3,1,"read","abc"]',
+    )
+    assert [read.boundaries for read in exchange.reads] == [(0, 2), ()]
+
+
+def test_what_is_of_the_tape_makes_no_exchange() -> None:
+    assert (
+        exchanges(
+            [
+                b'[1,1,"stop",{"reason":"x"}]\n',
+                b'[1,2,"log",{"stream":"stdout","line":"x"}]\n',
+                b'[1,3,"client",{"connection":1,"state":"opened"}]\n',
+            ]
+        )
+        == []
+    )

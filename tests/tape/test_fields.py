@@ -69,7 +69,14 @@ def test_what_holds_no_bytes_is_refused(value: object) -> None:
 
 @pytest.mark.parametrize(
     ("length", "digest"),
-    [(-1, "ab12cd34"), (2**63, "ab12cd34"), (1, "AB12CD34"), (1, "ab12"), (1, "ab12cd34\n")],
+    [
+        (-1, "ab12cd34"),
+        (True, "ab12cd34"),
+        (2**63, "ab12cd34"),
+        (1, "AB12CD34"),
+        (1, "ab12"),
+        (1, "ab12cd34\n"),
+    ],
 )
 def test_a_masked_value_has_a_length_and_eight_hex_digits(length: int, digest: str) -> None:
     with pytest.raises(MalformedError, match="8 hex digits are expected"):

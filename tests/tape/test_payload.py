@@ -18,7 +18,7 @@ from deltatape.tape.payload import (
 )
 
 
-@pytest.mark.parametrize("value", [None, {}, [-1], [1.0], [True], ["1"], [2, 1]])
+@pytest.mark.parametrize("value", [None, {}, [-1], [1.0], [True], ["1"], [2, 1], [2, 2], [2**63]])
 def test_boundaries_are_ascending_offsets(value: object) -> None:
     with pytest.raises(MalformedError, match="offsets"):
         Boundaries.from_json(value)
@@ -54,6 +54,7 @@ def test_a_stop_knows_an_exit_code_only_of_a_child() -> None:
         [[-1, 1, "ab12cd34"]],
         [[1, 1, "ab12cd34"]],
         [[0, 2**63, "ab12cd34"]],
+        [[0, True, "ab12cd34"]],
         [[0, 2, "ab12cd34"], [1, 3, "ab12cd34"]],
     ],
 )

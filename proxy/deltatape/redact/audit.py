@@ -10,6 +10,7 @@ Format: recordings/README.md, "Order" and "What a reader must bear".
 import enum
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,9 +19,9 @@ from deltatape.model.exchange import Framing, Source
 from deltatape.printable import count
 from deltatape.redact.payload_strings import redact_payload
 from deltatape.redact.plan import LeakedSecret, RedactionPlanner
-from deltatape.tape.decode import decode_header, decode_lines, decode_record
+from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.encode import header_line, is_data_record, payload_record
-from deltatape.tape.fields import MalformedError
+from deltatape.tape.fields import MalformedError, seen
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import (
     LOSS_NOTE,
@@ -86,6 +87,14 @@ class AuditReport:
 
 _ONCE = frozenset(("request", "request-end", "sent", "response", "trailers", "end"))
 _OF_RESPONSE = frozenset(("boundaries", "read", "frame", "trailers"))
+_OF_TAPE = frozenset(("client", "log", "stop"))
+_OF_ANY = frozenset(("masked", "note", "idle"))
+_OF_EXCHANGE = frozenset(CODES) - _OF_TAPE - _OF_ANY
+_INSTANT_LOOKS = "an instant such as 2026-11-21T20:36:01.000000000Z is expected"
+_INSTANT = re.compile(
+    "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    "T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)\\.[0-9]{9}Z"
+)
 
 
 class OrderFault(NamedTuple):
@@ -133,6 +142,7 @@ class ExchangeOrder:
             and self.seen
             and self._masked is None
             and self._boundaries is None
+            and data
         ):
             self._last_ns = t_ns
             self._bytes += len(data)
@@ -177,8 +187,8 @@ class ExchangeOrder:
         match payload:
             case ResponseStart(framing=framing):
                 self._framing = framing
-            case MaskedSpans(spans=spans):
-                self._masked = (line, max((span[1] for span in spans), default=0))
+            case MaskedSpans(spans=spans) if spans:
+                self._masked = (line, spans[-1][1])
             case RequestBodyPiece(data=data):
                 yield from self._piece(len(data))
             case Boundaries(ends=ends):
@@ -191,7 +201,7 @@ class ExchangeOrder:
                 yield from self._piece(len(data))
                 yield from self._read(data)
             case FrameRecord(data=data):
-                yield from self._piece(len(data))
+                yield from self._piece(len(data), empty=True)
                 self._frames += 1
                 self._frame_bytes += len(data)
                 self._frame_hash.update(data)
@@ -202,7 +212,9 @@ class ExchangeOrder:
             case _:
                 pass
 
-    def _piece(self, size: int) -> Iterator[str]:
+    def _piece(self, size: int, *, empty: bool = False) -> Iterator[str]:
+        if not size and not empty:
+            yield "a piece of a body without any byte"
         masked, self._masked = self._masked, None
         if masked is not None and masked[1] > size:
             yield f"{size} bytes, but the `masked` in line {masked[0]} reaches to byte {masked[1]}"
@@ -317,6 +329,9 @@ class Auditor:
             recording: whether a recorder is still writing the tape.
         """
         header = decode_header(self.header)
+        if not _INSTANT.fullmatch(header.recorded_at):
+            message = f'the header\'s "recorded_at" is {seen(header.recorded_at)}: {_INSTANT_LOOKS}'
+            self._problem(ProblemKind.ORDER, 1, 0, message)
         if self.header != header_line(header):
             self._noncanonical.insert(0, 1)
         for hit in redact_payload(json.loads(self.header), Masker(b"")).hits:
@@ -366,7 +381,12 @@ class Auditor:
         if self._stopped:
             message = f"`{record.payload.code}` after the `stop` in line {self._stopped}"
             self._problem(ProblemKind.ORDER, number, record.exchange, message)
-        if record.exchange:
+        code = record.payload.code
+        if code in (_OF_TAPE if record.exchange else _OF_EXCHANGE):
+            where = "an exchange; it belongs to the tape" if record.exchange else "exchange 0"
+            message = f"`{code}` of {where}; readers ignore it"
+            self._problem(ProblemKind.ORDER, number, record.exchange, message)
+        elif record.exchange:
             order = self._exchanges.get(record.exchange)
             if order is None:
                 order = self._exchanges[record.exchange] = ExchangeOrder()

@@ -22,11 +22,11 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 from deltatape.errors import TapeFormatError, UsageError, did_you_mean
 from deltatape.model.exchange import Exchange
 from deltatape.model.tape_summary import ClientChange, LogEntry, TapeSummary
-from deltatape.tape.assemble import Assembler, Numbered, assemble
+from deltatape.tape.assemble import NO_PART, Assembler, Numbered, assemble
 from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import ClientRecord, ClientState, LogLine, ParsedAs, Stop
-from deltatape.tape.record import Header, ReadRecord, Record, Unknown
+from deltatape.tape.record import Header, ReadRecord, Record
 
 MAX_LINE = 16 << 20
 """The longest line that is read: a record holds at most 1 MiB, each byte of it at most 6 long."""
@@ -36,6 +36,9 @@ _BLOCK = 1 << 16
 _Batch: TypeAlias = tuple[Sequence[int], Sequence[bytes]]
 """Lines, each with its line feed if it has one, and before them their numbers."""
 
+_CODES_OF_EXCHANGES = frozenset(CODES) - {
+    kind.code for kind in (ParsedAs, ClientRecord, LogLine, Stop)
+}
 _START = re.compile(rb'\[[0-9]+,([0-9]{1,19}),"([a-z-]+)",')
 """How every line of ours starts; what starts otherwise is looked at in full."""
 _OTHERS = rb'\n(?!\Z|\[[0-9]+,(?!%d,)[0-9]{1,19},"[a-z-]+",)'
@@ -243,13 +246,12 @@ class Tape:
         for number, line in lines_of(self.path):
             start = _START.match(line)
             if start is not None:
-                known = start[2].decode() in CODES and start[2].decode() != ParsedAs.code
-                numbers.add(int(start[1]) if known else 0)
+                numbers.add(int(start[1]) if start[2].decode() in _CODES_OF_EXCHANGES else 0)
             else:
                 numbers.update(
                     record.exchange
                     for record in self._record(number, line)
-                    if not isinstance(record.payload, Unknown | ParsedAs)
+                    if not isinstance(record.payload, NO_PART)
                 )
         return numbers - {0}
 

@@ -29,11 +29,13 @@ from deltatape.model.websocket import FramePiece
 from deltatape.tape.payload import (
     BodyRead,
     Boundaries,
+    ClientRecord,
     DeliveredSoFar,
     EndRecord,
     FrameRecord,
     Idle,
     Informational,
+    LogLine,
     MaskedSpans,
     ParsedAs,
     RemarkRecord,
@@ -46,6 +48,9 @@ from deltatape.tape.payload import (
     Trailers,
 )
 from deltatape.tape.record import Header, Payload, ReadRecord, Record, Unknown
+
+NO_PART = (Unknown, ParsedAs, ClientRecord, LogLine, Stop)
+"""The payloads that tell of no exchange, whatever number stands before them."""
 
 _new = tuple.__new__
 """What the constructors of named tuples call; with them a read takes half as long again."""
@@ -95,9 +100,9 @@ class _Parts:
                 self.request_body += data
                 self.request_hidden += self.hidden
                 self.hidden = ()
-            case RequestEnd():
+            case RequestEnd() if self.request_end_ns is None:
                 self.request_end_ns = t_ns
-            case SentUpstream():
+            case SentUpstream() if self.sent is None:
                 self.sent = RequestSent(
                     t_ns=t_ns,
                     connect_ns=payload.connect_ns,
@@ -143,7 +148,7 @@ class _Parts:
                 self.hidden += payload.decoded
             case Informational():
                 self.informational.append(_head(payload, Framing.NONE, t_ns, line))
-            case Trailers(headers=headers):
+            case Trailers(headers=headers) if not self.trailers:
                 self.trailers = headers
             case DeliveredSoFar():
                 self.delivered.append(DeliveryProgress(t_ns=t_ns, bytes=payload.bytes))
@@ -151,7 +156,7 @@ class _Parts:
                 self.idle_ns.append(t_ns)
             case RemarkRecord(text=text):
                 self.notes.append(Note(t_ns=t_ns, text=text))
-            case _:  # a second head, or a code that says nothing about the exchange
+            case _:  # a second one of what comes once, or what says nothing about the exchange
                 pass
         return self.end is not None
 
@@ -160,6 +165,9 @@ class _Parts:
         boundaries = self.boundaries
         if boundaries is not None:
             self.boundaries = None
+            if boundaries and boundaries[-1] > len(data):
+                # The read that they were about may be missing, and this be another one.
+                boundaries = tuple(end for end in boundaries if end <= len(data))
         elif self.chunked:
             boundaries = (len(data),)
         masked = self._masked_in(len(data)) if self.masked else ()
@@ -276,7 +284,7 @@ class Assembler:
                 continue
             parts = building.get(number)
             if parts is None:
-                if number in self._ended or isinstance(content, Unknown | ParsedAs):
+                if number in self._ended or isinstance(content, NO_PART):
                     continue
                 parts = building[number] = _Parts(number=number, head_ns=t_ns)
             if isinstance(content, bytes):

@@ -46,6 +46,11 @@ def seen(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
+def _is_count(value: int) -> bool:
+    """Return whether `value` is from 0 to 2^63-1; `true` is an `int` in Python, but not in JSON."""
+    return type(value) is int and 0 <= value <= MAX_INT
+
+
 def bytes_to_json(data: bytes) -> object:
     """Return a string if and only if `data` is UTF-8, else `{"b64": ...}`."""
     try:
@@ -80,9 +85,9 @@ def value_from_json(value: object) -> HeaderValue:
     """Read a header value, masked or not."""
     match value:
         case {"masked": {"length": int(length), "hash": str(digest)}}:
-            if not 0 <= length <= MAX_INT or not _HASH.fullmatch(digest):
+            if not _is_count(length) or not _HASH.fullmatch(digest):
                 raise MalformedError(f"{seen(value)}: length >= 0 and 8 hex digits are expected")
-            return MaskedCredential(length=int(length), hash=digest)
+            return MaskedCredential(length=length, hash=digest)
         case _:
             return bytes_from_json(value)
 
@@ -170,9 +175,9 @@ def spans_from_json(value: object) -> tuple[MaskedSpan, ...]:
     for span in value:
         match span:
             case [int(start), int(end), str(digest)] if _HASH.fullmatch(digest):
-                if not at <= start < end <= MAX_INT:
+                if not (_is_count(start) and _is_count(end) and at <= start < end):
                     raise MalformedError(f"{seen(span)}: ascending [start, end) are expected")
-                found.append((int(start), int(end), digest))
+                found.append((start, end, digest))
                 at = end
             case _:
                 raise MalformedError(f"{seen(span)} where [start, end, hash] is expected")

@@ -15,7 +15,7 @@ from deltatape.model.exchange import EndReason, Framing, Headers, HeaderValue, M
 from deltatape.model.tape_summary import LogStream, TapeSummary
 from deltatape.model.websocket import FrameHead, FramesTotal, Side
 from deltatape.tape import fields
-from deltatape.tape.fields import Fields, MalformedError, seen
+from deltatape.tape.fields import MAX_INT, Fields, MalformedError, seen
 from deltatape.wire.websocket import is_wide
 
 
@@ -330,9 +330,11 @@ class Boundaries:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        if not isinstance(value, list) or not all(type(end) is int and end >= 0 for end in value):
+        if not isinstance(value, list) or not all(
+            type(end) is int and 0 <= end <= MAX_INT for end in value
+        ):
             raise MalformedError(f"{seen(value)} where a list of offsets >= 0 is expected")
-        if value != sorted(value):
+        if value != sorted(set(value)):
             raise MalformedError(f"{seen(value)} where ascending offsets are expected")
         return cls(ends=tuple(value))
 
