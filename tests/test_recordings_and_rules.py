@@ -24,12 +24,14 @@ from helpers.splits import cut, each_alone, random_cuts
 from helpers.taped import MS, idle_times
 
 FOLDER = Path(__file__).resolve().parent.parent / "recordings"
-MANY_ALIKE = {FOLDER / "apps", FOLDER / "faults"}
-"""A thousand exchanges with few kinds of streams: what they add lies between exchanges."""
+LEFT_OUT = {FOLDER / "apps", FOLDER / "faults", FOLDER / "conformance"}
+"""A thousand exchanges with few kinds of streams: what they add lies between exchanges. And tapes
+that are damaged on purpose.
+"""
 ALL = [
     (f"{path.relative_to(FOLDER).with_suffix('')}#{exchange.number}", exchange)
     for path in sorted(FOLDER.rglob("*.tape"))
-    if path.parent not in MANY_ALIKE
+    if path.parent not in LEFT_OUT
     # Of the many tapes of frameworks, one for each dialect: their streams are the same.
     if "frameworks" not in path.parts or path.match("pydantic-ai/*-values.tape")
     for exchange in open_tape(path)

@@ -30,7 +30,13 @@ def on_latest(digests: Sequence[Digest]) -> tuple[Finding, ...]:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    "path", sorted(RECORDINGS.rglob("*.tape")), ids=lambda path: str(path.relative_to(RECORDINGS))
+    "path",
+    sorted(
+        path
+        for path in RECORDINGS.rglob("*.tape")
+        if path.parent.name != "conformance"  # damaged on purpose
+    ),
+    ids=lambda path: str(path.relative_to(RECORDINGS)),
 )
 def test_findings_are_those_of_all_exchanges_that_are_held_at_once(path: Path) -> None:
     whole, short = ConversationHistory(), ConversationHistory(window=2)

@@ -114,7 +114,9 @@ def test_exchanges_that_are_checked_together_are_not_mixed_up() -> None:
 @pytest.mark.exhaustive
 def test_nothing_is_left_that_only_the_garbage_collector_frees() -> None:
     # It runs seldom while tapes are checked: until then, memory would grow with every exchange.
-    tapes = sorted(RECORDINGS.parent.rglob("*.tape"))[::4]
+    tapes = sorted(RECORDINGS.parent.rglob("*.tape"))
+    tapes = [path for path in tapes if path.parent.name != "conformance"]  # damaged on purpose
+    tapes = tapes[::4]
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)

@@ -442,7 +442,9 @@ def _last_lines(file: BinaryIO) -> tuple[bytes, bytes]:
         file.seek(at)
         tail = file.read(step) + tail
     whole, feed, rest = tail.rpartition(b"\n")
-    return (whole.rpartition(b"\n")[2] if feed else b""), rest
+    if not (feed or at):  # the header alone
+        return b"", b""
+    return whole.rpartition(b"\n")[2], rest
 
 
 def _try_record(line: bytes) -> Record | None:
