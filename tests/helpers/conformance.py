@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import enum
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -282,3 +282,20 @@ async def recorded(case: Case, folder: Path) -> tuple[Outcome, Side | None]:
         replay = client.side(host)
         client.drop()
     return outcome, replay
+
+
+async def recorded_twice(case: Case, folders: Sequence[Path]) -> list[Exchange]:
+    """Record a case, and then its replay to the same client; what both tapes have of it."""
+    upstream = listening()
+    async with recording(folders[0], port_of(upstream)) as running:
+        await through(case, upstream, running.port)
+        await running.ended()
+    async with (
+        playing(*_exchanges(folders[0])) as stage,
+        recording(folders[1], stage.player.listener.port) as running,
+    ):
+        client = _Endpoint()
+        await _ask(case, client, running.port, b"127.0.0.1:%d" % running.port, None)
+        client.drop()
+        await running.ended()
+    return [exchange for folder in folders for exchange in _exchanges(folder)]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from helpers.conformance import REFUSED, Came, Case, Do, Step
+from helpers.websocket_cases import SOCKETS
 
 FIN, RST, SEEN, GONE = Do.FIN, Do.RST, Do.SEEN, Do.GONE
 
@@ -723,5 +724,6 @@ GROUPS = {
     "empty": EMPTY,
     "bodies": BODIES,
     "requests": REQUESTS,
+    "sockets": SOCKETS,
     "refused": tuple(attacks()),
 }

@@ -33,6 +33,8 @@ class SocketStep(NamedTuple):
 
     t_ns: int
     data: bytes
+    closes: bool = False
+    """Whether it is of a close frame."""
 
 
 @dataclass(slots=True)
@@ -80,7 +82,8 @@ def script_of(exchange: Exchange, *, compressed: bool) -> SocketScript:
             if piece.opcode == CLOSE and leaving:
                 closing += data
             elif data:
-                answers[-1].steps.append(SocketStep(piece.t_ns, data))
+                closes = piece.opcode == CLOSE and not piece.raw
+                answers[-1].steps.append(SocketStep(piece.t_ns, data, closes))
             continue
         message = reader.add(piece)
         if message is None:

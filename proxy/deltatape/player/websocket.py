@@ -16,8 +16,8 @@ from deltatape.http1.server import ServerConnection
 from deltatape.http1.socket import reset
 from deltatape.match.request import MatchQuery, NoMatch, RequestMatcher
 from deltatape.match.schedule import ReplayTempo
-from deltatape.match.websocket import SocketScript, agreed_deflate
-from deltatape.model.exchange import EndReason, Exchange
+from deltatape.match.websocket import SocketScript, SocketStep, agreed_deflate
+from deltatape.model.exchange import EndReason, Exchange, header
 from deltatape.model.websocket import CLOSE, PING, FrameHead, FramePiece, Message, Side
 from deltatape.tape.frames import SideTaping
 from deltatape.wire.websocket import (
@@ -31,6 +31,7 @@ from deltatape.wire.websocket import (
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 """RFC 6455 section 1.3."""
 _KEY, _ACCEPT = b"sec-websocket-key", b"sec-websocket-accept"
+_KEY_NAME = _KEY.decode()
 _EXTENSIONS = b"sec-websocket-extensions"
 _NOT_ON_TAPE = (1008).to_bytes(2, "big") + b"not on the tape"
 
@@ -44,14 +45,21 @@ def agrees(exchange: Exchange, request: ParsedRequestHead) -> bool:
 def handshake(exchange: Exchange, request: ParsedRequestHead, *, compressed: bool) -> bytes:
     """Return the recorded answer to the handshake, for the key of `request`."""
     assert exchange.response is not None
-    key = field(request.fields, _KEY) or b""
-    accept = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
+    accept = _accept(field(request.fields, _KEY) or b"")
+    recorded = header(exchange.request.headers, _KEY_NAME)
+    right = None if recorded is None else _accept(recorded)
     fields: Fields = tuple(
-        (name, accept if name.lower() == _ACCEPT else value)
+        # A wrong one stays wrong.
+        (name, accept if name.lower() == _ACCEPT and right in (None, value) else value)
         for name, value in exchange.response.headers
         if isinstance(value, bytes) and (compressed or name.lower() != _EXTENSIONS)
     )
     return write_response(exchange.response.status, exchange.response.reason, fields)
+
+
+def _accept(key: bytes) -> bytes:
+    """Return what answers a key (RFC 6455 section 4.2.2)."""
+    return base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
 
 
 class SocketPlay(asyncio.Protocol):
@@ -86,10 +94,11 @@ class SocketPlay(asyncio.Protocol):
         self._pieces = SideTaping(inflater)
         self._reader = MessageReader(compressed=deflate is not None)
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[tuple[float, bytes]] = deque()
+        self._waiting: deque[tuple[float, SocketStep]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._last_s = 0.0
         self._answered = 0
+        self._closed = False
         self._writable = True
         self._transport: asyncio.Transport | None = None
 
@@ -139,7 +148,8 @@ class SocketPlay(asyncio.Protocol):
         if message.opcode == PING:
             self._write(encode_head(FrameHead(PING + 1, len(message.data))) + message.data)
         elif message.opcode == CLOSE:
-            self._close(self._script.closing or _close_frame(message.data))
+            answer = self._script.closing or _close_frame(message.data)
+            self._close(b"" if self._closed else answer)
         elif not is_control(message.opcode):
             self._match(message)
 
@@ -166,7 +176,7 @@ class SocketPlay(asyncio.Protocol):
         waits = self._tempo.waits(step.t_ns - answer.asked_ns for step in answer.steps)
         for wait_ns, step in zip(waits, answer.steps, strict=True):
             self._last_s = begun_s + wait_ns / 1e9
-            self._waiting.append((self._last_s, step.data))
+            self._waiting.append((self._last_s, step))
         self._answered += 1
         self._send_due()
 
@@ -175,12 +185,13 @@ class SocketPlay(asyncio.Protocol):
             self._timer.cancel()
             self._timer = None
         while self._waiting and self._writable:
-            due_s, data = self._waiting[0]
+            due_s, step = self._waiting[0]
             if due_s > self._loop.time():
                 self._timer = self._loop.call_at(due_s, self._send_due)
                 return
             self._waiting.popleft()
-            self._write(data)
+            self._closed |= step.closes
+            self._write(step.data)
         if not self._waiting and self._answered == len(self._script.answers):
             self._end()
 
