@@ -16,8 +16,9 @@ from deltatape.compare import (
 )
 from deltatape.compare.comparable_events import DEEPEST
 from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.exchange import Exchange, Headers, MaskedCredential
 from deltatape.mutate import MUTATORS, SeededChoices
-from helpers.chat import FINISH, URL
+from helpers.chat import FINISH, URL, calls, choice, entry, sse
 from helpers.compared import analysed, call, chat, words
 from helpers.mutated import RECORDINGS, changed, recorded
 
@@ -232,3 +233,133 @@ def test_any_difference_makes_two_exchanges_unequal() -> None:
     ):
         assert not part.equal
     assert replace(same, volatile=(("id", 1),)).equal
+
+
+NEAR_PROVIDER = recorded("openai-chat")
+
+
+def passed_on(
+    fields: dict[str, object] | None = None,
+    headers: Headers = (),
+    status: int = 200,
+    of: Exchange = NEAR_PROVIDER,
+) -> Exchange:
+    """The exchange as an application saw it that sent other fields, with more headers."""
+    assert of.response is not None
+    body = of.request.body
+    if fields is not None:
+        body = json.dumps({**json.loads(body), **fields}).encode()
+    head = replace(of.response, headers=(*of.response.headers, *headers), status=status)
+    return replace(of, request=replace(of.request, body=body), response=head)
+
+
+def context(left: Exchange, right: Exchange) -> list[tuple[str, str, str, str]]:
+    comparison = compare_exchanges(analyse(left), analyse(right))
+    assert comparison.equal
+    return [
+        (each.part.value, each.difference.path, each.difference.recorded, each.difference.received)
+        for each in comparison.context
+    ]
+
+
+def test_what_a_gateway_makes_of_the_request_is_told_and_counts_as_nothing() -> None:
+    assert context(NEAR_PROVIDER, NEAR_PROVIDER) == []
+    sent = passed_on({"model": "alias", "drop_params": True})
+    assert context(NEAR_PROVIDER, sent) == [
+        ("request", "$.model", '"gpt-4o"', '"alias"'),
+        ("request", "$.drop_params", "(absent)", "true"),
+    ]
+    assert context(NEAR_PROVIDER, replace(sent, request=replace(sent.request, body=b""))) == []
+
+
+def test_headers_that_a_gateway_adds_drops_or_changes_are_told() -> None:
+    more: Headers = (
+        (b"Date", b"Thu, 26 Nov 2026 13:00:00 GMT"),
+        (b"X-Call", b"1"),
+        (b"X-Key", MaskedCredential(length=9, hash="00000000")),
+        (b"x-call", b"2"),
+    )
+    near_app = passed_on(headers=more)
+    assert context(NEAR_PROVIDER, near_app) == [
+        ("headers", "x-call", "(absent)", "1, 2"),
+        ("headers", "x-key", "(absent)", "***"),
+    ]
+    assert context(near_app, NEAR_PROVIDER)[0] == ("headers", "x-call", "1, 2", "(absent)")
+
+
+def test_between_dialects_the_model_the_path_and_the_counts_are_told() -> None:
+    found = context(NEAR_PROVIDER, recorded("openai-responses"))
+    told = {(part, path): (left, right) for part, path, left, right in found}
+    assert not any(part == "usage" for part, _ in told)
+    paths = ('"/v1/chat/completions"', '"/v1/responses"')
+    assert told["request", "path"] == paths
+    assert told["request", "$.model"] == ('"gpt-4o"', '"gpt-4.1"')
+    assert told["model", "model"] == ('"gpt-4o-2024-08-06"', '"gpt-4.1-2025-04-14"')
+    assert "messages" not in str([path for _, path in told])
+
+    other = analyse(recorded("openai-responses"))
+    for usage, model, expected in (
+        ({"input_tokens": 96, "output_tokens": 5}, None, ["answer tokens"]),
+        (None, "gpt-4o-2024-08-06", []),
+    ):
+        changed_ = replace(other, reply=replace(other.reply, model=model, usage=usage))
+        comparison = compare_exchanges(analyse(NEAR_PROVIDER), changed_)
+        said = [e.difference.path for e in comparison.context if e.part.value in ("model", "usage")]
+        assert said == expected
+
+
+def test_another_status_with_the_same_body_is_a_difference() -> None:
+    left, right = (analyse(each) for each in (NEAR_PROVIDER, passed_on(status=201)))
+    comparison = compare_exchanges(left, right)
+    assert not comparison.equal
+    assert [(each.path, each.recorded, each.received) for each in comparison.reply] == [
+        ("status", "200", "201")
+    ]
+    unanswered = analyse(replace(NEAR_PROVIDER, response=None, reads=()))
+    assert "status" not in [each.path for each in compare_exchanges(left, unanswered).reply]
+
+
+def rewritten(*chunks: object) -> Analysis:
+    """A chat of which a gateway writes every chunk anew."""
+    return chat(
+        *({**each, "model": "alias"} if isinstance(each, dict) else each for each in chunks)
+    )
+
+
+def test_a_dropped_event_is_the_cause_where_all_others_are_altered() -> None:
+    opened, *pieces = call("{", '"a"', ":", "1", "}")
+    comparison = compare_exchanges(
+        chat(opened, *pieces, FINISH), rewritten(opened, *pieces[:1], *pieces[2:], FINISH)
+    )
+    (damaged,) = comparison.calls
+    assert damaged.cause is not None
+    assert (damaged.cause.kind, damaged.cause.left) == (ChangeKind.DROPPED, (2,))
+    assert [change.kind for change in comparison.changes].count(ChangeKind.DROPPED) == 1
+
+
+def test_event_lines_of_altered_events_are_framing_where_the_data_names_the_type() -> None:
+    left = b'event: a\nid: 1\ndata: {"type":"a","x":1}\n\nevent: b\n' + sse(*words("a"))
+    right = b'id: 2\ndata: {"type":"a","x":2}\n\n' + sse({**choice({"content": "a"}), "y": 2})
+    comparison = compare_exchanges(analysed(left), analysed(right))
+    assert [(each.what.value, each.count) for each in comparison.framing] == [
+        ("event-line", 1),
+        ("id-line", 2),
+    ]
+    paths = [each.path for change in comparison.changes for each in change.differences]
+    assert paths.count("(event type)") == 1
+
+
+def test_an_index_that_two_calls_share_is_damage_unless_it_was_shared_before() -> None:
+    def two(second: object) -> Analysis:
+        return chat(
+            calls(entry(0, "c0", name="get", arguments="{}")),
+            calls(entry(second, "c1", name="put", arguments="{}")),
+            FINISH,
+        )
+
+    (damaged,) = compare_exchanges(two(1), two(0)).calls
+    assert (damaged.damage.value, damaged.right and damaged.right.name) == ("identity", "put")
+    (index,) = damaged.differences
+    assert (index.path, index.recorded, index.received) == ("index", "1", "0, as call 0")
+    assert compare_exchanges(two(0), two(0)).calls == ()
+    assert compare_exchanges(two(1), two(None)).calls == ()

@@ -209,7 +209,12 @@ def test_other_dialects_are_compared_part_by_part() -> None:
     assert mutated is not None
     lines = shown(one, analyse(mutated))
     assert lines[2] == "1 part altered (different dialects: compared by the content of the events)"
-    assert lines[8:] == [
+    assert lines[7:] == [
+        '  request, right to left: path: "/v1/chat/completions" -> "/v1/responses"',
+        '  request, right to left: $.model: "gpt-4o" -> "gpt-4.1"',
+        '  model: "gpt-4.1-2025-04-14" -> "gpt-4o-2024-08-06"',
+        "  headers only on the right: openai-processing-ms, x-request-id",
+        "",
         "   left right",
         "    4-6   1-3  text",
         "     10     4  call 0",
@@ -223,6 +228,66 @@ def test_other_dialects_are_compared_part_by_part() -> None:
     assert any(
         line.startswith("- ") and line.endswith("dropped: call 0") for line in shown(one, lost)
     )
+
+
+def test_what_is_altered_in_every_event_is_told_once() -> None:
+    chunks = (*words("a", "b", "c", "d"), FINISH)
+    renamed = [
+        {**each, "model": "m", **({"cost": 1} if at == 4 else {})}
+        for at, each in enumerate(chunks)
+        if isinstance(each, dict)
+    ]
+    assert shown(chat(*chunks), chat(*renamed))[2:] == [
+        "5 events altered",
+        '  in 5 events: $.model: (absent) -> "m"',
+        "",
+        "   left right",
+        "~     0     0  altered: text: 'a'",
+        "~     1     1  altered: text: 'b'",
+        "~     2     2  altered: text: 'c'",
+        "~     3     3  altered: text: 'd'",
+        "~     4     4  altered: ends: tool_calls",
+        "                  $.cost: (absent) -> 1",
+        "      5     5  [DONE]",
+    ]
+
+
+def test_what_differs_around_the_answers_is_told_in_a_few_lines() -> None:
+    one = recorded("openai-chat")
+    assert one.response is not None
+    fields = {f"f{at}": at for at in range(8)}
+    body = json.dumps({**json.loads(one.request.body), **fields}).encode()
+    more = tuple((b"x-%d" % at, b"1") for at in range(7))
+    kept = tuple(
+        (name, b"text/event-stream; charset=utf-8" if name == b"Content-Type" else value)
+        for name, value in one.response.headers
+        if name != b"x-request-id"
+    )
+    other = replace(
+        one,
+        request=replace(one.request, body=body),
+        response=replace(one.response, headers=(*kept, *more)),
+    )
+    assert shown(analyse(one), analyse(other))[2:] == [
+        "equal",
+        *(f"  request, right to left: $.f{at}: {at} -> (absent)" for at in range(6)),
+        "  request: 2 more differences; --format json lists them",
+        "  headers only on the left: x-request-id",
+        "  headers only on the right: x-0, x-1, x-2, x-3, x-4, x-5, and 1 more",
+        "  header content-type: text/event-stream -> text/event-stream; charset=utf-8",
+    ]
+    told = json.dumps(document(analyse(one), analyse(other)))
+    assert '{"part": "request", "path": "$.f0", "left": "(absent)", "right": "0"}' in told
+
+
+def test_a_call_that_shares_an_index_is_said_to() -> None:
+    sides = [chat(*call("{}"), *call("{}", index=index, name="put"), FINISH) for index in (1, 0)]
+    opened = sides[1].stream.body.replace(
+        b'"id": "c0", "function": {"name": "put"', b'"id": "c1", "function": {"name": "put"'
+    )
+    lines = shown(sides[0], analysed(opened))
+    assert "  call 1 put (c1): shares the index of another call" in lines
+    assert "      index: 1 -> 0, as call 0" in lines
 
 
 def test_of_several_hops_the_first_that_damaged_a_call_is_named_first() -> None:

@@ -11,6 +11,7 @@ from deltatape.compare.values import (
     CallDamage,
     ChangeKind,
     Comparison,
+    ContextPart,
     EventChange,
     SpacingDifference,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "CallDamage",
     "ChangeKind",
     "Comparison",
+    "ContextPart",
     "EventChange",
     "SpacingDifference",
     "compare_exchanges",

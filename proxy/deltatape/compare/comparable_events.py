@@ -233,10 +233,14 @@ class ComparableEvent:
     tokens: tuple[EventToken, ...]
     key: str
     loose: str
+    said: str
+    """Equal for events of the same sort that contribute the same."""
     slot: str
     """Equal for events that may be altered forms of each other: same sort, same contributions."""
     sort: str
     """The type that the event names, or the keys of its JSON."""
+    names_type: bool
+    """Whether its data names its type, so that its event line changes nothing."""
 
 
 def units_of(analysis: Analysis, ignoring: FieldFilter) -> tuple[ComparableEvent, ...]:
@@ -319,8 +323,10 @@ def _unit(
         tokens=tokens,
         key=f"{event_type} {forms.whole if forms else event.data}",
         loose=f"{event_type} {forms.nameless if forms else event.data}",
+        said=f"{sort} {tokens}",
         slot=" ".join([sort, *kinds]),
         sort=sort,
+        names_type=_names_type(value),
     )
 
 

@@ -12,6 +12,7 @@ from deltatape.compare.content import (
     call_changes,
     call_part,
     content_changes,
+    named,
     reply_differences,
 )
 from deltatape.compare.events import changes_of
@@ -19,14 +20,20 @@ from deltatape.compare.values import (
     CallDamage,
     ChangeKind,
     Comparison,
+    ContextDifference,
+    ContextPart,
     EventChange,
     FramingDifference,
     SpacingDifference,
 )
 from deltatape.diagnose.rebuild import Analysis
+from deltatape.match.body import blanked, json_value
+from deltatape.match.difference import JsonDifference, compare
+from deltatape.model.exchange import Exchange
 from deltatape.model.reply import ToolCall
 from deltatape.model.stream import Event, Format, Stream
 from deltatape.printable import count, excerpt
+from deltatape.rules.answers import counts_in
 from deltatape.wire.json_value import parse
 
 
@@ -50,7 +57,7 @@ def compare_exchanges(
         changes = changes_of(*units)
         framing = framing_of(left, right, changes, units)
         volatile = _volatile(changes, units)
-        cause = _by_events(changes)
+        cause = _by_events(changes, units)
     else:
         changes = content_changes(left.reply, right.reply)
         cause = _by_calls(changes)
@@ -61,8 +68,9 @@ def compare_exchanges(
         changes=changes,
         framing=framing,
         volatile=volatile,
-        reply=reply_differences(left.reply, right.reply, alike=by_event),
+        reply=(*_status(left, right), *reply_differences(left.reply, right.reply, alike=by_event)),
         calls=call_changes(left.reply, right.reply, cause, alike=by_event),
+        context=tuple(_context(left, right, by_event=by_event)),
     )
 
 
@@ -96,18 +104,30 @@ def _ignored(unit: ComparableEvent) -> Mapping[str, str]:
     return unit.forms.ignored if unit.forms else {}
 
 
-def _by_events(changes: Sequence[EventChange]) -> Cause:
-    """Find the first change of an event that contributes to a call; else the first of all."""
+def _by_events(changes: Sequence[EventChange], units: Sequence[Sequence[ComparableEvent]]) -> Cause:
+    """Find the first change of an event that contributes to a call, best of what it contributes.
+
+    A gateway that writes every event anew alters all of them, which explains no damage.
+    """
     unlike = [change for change in changes if change.kind is not ChangeKind.EQUAL]
+    ours, theirs = ({unit.event.number: unit for unit in side} for side in units)
+
+    def says_the_same(change: EventChange) -> bool:
+        here, there = (
+            "".join(repr(token) for number in numbers for token in side[number].tokens)
+            for side, numbers in ((ours, change.left), (theirs, change.right))
+        )
+        return here == there
 
     def cause(_: CallDamage, one: ToolCall | None, other: ToolCall | None) -> EventChange | None:
-        ours, theirs = _events_of(one), _events_of(other)
-        touching = (
+        mine, its = _events_of(one), _events_of(other)
+        touching = [
             change
             for change in unlike
-            if not (ours.isdisjoint(change.left) and theirs.isdisjoint(change.right))
-        )
-        return next(touching, unlike[0] if unlike else None)
+            if not (mine.isdisjoint(change.left) and its.isdisjoint(change.right))
+        ]
+        saying = (change for change in touching if not says_the_same(change))
+        return next(saying, next(iter((*touching, *unlike)), None))
 
     return cause
 
@@ -136,6 +156,87 @@ def _by_calls(changes: Sequence[EventChange]) -> Cause:
     return cause
 
 
+# What stands around the answers.
+
+_ALWAYS_NEW = frozenset(
+    {"age", "connection", "content-length", "date", "keep-alive", "transfer-encoding"}
+)
+"""Headers about the connection and the time."""
+_MASKED = "***"
+
+
+def _status(left: Analysis, right: Analysis) -> tuple[JsonDifference, ...]:
+    """Return how the statuses differ; a body that was not taped has none of its own."""
+    sides = [side.exchange for side in (left, right)]
+    if not all(side.id and side.response for side in sides):
+        return ()
+    return named("status", *(side.response.status for side in sides if side.response))
+
+
+def _context(left: Analysis, right: Analysis, *, by_event: bool) -> Iterator[ContextDifference]:
+    """Yield what differs around the answers.
+
+    Args:
+        left: one side.
+        right: the other.
+        by_event: whether their events were compared, so that model and usage are among these.
+    """
+    found: list[tuple[ContextPart, Sequence[JsonDifference]]] = [
+        (ContextPart.REQUEST, _of_requests(left, right)),
+        (ContextPart.HEADERS, tuple(_of_headers(left.exchange, right.exchange))),
+    ]
+    if not by_event:
+        models = [side.reply.model for side in (left, right)]
+        if all(models):
+            found.append((ContextPart.MODEL, named("model", *models)))
+        counts = [counts_in(side.reply.usage or {}) for side in (left, right)]
+        if counts[0] and counts[1]:
+            found += [
+                (ContextPart.USAGE, named("prompt tokens", counts[0].prompt, counts[1].prompt)),
+                (ContextPart.USAGE, named("answer tokens", counts[0].answer, counts[1].answer)),
+            ]
+    for part, differences in found:
+        for difference in differences:
+            yield ContextDifference(part=part, difference=difference)
+
+
+def _of_requests(left: Analysis, right: Analysis) -> Sequence[JsonDifference]:
+    """Return how the requests differ, masked credentials aside."""
+    requests = [side.exchange.request for side in (left, right)]
+    paths = named("path", *(request.path for request in requests))
+    one, other = (
+        json_value(blanked(request.content, request.content_masked)) for request in requests
+    )
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return paths
+    if left.reply.dialect != right.reply.dialect:
+        one, other = (
+            {key: each for key, each in body.items() if key == "model"} for body in (one, other)
+        )
+    return (*paths, *compare(one, other))
+
+
+def _of_headers(left: Exchange, right: Exchange) -> Iterator[JsonDifference]:
+    """Yield the headers of the response that differ, by lower-case name."""
+    ours, theirs = (_headers(side) for side in (left, right))
+    for name in dict.fromkeys((*ours, *theirs)):
+        here, there = ours.get(name), theirs.get(name)
+        if here != there:
+            yield JsonDifference(
+                path=name, recorded=here or "(absent)", received=there or "(absent)"
+            )
+
+
+def _headers(exchange: Exchange) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for key, value in exchange.response.headers if exchange.response else ():
+        name = key.decode("latin-1").lower()
+        if name not in _ALWAYS_NEW:
+            text = value.decode("utf-8", "replace") if isinstance(value, bytes) else _MASKED
+            found[name] = excerpt(f"{found[name]}, {text}" if name in found else text, _SHOWN)
+    return found
+
+
 # Differences of framing between events with the same content.
 #
 # Each kind is reported once, with the first events that show it: a gateway that serialises events
@@ -162,14 +263,29 @@ def framing_of(
     ours, theirs = ({unit.event.number: unit for unit in side} for side in units)
     seen: dict[SpacingDifference, FramingDifference] = {}
     for change in changes:
-        if change.kind is ChangeKind.EQUAL:
+        if change.kind in _PAIRED:
             for i, j in zip(change.left, change.right, strict=True):
-                for each in _of_pair(left.stream, right.stream, ours[i], theirs[j]):
+                pair = ours[i], theirs[j]
+                equal = change.kind is ChangeKind.EQUAL
+                for each in (
+                    _of_pair(left.stream, right.stream, *pair) if equal else _of_altered(*pair)
+                ):
                     before = seen.get(each.what)
                     seen[each.what] = (
                         each if before is None else replace(before, count=before.count + 1)
                     )
     return (*found, *seen.values())
+
+
+_PAIRED = (ChangeKind.EQUAL, ChangeKind.ALTERED, ChangeKind.REINDEXED)
+"""An event of these is one on the other side."""
+
+
+def _of_altered(one: ComparableEvent, other: ComparableEvent) -> Iterator[FramingDifference]:
+    """Yield how the lines of an event differ whose data differs, too."""
+    for what, here, there in _of_lines(one.event, other.event):
+        if what is not SpacingDifference.EVENT_LINE or (one.names_type and other.names_type):
+            yield _framed(what, here, there, one, other)
 
 
 def _of_bodies(left: Stream, right: Stream) -> Iterator[FramingDifference]:
@@ -204,7 +320,6 @@ def _of_pair(
     ]
     if raw[0] == raw[1]:
         return
-    numbers = (one.event.number, other.event.number)
     found = [*_of_lines(one.event, other.event)]
     # Where ignored fields differ, the event is another one and no copy.
     ignored = [unit.forms.ignored if unit.forms else None for unit in (one, other)]
@@ -219,13 +334,19 @@ def _of_pair(
             here, there = (each.decode("utf-8", "replace") for each in raw)
             found.append((SpacingDifference.FIELDS, here, there))
     for what, here, there in found:
-        yield FramingDifference(
-            what=what,
-            count=1,
-            left=excerpt(here, _SHOWN),
-            right=excerpt(there, _SHOWN),
-            event=numbers,
-        )
+        yield _framed(what, here, there, one, other)
+
+
+def _framed(
+    what: SpacingDifference, here: str, there: str, one: ComparableEvent, other: ComparableEvent
+) -> FramingDifference:
+    return FramingDifference(
+        what=what,
+        count=1,
+        left=excerpt(here, _SHOWN),
+        right=excerpt(there, _SHOWN),
+        event=(one.event.number, other.event.number),
+    )
 
 
 def _of_lines(one: Event, other: Event) -> Iterator[tuple[SpacingDifference, str, str]]:

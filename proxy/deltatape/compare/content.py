@@ -200,6 +200,7 @@ def call_changes(left: Reply, right: Reply, cause: Cause, *, alike: bool) -> tup
     """
     found: list[CallChange] = []
     for index, one, other in choices_of(left, right):
+        shared = _shared_indices(calls_of(one), calls_of(other)) if alike else {}
         for pair in pairs_of(calls_of(one), calls_of(other)):
             found += (
                 CallChange(
@@ -210,7 +211,7 @@ def call_changes(left: Reply, right: Reply, cause: Cause, *, alike: bool) -> tup
                     differences=differences,
                     cause=cause(damage, *pair),
                 )
-                for damage, differences in _damages(*pair, alike=alike)
+                for damage, differences in _damages(*pair, shared, alike=alike)
             )
     return tuple(found)
 
@@ -255,8 +256,30 @@ def _pair(
             ours[:] = [each for each in ours if each is not call]
 
 
+def _shared_indices(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> Mapping[int, ToolCall]:
+    """Map calls of the right side to an earlier one that has the same index.
+
+    Only where no calls of the left side share one. Clients that go by the index make one call of
+    two.
+    """
+    if len({call.wire_index for call in left}) < len(left):
+        return {}
+    first: dict[int, ToolCall] = {}
+    found: dict[int, ToolCall] = {}
+    for call in right:
+        if call.wire_index is not None:
+            earlier = first.setdefault(call.wire_index, call)
+            if earlier is not call:
+                found[id(call)] = earlier
+    return found
+
+
 def _damages(
-    one: ToolCall | None, other: ToolCall | None, *, alike: bool
+    one: ToolCall | None,
+    other: ToolCall | None,
+    shared: Mapping[int, ToolCall],
+    *,
+    alike: bool,
 ) -> Iterator[tuple[CallDamage, tuple[JsonDifference, ...]]]:
     if one is None:
         yield CallDamage.ADDED, ()
@@ -267,6 +290,10 @@ def _damages(
         if not alike:
             # A gateway that translates between dialects makes ids in the other dialect's style.
             identity = tuple(each for each in identity if each.path == _NAME)
+        earlier = shared.get(id(other))
+        if earlier is not None:
+            now = f"{other.wire_index}, as call {earlier.index}"
+            identity += (JsonDifference(path="index", recorded=str(one.wire_index), received=now),)
         if identity:
             yield CallDamage.IDENTITY, identity
         arguments = argument_differences(one, other)

@@ -10,9 +10,10 @@ Each step sees only what the steps before left, so the cost stays that of `align
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from deltatape.compare.comparable_events import DELTAS, ComparableEvent, EventToken, identities
@@ -86,15 +87,28 @@ def _unequal_changes(
 
 def _alike(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) -> dict[int, int]:
     """Pair altered events: of the same type, preferably with equal content."""
-    pairs = align([unit.slot for unit in left], [unit.slot for unit in right])
-    found = dict(pairs)
+    return dict(_aligned(left, right, [_SAID, _SLOT, _SORT]))
+
+
+_SAID, _SLOT, _SORT = (attrgetter(name) for name in ("said", "slot", "sort"))
+
+
+def _aligned(
+    left: Sequence[ComparableEvent],
+    right: Sequence[ComparableEvent],
+    keys: Sequence[Callable[[ComparableEvent], str]],
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs with the same first key; between them those with the same next one."""
+    if not keys:
+        return
     i = j = 0
+    pairs = align([keys[0](unit) for unit in left], [keys[0](unit) for unit in right])
     for pair in (*pairs, (len(left), len(right))):
-        here, there = left[i : pair[0]], right[j : pair[1]]
-        more = align([unit.sort for unit in here], [unit.sort for unit in there])
-        found.update((i + one, j + other) for one, other in more)
+        between = _aligned(left[i : pair[0]], right[j : pair[1]], keys[1:])
+        yield from ((i + one, j + other) for one, other in between)
+        if pair[0] < len(left):
+            yield pair
         i, j = pair[0] + 1, pair[1] + 1
-    return found
 
 
 def _recut(left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) -> EventChange:
@@ -153,7 +167,7 @@ def _differences(one: ComparableEvent, other: ComparableEvent) -> Iterator[JsonD
     elif one.event.data != other.event.data:
         (found,) = compare(one.event.data, other.event.data)
         yield JsonDifference(path=_DATA, recorded=found.recorded, received=found.received)
-    if one.event.type != other.event.type:
+    if one.event.type != other.event.type and not (one.names_type and other.names_type):
         (found,) = compare(one.event.type, other.event.type)
         yield JsonDifference(path=_TYPE, recorded=found.recorded, received=found.received)
 

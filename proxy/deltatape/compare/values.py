@@ -88,7 +88,26 @@ class CallDamage(enum.StrEnum):
     ARGUMENTS = "arguments"
     """Its arguments are others; spelling does not count where both are JSON."""
     IDENTITY = "identity"
-    """Its name or id is another."""
+    """Its name or id is another, or its index is that of another call, too."""
+
+
+class ContextPart(enum.StrEnum):
+    """What stands around an answer."""
+
+    REQUEST = "request"
+    """Its path and its body; of another dialect only the model."""
+    HEADERS = "headers"
+    """Those of the response."""
+    MODEL = "model"
+    USAGE = "usage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextDifference:
+    """A difference around the answers, which does not make them unequal."""
+
+    part: ContextPart
+    difference: JsonDifference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +139,9 @@ class Comparison:
     reply: tuple[JsonDifference, ...]
     """Where the rebuilt replies differ, their calls aside: `text`, `finish reason`."""
     calls: tuple[CallChange, ...]
+    context: tuple[ContextDifference, ...] = ()
+    """What differs around the answers. Every gateway adds headers and renames models, so this
+    makes nobody unequal."""
 
     @property
     def damaged(self) -> tuple[CallChange, ...]:

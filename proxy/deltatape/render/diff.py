@@ -4,8 +4,9 @@ As in other diffs, equal events are shown only next to a difference. A run of ad
 the same change is shown once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from deltatape.compare import (
@@ -13,6 +14,7 @@ from deltatape.compare import (
     CallDamage,
     ChangeKind,
     Comparison,
+    ContextPart,
     EventChange,
     SpacingDifference,
 )
@@ -33,6 +35,10 @@ _MOST_EVENTS = 6
 _LONG = 80
 """Characters of arguments in which a difference is found at a glance."""
 _MOST_DIFFERENCES = 6
+_MOST_HEADERS = 6
+_OFTEN = 3
+"""An alteration of so many events is told once."""
+_ABSENT = "(absent)"
 _STYLES = {
     ChangeKind.EQUAL: DIM,
     ChangeKind.DROPPED: "red",
@@ -115,9 +121,66 @@ def _hop(hop: ComparedSides, width: int) -> Iterator[Line]:
         yield from _difference(difference, 2, width, front="reply: ")
     for framed in comparison.framing:
         yield cropped(line(StyledText(f"  framing: {_framed(framed)}", "cyan")), width)
+    repeated = _repeated(comparison.changes)
+    for difference, number in repeated.items():
+        yield from _difference(difference, 2, width, front=f"in {number} events: ")
+    yield from _context_lines(comparison, width)
     if any(change.kind is not ChangeKind.EQUAL for change in comparison.changes):
         yield line("")
-        yield from _Events(comparison, width).lines()
+        yield from _Events(comparison, width, repeated.keys()).lines()
+
+
+def _repeated(changes: Iterable[EventChange]) -> dict[JsonDifference, int]:
+    """Return what is altered in the same way in several events, and in how many.
+
+    A gateway that writes each event anew alters all of them: that is told once, before the events.
+    """
+    altered = Counter(
+        difference
+        for change in changes
+        if change.kind is ChangeKind.ALTERED and not change.part
+        for difference in change.differences
+    )
+    return {each: number for each, number in altered.items() if number >= _OFTEN}
+
+
+def _context_lines(comparison: Comparison, width: int) -> Iterator[Line]:
+    """Yield what differs around the answers: of headers that one side lacks, only the names."""
+    parts: dict[ContextPart, list[JsonDifference]] = {part: [] for part in ContextPart}
+    for each in comparison.context:
+        parts[each.part].append(each.difference)
+    headers = parts.pop(ContextPart.HEADERS)
+    for part, found in parts.items():
+        is_request = part is ContextPart.REQUEST
+        for difference in found[:_MOST_DIFFERENCES]:
+            # A request goes the other way: from the application to the provider.
+            front = "request, right to left: " if is_request else ""
+            told = _turned(difference) if is_request else difference
+            yield from _difference(told, 2, width, front=front, style=DIM)
+        more = len(found) - _MOST_DIFFERENCES
+        if more > 0:
+            text = f"  request: {count(more, 'more difference')}; --format json lists them"
+            yield line(StyledText(text, DIM))
+    for mark, side in (("only on the left", 1), ("only on the right", 0)):
+        names = [each.path for each in headers if _sides(each)[side] == _ABSENT]
+        if names:
+            more = len(names) - _MOST_HEADERS
+            rest = [f"and {more} more"] if more > 0 else []
+            text = ", ".join([*names[:_MOST_HEADERS], *rest])
+            yield from wrapped(f"headers {mark}: {text}", 2, DIM, width)
+    for difference in headers:
+        if _ABSENT not in _sides(difference):
+            yield from _difference(difference, 2, width, front="header ", style=DIM)
+
+
+def _sides(difference: JsonDifference) -> tuple[str, str]:
+    return difference.recorded, difference.received
+
+
+def _turned(difference: JsonDifference) -> JsonDifference:
+    return JsonDifference(
+        path=difference.path, recorded=difference.received, received=difference.recorded
+    )
 
 
 def _side(side: Analysis) -> str:
@@ -164,7 +227,10 @@ def _call(call: CallChange) -> str:
     one = call.left or call.right
     assert one is not None
     front = f"choice {call.choice} " if call.choice else ""
-    return f"{front}{label(one)} {identity(one)}: {_DAMAGES[call.damage]}"
+    damage = _DAMAGES[call.damage]
+    if call.differences and all(each.path == "index" for each in call.differences):
+        damage = "shares the index of another call"
+    return f"{front}{label(one)} {identity(one)}: {damage}"
 
 
 def _call_lines(call: CallChange, width: int) -> Iterator[Line]:
@@ -202,9 +268,11 @@ def _range(numbers: Sequence[int]) -> str:
     return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
 
 
-def _difference(difference: JsonDifference, indent: int, width: int, front: str = "") -> list[Line]:
+def _difference(
+    difference: JsonDifference, indent: int, width: int, *, front: str = "", style: str = ""
+) -> list[Line]:
     text = f"{front}{difference.path}: {difference.recorded} -> {difference.received}"
-    return wrapped(text, indent, "", width)
+    return wrapped(text, indent, style, width)
 
 
 def _framed(framed: FramingDifference) -> str:
@@ -215,8 +283,10 @@ def _framed(framed: FramingDifference) -> str:
 class _Events:
     """Formats the changed events."""
 
-    def __init__(self, comparison: Comparison, width: int) -> None:
-        self._changes = comparison.changes
+    def __init__(
+        self, comparison: Comparison, width: int, told: Collection[JsonDifference] = ()
+    ) -> None:
+        self._changes = [_untold(change, told) for change in comparison.changes]
         self._news: tuple[Mapping[int, str], Mapping[int, str]] = (
             _by_number(comparison.left),
             _by_number(comparison.right),
@@ -319,8 +389,18 @@ def _by_number(side: Analysis) -> Mapping[int, str]:
     return dict(zip(numbers, (excerpt(each) for each in news(side)), strict=True))
 
 
+def _untold(change: EventChange, told: Collection[JsonDifference]) -> EventChange:
+    """Return a change without the differences that are told of all events."""
+    if change.kind is not ChangeKind.ALTERED:
+        return change
+    rest = tuple(each for each in change.differences if each not in told)
+    return replace(change, differences=rest)
+
+
 def _sort_of(change: EventChange) -> tuple[object, ...]:
     """Return a key that is equal for neighbours with the same change at the same paths."""
+    if change.kind is ChangeKind.ALTERED:
+        return (change.kind, *(difference.path for difference in change.differences))
     if change.kind is ChangeKind.EQUAL or not change.differences:
         return (change.kind, change.left if change.kind is not ChangeKind.EQUAL else ())
     return (change.kind, *(difference.path for difference in change.differences))
@@ -357,6 +437,9 @@ def _json_hop(hop: ComparedSides) -> dict[str, object]:
         "framing": [_json_framed(framed) for framed in comparison.framing],
         "ignored": [{"path": path, "events": number} for path, number in comparison.volatile],
         "changes": [_change(change) for change in comparison.changes],
+        "context": [
+            {"part": each.part, **_json_difference(each.difference)} for each in comparison.context
+        ],
     }
 
 
@@ -405,9 +488,15 @@ def _change(change: EventChange) -> dict[str, object]:
 
 
 def _differences(differences: Iterable[JsonDifference]) -> list[dict[str, str]]:
-    return [
-        {"path": each.path, "left": each.recorded, "right": each.received} for each in differences
-    ]
+    return [_json_difference(each) for each in differences]
+
+
+def _json_difference(difference: JsonDifference) -> dict[str, str]:
+    return {
+        "path": difference.path,
+        "left": difference.recorded,
+        "right": difference.received,
+    }
 
 
 def _json_framed(framed: FramingDifference) -> dict[str, object]:

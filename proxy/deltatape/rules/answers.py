@@ -133,7 +133,7 @@ def _version(found: re.Match[str] | None) -> tuple[str, ...]:
     return tuple("3.5" if part == "35" else part for part in parts)
 
 
-class _TokenCounts(NamedTuple):
+class TokenCounts(NamedTuple):
     """The token counts of a request; None where one is not reported."""
 
     prompt: int
@@ -157,7 +157,7 @@ _MOST_COUNTS = 12
 """Further counts of which sums are formed."""
 
 
-def _counts_in(usage: Mapping[str, object]) -> _TokenCounts | None:
+def counts_in(usage: Mapping[str, object]) -> TokenCounts | None:
     """Return the counts in `usage`; None if it does not report prompt tokens."""
     for prompt, answer, total, details in _COUNT_NAMES:
         found = usage.get(prompt)
@@ -166,7 +166,7 @@ def _counts_in(usage: Mapping[str, object]) -> _TokenCounts | None:
             cached = inner.get("cached_tokens") if isinstance(inner, dict) else None
             if cached is None:
                 cached = usage.get(_GEMINI_CACHED)
-            return _TokenCounts(
+            return TokenCounts(
                 found,
                 _count(usage.get(answer)),
                 _count(usage.get(total)),
@@ -193,7 +193,7 @@ def _count(value: object) -> int | None:
 def impossible_usage(context: RuleContext) -> Iterator[Claim]:
     """Report impossible token counts."""
     usage = context.reply.usage
-    counts = _counts_in(usage) if usage else None
+    counts = counts_in(usage) if usage else None
     if not usage or not counts or not context.reply.terminated or context.exchange.cut:
         return
     wrong = _contradiction(counts, usage) or _nothing_counted(context, counts)
@@ -216,10 +216,10 @@ class _Wrong(NamedTuple):
     confidence: Confidence = Confidence.LIKELY
 
 
-def _contradiction(counts: _TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
+def _contradiction(counts: TokenCounts, usage: Mapping[str, object]) -> _Wrong | None:
     """Return the contradiction in the counts; None if there is none."""
     prompt, answer, total, cached = counts
-    for name, count in zip(_TokenCounts._fields, counts, strict=True):
+    for name, count in zip(TokenCounts._fields, counts, strict=True):
         if count is not None and count < 0:
             what = "cached tokens" if name == "cached" else name
             return _Wrong(f"{what} count is {count}")
@@ -234,7 +234,7 @@ def _contradiction(counts: _TokenCounts, usage: Mapping[str, object]) -> _Wrong 
     return None if explained else _Wrong(mismatch, Severity.INFO, Confidence.POSSIBLE)
 
 
-def _nothing_counted(context: RuleContext, counts: _TokenCounts) -> _Wrong | None:
+def _nothing_counted(context: RuleContext, counts: TokenCounts) -> _Wrong | None:
     """Detect content with an answer count of 0, unless the prompt count is 0, too."""
     content = any(choice.text or choice.tool_calls for choice in context.reply.choices)
     if counts.answer != 0 or not counts.prompt or not content:
