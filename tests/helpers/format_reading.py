@@ -11,8 +11,7 @@ from pathlib import Path
 from deltatape.errors import TapeFormatError
 from deltatape.model.exchange import Exchange, MaskedSpan, ResponseHead
 from deltatape.model.websocket import FramePiece
-from deltatape.redact.audit import ProblemKind
-from deltatape.store.audit import audit
+from deltatape.redact.audit import Auditor, ProblemKind
 from deltatape.store.reader import Tape, open_tape
 from deltatape.tape import fields
 from deltatape.tape.payload import (
@@ -39,12 +38,18 @@ def reading(path: Path) -> Json:
     refused_line = read.exchanges_of(tape)
     read.own_records_of(tape)
     refused = {"what": "line", "line": refused_line} if refused_line else None
-    reported = {
-        problem.line
-        for problem in audit(path).problems
-        if problem.kind is ProblemKind.ORDER and not 0 < refused_line < problem.line
-    }
-    return read.to_json(refused=refused, reported=sorted(reported))
+    with path.open("rb") as file:
+        lines = file.readlines()[: refused_line - 1 if refused_line else None]
+    return read.to_json(refused=refused, reported=_reported(lines))
+
+
+def _reported(lines: list[bytes]) -> list[int]:
+    """Return the lines that a checker reports."""
+    auditor = Auditor(header=lines[0])
+    for _ in auditor.records(enumerate(lines[1:], 2)):
+        pass
+    problems = auditor.report(recording=False).problems
+    return sorted({each.line for each in problems if each.kind is ProblemKind.ORDER})
 
 
 class _Reading:
