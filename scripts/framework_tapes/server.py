@@ -82,22 +82,33 @@ async def provider() -> AsyncIterator[tuple[str, Script]]:
         await runner.cleanup()
 
 
-async def _answer(script: Script, request: web.Request) -> web.StreamResponse:
-    path = request.path
-    body = await request.text()
-    asked: dict[str, Any] = json.loads(body)
-    if path.endswith("/chat/completions"):
-        return await _say(request, chat, asked, script, streamed=chat.is_streamed(asked))
-    if path.endswith("/responses"):
-        return await _say(request, responses, asked, script, streamed=chat.is_streamed(asked))
-    if path.endswith("/v1/messages"):
-        return await _say(request, anthropic, asked, script, streamed=chat.is_streamed(asked))
-    if "/models/" in path:
-        model, _, method = path.rpartition("/models/")[2].partition(":")
+def asked_of(path: str, asked: dict[str, Any]) -> tuple[Dialect, bool] | None:
+    """The dialect of a request, and whether its answer is a stream; None for another endpoint.
+
+    Gemini's requests have the model in the path: it is put into `asked`.
+    """
+    by_path: dict[str, Dialect] = {
+        "/chat/completions": chat,
+        "/responses": responses,
+        "/v1/messages": anthropic,
+    }
+    for ending, dialect in by_path.items():
+        if path.endswith(ending):
+            return dialect, chat.is_streamed(asked)
+    model, _, method = path.rpartition("/models/")[2].partition(":")
+    if "/models/" in path and method in {"generateContent", "streamGenerateContent"}:
         asked["model"] = model
-        streamed = method.startswith("stream")
-        return await _say(request, gemini, asked, script, streamed=streamed)
-    return web.json_response({"error": {"message": f"no such endpoint: {path}"}}, status=404)
+        return gemini, method.startswith("stream")
+    return None
+
+
+async def _answer(script: Script, request: web.Request) -> web.StreamResponse:
+    asked: dict[str, Any] = json.loads(await request.text())
+    if found := asked_of(request.path, asked):
+        dialect, streamed = found
+        return await _say(request, dialect, asked, script, streamed=streamed)
+    error = {"error": {"message": f"no such endpoint: {request.path}"}}
+    return web.json_response(error, status=404)
 
 
 async def _say(
