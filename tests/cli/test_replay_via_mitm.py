@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from helpers.mitm import NEWEST, installed, variables
+from deltatape.store.reader import open_tape
+from helpers.mitm import NEWEST, authority, installed, ran, variables
 from helpers.program import deltatape
 from helpers.pytest_projects import write_tape
 from helpers.taped import taped
+from helpers.upstream import SSE_HEAD, Peer, chunk, provider, run
 
 APP = """
 import json, os, sys, urllib.error, urllib.request
@@ -76,13 +78,57 @@ def test_what_is_not_on_the_tape_misses_and_never_leaves(tmp_path: Path, version
     assert b"0 played, 2 missed, 1 unplayed" in done.stderr
 
 
+@pytest.mark.parametrize("version", NEWEST)
+def test_what_is_not_on_the_tape_is_recorded_from_the_host_that_the_app_names(
+    tmp_path: Path, version: str
+) -> None:
+    authorised = authority(tmp_path)
+    app = tmp_path / "app.py"
+    app.write_text(APP)
+    env = {**variables(tmp_path, installed(version)), "HOME": str(tmp_path)}
+    env |= {"OPENAI_API_KEY": "sk-fake-000000", "SSL_CERT_FILE": str(authorised.path)}
+    env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+    heads: list[bytes] = []
+
+    async def stream(peer: Peer) -> None:
+        while True:
+            head, _ = await peer.request()
+            heads.append(head)
+            await peer.send(SSE_HEAD + chunk(ANSWER) + b"0\r\n\r\n")
+
+    async def scenario() -> tuple[int, str, str]:
+        async with provider(stream, tls=authorised.context) as port:
+            url = f"https://localhost:{port}/v1/chat/completions"
+            return await ran(
+                *(sys.executable, "-m", "deltatape", "replay", "new.tape", "--mode", "auto"),
+                *("--via", "mitm", "--hosts", "localhost", "--", sys.executable, app, "hi", url),
+                env=env,
+                cwd=tmp_path,
+            )
+
+    code, out, err = run(scenario(), limit_s=90)
+    assert (code, json.loads(out)) == (0, [200, ANSWER.decode()]), err
+    (exchange,) = open_tape(tmp_path / "new.tape")
+    assert exchange.request.upstream.startswith("https://localhost:")
+    assert exchange.request.target_bytes == b"/v1/chat/completions"
+    (head,) = heads
+    assert b"x-deltatape" not in head.lower()
+    # Played from now on: nobody answers there any more.
+    code, out, err = run(scenario(), limit_s=90)
+    assert (code, json.loads(out)) == (0, [200, ANSWER.decode()]), err
+    assert len(heads) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
         (("--via", "mitm"), b"a command"),
         (("--hosts", "x", "--", "true"), b"--hosts: has no effect without --via mitm"),
         (("--via", "mitm", "--no-tunnel", "--", "true"), b"--no-tunnel: has no effect with --via"),
-        (("--via", "mitm", "--mode", "auto", "--", "true"), b"--via: has no effect with --mode"),
+        (
+            ("--via", "mitm", "--mode", "auto", "--upstream", "http://127.0.0.1:1", "--", "true"),
+            b"--upstream: has no effect with --via mitm: a request is led by the host that CMD",
+        ),
         (("--via", "mitm", "--hosts", "a/b", "--", "true"), b"invalid host pattern"),
     ],
 )

@@ -8,12 +8,21 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 
+from deltatape.clock import SystemClock
+from deltatape.http1.listener import Address
+from deltatape.mitm.ipc import AnyMessage, FirstClient, Passed, Released
 from deltatape.mitm.mitmdump import ADDON, Mitmdump, MitmdumpResult, MitmOptions, Started
+from deltatape.mitm.session import MitmSession
 from deltatape.model.exchange import Exchange
+from deltatape.model.rule_settings import DEFAULTS
+from deltatape.record.recording import RecordOptions, RunEnvironment
+from deltatape.record.reporter import Reporter
+from deltatape.record.worker_messages import Drained, Said
 from deltatape.store.reader import Tape, open_tape
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.clients import ROOT
@@ -46,28 +55,29 @@ def variables(folder: Path, venv: Path) -> dict[str, str]:
 
 @dataclass
 class ObserverLog:
-    """Keeps what it observes; see `mitmdump.MitmObserver`."""
+    """Keeps what the addon says, and what mitmproxy prints."""
 
     lines: list[str] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
-    active: list[int] = field(default_factory=list)
+    connected: bool = False
+    drained: Callable[[], None] = lambda: None
+    """Called when the tapes wait to be analysed."""
 
-    def line(self, text: str) -> None:
-        self.lines.append(text)
-
-    def traffic(self, what: str) -> None:
-        self.seen.append(what)
-
-    def passed(self, host: str) -> None:
-        self.hosts.append(host)
-
-    def alarm(self, problem: str) -> None:
-        self.alarms.append(problem)
-
-    def stopping(self, active: int) -> None:
-        self.active.append(active)
+    def take(self, message: AnyMessage) -> None:
+        match message:
+            case Said(text=text, how="remark"):
+                self.lines.append(text)
+            case Said(text=text):
+                self.alarms.append(text)
+            case Passed(host=host):
+                self.hosts.append(host)
+            case FirstClient():
+                self.connected = True
+            case Drained():
+                self.drained()
+            case _:
+                pass
 
 
 class Running:
@@ -141,16 +151,78 @@ async def mitmproxy(
         more=("--set", f"confdir={folder / 'conf'}", *more),
     )
     observed = ObserverLog()
-    mitmdump = Mitmdump(observed)
+    mitmdump = Mitmdump(observed.take, observed.lines.append)
+    observed.drained = lambda: mitmdump.send(Released())
     venv = installed(version)
     started = await mitmdump.start(options, {**variables(folder, venv), **(env or {})})
     running = Running(mitmdump, started, observed)
     try:
         yield running
-        if mitmdump._summary is None:
+        if not mitmdump._in_order:
             await running.stop()
     finally:
         await mitmdump.kill()
+
+
+@dataclass
+class Recorded:
+    """A session with mitmproxy that goes on, or has ended: its reporter, lines and exit code."""
+
+    session: MitmSession
+    reporter: Reporter
+    lines: list[str]
+
+
+def recorder(
+    options: MitmOptions,
+    env: Mapping[str, str],
+    argv: tuple[str, ...] = (),
+    *,
+    log: bool = False,
+    **more: Any,
+) -> Recorded:
+    """A session of `deltatape mitm`, or around a command; needs a running loop.
+
+    Args:
+        options: of mitmproxy.
+        env: its environment, and the command's.
+        argv: the command.
+        log: tape what it prints.
+        more: of `RecordOptions`.
+    """
+    lines: list[str] = []
+    listen = Address(options.host, options.port)
+    chosen: dict[str, Any] = {
+        "workers": 1,
+        "upstreams": (),
+        "app": None,
+        "token": None,
+        "check_keys": False,
+        "grace_s": 2.0,
+        "durable": True,
+        "bodies": True,
+        "keep": None,
+        "on_finding": None,
+        "ready_file": None,
+        "control": None,
+        "tunnel": False,
+        "rules": DEFAULTS,
+        **more,
+    }
+    record = RecordOptions(
+        listen=listen,
+        app_listen=listen,
+        to=options.to,
+        outbound=options.outbound,
+        command=argv,
+        log=log,
+        **chosen,
+    )
+    around = RunEnvironment(
+        environment=env, folder=Path.cwd(), clock=SystemClock(), mask_key=b"key", tell=lines.append
+    )
+    reporter = Reporter(lines.append)
+    return Recorded(MitmSession(record, around, reporter, options), reporter, lines)
 
 
 @dataclass(frozen=True)

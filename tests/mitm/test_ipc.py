@@ -13,16 +13,15 @@ from deltatape.mitm.ipc import (
     CLIENT_CERTS,
     OPTIONS_VARIABLE,
     PROXY_LOGIN,
-    AddonCommand,
-    AddonMessage,
     AddonSocket,
-    Fields,
+    AnyMessage,
+    Log,
+    StopTaping,
     apply_options,
-    log_fields,
     options_variable,
-    parse_log,
 )
 from deltatape.model.tape_summary import LogStream
+from deltatape.record.worker_messages import Said
 from helpers.upstream import eventually, run
 
 
@@ -30,11 +29,9 @@ class End:
     """One end of a line, and what it heard."""
 
     def __init__(self) -> None:
-        self.received: list[tuple[str, Fields]] = []
+        self.received: list[AnyMessage] = []
         self.gone = 0
-        self.line = AddonSocket(
-            lambda kind, fields: self.received.append((kind, fields)), self._left
-        )
+        self.line = AddonSocket(self.received.append, self._left)
 
     def _left(self) -> None:
         self.gone += 1
@@ -50,13 +47,15 @@ def test_messages_arrive_in_order_those_before_the_line_stood_included() -> None
     async def scenario() -> None:
         one, other = End(), End()
         left, right = socket.socketpair()
-        one.line.send(AddonMessage.LINE, text="early\n")
+        early, late = Said(text="early\n", how="remark"), Said(text="ü" * 100_000, how="alarm")
+        stop = StopTaping(reason="x", code=None, grace_s=0.5)
+        one.line.send(early)
         ends = [await one.connect(left), await other.connect(right)]
-        one.line.send(AddonMessage.ALARM, text="ü" * 100_000)
-        other.line.send(AddonCommand.STOP, reason="x", code=None, grace_s=0.5)
+        one.line.send(late)
+        other.line.send(stop)
         await eventually(lambda: len(other.received) == 2 and len(one.received) == 1, "messages")
-        assert other.received == [("line", {"text": "early\n"}), ("alarm", {"text": "ü" * 100_000})]
-        assert one.received == [("stop", {"reason": "x", "code": None, "grace_s": 0.5})]
+        assert other.received == [early, late]
+        assert one.received == [stop]
         for end in ends:
             end.close()
         await asyncio.sleep(0)
@@ -78,7 +77,7 @@ def test_the_end_of_one_side_is_told_to_the_other() -> None:
 
 
 def test_any_bytes_of_a_child_s_output_come_through() -> None:
-    assert parse_log(log_fields("stderr", b"\xff\n", 7)) == (LogStream.STDERR, b"\xff\n", 7)
+    assert Log.of("stderr", b"\xff\n", 7).parts() == (LogStream.STDERR, b"\xff\n", 7)
 
 
 @dataclass

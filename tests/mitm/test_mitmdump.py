@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from deltatape.errors import UsageError
+from deltatape.mitm.ipc import Log
 from deltatape.mitm.mitmdump import ADDON, Mitmdump, MitmOptions, arguments, find_mitmdump
-from helpers.mitm import VENVS, ObserverLog, installed, mitmproxy, variables
+from helpers.mitm import VENVS, installed, mitmproxy, variables
 from helpers.program import environment
 from helpers.upstream import connect, provider, run
 
@@ -32,7 +33,7 @@ def refused(options: MitmOptions, env: dict[str, str]) -> str:
 
     async def scenario() -> str:
         with pytest.raises(UsageError) as caught:
-            await Mitmdump(ObserverLog()).start(options, env)
+            await Mitmdump(print, print).start(options, env)
         return str(caught.value)
 
     return run(scenario(), limit_s=LIMIT_S)
@@ -140,7 +141,7 @@ def test_its_ca_is_awaited_to_the_end_of_the_file(tmp_path: Path, version: str) 
     env = {**variables(tmp_path, installed(version)), "HOME": str(tmp_path)}
 
     async def scenario() -> str:
-        mitmdump = Mitmdump(ObserverLog())
+        mitmdump = Mitmdump(print, print)
         try:
             started = await mitmdump.start(replace(OPTIONS, to=tmp_path / "tapes"), env)
             return started.ca.read_text()
@@ -166,7 +167,9 @@ def test_mitmproxy_ends_when_deltatape_is_gone(tmp_path: Path, version: str) -> 
 def test_what_a_child_prints_is_on_the_tape(tmp_path: Path) -> None:
     async def scenario() -> str:
         async with mitmproxy(tmp_path, "11") as running:
-            running.mitmdump.log("stderr", b"SyntaxError: Unexpected end of JSON input\n", 0)
+            running.mitmdump.send(
+                Log.of("stderr", b"SyntaxError: Unexpected end of JSON input\n", 0)
+            )
             await running.stop("child-exit", 1)
             return running.text()
 

@@ -15,10 +15,9 @@ from deltatape.gateway.outbound import OutboundSettings, Proxy, ProxyBypass, out
 from deltatape.mitm.environment import mitmproxy_environment
 from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABLE, PROXY_LOGIN
 from deltatape.mitm.mitmdump import MitmOptions, arguments
-from deltatape.mitm.session import MitmRunResult, serve_child
 from deltatape.store.reader import open_tape
 from helpers.corporate_network import EVENTS, LLM, LOGIN, OTHER, CorporateNetwork, corporate_network
-from helpers.mitm import NEWEST, installed, ran, variables
+from helpers.mitm import NEWEST, Recorded, installed, ran, recorder, variables
 from helpers.upstream import run
 
 LIMIT_S = 90
@@ -51,21 +50,19 @@ def test_a_command_gets_out_by_the_company_s_proxy_and_its_authority(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     own = variables(tmp_path, installed(version))
-    lines: list[str] = []
 
-    async def scenario() -> tuple[int, MitmRunResult, CorporateNetwork]:
+    async def scenario() -> tuple[int | None, Recorded, CorporateNetwork]:
         async with corporate_network(tmp_path) as net:
             env = {**own, "HTTPS_PROXY": net.url, "SSL_CERT_FILE": str(net.ca_file)}
             chosen = behind(tmp_path, outbound_from(env))
             argv = ("sh", "-c", f"{PS}curl -sS http://127.0.0.1:{net.port}/ -o p; {CURL}")
-            code, outcome = await serve_child(
-                argv, chosen, log=False, tell=lines.append, environment=env
-            )
-            return code, outcome, net
+            recorded = recorder(chosen, env, argv)
+            return await recorded.session.run(), recorded, net
 
-    code, outcome, net = run(scenario(), limit_s=LIMIT_S)
+    code, recorded, net = run(scenario(), limit_s=LIMIT_S)
+    lines = recorded.lines
     assert code == 0, lines
-    assert not outcome.trouble
+    assert not recorded.reporter.trouble
     assert exchanges(tmp_path) == [b"".join(EVENTS)]
     assert (tmp_path / "o").read_bytes() == b"".join(EVENTS)
     assert (tmp_path / "p").read_bytes() == b"".join(EVENTS)
@@ -94,7 +91,7 @@ def test_what_mitmproxy_starts_does_not_inherit_the_login(tmp_path: Path, versio
             chosen = behind(tmp_path, outbound_from(env))
             chosen = replace(chosen, more=(*chosen.more, "-s", str(spy)))
             argv = ("sh", "-c", f"curl -sS https://{LLM}/ -o {tmp_path / 'o'}")
-            await serve_child(argv, chosen, log=False, tell=lambda _: None, environment=env)
+            assert await recorder(chosen, env, argv).session.run() == 0
 
     run(scenario(), limit_s=LIMIT_S)
     assert (tmp_path / "spied").read_text() == "ann:s3cret:x None"

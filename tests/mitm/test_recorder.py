@@ -86,8 +86,7 @@ def test_a_listed_host_is_decrypted_and_taped_for_curl_and_the_python_sdk(
             assert first.sent is not None
             assert first.sent.tls_ns > 0
             assert [call.arguments for call in rebuild(first).tool_calls] == ['{"a": 1}']
-            assert running.observed.seen == ["client", "exchange"]
-            assert any(line.startswith("#1 POST /v1/chat") for line in running.observed.lines)
+            assert running.observed.connected
 
     run(scenario(), limit_s=LIMIT_S)
 

@@ -289,7 +289,6 @@ def test_streams_that_go_on_at_the_end_are_stopped(tmp_path: Path) -> None:
             await peer.until(EVENTS[2] + b"\r\n")
             ended = await running.stop("sigint", 3)
             assert ended.in_order
-            assert running.observed.active == [1]
             (exchange,) = running.tape()
             assert exchange.end is not None
             assert exchange.end.reason is EndReason.STOPPED
@@ -307,7 +306,7 @@ def test_streams_may_end_within_the_grace(tmp_path: Path) -> None:
             running.mitmdump.stop("sigint", None, 10.0)
             assert b"[DONE]" in await peer.rest_or_end()
             ended = await running.mitmdump.ended(10.0)
-            assert ended.exchanges == 1
+            assert ended.in_order
             (exchange,) = running.tape()
             assert exchange.end is not None
             assert exchange.end.reason is EndReason.COMPLETE

@@ -1,28 +1,39 @@
 """A run of mitmproxy from beginning to end."""
 
 import asyncio
+import contextlib
+import json
 import os
 import shutil
 import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
 from deltatape.gateway.outbound import outbound_from
-from deltatape.mitm.mitmdump import MitmdumpResult, MitmOptions, Started
-from deltatape.mitm.session import (
-    MitmRunResult,
-    RunObserver,
-    introduce,
-    serve,
-    serve_child,
-    what_to_set,
-)
+from deltatape.http1.listener import Address
+from deltatape.mitm.mitmdump import MitmOptions, Started
+from deltatape.mitm.session import introduce, no_traffic, what_to_set
+from deltatape.model.exchange import EndReason
+from deltatape.model.finding import Severity
+from deltatape.record.session import NOBODY_RECORDS
 from deltatape.store.reader import Tape, open_tape
+from deltatape.store.ring import parse_keep
 from helpers.clients import PYTHON
-from helpers.mitm import NEWEST, OPENAI_APP, authority, call_events, installed, variables
+from helpers.mitm import (
+    NEWEST,
+    OPENAI_APP,
+    Recorded,
+    authority,
+    call_events,
+    installed,
+    recorder,
+    variables,
+)
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
 LIMIT_S = 90
@@ -60,40 +71,42 @@ def only_tape(folder: Path) -> Tape:
     return open_tape(path)
 
 
-def serving(
-    env: dict[str, str], lines: list[str], chosen: MitmOptions
-) -> "asyncio.Task[MitmRunResult]":
-    run = serve(chosen, grace_s=2.0, tell=lines.append, environment=env)
-    return asyncio.get_running_loop().create_task(run)
-
-
 @pytest.mark.parametrize("version", NEWEST)
 def test_a_signal_ends_it_with_a_summary(tmp_path: Path, version: str) -> None:
     env = variables(tmp_path, installed(version))
 
     async def scenario() -> list[str]:
-        lines: list[str] = []
         async with provider(stream) as upstream:
             chosen = options(tmp_path, f"http://127.0.0.1:{upstream}")
-            task = serving(env, lines, chosen)
-            await until(lines, "  set ")
-            url = next(line for line in lines if "OPENAI_BASE_URL=" in line)
+            recorded = recorder(chosen, env)
+            task = begun(recorded)
+            await until(recorded.lines, "  set ")
+            url = next(line for line in recorded.lines if "OPENAI_BASE_URL=" in line)
             port = int(url.partition("127.0.0.1:")[2].partition("/")[0])
             peer = await connect(port)
             await peer.send(post())
             await peer.rest_or_end()
-            await until(lines, "#1 POST /v1/chat/completions 200")
+            await until(recorded.lines, "#1 POST /v1/chat/completions 200")
             os.kill(os.getpid(), signal.SIGTERM)
-            outcome = await task
-            assert outcome.ended.in_order
-            assert not outcome.trouble
-        return lines
+            assert await task is None
+            assert not recorded.reporter.trouble
+        return recorded.lines
 
     lines = run(scenario(), limit_s=LIMIT_S)
-    assert lines[-3].startswith("1 exchange taped")
+    assert lines[-3].startswith("1 exchange taped, 0 with findings")
     assert lines[-1].startswith("next: deltatape why ")
     (exchange,) = only_tape(tmp_path)
     assert exchange.body == b"".join(EVENTS)
+
+
+def fetched(url: str) -> bytes:
+    with urlopen(url) as response:  # noqa: S310 - of loopback
+        body: bytes = response.read()
+        return body
+
+
+def begun(recorded: Recorded) -> "asyncio.Task[int | None]":
+    return asyncio.get_running_loop().create_task(recorded.session.run())
 
 
 async def until(lines: list[str], start: str) -> None:
@@ -110,12 +123,12 @@ def test_a_proxy_writes_the_bundle_that_it_names(tmp_path: Path) -> None:
     env = variables(tmp_path, installed("11"))
 
     async def scenario() -> list[str]:
-        lines: list[str] = []
-        task = serving(env, lines, options(tmp_path, None))
-        await until(lines, "  set ")
+        recorded = recorder(options(tmp_path, None), env)
+        task = begun(recorded)
+        await until(recorded.lines, "  set ")
         os.kill(os.getpid(), signal.SIGINT)
         await task
-        return lines
+        return recorded.lines
 
     lines = run(scenario(), limit_s=LIMIT_S)
     (named,) = [line for line in lines if " SSL_CERT_FILE=" in line]
@@ -130,16 +143,14 @@ def test_a_mitmproxy_that_dies_ends_the_run(tmp_path: Path) -> None:
     killer.write_text("import os, signal\ndef client_connected(c): os.kill(os.getpid(), 9)\n")
 
     async def scenario() -> list[str]:
-        lines: list[str] = []
-        chosen = options(tmp_path, None, "-s", str(killer))
-        task = serving(env, lines, chosen)
-        await until(lines, "  set ")
-        url = next(line for line in lines if "HTTPS_PROXY=" in line)
+        recorded = recorder(options(tmp_path, None, "-s", str(killer)), env)
+        task = begun(recorded)
+        await until(recorded.lines, "  set ")
+        url = next(line for line in recorded.lines if "HTTPS_PROXY=" in line)
         await connect(int(url.rpartition(":")[2]))
-        outcome = await task
-        assert not outcome.ended.in_order
-        assert outcome.trouble
-        return lines
+        assert await task == NOBODY_RECORDS
+        assert recorded.reporter.trouble
+        return recorded.lines
 
     lines = run(scenario(), limit_s=LIMIT_S)
     assert any("mitmproxy ended by itself (code -9)" in line for line in lines)
@@ -156,7 +167,7 @@ def test_a_command_behind_mitmproxy_is_taped_without_its_help(
     if kind == "openai" and not PYTHON.exists() and not os.environ.get("CI"):
         pytest.skip("the SDKs are not installed; scripts/setup clients installs them")
 
-    async def scenario() -> tuple[int, MitmRunResult]:
+    async def scenario() -> tuple[int | None, Recorded]:
         async with provider(stream, tls=upstream.context) as port:
             argv = {
                 "sh": ("sh", "-c", CURL % port),
@@ -164,17 +175,16 @@ def test_a_command_behind_mitmproxy_is_taped_without_its_help(
                 "node": ("node", "-e", FETCH % port),
                 "openai": (str(PYTHON), "-c", OPENAI_APP, f"https://localhost:{port}/v1"),
             }[kind]
-            chosen = options(tmp_path, None, *upstream.trusted)
-            return await serve_child(argv, chosen, log=True, tell=lines.append, environment=env)
+            recorded = recorder(options(tmp_path, None, *upstream.trusted), env, argv, log=True)
+            return await recorded.session.run(), recorded
 
-    lines: list[str] = []
-    code, outcome = run(scenario(), limit_s=LIMIT_S)
+    code, recorded = run(scenario(), limit_s=LIMIT_S)
     printed = capfdbinary.readouterr().out
-    assert code == 0, lines
-    assert outcome.ended.in_order
+    assert code == 0, recorded.lines
+    assert not recorded.reporter.trouble
     tape = only_tape(tmp_path)
     assert [each.body for each in tape] == [b"".join(EVENTS)]
-    assert outcome.ended.exchanges == 1
+    assert recorded.reporter.exchanges == 1
     assert printed == (b'{"a": 1}' if kind == "openai" else b"".join(EVENTS))
     text = Path(tape.path).read_text()
     assert '"log",{"stream":"stdout"' in text
@@ -185,32 +195,22 @@ def test_the_command_s_exit_code_comes_back_and_nothing_is_logged_on_demand(
     tmp_path: Path,
 ) -> None:
     env = variables(tmp_path, installed("11"))
-    lines: list[str] = []
 
-    async def scenario() -> tuple[int, MitmRunResult]:
-        argv = ("sh", "-c", "exit 7")
-        return await serve_child(
-            argv, options(tmp_path, None), log=False, tell=lines.append, environment=env
-        )
+    async def scenario() -> tuple[int | None, Recorded]:
+        recorded = recorder(options(tmp_path, None), env, ("sh", "-c", "echo x; exit 7"))
+        return await recorded.session.run(), recorded
 
-    code, outcome = run(scenario(), limit_s=LIMIT_S)
+    code, recorded = run(scenario(), limit_s=LIMIT_S)
     assert code == 7
-    assert outcome.ended.exchanges == 0
-    assert Path(only_tape(tmp_path).path).read_text().endswith('"code":7}]\n')
+    assert recorded.lines[-3:][0] == "0 exchanges taped, 0 with findings"
+    text = Path(only_tape(tmp_path).path).read_text()
+    assert '"log"' not in text
+    assert text.endswith('"code":7}]\n')
 
 
 STARTED = Started(url="http://127.0.0.1:1", tape="t/x.tape", ca=Path("/c/ca.pem"), version="11.0.2")
 REGULAR = MitmOptions(host="127.0.0.1", port=0, upstream=None, to=Path("t"), hosts=("*.b",))
 REVERSE = MitmOptions(host="127.0.0.1", port=1, upstream="https://api.openai.com", to=Path("t"))
-IN_ORDER = MitmdumpResult(in_order=True, code=0, exchanges=2, with_findings=1)
-
-
-class Screen:
-    """What was told, and who tells."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.observer = RunObserver(self.lines.append, 5.0)
 
 
 def test_a_proxy_says_what_it_looks_into_and_what_to_set() -> None:
@@ -257,92 +257,201 @@ def behind(options: MitmOptions, environment: dict[str, str]) -> MitmOptions:
     return replace(options, outbound=outbound_from(environment))
 
 
-def test_nothing_to_tape_is_reported_with_what_was_seen() -> None:
-    for seen, hosts, expected in (
-        ((), (), "does the app read HTTPS_PROXY"),
-        (("client",), (), "sent no request for an LLM host"),
-        (("client",), ("pypi.org",), "undecrypted, not taped: pypi.org; --hosts NAME tapes one"),
-        (("client",), tuple("abcdefg"), "a, b, c, d, e and 2 more"),
-    ):
-        screen = Screen()
-        for what in seen:
-            screen.observer.traffic(what)
-        for host in hosts:
-            screen.observer.passed(host)
-        screen.observer.remind(STARTED.url)
-        (line,) = screen.lines
-        assert line.startswith("nothing to tape for 20 s")
-        assert expected in line
-    screen = Screen()
-    screen.observer.traffic("exchange")
-    screen.observer.remind(STARTED.url)
-    assert screen.lines == []
-
-
-def test_streams_that_may_go_on_are_reported() -> None:
-    screen = Screen()
-    screen.observer.stopping(0)
-    screen.observer.stopping(2)
-    assert screen.lines == ["stopping: 2 streams may go on for 5 s; Ctrl-C again cuts"]
-
-
-def test_trouble_is_reported_at_once() -> None:
-    screen = Screen()
-    screen.observer.line("#1 POST")
-    screen.observer.alarm("disk full")
-    assert screen.lines == ["#1 POST", "TAPING IN TROUBLE: disk full"]
-    assert screen.observer.trouble
-
-
 @pytest.mark.parametrize(
-    ("ended", "expected"),
+    ("connected", "hosts", "expected"),
     [
-        (
-            IN_ORDER,
-            [
-                "2 exchanges taped, 1 with findings",
-                "tape: t/x.tape",
-                "next: deltatape why t/x.tape",
-            ],
-        ),
-        (
-            MitmdumpResult(in_order=True, code=0),
-            ["0 exchanges taped, not analysed yet", "tape: t/x.tape"],
-        ),
-        (
-            MitmdumpResult(in_order=True, code=0, exchanges=1, lost_records=2, lost_bytes=30),
-            [
-                "1 exchange taped, not analysed yet",
-                "NOT ON THE TAPE: 2 records, 30 bytes; the streams themselves were not touched",
-                "tape: t/x.tape",
-                "next: deltatape why t/x.tape",
-            ],
-        ),
-        (
-            MitmdumpResult(in_order=False, code=-9),
-            [
-                (
-                    "TAPING IN TROUBLE: mitmproxy ended by itself (code -9); what it had written is"
-                    " on the tape"
-                ),
-                "tape: t/x.tape",
-                "next: deltatape why t/x.tape",
-            ],
-        ),
+        (False, (), "does the app read HTTPS_PROXY"),
+        (True, (), "sent no request for an LLM host"),
+        (True, ("pypi.org",), "undecrypted, not taped: pypi.org; --hosts NAME tapes one"),
+        (True, tuple("abcdefg"), "a, b, c, d, e and 2 more"),
     ],
 )
-def test_the_last_words(ended: MitmdumpResult, expected: list[str]) -> None:
-    screen = Screen()
-    screen.observer.summarise(ended, STARTED)
-    assert screen.lines == expected
-    assert screen.observer.trouble is not ended.in_order
+def test_nothing_to_tape_is_reported_with_what_was_seen(
+    connected: bool,  # noqa: FBT001 - a parameter of the test
+    hosts: tuple[str, ...],
+    expected: str,
+) -> None:
+    line = no_traffic(STARTED.url, passed=hosts, connected=connected)
+    assert line.startswith("nothing to tape for 20 s")
+    assert expected in line
 
 
-def test_hosts_that_passed_are_named_when_nothing_was_taped() -> None:
-    screen = Screen()
-    screen.observer.passed("example.com")
-    without = Started(url="u", tape="", ca=Path("c"), version="12")
-    screen.observer.summarise(MitmdumpResult(in_order=True, code=0), without)
-    assert screen.lines[1:] == [
-        "passed undecrypted, not taped: example.com; --hosts NAME tapes one"
-    ]
+def test_hosts_that_passed_are_named_when_nothing_was_taped(tmp_path: Path) -> None:
+    upstream = authority(tmp_path)
+    env = variables(tmp_path, installed("11"))
+
+    async def scenario() -> list[str]:
+        async with provider(stream, tls=upstream.context) as port:
+            argv = ("sh", "-c", f"curl -sk https://127.0.0.1:{port}/ -o /dev/null")
+            recorded = recorder(options(tmp_path, None, *upstream.trusted), env, argv)
+            assert await recorded.session.run() == 0
+            return recorded.lines
+
+    assert run(scenario(), limit_s=LIMIT_S)[-1] == (
+        "passed undecrypted, not taped: 127.0.0.1; --hosts NAME tapes one"
+    )
+
+
+# What the gateway has, too: the ring, the hook, named tapes, the health listener, no bodies.
+
+
+def test_findings_pin_the_tape_run_the_hook_and_are_on_the_tape(tmp_path: Path) -> None:
+    upstream = authority(tmp_path)
+    env = {**variables(tmp_path, installed("11")), "SSL_CERT_FILE": str(upstream.path)}
+
+    async def cut(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + b"".join(map(chunk, EVENTS[:3])) + b"0\r\n\r\n")
+
+    async def scenario() -> Recorded:
+        async with provider(cut, tls=upstream.context) as port:
+            chosen = options(tmp_path, None, *upstream.trusted)
+            recorded = recorder(
+                replace(chosen, keep="5GB"),
+                env,
+                ("sh", "-c", CURL % port),
+                on_finding=f'echo "$1" > {tmp_path}/found; cat > {tmp_path}/report',
+                keep=parse_keep("5GB"),
+            )
+            assert await recorded.session.run() == 0
+            return recorded
+
+    recorded = run(scenario(), limit_s=LIMIT_S)
+    assert recorded.reporter.with_findings == 1
+    assert recorded.reporter.worst is Severity.ERROR
+    assert any(line.startswith("    error T003") for line in recorded.lines)
+    tape = only_tape(tmp_path)
+    assert not Path(tape.path).name.endswith(".ring.tape")
+    assert (tmp_path / "found").read_text() == f"{tape.path}\n"
+    assert "T003" in (tmp_path / "report").read_text()
+    assert [r.payload.code for _, r in tape.records() if r.payload.code == "parsed"] == ["parsed"]
+
+
+def test_a_ring_without_findings_may_be_deleted(tmp_path: Path) -> None:
+    env = variables(tmp_path, installed("11"))
+
+    async def scenario() -> None:
+        chosen = replace(options(tmp_path, None), keep="2h")
+        assert await recorder(chosen, env, ("true",)).session.run() == 0
+
+    run(scenario(), limit_s=LIMIT_S)
+    assert Path(only_tape(tmp_path).path).name.endswith(".ring.tape")
+
+
+def test_a_request_names_its_tape_and_the_name_stays_here(tmp_path: Path) -> None:
+    upstream = authority(tmp_path)
+    env = {**variables(tmp_path, installed("11")), "SSL_CERT_FILE": str(upstream.path)}
+    heads: list[bytes] = []
+
+    async def noting(peer: Peer) -> None:
+        while True:
+            head, _ = await peer.request()
+            heads.append(head)
+            await peer.send(SSE_HEAD + b"".join(map(chunk, EVENTS)) + b"0\r\n\r\n")
+
+    async def scenario() -> Recorded:
+        async with provider(noting, tls=upstream.context) as port:
+            ask = f"curl -sSN -d '{{}}' https://localhost:{port}/v1/chat/completions -o /dev/null"
+            argv = (
+                *("sh", "-ec"),
+                f"{ask} -H 'X-Deltatape-Tape: one'; {ask} -H 'X-Deltatape-Tape: ../x'; {ask}",
+            )
+            recorded = recorder(options(tmp_path, None, *upstream.trusted), env, argv)
+            assert await recorded.session.run() == 0
+            return recorded
+
+    recorded = run(scenario(), limit_s=LIMIT_S)
+    one, main = sorted(
+        (tmp_path / "tapes").glob("*.tape"), key=lambda path: path.name != "one.tape"
+    )
+    assert one.name == "one.tape"
+    assert [exchange.number for exchange in open_tape(one)] == [1]
+    assert [exchange.number for exchange in open_tape(main)] == [1, 2]
+    assert len(heads) == 3
+    assert not any(b"deltatape" in head.lower() for head in heads)
+    assert any(line.startswith("one#1 POST /v1/chat/completions 200") for line in recorded.lines)
+    assert any("'../x' cannot be the name of a tape" in line for line in recorded.lines)
+    assert recorded.reporter.exchanges == 3
+
+
+def test_what_is_told_at_the_control_address_is_what_was_taped(tmp_path: Path) -> None:
+    env = variables(tmp_path, installed("11"))
+    ready = tmp_path / "ready.json"
+
+    async def scenario() -> dict[str, object]:
+        async with provider(stream) as upstream:
+            chosen = options(tmp_path, f"http://127.0.0.1:{upstream}")
+            listen = Address("127.0.0.1", 0)
+            recorded = recorder(chosen, env, control=listen, ready_file=ready, bodies=False)
+            task = begun(recorded)
+            await until(recorded.lines, "  health ")
+            told = json.loads(ready.read_text())
+            peer = await connect(urlsplit(told["url"]).port or 0)
+            await peer.send(post())
+            await peer.rest_or_end()
+            await until(recorded.lines, "#1 POST")
+            status = await asyncio.to_thread(fetched, f"{told['control']}/status")
+            os.kill(os.getpid(), signal.SIGTERM)
+            await task
+            found: dict[str, object] = json.loads(status)
+            assert found["tapes"] == [told["tape"]]
+            return found
+
+    status = run(scenario(), limit_s=LIMIT_S)
+    assert (status["exchanges"], status["with_findings"], status["trouble"]) == (1, 0, None)
+    assert not ready.exists()
+
+
+def test_bodies_of_requests_are_left_out_on_demand(tmp_path: Path) -> None:
+    env = variables(tmp_path, installed("11"))
+
+    async def scenario() -> None:
+        async with provider(stream) as upstream:
+            chosen = replace(options(tmp_path, f"http://127.0.0.1:{upstream}"), bodies=False)
+            recorded = recorder(chosen, env)
+            task = begun(recorded)
+            await until(recorded.lines, "  set ")
+            url = next(line for line in recorded.lines if "OPENAI_BASE_URL=" in line)
+            peer = await connect(int(url.partition("127.0.0.1:")[2].partition("/")[0]))
+            await peer.send(post(b'{"prompt": "secret"}'))
+            await peer.rest_or_end()
+            await until(recorded.lines, "#1 POST")
+            os.kill(os.getpid(), signal.SIGTERM)
+            await task
+
+    run(scenario(), limit_s=LIMIT_S)
+    (exchange,) = only_tape(tmp_path)
+    assert exchange.request.body == b""
+    assert exchange.body == b"".join(EVENTS)
+
+
+def test_streams_that_go_on_are_told_of_and_cut_on_demand(tmp_path: Path) -> None:
+    env = variables(tmp_path, installed("11"))
+
+    async def silent(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + chunk(EVENTS[0]))
+        with contextlib.suppress(ConnectionError):
+            await peer.reader.read()
+
+    async def scenario() -> Recorded:
+        async with provider(silent) as upstream:
+            recorded = recorder(
+                options(tmp_path, f"http://127.0.0.1:{upstream}"), env, grace_s=300.0
+            )
+            task = begun(recorded)
+            await until(recorded.lines, "  set ")
+            url = next(line for line in recorded.lines if "OPENAI_BASE_URL=" in line)
+            peer = await connect(int(url.partition("127.0.0.1:")[2].partition("/")[0]))
+            await peer.send(post())
+            await peer.until(EVENTS[0])
+            os.kill(os.getpid(), signal.SIGINT)
+            await until(recorded.lines, "stopping: 1 stream may go on for 300 s; Ctrl-C again cuts")
+            os.kill(os.getpid(), signal.SIGINT)
+            await task
+            return recorded
+
+    run(scenario(), limit_s=LIMIT_S)
+    (exchange,) = only_tape(tmp_path)
+    assert exchange.end is not None
+    assert exchange.end.reason is EndReason.STOPPED

@@ -15,10 +15,9 @@ import trustme
 from deltatape.clock import SystemClock
 from deltatape.demo.demo import background
 from deltatape.diagnose.rebuild import rebuild
-from deltatape.gateway.tapes import TapeBook
+from deltatape.gateway.tapes import RingRecording, TapeBook
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.model.tape_summary import CHILD_EXIT
-from deltatape.record.recording import RingRecording
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.tape_file import WriterThread

@@ -23,6 +23,21 @@ def listen_address(text: str | None, port: int, command: Sequence[str]) -> Addre
     return address
 
 
+def player_address(text: str | None, port: int, command: Sequence[str]) -> Address:
+    """Parse `--listen` of a player, which only this machine may reach; see `listen_address`.
+
+    Raises:
+        UsageError: others could reach it, too.
+    """
+    listen = listen_address(text, port, command)
+    if not listen.loopback:
+        raise UsageError(
+            f"--listen {text!r}: use a loopback address (127.0.0.1, [::1], localhost) or"
+            " unix:PATH, since anyone who can reach the player can read the tape"
+        )
+    return listen
+
+
 def upstreams_of(texts: Sequence[str]) -> tuple[Upstream, ...]:
     """Return the upstreams of the options, then those of deltatape.yaml with other names.
 

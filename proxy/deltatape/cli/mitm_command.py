@@ -1,23 +1,65 @@
 """`deltatape mitm`: runs mitmproxy with the addon, for apps that cannot be configured."""
 
-import asyncio
 import os
-import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from deltatape.cli.options import GRACE, STRICT, TAPING_FAILED, TO, certificates, option
-from deltatape.cli.terminal import aside, say, write
+from deltatape.cli.options import (
+    CONTROL,
+    DURABILITY,
+    GRACE,
+    KEEP,
+    NEVER,
+    NO_BODIES,
+    ON_FINDING,
+    QUIET,
+    READY_FILE,
+    STRICT,
+    TO,
+    certificates,
+    fail_on,
+    option,
+)
+from deltatape.cli.record_command import Judgement, control_address, mitm_options, run
+from deltatape.cli.terminal import write
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import OutboundSettings, outbound_from
+from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.http1.listener import parse_address
-from deltatape.mitm.hosts import Hosts
-from deltatape.mitm.mitmdump import ADDON, MitmOptions
-from deltatape.mitm.session import serve
+from deltatape.mitm.mitmdump import ADDON
+from deltatape.record.recording import RecordOptions
+from deltatape.settings.defaults import current_rules
+from deltatape.store.ring import parse_keep
 
 _LOGIN = "proxyauth"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MitmArguments:
+    """The options."""
+
+    listen: str
+    upstream: str | None
+    to: Path
+    hosts: tuple[str, ...]
+    quiet: bool
+    no_bodies: bool
+    keep: str | None
+    on_finding: str | None
+    fail_on: str
+    ca: Path | None
+    client_cert: Path | None
+    client_key: Path | None
+    control: str | None
+    ready_file: Path | None
+    grace: float
+    durability: str
+    strict: bool
+    addon_path: bool
+    mitmproxy_options: tuple[str, ...]
 
 
 @click.command("mitm", context_settings={"ignore_unknown_options": False})
@@ -34,8 +76,16 @@ _LOGIN = "proxyauth"
     metavar="HOST",
     help="Tape this host besides those of LLM providers; * stands for any characters.",
 )
+@QUIET
+@NO_BODIES
+@KEEP
+@ON_FINDING
+@fail_on("Exit with 1 for a finding of this severity or worse.", default=NEVER)
 @certificates
+@CONTROL
+@READY_FILE
 @GRACE
+@DURABILITY
 @STRICT
 @option(
     "--addon-path",
@@ -43,62 +93,70 @@ _LOGIN = "proxyauth"
     help="Print the addon's path for a mitmproxy of your own: mitmdump -s PATH.",
 )
 @click.argument("mitmproxy_options", nargs=-1, metavar="[-- MITMPROXY OPTIONS]")
-def command(
-    *,
-    listen: str,
-    upstream: str | None,
-    to: Path,
-    hosts: tuple[str, ...],
-    ca: Path | None,
-    client_cert: Path | None,
-    client_key: Path | None,
-    grace: float,
-    strict: bool,
-    addon_path: bool,
-    mitmproxy_options: tuple[str, ...],
-) -> int:
+def command(**options: Any) -> int:
     """Record an app whose base URL cannot be set, with mitmproxy.
 
     Apps use it as HTTPS_PROXY and trust its CA; it prints what to set. Only hosts of LLM providers
     are decrypted and taped. With --upstream it is a reverse proxy for one provider.
     """
-    if addon_path:
+    arguments = MitmArguments(**options)
+    if arguments.addon_path:
         write(f"{ADDON}\n")
         return 0
-    outbound = outbound_from(os.environ, ca=ca, client_cert=client_cert, client_key=client_key)
-    options = _options(listen, upstream, to, hosts, mitmproxy_options, outbound)
-    with aside():
-        outcome = asyncio.run(serve(options, grace_s=grace, tell=say))
-    sys.stderr.flush()
-    failed = not outcome.ended.in_order or (strict and outcome.trouble)
-    return TAPING_FAILED if failed else 0
+    recording = _recording(arguments)
+    _refuse_strangers(arguments, recording)
+    mitm = mitm_options(
+        recording,
+        host=recording.listen.host,
+        port=recording.listen.port,
+        hosts=arguments.hosts,
+        upstream=None if arguments.upstream is None else _reverse(arguments.upstream),
+        more=arguments.mitmproxy_options,
+    )
+    judgement = Judgement(quiet=arguments.quiet, fail_on=arguments.fail_on, strict=arguments.strict)
+    return run(recording, judgement, os.environ, mitm)
 
 
-def _options(
-    listen: str,
-    upstream: str | None,
-    to: Path,
-    hosts: tuple[str, ...],
-    mitmproxy_options: tuple[str, ...],
-    outbound: OutboundSettings,
-) -> MitmOptions:
-    Hosts(hosts)  # fails for a wrong pattern before anything starts
-    address = parse_address(listen)
-    if address.path:
-        raise UsageError(f"--listen {listen}: mitmproxy listens on HOST:PORT only")
-    if not address.loopback and not any(_LOGIN in option for option in mitmproxy_options):
-        raise UsageError(
-            f"--listen {listen}: others than this machine could use the proxy; say who may, with"
-            " mitmproxy's own option: deltatape mitm ... -- --proxyauth USER:PASSWORD"
-        )
-    return MitmOptions(
-        host=address.host,
-        port=address.port,
-        upstream=None if upstream is None else _reverse(upstream),
-        to=to,
-        hosts=hosts,
-        more=mitmproxy_options,
-        outbound=outbound,
+def _recording(arguments: MitmArguments) -> RecordOptions:
+    listen = parse_address(arguments.listen)
+    if listen.path:
+        raise UsageError(f"--listen {arguments.listen}: mitmproxy listens on HOST:PORT only")
+    return RecordOptions(
+        listen=listen,
+        workers=1,
+        upstreams=(),
+        to=arguments.to,
+        app=None,
+        app_listen=listen,
+        token=None,
+        check_keys=False,
+        outbound=outbound_from(
+            os.environ,
+            ca=arguments.ca,
+            client_cert=arguments.client_cert,
+            client_key=arguments.client_key,
+        ),
+        grace_s=arguments.grace,
+        durable=arguments.durability == "exchange",
+        bodies=not arguments.no_bodies,
+        keep=parse_keep(arguments.keep) if arguments.keep else None,
+        on_finding=arguments.on_finding,
+        ready_file=arguments.ready_file,
+        control=control_address(arguments.control),
+        command=(),
+        log=False,
+        tunnel=False,
+        rules=current_rules(),
+    )
+
+
+def _refuse_strangers(arguments: MitmArguments, recording: RecordOptions) -> None:
+    """Refuse to listen where others can use the proxy, unless they have to log in."""
+    if recording.listen.loopback or any(_LOGIN in each for each in arguments.mitmproxy_options):
+        return
+    raise UsageError(
+        f"--listen {arguments.listen}: others than this machine could use the proxy; say who may,"
+        " with mitmproxy's own option: deltatape mitm ... -- --proxyauth USER:PASSWORD"
     )
 
 

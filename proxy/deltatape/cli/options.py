@@ -1,8 +1,9 @@
 """Command-line options shared by several commands, with default and variable in the help."""
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import click
@@ -23,6 +24,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 F = TypeVar("F", bound=Callable[..., Any])
+MITM = "mitm"
+_UNEXPLAINED: Mapping[str, str] = MappingProxyType({})
 
 
 def option(*names: str, help: str, **settings: Any) -> Callable[[F], F]:  # noqa: A002 - click's word
@@ -61,8 +64,16 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
     )
 
 
-def refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> None:
+def refuse_useless(
+    ctx: click.Context, useful: Container[str], when: str, why: Mapping[str, str] = _UNEXPLAINED
+) -> None:
     """Refuse an option that would have no effect but is on the command line.
+
+    Args:
+        ctx: of the command.
+        useful: the options that have one.
+        when: in which circumstances.
+        why: reasons, by option.
 
     Raises:
         UsageError: there is one.
@@ -71,12 +82,30 @@ def refuse_useless(ctx: click.Context, useful: Container[str], when: str) -> Non
         name = parameter.name or ""
         source = ctx.get_parameter_source(name)
         if name not in useful and source is click.core.ParameterSource.COMMANDLINE:
-            raise UsageError(f"{parameter.opts[0]}: has no effect {when}")
+            reason = f": {why[name]}" if name in why else ""
+            raise UsageError(f"{parameter.opts[0]}: has no effect {when}{reason}")
 
 
 def duration(name: str, default: str | None, help: str) -> Callable[[F], F]:  # noqa: A002
     """Return an option whose value is a duration, in seconds."""
     return option(name, default=default, callback=seconds, metavar="DURATION", help=help)
+
+
+def via_mitm(what: str, hosts: str) -> Callable[[F], F]:
+    """Return the options --via and --hosts.
+
+    Args:
+        what: the help of --via: what mitmproxy does there.
+        hosts: what --hosts makes it do with a host.
+    """
+    via = option("--via", type=click.Choice([MITM]), help=what)
+    more = option(
+        "--hosts",
+        multiple=True,
+        metavar="HOST",
+        help=f"With --via mitm: {hosts}; * stands for anything.",
+    )
+    return lambda command: via(more(command))
 
 
 def output(help: str, *, required: bool = False) -> Callable[[F], F]:  # noqa: A002 - click's word
@@ -106,6 +135,31 @@ def failing_severities(fail_on: str) -> frozenset[Severity]:
 TO = option("--to", default=".deltatape", type=FOLDER, help="The folder for tapes.")
 GRACE = duration("--grace", "5s", "How long open streams may continue at the end.")
 STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be recorded.")
+QUIET = option("--quiet", is_flag=True, help="Print problems only.")
+NO_BODIES = option(
+    "--no-bodies", is_flag=True, help="Do not tape the bodies of requests: prompts, history."
+)
+KEEP = option(
+    "--keep",
+    metavar="TIME|SIZE",
+    help="Keep the last 2h or 5GB, and what lies around findings; else everything is kept.",
+)
+ON_FINDING = option(
+    "--on-finding",
+    metavar="COMMAND",
+    help="Run by the shell for an exchange with findings: './notify \"$1\"' gets the tape, and JSON"
+    " on stdin.",
+)
+CONTROL = option("--control", metavar="HOST:PORT", help="Answer /health and /status there.")
+READY_FILE = option(
+    "--ready-file", type=FILE, help="Written once requests can come: JSON with the URL."
+)
+DURABILITY = option(
+    "--durability",
+    type=click.Choice(["exchange", "none"]),
+    default="exchange",
+    help="When the tape is synced to disk: after each exchange, or by the system.",
+)
 VOLATILE = option(
     "--volatile",
     multiple=True,

@@ -11,14 +11,20 @@ from typing import Any
 
 import click
 
-from deltatape.child.screen import Screen
 from deltatape.cli import collecting_seldom
 from deltatape.cli.addresses import listen_address, upstreams_of
 from deltatape.cli.options import (
-    FILE,
+    CONTROL,
+    DURABILITY,
     FOLDER,
     GRACE,
+    KEEP,
+    MITM,
     NEVER,
+    NO_BODIES,
+    ON_FINDING,
+    QUIET,
+    READY_FILE,
     STRICT,
     TAPING_FAILED,
     WrapperCommand,
@@ -27,6 +33,7 @@ from deltatape.cli.options import (
     failing_severities,
     option,
     refuse_useless,
+    via_mitm,
 )
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
@@ -36,8 +43,9 @@ from deltatape.gateway.outbound import OutboundSettings, outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.http1.event_loop import StreamingEventLoop
 from deltatape.http1.listener import Address, parse_address
+from deltatape.mitm.hosts import Hosts
 from deltatape.mitm.mitmdump import MitmOptions
-from deltatape.mitm.session import serve_child
+from deltatape.mitm.session import MitmSession
 from deltatape.model.finding import Severity
 from deltatape.record.recording import RecordOptions, RunEnvironment
 from deltatape.record.reporter import Reporter
@@ -50,15 +58,17 @@ from deltatape.store.ring import parse_keep
 FOUND = 1
 LEAST_TOKEN = 16
 MAX_WORKERS = 64
-MITM = "mitm"
 
-_WITH_MITM = frozenset(
-    {
-        *("via", "hosts", "to", "no_log", "quiet", "fail_on", "strict"),
-        *("ca", "client_cert", "client_key"),
-    }
-)
-"""Options that have an effect with --via mitm."""
+_NOT_WITH_MITM = {
+    "workers": "mitmproxy is one process",
+    "upstream": "mitmproxy sends a request where CMD does; --hosts tapes a host of your own",
+    "app": "the app's own endpoint is tapped by a gateway; deltatape mitm --upstream URL can be it",
+    "app_listen": "there is no --app with it",
+    "token": "only this machine can reach the port",
+    "allow_key_mismatch": "mitmproxy sends a key where CMD does, and refuses none",
+    "no_tunnel": "CMD's proxy is mitmproxy, not the tunnel",
+}
+"""Options without an effect with --via mitm, and why."""
 _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
 """Options that have an effect only with a command."""
 
@@ -131,32 +141,16 @@ class RecordArguments:
     metavar="HOST:PORT",
     help="Where the app's endpoint is listened for.",
 )
-@option(
-    "--via",
-    type=click.Choice([MITM]),
-    help="Lead CMD through mitmproxy instead of by its base URLs: for one that has none.",
-)
-@option(
-    "--hosts",
-    multiple=True,
-    metavar="HOST",
-    help="With --via mitm: tape this host besides those of LLM providers; * stands for anything.",
+@via_mitm(
+    "Lead CMD through mitmproxy instead of by its base URLs: for one that has none.",
+    "tape this host besides those of LLM providers",
 )
 @option("--no-log", is_flag=True, help="Do not tape what CMD prints; it gets the terminal itself.")
 @option("--no-tunnel", is_flag=True, help="Do not watch what CMD reaches past deltatape.")
-@option("--quiet", is_flag=True, help="Print problems only.")
-@option("--no-bodies", is_flag=True, help="Do not tape the bodies of requests: prompts, history.")
-@option(
-    "--keep",
-    metavar="TIME|SIZE",
-    help="Keep the last 2h or 5GB, and what lies around findings; else everything is kept.",
-)
-@option(
-    "--on-finding",
-    metavar="COMMAND",
-    help="Run by the shell for an exchange with findings: './notify \"$1\"' gets the tape, and JSON"
-    " on stdin.",
-)
+@QUIET
+@NO_BODIES
+@KEEP
+@ON_FINDING
 @fail_on("Exit with 1 for a finding of this severity or worse.", default=NEVER)
 @certificates
 @option(
@@ -169,15 +163,10 @@ class RecordArguments:
     metavar="TOKEN",
     help="Where other machines can reach the port: what they have to know.  [default: made up]",
 )
-@option("--control", metavar="HOST:PORT", help="Answer /health and /status there.")
-@option("--ready-file", type=FILE, help="Written once requests can come: JSON with the URL.")
+@CONTROL
+@READY_FILE
 @GRACE
-@option(
-    "--durability",
-    type=click.Choice(["exchange", "none"]),
-    default="exchange",
-    help="When the tape is synced to disk: after each exchange, or by the system.",
-)
+@DURABILITY
 @STRICT
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
@@ -192,41 +181,15 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     arguments = RecordArguments(**options)
     argv = WrapperCommand.command_of(ctx)
     if arguments.via == MITM:
-        refuse_useless(ctx, _WITH_MITM, "with --via mitm")
-        return _record_via_mitm(arguments, argv, os.environ)
-    if not argv:
+        useful = options.keys() - _NOT_WITH_MITM
+        refuse_useless(ctx, useful, "with --via mitm", _NOT_WITH_MITM)
+        if not argv:
+            raise UsageError(
+                "--via mitm: needs a command after --; deltatape mitm runs without one"
+            )
+    elif not argv:
         refuse_useless(ctx, set(options) - _WITH_CMD, "without a command after --")
     return record(arguments, argv, os.environ)
-
-
-def _record_via_mitm(
-    arguments: RecordArguments, argv: tuple[str, ...], environment: Mapping[str, str]
-) -> int:
-    """Run a command through mitmproxy; return the exit code."""
-    if not argv:
-        raise UsageError("--via mitm: needs a command after --; deltatape mitm runs without one")
-    options = MitmOptions(
-        host="127.0.0.1",
-        port=0,
-        upstream=None,
-        to=_folder(arguments, argv, environment),
-        hosts=arguments.hosts,
-        outbound=_outbound(arguments, environment),
-    )
-    screen = Screen()
-    with aside(screen):
-        running = serve_child(
-            argv,
-            options,
-            log=not arguments.no_log,
-            tell=_silence if arguments.quiet else say,
-            problem=say,
-            environment=environment,
-            screen=screen,
-        )
-        code, outcome = asyncio.run(running)
-    worst = None if outcome.ended.worst is None else Severity(outcome.ended.worst)
-    return code or _verdict(arguments, worst, trouble=outcome.trouble)
 
 
 YOUNG_OBJECTS = 5_000
@@ -238,10 +201,71 @@ def record(
     arguments: RecordArguments, argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> int:
     """Record until the command or a signal ends it; return the exit code."""
-    clock = SystemClock()
-    tell = _silence if arguments.quiet else say
-    reporter = Reporter(tell, problem=say)
     options = options_of(arguments, argv, environment)
+    mitm = _mitm_of(arguments, options) if arguments.via == MITM else None
+    judgement = Judgement(quiet=arguments.quiet, fail_on=arguments.fail_on, strict=arguments.strict)
+    try:
+        return run(options, judgement, environment, mitm)
+    except UsageError as error:
+        if argv:  # not to be taken for an exit code of the command, as env(1) has it
+            error.exit_code = TAPING_FAILED
+        raise
+
+
+def _mitm_of(arguments: RecordArguments, options: RecordOptions) -> MitmOptions:
+    listen = options.listen
+    if not listen.loopback:
+        raise UsageError(
+            f"--listen {listen}: others than this machine could use mitmproxy; deltatape mitm can"
+            " ask them for a login"
+        )
+    return mitm_options(options, host=listen.host, port=listen.port, hosts=arguments.hosts)
+
+
+def mitm_options(
+    options: RecordOptions,
+    *,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    upstream: str | None = None,
+    more: tuple[str, ...] = (),
+) -> MitmOptions:
+    """Return how mitmproxy is run for such a recording."""
+    Hosts(hosts)  # fails for a wrong pattern before anything starts
+    return MitmOptions(
+        host=host,
+        port=port,
+        upstream=upstream,
+        to=options.to,
+        hosts=hosts,
+        more=more,
+        outbound=options.outbound,
+        keep=options.keep.text if options.keep is not None else "",
+        bodies=options.bodies,
+        durable=options.durable,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What of a run is printed, and what makes it fail: the options of these names."""
+
+    quiet: bool
+    fail_on: str
+    strict: bool
+
+
+def run(
+    options: RecordOptions,
+    judgement: Judgement,
+    environment: Mapping[str, str],
+    mitm: MitmOptions | None,
+) -> int:
+    """Record, through mitmproxy if there are options for it; return the exit code."""
+    clock = SystemClock()
+    tell = _silence if judgement.quiet else say
+    reporter = Reporter(tell, problem=say)
     environment_of_run = RunEnvironment(
         environment=dict(environment),
         folder=Path.cwd(),
@@ -252,17 +276,19 @@ def record(
     settings = current_settings()
     if settings is not None:
         tell(f"options from {settings.path}")
-    with aside(environment_of_run.screen), collecting_seldom(YOUNG_OBJECTS):
-        try:
-            session = Session(options, environment_of_run, reporter)
-            with asyncio.Runner(loop_factory=StreamingEventLoop) as runner:
-                code = runner.run(session.run())
-        except UsageError as error:
-            if argv:  # not to be taken for an exit code of the command, as env(1) has it
-                error.exit_code = TAPING_FAILED
-            raise
+    with (
+        aside(environment_of_run.screen),
+        collecting_seldom(YOUNG_OBJECTS),
+        asyncio.Runner(loop_factory=StreamingEventLoop) as runner,
+    ):
+        session = (
+            Session(options, environment_of_run, reporter)
+            if mitm is None
+            else MitmSession(options, environment_of_run, reporter, mitm)
+        )
+        code = runner.run(session.run())
     return code or _verdict(
-        arguments,
+        judgement,
         reporter.worst,
         trouble=bool(reporter.trouble),
         unjudged=session.incomplete,
@@ -274,19 +300,19 @@ def _silence(_: str) -> None:
 
 
 def _verdict(
-    arguments: RecordArguments, worst: Severity | None, *, trouble: bool, unjudged: bool = False
+    judgement: Judgement, worst: Severity | None, *, trouble: bool, unjudged: bool = False
 ) -> int:
     """Return the exit code of a run without other problems.
 
     Args:
-        arguments: the options.
+        judgement: the options.
         worst: of the findings.
         trouble: whether something could not be taped.
         unjudged: whether there may be findings that nobody has looked for.
     """
-    if arguments.strict and (trouble or unjudged):
+    if judgement.strict and (trouble or unjudged):
         return TAPING_FAILED
-    failing = failing_severities(arguments.fail_on)
+    failing = failing_severities(judgement.fail_on)
     if worst in failing:
         return FOUND
     return TAPING_FAILED if failing and unjudged else 0
@@ -320,7 +346,7 @@ def options_of(
         keep=parse_keep(arguments.keep) if arguments.keep else None,
         on_finding=arguments.on_finding,
         ready_file=arguments.ready_file,
-        control=_control(arguments.control),
+        control=control_address(arguments.control),
         command=argv,
         log=not arguments.no_log,
         tunnel=not arguments.no_tunnel,
@@ -361,7 +387,8 @@ def _outbound(arguments: RecordArguments, environment: Mapping[str, str]) -> Out
     )
 
 
-def _control(address_text: str | None) -> Address | None:
+def control_address(address_text: str | None) -> Address | None:
+    """Parse `--control`."""
     address = parse_address(address_text, "--control") if address_text else None
     if address is not None and (address.path or not address.loopback):
         raise UsageError(

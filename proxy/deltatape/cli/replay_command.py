@@ -13,15 +13,17 @@ from urllib.parse import urlsplit
 import click
 
 from deltatape.child.child import FAILED
-from deltatape.cli.addresses import listen_address, upstreams_of
+from deltatape.cli.addresses import player_address, upstreams_of
 from deltatape.cli.options import (
     FILE,
+    MITM,
     VOLATILE,
     WrapperCommand,
     codes,
     duration,
     option,
     refuse_useless,
+    via_mitm,
 )
 from deltatape.cli.tapes import each_recording_once, exchanges_of, read_tape, with_stored
 from deltatape.cli.terminal import aside, say
@@ -30,7 +32,7 @@ from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.gateway.outbound import outbound_from
-from deltatape.http1.listener import Address, is_loopback
+from deltatape.http1.listener import is_loopback
 from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import ReplayTempo, parse_speed
 from deltatape.mitm.hosts import Hosts
@@ -63,7 +65,13 @@ from deltatape.store.mask_key import mask_key
 from deltatape.vary.fault import FAULTS, parse_fault
 from deltatape.vary.reads import RECORDED, parse_reads
 
-AUTO, MITM = "auto", "mitm"
+AUTO = "auto"
+_NOT_VIA = {
+    "no_tunnel": "CMD's proxy is mitmproxy, not the tunnel",
+    "allow_host": "what is sent to a provider is led to the player",
+    "upstream": "a request is led by the host that CMD names; --hosts adds one",
+}
+"""Options without an effect with --via mitm, and why."""
 GRACE_S = 5.0
 """How long an exchange may still be recorded after the end of the run."""
 
@@ -172,17 +180,9 @@ class ReplayArguments:
     is_flag=True,
     help="Allow CMD to reach providers directly instead of through the player.",
 )
-@option(
-    "--via",
-    type=click.Choice([MITM]),
-    help="Lead CMD to the player by mitmproxy, if its base URL cannot be set.",
-)
-@option(
-    "--hosts",
-    multiple=True,
-    metavar="HOST",
-    help="With --via mitm: lead this host there besides those of LLM providers and of the tape;"
-    " * stands for anything.",
+@via_mitm(
+    "Lead CMD to the player by mitmproxy, if its base URL cannot be set.",
+    "lead this host there besides those of LLM providers and of the tape",
 )
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
@@ -214,9 +214,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     if arguments.via is None:
         refuse_useless(ctx, options.keys() - {"hosts"}, "without --via mitm")
     else:
-        refuse_useless(ctx, options.keys() - {"no_tunnel", "allow_host"}, "with --via mitm")
+        refuse_useless(ctx, options.keys() - _NOT_VIA.keys(), "with --via mitm", _NOT_VIA)
     if arguments.mode == AUTO:
-        refuse_useless(ctx, options.keys() - {"ignore", "via", "hosts"}, "with --mode auto")
+        refuse_useless(ctx, options.keys() - {"ignore"}, "with --mode auto")
     else:
         refuse_useless(ctx, options.keys() - {"upstream"}, "without --mode auto")
     try:
@@ -238,7 +238,7 @@ def _refuse_command(tapes: tuple[str, ...]) -> None:
 def _replay(
     arguments: ReplayArguments, argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> int:
-    listen, playing = _listen(arguments.listen, argv), _playing(arguments)
+    listen, playing = player_address(arguments.listen, 8378, argv), _playing(arguments)
     make = _auto if arguments.mode == AUTO else _plain
     responders = make(arguments, playing, environment, argv)
     options = ReplayOptions(
@@ -284,16 +284,6 @@ def _taped_hosts(tapes: tuple[str, ...]) -> Iterator[str]:
     for host in dict.fromkeys(urlsplit(one.request.upstream).hostname or "" for one in exchanges):
         if not Hosts(()).has(host) and not is_loopback(host):
             yield host
-
-
-def _listen(address_text: str | None, argv: tuple[str, ...]) -> Address:
-    listen = listen_address(address_text, 8378, argv)
-    if not listen.loopback:
-        raise UsageError(
-            f"--listen {address_text!r}: use a loopback address (127.0.0.1, [::1], localhost) or"
-            " unix:PATH, since anyone who can reach the player can read the tape"
-        )
-    return listen
 
 
 def _playing(arguments: ReplayArguments) -> PlayOptions:
@@ -373,6 +363,9 @@ def _auto(
         clock=SystemClock(),
         say=say,
         command=argv,
+        led=Hosts((*arguments.hosts, *_taped_hosts(arguments.tapes))).has
+        if arguments.via == MITM
+        else None,
     )
     auto = AutoPlayer(tape, exchanges, playing, teller(say, alone=not argv), routes)
     return Responders(
@@ -381,7 +374,11 @@ def _auto(
         environment=auto.environment,
         recorded=lambda: auto.recorded.kept,
         ending=auto.ending,
-        notes=partial(client_notes, environ=environment, folder=Path.cwd(), command=argv),
+        notes=(
+            no_notes
+            if arguments.via
+            else partial(client_notes, environ=environment, folder=Path.cwd(), command=argv)
+        ),
         telemetry=known_telemetry(argv, exchanges),
     )
 

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from urllib.parse import unquote_to_bytes
 
 from deltatape.errors import UsageError
-from deltatape.gateway.routes import Refusal
+from deltatape.gateway.routes import TAPE_FIELD, Refusal
 from deltatape.http1.access import check_origin
 from deltatape.http1.head import Fields, ParsedRequestHead, field
 from deltatape.providers import (
@@ -32,7 +32,6 @@ from deltatape.store.names import check_name
 # Providers have no such paths. An application's own endpoint may have them: in front of it only
 # `/t/TOKEN` with the right token is reserved.
 
-TAPE_FIELD = b"x-deltatape-tape"
 TOKEN_FIELD = b"x-deltatape-token"
 _PREFIX = re.compile(rb"/([st])/([^/?]*)(?=[/?]|$)")
 

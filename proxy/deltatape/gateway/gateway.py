@@ -14,7 +14,15 @@ from deltatape.errors import UsageError
 from deltatape.gateway.access import check_access, mismatch, read_address
 from deltatape.gateway.dial import ConnectionFailedError, OpenConnection
 from deltatape.gateway.recorder import ExchangeTaping, Recorder
-from deltatape.gateway.routes import Origin, Refusal, Route, Routes
+from deltatape.gateway.routes import (
+    OWN_FIELD_PREFIX,
+    UPSTREAM_FIELD,
+    Origin,
+    Refusal,
+    Route,
+    Routes,
+    parse_upstream,
+)
 from deltatape.gateway.websocket import SocketRelay
 from deltatape.http1.body import BodyScan, fin_completes, write_chunk
 from deltatape.http1.client import ConnectionLost, UpstreamConnection
@@ -38,7 +46,6 @@ from deltatape.http1.server import Handler, ServerConnection
 from deltatape.model.exchange import EndReason, Framing, Tap
 from deltatape.model.websocket import Side
 
-OWN_FIELD_PREFIX = b"x-deltatape-"
 MAX_IDLE_S = 4.0
 """Reuse upstream connections for at most this long: providers keep idle ones a little longer."""
 CLOSE_TIMEOUT_S = 0.5
@@ -58,11 +65,14 @@ class TapPolicy:
         token: the secret that requests must carry where other machines can reach the gateway.
         check_keys: refuse a key of one provider that is about to go to another.
         side: the side of the application that the gateway stands on.
+        led: whether requests to a host are led here by a proxy of ours, which names their upstream
+            in `UPSTREAM_FIELD`; None where there is none.
     """
 
     token: str | None = None
     check_keys: bool = True
     side: Tap = Tap.PROVIDER
+    led: Callable[[str], bool] | None = None
 
 
 @dataclass(slots=True)
@@ -242,7 +252,12 @@ class Gateway:
         refusal = check_access(head, addressed, guarded=not own.loopback, local=not own.path)
         if refusal is not None:
             return refusal
-        route = self._routes.resolve(addressed.target)
+        led = field(head.fields, UPSTREAM_FIELD) if self._policy.led is not None else None
+        route = (
+            self._routes.resolve(addressed.target)
+            if led is None
+            else self._led_route(led.decode("latin-1"), addressed.target)
+        )
         if isinstance(route, Refusal):
             return route
         if self._policy.check_keys:
@@ -251,12 +266,22 @@ class Gateway:
                 return Refusal(403, "key_mismatch", problem)
         return replace(route, tape=addressed.tape)
 
+    def _led_route(self, upstream: str, target: bytes) -> Route | Refusal:
+        assert self._policy.led is not None
+        try:
+            named = parse_upstream(upstream)
+        except UsageError as error:
+            return Refusal(400, "unknown_upstream", str(error))
+        if not self._policy.led(named.origin.host):
+            return Refusal(403, "unknown_upstream", f"{upstream}: not led here; --hosts names it")
+        return named.route(target)
+
     def tape(
         self, forward: "ExchangeForwarder", route: Route, client: ServerConnection
     ) -> ExchangeTaping:
         """Start an exchange on the tape."""
         return self._recorder.begin(
-            forward.stop, route.tape, self._numbers[client], self._policy.side
+            ExchangeTaping, forward.stop, route.tape, self._numbers[client], self._policy.side
         )
 
     def idle_connection(

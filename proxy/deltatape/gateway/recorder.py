@@ -1,19 +1,19 @@
 """The state that all listeners of a run share: tapes and numbers.
 
 A run has one `Recorder`, whatever it listens to: the gateway in front of providers and the tap in
-front of the application's own endpoint write to the same tapes.
+front of the application's own endpoint write to the same tapes. Standard library only: mitmproxy's
+addon uses it, too.
 """
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from deltatape.clock import Clock
 from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping_guard import GuardedTaping
-from deltatape.http1.head import Fields, ParsedResponseHead
 from deltatape.model.exchange import EndReason, Tap
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.model.websocket import Side
@@ -22,14 +22,17 @@ from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
 from deltatape.tape.tap import ExchangeTap
 
+if TYPE_CHECKING:
+    from deltatape.http1.head import Fields, ParsedResponseHead
+
 IDLE_NS = 5_000_000_000
 """How often silence is noted as still being watched."""
 MAX_NOTED = 1000
 """How many refusals of a run are noted on the tape."""
 
 
-class ExchangeTaping(GuardedTaping):
-    """Writes one exchange; each method writes one record."""
+class RecordedExchange(GuardedTaping):
+    """Writes one exchange of a `Recorder`: what the gateway and mitmproxy write alike."""
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class ExchangeTaping(GuardedTaping):
         self._arrived_ns = self.last_ns
 
     def request(
-        self, *, method: str, target: bytes, upstream: str, http: str, headers: Fields
+        self, *, method: str, target: bytes, upstream: str, http: str, headers: "Fields"
     ) -> None:
         """Write the request head as sent upstream."""
         self._write(
@@ -96,6 +99,10 @@ class ExchangeTaping(GuardedTaping):
         """Write that the request was sent."""
         self._write(ExchangeTap.sent, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
 
+
+class ExchangeTaping(RecordedExchange):
+    """Writes one exchange of a gateway; each method writes one record."""
+
     def arrived(self) -> None:
         """Take the time of what has come, before it goes on.
 
@@ -103,7 +110,7 @@ class ExchangeTaping(GuardedTaping):
         """
         self._arrived_ns = self._writer.now_ns()
 
-    def informational(self, head: ParsedResponseHead) -> None:
+    def informational(self, head: "ParsedResponseHead") -> None:
         """Write a 1xx head."""
         self._write(
             ExchangeTap.informational,
@@ -113,7 +120,7 @@ class ExchangeTaping(GuardedTaping):
             headers=head.fields,
         )
 
-    def response(self, head: ParsedResponseHead) -> None:
+    def response(self, head: "ParsedResponseHead") -> None:
         """Write the final head, as of `arrived`."""
         self._write_at(
             self._arrived_ns,
@@ -155,7 +162,7 @@ class ExchangeTaping(GuardedTaping):
         """Write bytes of a response without a valid head."""
         self._write(ExchangeTap.debris, data)
 
-    def trailers(self, fields: Fields) -> None:
+    def trailers(self, fields: "Fields") -> None:
         """Write the fields after a chunked body, as of `arrived`."""
         self._write_at(self._arrived_ns, ExchangeTap.trailers, fields)
 
@@ -224,8 +231,11 @@ class RecorderCounts:
 class ActiveExchange(NamedTuple):
     """An exchange that goes on; `stop` cuts it."""
 
-    taping: ExchangeTaping
+    taping: RecordedExchange
     stop: Callable[[], None]
+
+
+Taping = TypeVar("Taping", bound=RecordedExchange)
 
 
 class Recorder:
@@ -300,8 +310,13 @@ class Recorder:
         self._observer.refused(refusal)
 
     def begin(
-        self, stop: Callable[[], None], name: str | None, connection: int, side: Tap
-    ) -> ExchangeTaping:
+        self,
+        kind: type[Taping],
+        stop: Callable[[], None],
+        name: str | None,
+        connection: int,
+        side: Tap = Tap.PROVIDER,
+    ) -> Taping:
         """Start an exchange on the tape called `name`; `stop` is called to cut it."""
         tape = self.book.named(name)
         tape.client(connection, ClientState.OPENED)
@@ -310,7 +325,7 @@ class Recorder:
         self.counts.exchanges += 1
         serial = self.counts.exchanges
         number = tape.exchanges if self._number is None else self._number()
-        taping = ExchangeTaping(
+        taping = kind(
             serial,
             ulid(self._clock),
             tape,
@@ -323,7 +338,7 @@ class Recorder:
         self.active[serial] = ActiveExchange(taping, stop)
         return taping
 
-    def ended(self, taping: ExchangeTaping) -> None:
+    def ended(self, taping: RecordedExchange) -> None:
         """Handle the end of an exchange whose end is on the tape."""
         tape = taping.tape
         self.active.pop(taping.serial, None)

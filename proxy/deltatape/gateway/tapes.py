@@ -1,4 +1,4 @@
-"""The tapes of a run: the main one, and those requested by name.
+"""The tapes of a run: the main one, those requested by name, and the ring that deletes old ones.
 
 Each tape records the client connections that were open while it was written: without them, an
 application that has hung up looks like one that is silent. Rotation affects new exchanges only: a
@@ -10,8 +10,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from deltatape.model.tape_summary import ROTATED, LogStream
+from deltatape.store.ring import SegmentRing
 from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.encode import json_record
@@ -259,3 +261,77 @@ class TapeBook:
 
 def _add_losses(lost: tuple[int, int], writer: TapeWriter) -> tuple[int, int]:
     return lost[0] + writer.lost_records, lost[1] + writer.lost_bytes
+
+
+# The flight recorder at work: rotates the tapes of a run, pins what matters, sweeps the rest.
+
+LOOK_S = 0.2
+"""How often to look whether a tape is due."""
+PINNING_S = 10.0
+PATIENCE_S = 60.0
+"""How long to go on with the old tape where no new one could be made."""
+
+
+class RingRecording:
+    """Keeps `book` within the budget of `ring`."""
+
+    def __init__(self, ring: SegmentRing, book: TapeBook) -> None:
+        self._ring = ring
+        self._book = book
+        self._looking: asyncio.Task[None] | None = None
+        self._written = 0  # bytes of open tapes at the last sweep
+        self._pinning: set[asyncio.Future[tuple[Path, ...]]] = set()
+        book.on_closed = self._closed
+
+    def start(self) -> None:
+        """Start; needs a running loop."""
+        self._sweep()
+        self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def stop(self) -> None:
+        """Stop rotating, and wait for running pins."""
+        if self._looking is not None:
+            self._looking.cancel()
+        if self._pinning:
+            await asyncio.wait(self._pinning, timeout=PINNING_S)
+
+    def finding(self, wall_ns: int, then: Callable[[], None]) -> None:
+        """Keep what was taped around an exchange with findings.
+
+        Runs in a thread, since there may be many segments; `then` is called after they are renamed.
+        """
+        writers = [tape.writer for tape in self._book.all()]
+        pinning = asyncio.get_running_loop().run_in_executor(
+            self._book.pool, self._ring.finding, wall_ns, writers
+        )
+        self._pinning.add(pinning)
+        pinning.add_done_callback(lambda done: self._pinned(done, then))
+
+    def _pinned(self, done: "asyncio.Future[tuple[Path, ...]]", then: Callable[[], None]) -> None:
+        self._pinning.discard(done)
+        if not done.cancelled():
+            then()
+
+    async def _look(self) -> None:
+        while True:
+            due = [
+                tape
+                for tape in self._book.written()
+                if self._ring.segment_due(tape.writer.size, tape.writer.age_ns)
+            ]
+            rotated = [await self._book.rotate(tape) for tape in due]
+            if self._ring.segment_due(self._written_bytes() - self._written, 0):
+                self._sweep()
+            await asyncio.sleep(LOOK_S if all(rotated) else PATIENCE_S)
+
+    def _closed(self, tape: OpenTape) -> None:  # noqa: ARG002 - which one does not matter
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete old files in a thread: unlinking gigabytes takes time."""
+        self._written = self._written_bytes()
+        running = [tape.writer.path for tape in self._book.all() if tape.writer.path is not None]
+        asyncio.get_running_loop().run_in_executor(self._book.pool, self._ring.sweep, running)
+
+    def _written_bytes(self) -> int:
+        return sum(tape.writer.size for tape in self._book.all())

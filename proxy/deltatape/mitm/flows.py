@@ -162,6 +162,9 @@ class AddonOptions(Protocol):
     deltatape_to: str
     deltatape_hosts: Sequence[str]
     deltatape_decrypt_others: bool
+    deltatape_keep: str
+    deltatape_bodies: bool
+    deltatape_durable: bool
 
 
 # How an exchange ended, as far as mitmproxy tells.

@@ -1,77 +1,145 @@
 """The protocol between the addon and deltatape: JSON lines over a socket.
 
-The addon sends what happens (`AddonMessage`); deltatape sends the output of its child and when to
-stop (`AddonCommand`). When deltatape ends, mitmproxy ends, too: otherwise nothing would end it, and
-it would keep its port.
+The addon sends what happens; deltatape sends the output of its child, what its analysis has found,
+and when to stop. What concerns the recording are messages of `record.worker_messages`. When
+deltatape ends, mitmproxy ends, too: otherwise nothing would end it, and it would keep its port.
 """
 
 import asyncio
 import base64
-import enum
 import json
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
+from deltatape.live.messages import MessageCodec
 from deltatape.mitm.flows import AddonOptions
 from deltatape.model.tape_summary import LogStream
+from deltatape.record.worker_messages import (
+    Closing,
+    Counted,
+    Drained,
+    Ended,
+    Hurry,
+    Parsed,
+    Pinned,
+    RecordingNews,
+    Refused,
+    Said,
+    Taped,
+    Taping,
+)
 
 VARIABLE = "DELTATAPE_MITM_PARENT"
 """Names the file descriptor of the socket."""
 PLAYER = "DELTATAPE_MITM_PLAYER"
 """Names the URL of the player to which requests are redirected."""
-Fields: TypeAlias = Mapping[str, object]
 
 
-class AddonMessage(enum.StrEnum):
-    """Kinds of messages from the addon."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """From the addon: mitmproxy listens. `tape`: the path of the main tape; "" if there is none."""
 
-    READY = "ready"
-    """`url`, `tape`, `confdir`, `version`."""
-    TRAFFIC = "traffic"
-    """`what`: `client` at the first connection, `exchange` at the first request that is taped."""
-    PASSED = "passed"
-    """`host`: traffic that passes undecrypted and untaped; sent once per host."""
-    LINE = "line"
-    """`text`: about an exchange or a connection."""
-    ALARM = "alarm"
-    """`text`: a problem with taping."""
-    STOPPING = "stopping"
-    """`active`: how many streams are still open."""
-    ENDED = "ended"
-    """`exchanges`, `with_findings` (null: not analysed), `worst`, `lost_records`, `lost_bytes`."""
+    kind: ClassVar = "ready"
+    url: str
+    tape: str
+    confdir: str
+    version: str
 
 
-class AddonCommand(enum.StrEnum):
-    """Kinds of messages to the addon."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstClient:
+    """From the addon: an app has connected, to whatever host."""
 
-    STOP = "stop"
-    """`reason`, `code`, `grace_s`."""
-    LOG = "log"
-    """`stream`, `data`: base64, `left_out`: see `child.output.Tee`."""
+    kind: ClassVar = "first-client"
 
 
-def log_fields(stream: str, data: bytes, left_out: int) -> dict[str, object]:
-    """Return the fields of `AddonCommand.LOG`."""
-    return {"stream": stream, "data": base64.b64encode(data).decode(), "left_out": left_out}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """From the addon, once per host: its traffic passes undecrypted and untaped."""
+
+    kind: ClassVar = "passed"
+    host: str
 
 
-def parse_log(fields: Fields) -> tuple[LogStream, bytes, int]:
-    """Read the fields of `AddonCommand.LOG`."""
-    left_out = fields["left_out"]
-    assert isinstance(left_out, int)
-    return LogStream(str(fields["stream"])), base64.b64decode(str(fields["data"])), left_out
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """From the addon, last: its tapes are closed."""
+
+    kind: ClassVar = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """To the addon: output of the command. `data`: in base64; see `child.output.Tee`."""
+
+    kind: ClassVar = "log"
+    stream: str
+    data: str
+    left_out: int
+
+    @classmethod
+    def of(cls, stream: str, data: bytes, left_out: int) -> "Log":
+        return cls(stream=stream, data=base64.b64encode(data).decode(), left_out=left_out)
+
+    def parts(self) -> tuple[LogStream, bytes, int]:
+        return LogStream(self.stream), base64.b64decode(self.data), self.left_out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEnd:
+    """To the addon: the command has closed its output."""
+
+    kind: ClassVar = "log-end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinAround:
+    """To the addon: keep what was taped around an exchange that ended at that time of its tape."""
+
+    kind: ClassVar = "pin-around"
+    ticket: int
+    key: int
+    end_ns: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopTaping:
+    """To the addon: end the recording; streams may go on for some seconds."""
+
+    kind: ClassVar = "stop-taping"
+    reason: str
+    code: int | None
+    grace_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """To the addon that has said `Drained`: its tapes are analysed."""
+
+    kind: ClassVar = "released"
+
+
+FromAddon: TypeAlias = Ready | FirstClient | Passed | Stopped | RecordingNews
+ToAddon: TypeAlias = Log | LogEnd | PinAround | Parsed | StopTaping | Released | Hurry
+AnyMessage: TypeAlias = FromAddon | ToAddon
+_CODEC = MessageCodec[AnyMessage](
+    *(Ready, FirstClient, Passed, Stopped),
+    *(Taped, Ended, Closing, Refused, Said, Taping, Counted, Drained, Pinned),
+    *(Log, LogEnd, PinAround, Parsed, StopTaping, Released, Hurry),
+)
 
 
 class AddonSocket(asyncio.Protocol):
     """One end of the socket.
 
     Args:
-        on_message: called with the kind and the fields of each message from the other end.
+        on_message: called with each message from the other end.
         on_gone: called when the other end is gone.
     """
 
     def __init__(
-        self, on_message: Callable[[str, Fields], None], on_gone: Callable[[], None]
+        self, on_message: Callable[[AnyMessage], None], on_gone: Callable[[], None]
     ) -> None:
         self._on_message = on_message
         self._on_gone = on_gone
@@ -79,9 +147,9 @@ class AddonSocket(asyncio.Protocol):
         self._unsent: list[bytes] = []
         self._received = b""
 
-    def send(self, kind: AddonMessage | AddonCommand, **fields: object) -> None:
+    def send(self, message: AnyMessage) -> None:
         """Send a message; keep it until the socket is connected."""
-        data = json.dumps([kind, fields]).encode() + b"\n"
+        data = _CODEC.encode(message)
         if self._transport is None:
             self._unsent.append(data)
         else:
@@ -96,8 +164,7 @@ class AddonSocket(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         *lines, self._received = (self._received + data).split(b"\n")
         for line in lines:
-            kind, fields = json.loads(line)
-            self._on_message(kind, fields)
+            self._on_message(_CODEC.decode(line))
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc

@@ -12,10 +12,9 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, Proxy
@@ -23,11 +22,12 @@ from deltatape.http1.listener import is_loopback
 from deltatape.mitm.ipc import (
     PLAYER,
     VARIABLE,
-    AddonCommand,
-    AddonMessage,
     AddonSocket,
-    Fields,
-    log_fields,
+    AnyMessage,
+    Ready,
+    Stopped,
+    StopTaping,
+    ToAddon,
 )
 
 ADDON = Path(__file__).resolve().with_name("addon.py")
@@ -56,6 +56,9 @@ class MitmOptions:
         more: mitmproxy's own options; they come last, so they win.
         outbound: proxy and certificates for upstreams; see `environment.mitmproxy_environment`.
         player: the URL of a player that answers instead of those hosts; nothing is taped then.
+        keep: the budget of the ring of tapes, as the user has written it; "" keeps everything.
+        bodies: tape the bodies of requests.
+        durable: sync the tape after each exchange.
     """
 
     host: str
@@ -66,6 +69,9 @@ class MitmOptions:
     more: tuple[str, ...] = ()
     outbound: OutboundSettings = field(default_factory=OutboundSettings)
     player: str | None = None
+    keep: str = ""
+    bodies: bool = True
+    durable: bool = True
 
     @property
     def proxy(self) -> Proxy | None:
@@ -95,32 +101,6 @@ class MitmdumpResult:
 
     in_order: bool
     code: int
-    exchanges: int = 0
-    with_findings: int | None = None
-    """None: nothing was analysed."""
-    worst: str | None = None
-    """The worst finding's severity."""
-    lost_records: int = 0
-    lost_bytes: int = 0
-
-
-class MitmObserver(Protocol):
-    """Receives the messages, on the loop's thread."""
-
-    def line(self, text: str) -> None:
-        """Show a line to the user."""
-
-    def traffic(self, what: str) -> None:
-        """Report the first connection (`client`) or the first taped request (`exchange`)."""
-
-    def passed(self, host: str) -> None:
-        """Report a host whose traffic passes undecrypted and untaped."""
-
-    def alarm(self, problem: str) -> None:
-        """Report a problem with taping."""
-
-    def stopping(self, active: int) -> None:
-        """Report how many streams may go on for a while."""
 
 
 def find_mitmdump(environment: Mapping[str, str]) -> str:
@@ -149,6 +129,9 @@ def arguments(options: MitmOptions) -> list[str]:
         *("--listen-host", options.host, "--listen-port", str(options.port)),
         *("--set", "connection_strategy=lazy", "--set", "http3=false"),
         *("--set", f"deltatape_to={options.to}"),
+        *(("--set", f"deltatape_keep={options.keep}") if options.keep else ()),
+        *(() if options.bodies else ("--set", "deltatape_bodies=false")),
+        *(() if options.durable else ("--set", "deltatape_durable=false")),
         *(part for host in options.hosts for part in ("--set", f"deltatape_hosts={host}")),
         *(() if options.player is None else ("--set", "upstream_cert=false")),
         *options.more,
@@ -166,16 +149,19 @@ def _mode(options: MitmOptions) -> str:
 class Mitmdump:
     """One run of mitmproxy: `start`, then `stop`, then `ended`."""
 
-    def __init__(self, observer: MitmObserver) -> None:
-        self._observer = observer
+    def __init__(
+        self, on_message: Callable[[AnyMessage], None], on_line: Callable[[str], None]
+    ) -> None:
+        """Args: on_message: gets the addon's messages. on_line: gets what mitmproxy prints."""
+        self._on_addon_message = on_message
+        self._on_line = on_line
         loop = asyncio.get_running_loop()
         self._socket = AddonSocket(self._on_message, lambda: None)
-        self._ready: asyncio.Future[Fields] = loop.create_future()
-        self._summary: Fields | None = None
+        self._ready: asyncio.Future[Ready] = loop.create_future()
+        self._in_order = False
         self._printed: list[str] = []
         self._process: asyncio.subprocess.Process | None = None
         self._output: asyncio.Task[None] | None = None
-        self._stopping = False
 
     async def start(self, options: MitmOptions, environment: Mapping[str, str]) -> Started:
         """Start it, and wait until it listens.
@@ -221,14 +207,14 @@ class Mitmdump:
             await self.kill()
             raise UsageError(_startup_error(options, self._printed))
         ready = self._ready.result()
-        ca = Path(str(ready["confdir"])) / "mitmproxy-ca-cert.pem"
+        ca = Path(ready.confdir) / "mitmproxy-ca-cert.pem"
         if options.upstream is None:
             await self._until_written(ca)
         return Started(
-            url=str(ready["url"]),
-            tape=str(ready["tape"]),
+            url=ready.url,
+            tape=ready.tape,
             ca=ca,
-            version=str(ready["version"]),
+            version=ready.version,
         )
 
     async def _until_written(self, ca: Path) -> None:
@@ -250,37 +236,24 @@ class Mitmdump:
                 self._printed.append(text)
                 del self._printed[:-_KEPT]
             elif text:
-                self._observer.line(f"mitmproxy: {text}")
+                self._on_line(f"mitmproxy: {text}")
 
-    def _on_message(self, kind: str, fields: Fields) -> None:
-        match kind:
-            case AddonMessage.READY:
-                self._ready.set_result(fields)
-            case AddonMessage.TRAFFIC:
-                self._observer.traffic(str(fields["what"]))
-            case AddonMessage.PASSED:
-                self._observer.passed(str(fields["host"]))
-            case AddonMessage.LINE:
-                self._observer.line(str(fields["text"]))
-            case AddonMessage.ALARM:
-                self._observer.alarm(str(fields["text"]))
-            case AddonMessage.STOPPING:
-                self._observer.stopping(_number(fields["active"]))
-            case AddonMessage.ENDED:
-                self._summary = fields
+    def _on_message(self, message: AnyMessage) -> None:
+        match message:
+            case Ready():
+                self._ready.set_result(message)
+            case Stopped():
+                self._in_order = True
             case _:
-                pass  # from the addon of another version
+                self._on_addon_message(message)
 
-    def log(self, stream: str, data: bytes, left_out: int) -> None:
-        """Put a child's output on the tape; `stream` is a `LogStream`."""
-        self._socket.send(AddonCommand.LOG, **log_fields(stream, data, left_out))
+    def send(self, message: ToAddon) -> None:
+        """Send the addon a message."""
+        self._socket.send(message)
 
     def stop(self, reason: str, code: int | None, grace_s: float) -> None:
-        """Stop mitmproxy; streams may continue for `grace_s`. A second call stops it at once."""
-        if self._stopping:
-            grace_s = 0.0
-        self._stopping = True
-        self._socket.send(AddonCommand.STOP, reason=reason, code=code, grace_s=grace_s)
+        """Stop mitmproxy; streams may continue for `grace_s`."""
+        self.send(StopTaping(reason=reason, code=code, grace_s=grace_s))
 
     async def gone(self) -> None:
         """Wait until it has ended, for whatever reason."""
@@ -298,23 +271,12 @@ class Mitmdump:
         code = await self._process.wait()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output, END_S)
-        summary = self._summary
-        if summary is None:
-            return MitmdumpResult(in_order=False, code=code)
-        found, worst = summary["with_findings"], summary["worst"]
-        return MitmdumpResult(
-            in_order=True,
-            code=code,
-            exchanges=_number(summary["exchanges"]),
-            with_findings=found if isinstance(found, int) else None,
-            worst=worst if isinstance(worst, str) else None,
-            lost_records=_number(summary["lost_records"]),
-            lost_bytes=_number(summary["lost_bytes"]),
-        )
+        return MitmdumpResult(in_order=self._in_order, code=code)
 
     async def kill(self) -> None:
-        """Kill it at once, with the processes that it started."""
-        assert self._process is not None
+        """Kill it at once, with the processes that it started; harmless after its end."""
+        if self._process is None or self._process.returncode is not None:
+            return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
@@ -338,10 +300,6 @@ async def _next_line(output: asyncio.StreamReader) -> bytes:
         return rest.partial
     except asyncio.LimitOverrunError as long:
         return await output.read(long.consumed)
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _startup_error(options: MitmOptions, printed: Sequence[str]) -> str:

@@ -11,15 +11,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
-from deltatape.mitm.addon_log import (
-    AddonLogger,
-    MakeLive,
-    MitmproxyLogHandler,
-    PlainObserver,
-    find_live,
-    find_logger,
-)
+from deltatape.mitm.addon_log import AddonLogger, MitmproxyLogHandler, find_logger
 from deltatape.mitm.flows import (
     AddonOptions,
     Address,
@@ -33,13 +27,22 @@ from deltatape.mitm.flows import (
 from deltatape.mitm.hosts import Hosts
 from deltatape.mitm.ipc import (
     VARIABLE,
-    AddonCommand,
-    AddonMessage,
-    Fields,
+    AnyMessage,
+    FirstClient,
+    Log,
+    LogEnd,
+    Passed,
+    PinAround,
+    Ready,
+    Released,
+    Stopped,
+    StopTaping,
     apply_options,
-    parse_log,
 )
-from deltatape.mitm.run import MitmRun
+from deltatape.mitm.run import MitmRun, TapingOptions
+from deltatape.mitm.run_session import OwnSession, ParentSession, RunSession, can_analyse
+from deltatape.record.worker_messages import Hurry, Parsed, Said
+from deltatape.store.ring import parse_keep
 
 REVERSE = "reverse"
 DEFAULT_PATIENCE_S = 600
@@ -95,15 +98,14 @@ class MitmRecorder:
         self._refuse = refuse
         self._hosts = Hosts(())
         self._logger: AddonLogger = MitmproxyLogHandler()
-        self._make_live: MakeLive = PlainObserver
+        self._parent: ParentSession | None = None
         self._run: MitmRun | None = None
         self._ended = False
         self._reported: set[str] = set()
         self._stop: tuple[str, int | None] = (STOPPED, None)
 
     def load(self, loader: Loader) -> None:
-        """Register the options; import what takes long before mitmproxy listens."""
-        self._make_live = find_live()
+        """Register the options."""
         apply_options(self._ctx.options, os.environ)
         loader.add_option(
             "deltatape_to",
@@ -116,6 +118,24 @@ class MitmRecorder:
             Sequence[str],
             os.environ.get("DELTATAPE_MITM_HOSTS", "").split(),
             "Tape these hosts besides those of LLM providers; * stands for any characters.",
+        )
+        loader.add_option(
+            "deltatape_keep",
+            str,
+            "",
+            "Keep the last 2h or 5GB of tapes, and what lies around findings.",
+        )
+        loader.add_option(
+            "deltatape_bodies",
+            bool,
+            True,  # noqa: FBT003 - mitmproxy's signature
+            "Tape the bodies of requests: prompts, history.",
+        )
+        loader.add_option(
+            "deltatape_durable",
+            bool,
+            True,  # noqa: FBT003 - mitmproxy's signature
+            "Sync the tape to disk after each exchange.",
         )
         loader.add_option(
             "deltatape_decrypt_others",
@@ -131,16 +151,41 @@ class MitmRecorder:
                 self._hosts = Hosts(self._ctx.options.deltatape_hosts)
             except UsageError as error:
                 raise self._refuse(str(error)) from None
+        if "deltatape_keep" in updated and self._ctx.options.deltatape_keep:
+            try:
+                parse_keep(self._ctx.options.deltatape_keep)
+            except UsageError as error:
+                raise self._refuse(str(error)) from None
 
     def _current_run(self) -> MitmRun | None:
         """Return the run, created by the first event, which may precede `running`."""
         if self._run is None and not self._ended:
-            self._logger = find_logger(os.environ, self._on_message, self._ctx.master.shutdown)
-            folder = _folder(self._ctx.options.deltatape_to)
+            options = self._ctx.options
             self._run = MitmRun(
-                folder, self._version, self._logger, self._make_live, self._patience_s
+                TapingOptions(
+                    to=_folder(options.deltatape_to),
+                    keep=parse_keep(options.deltatape_keep) if options.deltatape_keep else None,
+                    bodies=options.deltatape_bodies,
+                    durable=options.deltatape_durable,
+                ),
+                self._version,
+                self._find_session(),
+                self._patience_s,
             )
         return self._run
+
+    def _find_session(self) -> RunSession:
+        self._logger = find_logger(os.environ, self._on_message, self._gone)
+        if VARIABLE not in os.environ:
+            return OwnSession(self._logger, analysed=can_analyse())
+        self._parent = ParentSession(self._logger.send, SystemClock().now_ns)
+        return self._parent
+
+    def _gone(self) -> None:
+        """End, since deltatape has ended."""
+        if self._parent is not None:
+            self._parent.release()
+        self._ctx.master.shutdown()
 
     def _patience_s(self) -> float:
         """Return mitmproxy's timeout for silent connections; version 11 has no option for it."""
@@ -160,33 +205,51 @@ class MitmRecorder:
         addresses = self._ctx.master.addons.get("proxyserver").listen_addrs()
         host, port = addresses[0][:2] if addresses else ("", 0)
         self._logger.send(
-            AddonMessage.READY,
-            url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}",
-            tape=tape,
-            confdir=str(_folder(self._ctx.options.confdir)),
-            version=self._version,
+            Ready(
+                url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}",
+                tape=tape,
+                confdir=str(_folder(self._ctx.options.confdir)),
+                version=self._version,
+            )
         )
 
-    def _on_message(self, kind: str, fields: Fields) -> None:
+    def _on_message(self, message: AnyMessage) -> None:
         """Handle a message of the deltatape that started this mitmproxy."""
-        if self._run is None:
+        run, parent = self._run, self._parent
+        if parent is None:
             return
-        if kind == AddonCommand.LOG:
-            self._run.book.log(*parse_log(fields))
-        elif kind == AddonCommand.STOP:
-            code, grace_s = fields["code"], fields["grace_s"]
-            self._stop = (str(fields["reason"]), code if isinstance(code, int) else None)
-            self._run.drain(
-                float(grace_s) if isinstance(grace_s, int | float) else 0.0,
-                self._ctx.master.shutdown,
-            )
+        match message:
+            case Released():
+                parent.release()
+            case Parsed(key=key, number=number, parsed=parsed):
+                if tape := parent.tape(key):
+                    parent.parsed(tape, number, parsed)
+            case PinAround(key=key, end_ns=end_ns, ticket=ticket):
+                if tape := parent.tape(key):
+                    parent.finding(tape, end_ns, lambda: parent.pinned(ticket))
+                else:
+                    parent.pinned(ticket)
+            case Log() if run is not None:
+                run.book.log(*message.parts())
+            case LogEnd() if run is not None:
+                run.book.log_end()
+            case Hurry() if run is not None:
+                run.hurry()
+            case StopTaping() if run is not None:
+                self._stop = (message.reason, message.code)
+                run.drain(message.grace_s, self._ctx.master.shutdown)
+            case _:
+                pass
 
     async def done(self) -> None:
         """Close the tape when mitmproxy ends."""
         self._ended = True
         run, self._run = self._run, None
         if run is not None:
+            if self._parent is not None:
+                self._parent.stopping = True
             await run.stop(*self._stop)
+            self._logger.send(Stopped())
 
     # Connections.
 
@@ -196,7 +259,7 @@ class MitmRecorder:
         if run is None:
             return
         if self._is_new("client"):
-            self._logger.send(AddonMessage.TRAFFIC, what="client")
+            self._logger.send(FirstClient())
         if client.proxy_mode.type_name == REVERSE:
             run.client(client.id)
 
@@ -233,16 +296,19 @@ class MitmRecorder:
             return
         data.ignore_connection = True
         if names and self._is_new(f"passed {names[0]}"):
-            self._logger.send(AddonMessage.PASSED, host=names[0])
+            self._logger.send(Passed(host=names[0]))
 
     def tls_failed_client(self, data: TlsData) -> None:
         """Report once per host that an application does not trust mitmproxy's certificate."""
         host = data.conn.sni or str((data.context.server.address or ("the proxy",))[0])
         if self._is_new(f"distrust {host}"):
             self._logger.send(
-                AddonMessage.LINE,
-                text=f"{host}: the app broke off the TLS handshake with mitmproxy: does it trust"
-                f" the CA certificate in {self._ctx.options.confdir}? ({data.conn.error})",
+                Said(
+                    text=f"{host}: the app broke off the TLS handshake with mitmproxy: does it"
+                    f" trust the CA certificate in {self._ctx.options.confdir}?"
+                    f" ({data.conn.error})",
+                    how="remark",
+                )
             )
 
     # Exchanges.
@@ -251,8 +317,6 @@ class MitmRecorder:
         """Begin an exchange with its request's head."""
         run = self._current_run()
         if run is not None and self._is_taped(flow):
-            if self._is_new("exchange"):
-                self._logger.send(AddonMessage.TRAFFIC, what="exchange")
             run.begin(flow)
         elif flow.response is None and not self._ctx.options.deltatape_decrypt_others:
             flow.request.stream = flow.request.stream or True
@@ -260,7 +324,7 @@ class MitmRecorder:
     def request(self, flow: Flow) -> None:
         """End a request."""
         if self._run is not None:
-            self._run.request_end(flow)
+            self._run.asked_all(flow)
 
     def responseheaders(self, flow: Flow) -> None:
         """Begin a response with its head."""

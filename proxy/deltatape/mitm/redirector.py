@@ -8,11 +8,12 @@ import os
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from deltatape.gateway.routes import UPSTREAM_FIELD
 from deltatape.mitm.addon_log import find_logger
 from deltatape.mitm.flows import Flow, ServerData
-from deltatape.mitm.ipc import PLAYER, AddonCommand, AddonMessage, Fields
+from deltatape.mitm.ipc import PLAYER, AnyMessage, Stopped, StopTaping
 from deltatape.mitm.recorder import AddonContext, MitmRecorder
-from deltatape.mitm.run import MitmRun
+from deltatape.mitm.run import MitmRun, origin
 
 
 class MitmRedirector(MitmRecorder):
@@ -41,27 +42,22 @@ class MitmRedirector(MitmRecorder):
         self._logger = find_logger(os.environ, self._on_message, self._ctx.master.shutdown)
         await self._announce(tape="")
 
-    def _on_message(self, kind: str, fields: Fields) -> None:
-        del fields
-        if kind == AddonCommand.STOP:
+    def _on_message(self, message: AnyMessage) -> None:
+        if isinstance(message, StopTaping):
             self._ctx.master.shutdown()
 
     async def done(self) -> None:
         """Say that the end was in order."""
-        self._logger.send(
-            AddonMessage.ENDED,
-            exchanges=0,
-            with_findings=None,
-            worst=None,
-            lost_records=0,
-            lost_bytes=0,
-        )
+        self._logger.send(Stopped())
 
     def requestheaders(self, flow: Flow) -> None:
         """Lead a request to the player; it gets the body as a whole, since it has to compare it."""
         if not self._is_taped(flow):
             super().requestheaders(flow)
             return
+        upstream = origin(flow.request.scheme, flow.request.host, flow.request.port).encode()
+        kept = (each for each in flow.request.headers.fields if each[0].lower() != UPSTREAM_FIELD)
+        flow.request.headers.fields = (*kept, (UPSTREAM_FIELD, upstream))
         flow.request.scheme = "http"
         flow.request.host = self._host
         flow.request.port = self._port

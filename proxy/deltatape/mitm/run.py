@@ -10,14 +10,16 @@ it that has arrived, and goes to the client as one chunk. So each read on the ta
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.clock import Clock, SystemClock, file_stamp
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
-from deltatape.gateway.tapes import TapeBook
-from deltatape.gateway.taping_guard import GuardedTaping, Writer
-from deltatape.mitm.addon_log import AddonLogger, MakeLive
+from deltatape.errors import UsageError
+from deltatape.gateway.recorder import RecordedExchange, Recorder, RecorderOptions
+from deltatape.gateway.routes import OWN_FIELD_PREFIX, TAPE_FIELD
+from deltatape.gateway.tapes import OpenTape, RingRecording, TapeBook
 from deltatape.mitm.flows import (
     Flow,
     FlowMessage,
@@ -27,18 +29,17 @@ from deltatape.mitm.flows import (
     Stream,
     ending,
 )
-from deltatape.mitm.ipc import AddonMessage
+from deltatape.mitm.run_session import RunSession
 from deltatape.model.exchange import EndReason, Framing, Source
+from deltatape.record.worker_messages import RecordingCounts
 from deltatape.store.mask_key import mask_key
-from deltatape.store.names import ulid
+from deltatape.store.names import check_name
+from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
-from deltatape.tape.payload import ClientState
 from deltatape.tape.tap import ExchangeTap
 
-IDLE_NS = 5_000_000_000
-"""How often to record that a silent exchange is still being watched."""
 LAST_BYTES_S = 0.5
 """How long mitmproxy may take to send the last bytes of a stream."""
 _NEARLY = 0.99
@@ -51,27 +52,21 @@ _INFORMATIONAL = 200
 _DIVERTED = ("transparent", "local", "wireguard", "tun")
 
 
-class FlowTaping(GuardedTaping):
+class FlowTaping(RecordedExchange):
     """Tapes one flow."""
 
-    def __init__(
-        self, number: int, writer: Writer, tap: ExchangeTap, alarm: Callable[[str], None]
-    ) -> None:
-        super().__init__(number, writer, tap, alarm)
-        self._uploading = False
-        self._downloading = False
+    _uploading = False
+    _downloading = False
 
     # The request.
 
-    def request(self, flow: Flow, ident: str) -> None:
+    def asked(self, flow: Flow) -> None:
         """Tape the request's head."""
         request = flow.request
-        self._write(
-            ExchangeTap.request,
-            id=ident,
+        self.request(
             method=request.method,
             target=request.data.path,
-            upstream=_origin(request.scheme, _host(flow), request.port),
+            upstream=origin(request.scheme, _host(flow), request.port),
             http=_version(request),
             headers=_sent_fields(request.headers),
         )
@@ -90,7 +85,7 @@ class FlowTaping(GuardedTaping):
                 self._uploading = True
                 self._sent(flow.server_conn, reused)
             if data:
-                self._write(ExchangeTap.request_body, data)
+                self.request_body(data)
             return data if other_filter is None else other_filter(data)
 
         return read
@@ -103,19 +98,18 @@ class FlowTaping(GuardedTaping):
             server.timestamp_tcp_setup,
             server.timestamp_tls_setup,
         )
-        self._write(
-            ExchangeTap.sent,
+        self.sent(
             connect_ns=0 if is_reused else _between_ns(start, tcp),
             tls_ns=0 if is_reused else _between_ns(tcp, tls),
             reused=is_reused,
         )
 
-    def request_end(self, flow: Flow) -> None:
+    def asked_all(self, flow: Flow) -> None:
         """Tape that the request is complete."""
         body = flow.request.raw_content
         if body and not self._uploading:
-            self._write(ExchangeTap.request_body, body)
-        self._write(ExchangeTap.request_end)
+            self.request_body(body)
+        self.request_end()
 
     # The response.
 
@@ -168,7 +162,7 @@ def _host(flow: Flow) -> str:
     return flow.request.pretty_host if diverted else flow.request.host
 
 
-def _origin(scheme: str, host: str, port: int) -> str:
+def origin(scheme: str, host: str, port: int) -> str:
     """Return `https://api.openai.com`, with the port only if it is not the scheme's default."""
     host = f"[{host}]" if ":" in host else host
     own = {"http": 80, "https": 443}.get(scheme)
@@ -215,83 +209,122 @@ def _framing(method: str, response: FlowResponse) -> Framing:
     return Framing.CLOSE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapingOptions:
+    """How to tape; see `record.recording.RecordOptions`."""
+
+    to: Path
+    keep: RetentionPolicy | None = None
+    bodies: bool = True
+    durable: bool = True
+
+
 class MitmRun:
     """One run of mitmproxy; needs a running loop.
 
     Args:
-        folder: for the tape.
+        options: of taping.
         version: mitmproxy's.
-        logger: gets messages.
-        make_live: see `addon_log.find_live`.
+        session: gets what there is to say.
         patience_s: after how much silence mitmproxy ends a connection.
         environment: where the state folder is looked up, and credentials that are to be masked.
     """
 
     def __init__(
         self,
-        folder: Path,
+        options: TapingOptions,
         version: str,
-        logger: AddonLogger,
-        make_live: MakeLive,
+        session: RunSession,
         patience_s: Callable[[], float],
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._clock: Clock = SystemClock()
-        self._logger = logger
+        self._to = options.to
+        self._session = session
         self._patience_s = patience_s
-        self._masker = Masker(mask_key(environment, self.alarm))
+        masker = Masker(mask_key(environment, session.alarm))
         for secret in known_secrets(environment, read_dotenv(Path.cwd(), environment)):
-            self._masker.learn(secret)
-        self._live = make_live(lambda text: logger.send(AddonMessage.LINE, text=text))
-        self.book = TapeBook(lambda _, thread: self._writer(folder, thread), self._masker)
+            masker.learn(secret)
+        self._ring = (
+            SegmentRing(
+                options.to, options.keep, self._clock, session.lasting_alarm, session.remark
+            )
+            if options.keep
+            else None
+        )
+        self.book = TapeBook(self._create, masker)
+        self._recorder = Recorder(
+            self.book,
+            masker,
+            self._clock,
+            session,
+            RecorderOptions(durable=options.durable, bodies=options.bodies),
+            session.analysis,
+        )
         self._open: dict[str, FlowTaping] = {}
         self._clients: dict[str, int] = {}
         self._served: set[str] = set()
-        self._connections = 0
-        self._drained: Callable[[], object] | None = None
-        """Called when the last exchange has ended, once a stop is wanted."""
-        tape = self.book.current
-        tape.tap.note(
-            tape.writer.now_ns(),
+        self._ending: asyncio.Task[None] | None = None
+        self.book.note(
             f"taped by mitmproxy {version}: reads are the pieces that it passed on, and whether"
-            " upstream closed or reset a connection cannot be told",
+            " upstream closed or reset a connection cannot be told"
         )
-        self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
+        session.attach(self)
+        self._recorder.start()
+        self._flight: RingRecording | None = None
+        if self._ring is not None:
+            self._flight = RingRecording(self._ring, self.book)
+            self._flight.start()
 
-    def _writer(self, folder: Path, thread: WriterThread) -> TapeWriter:
+    def _create(self, name: str | None, thread: WriterThread) -> TapeWriter:
+        stem = name or file_stamp(self._clock.wall_ns())
         return TapeWriter.create(
-            folder,
-            file_stamp(self._clock.wall_ns()),
+            self._to,
+            self._ring.stem(stem) if self._ring else stem,
             clock=self._clock,
             source=Source.MITM,
-            alarm=self.alarm,
+            alarm=self._session.alarm,
             thread=thread,
+            name=name,
         )
 
-    def alarm(self, problem: str) -> None:
-        """Report a problem with taping; any thread may call it."""
-        self._logger.send(AddonMessage.ALARM, text=problem)
+    # What the session asks for.
 
-    def _tick(self) -> None:
-        for taping in self._open.values():
-            taping.watch(IDLE_NS)
-        self.book.watch(IDLE_NS)
-        self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
+    def counts(self) -> RecordingCounts:
+        lost_records, lost_bytes = self.book.losses()
+        counts = self._recorder.counts
+        return RecordingCounts(
+            exchanges=counts.exchanges,
+            active=len(self._recorder.active),
+            clients=counts.clients,
+            lost_records=lost_records,
+            lost_bytes=lost_bytes,
+            tapes=tuple(tape.path for tape in self.book.all()),
+        )
+
+    def parsed(self, tape: OpenTape, number: int, parsed: Mapping[str, object]) -> None:
+        self.book.parsed(tape, number, parsed)
+
+    def finding(self, tape: OpenTape, end_ns: int | None, then: Callable[[], None]) -> None:
+        if self._flight is None:
+            then()
+            return
+        ago_ns = tape.writer.now_ns() - end_ns if end_ns is not None else 0
+        self._flight.finding(self._clock.wall_ns() - ago_ns, then)
 
     # Connections.
 
     def client(self, ident: str) -> None:
         """Report a client of a taped host, once."""
         if ident not in self._clients:
-            self._connections += 1
-            self._clients[ident] = self._connections
-            self.book.client(self._connections, ClientState.OPENED)
+            self._clients[ident] = self._recorder.client()
+            self._session.report_soon()
 
     def client_left(self, ident: str) -> None:
         """Forget a client that has disconnected."""
         number = self._clients.pop(ident, None)
         if number is not None:
-            self.book.client(number, ClientState.CLOSED)
+            self._recorder.client_left(number)
 
     def _reused(self, server: Server) -> bool:
         """Return whether an upstream connection is used again."""
@@ -307,30 +340,39 @@ class MitmRun:
 
     def begin(self, flow: Flow) -> None:
         """Begin an exchange and set the stream filters of its bodies."""
-        tape = self.book.current
         self.client(flow.client_conn.id)
-        tape.exchanges += 1
-        tape.active += 1
-        number = tape.exchanges
-        self._live.begin(number)
-        keep, put = self._live.put, tape.writer.put
-
-        def both(exchange: int, line: bytes) -> None:
-            keep(exchange, line)
-            put(exchange, line)
-
-        taping = FlowTaping(
-            number, tape.writer, ExchangeTap(number, both, self._masker), self.alarm
+        taping = self._recorder.begin(
+            FlowTaping, lambda: self._cut(flow.id), self._named(flow), self._client_of(flow)
         )
+        self._session.report_soon()
         self._open[flow.id] = taping
-        taping.request(flow, ulid(self._clock))
+        taping.asked(flow)
         if flow.response is None:
             flow.request.stream = taping.upload(flow, self._reused)
 
-    def request_end(self, flow: Flow) -> None:
+    def _client_of(self, flow: Flow) -> int:
+        return self._clients[flow.client_conn.id]
+
+    def _named(self, flow: Flow) -> str | None:
+        """Return the tape that a request names, and take away what is said to deltatape alone."""
+        fields = flow.request.headers.fields
+        own = {name.lower(): value for name, value in fields if _is_own(name)}
+        if not own:
+            return None
+        flow.request.headers.fields = tuple(each for each in fields if not _is_own(each[0]))
+        if TAPE_FIELD not in own:
+            return None
+        name = own[TAPE_FIELD].decode("latin-1")
+        try:
+            return check_name(name)
+        except UsageError as error:
+            self._session.remark(f"{TAPE_FIELD.decode()}: {error}; taped on the main tape")
+            return None
+
+    def asked_all(self, flow: Flow) -> None:
         """End the request."""
         if taping := self._open.get(flow.id):
-            taping.request_end(flow)
+            taping.asked_all(flow)
 
     def response(self, flow: Flow) -> None:
         """Tape the response's head."""
@@ -367,44 +409,45 @@ class MitmRun:
     def _end(self, flow: Flow, taping: FlowTaping, reason: EndReason, detail: str) -> None:
         del self._open[flow.id]
         taping.end(reason, detail)
-        tape = self.book.current
-        tape.active -= 1
-        tape.watched_ns = tape.writer.now_ns()
-        tape.writer.durable()
-        self._live.ended(tape, taping.number, _ended_line(flow, reason))
-        if self._drained is not None and not self._open:
-            self._drained()
+        self._recorder.ended(taping)
+        if self._session.analysis is None:
+            self._session.remark(f"#{taping.number} {_ended_line(flow, reason)}")
+
+    def _cut(self, ident: str) -> None:
+        """End the taping of an exchange that goes on."""
+        taping = self._open.pop(ident)
+        taping.end(EndReason.STOPPED, "mitmproxy ended")
+        self._recorder.ended(taping)
 
     # The end.
 
     def drain(self, grace_s: float, then: Callable[[], None]) -> None:
         """Let streams go on for `grace_s` at most, and let their last bytes leave."""
-        loop = asyncio.get_running_loop()
-        active = len(self._open)
-        self._logger.send(AddonMessage.STOPPING, active=active)
-        self._drained = lambda: loop.call_later(LAST_BYTES_S, then)
-        if active:
-            loop.call_later(grace_s, then)
-        else:
-            then()
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._drain(grace_s, then))
+
+    async def _drain(self, grace_s: float, then: Callable[[], None]) -> None:
+        if self._recorder.active:
+            await self._recorder.drain(grace_s)
+            await asyncio.sleep(LAST_BYTES_S)
+        then()
+
+    def hurry(self) -> None:
+        """Stop waiting for streams and their analysis."""
+        self._recorder.hurry()
 
     async def stop(self, reason: str, code: int | None) -> None:
         """End open exchanges, then the tape."""
-        self._ticker.cancel()
-        for taping in self._open.values():
-            taping.end(EndReason.STOPPED, "mitmproxy ended")
-        self._open.clear()
-        await self._live.finish()
-        self.book.stop(reason, code)
-        lost_records, lost_bytes = self.book.losses()
-        self._logger.send(
-            AddonMessage.ENDED,
-            exchanges=self.book.current.exchanges,
-            with_findings=self._live.with_findings,
-            worst=self._live.worst,
-            lost_records=lost_records,
-            lost_bytes=lost_bytes,
-        )
+        for ident in tuple(self._open):
+            self._cut(ident)
+        if self._flight is not None:
+            await self._flight.stop()
+        await self._recorder.finish(reason, code)
+        self._session.stopped()
+
+
+def _is_own(name: bytes) -> bool:
+    return name.lower().startswith(OWN_FIELD_PREFIX)
 
 
 def _ended_line(flow: Flow, reason: EndReason) -> str:

@@ -1,19 +1,19 @@
-"""Run mitmproxy until a signal ends it, or around a command."""
+"""Record with mitmproxy until a signal ends it, or around a command.
 
-import asyncio
+It is a session of `record` (`record.session`) whose recording is made by mitmproxy.
+"""
+
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from deltatape import __version__
-from deltatape.child.child import run_child
-from deltatape.child.screen import Screen
-from deltatape.child.signals import Signals
-from deltatape.errors import UsageError
+from deltatape.child.output import Tee
 from deltatape.gateway.outbound import OutboundSettings
+from deltatape.gateway.routes import Routes
+from deltatape.http1.listener import Address
 from deltatape.mitm.environment import (
     LOOPBACK,
     NODE_PROXY,
@@ -22,106 +22,101 @@ from deltatape.mitm.environment import (
     no_proxy,
     proxy_variables,
 )
-from deltatape.mitm.mitmdump import Mitmdump, MitmdumpResult, MitmOptions, Started
+from deltatape.mitm.ipc import AnyMessage
+from deltatape.mitm.mitmdump import Mitmdump, MitmOptions, Started
+from deltatape.mitm.recording import MitmRecording
 from deltatape.model.tape_summary import CHILD_EXIT
-from deltatape.printable import count
+from deltatape.record.recording import RecordOptions, RunEnvironment
+from deltatape.record.reporter import NO_TRAFFIC_S, Reporter
+from deltatape.record.session import Session
+from deltatape.record.worker_messages import Said
 from deltatape.store.names import state_folder
 
-CLOSE_NOTICE_S = 1.0
-"""How long mitmproxy may take to notice that the command's connections are closed."""
-GONE = "mitmproxy-exit"
-FAILED = "child-not-run"
-
-
-# Messages for the user: how to use mitmproxy, what happens, the summary.
-
-NO_TRAFFIC_S = 20.0
 _SHOWN = 5
 Tell = Callable[[str], None]
 
 
-class RunObserver:
-    """Prints a run's messages; see `mitmdump.MitmObserver`.
+class MitmSession(Session):
+    """One run of a recorder that leads the app through mitmproxy."""
 
-    Attributes:
-        trouble: whether anything could not be taped.
+    def __init__(
+        self, options: RecordOptions, around: RunEnvironment, reporter: Reporter, mitm: MitmOptions
+    ) -> None:
+        """Args: mitm: how to run mitmproxy; see `Session` for the others."""
+        self._mitm = mitm
+        super().__init__(options, around, reporter)
+
+    def _make_recording(self) -> MitmRecording:
+        self._led = MitmRecording(
+            self._mitm, self, self._analysis, self._around.environment, self._options.grace_s
+        )
+        return self._led
+
+    def _routes(self) -> Routes:
+        return Routes(())  # mitmproxy sends requests where the app does
+
+    def _url_of(self, address: Address) -> str:  # noqa: ARG002 - mitmproxy has one
+        return self._led.started.url
+
+    def _introduce(self, routes: Routes) -> None:  # noqa: ARG002 - there are none
+        started, alone = self._led.started, not self._options.command
+        for line in introduce(started, self._mitm, alone=alone):
+            self._tell(line)
+        if alone:
+            bundle = None if self._mitm.upstream is not None else self._bundle()
+            for line in what_to_set(started, self._mitm, bundle):
+                self._tell(line)
+        self._introduce_control()
+
+    def _bundle(self) -> Path:
+        environment = self._around.environment
+        return ca_bundle(self._led.started.ca, state_folder(environment), environment)
+
+    async def _lead(self, services: contextlib.AsyncExitStack) -> Mapping[str, str]:  # noqa: ARG002 - nothing else runs
+        environment = self._around.environment
+        variables = proxy_variables(self._base, self._bundle(), environment)
+        return variables | (no_proxy(environment) if self._mitm.proxy is not None else {})
+
+    def _log(self) -> tuple[Tee, Callable[[], None]]:
+        return self._led.log, self._led.log_end
+
+    def _remind(self) -> None:
+        led = self._led
+        if not led.counts().exchanges:
+            self._tell(no_traffic(self._base, passed=led.passed, connected=led.connected))
+
+    def _summarise(self) -> None:
+        super()._summarise()
+        if self._led.passed and not self._reporter.exchanges:
+            self._reporter.problem(_not_taped(self._led.passed))
+
+
+# Messages for the user: how to use mitmproxy, what happens.
+
+
+def no_traffic(url: str, *, passed: Sequence[str], connected: bool) -> str:
+    """Return a hint for when nothing comes that is to be taped.
+
+    Args:
+        url: where mitmproxy listens.
+        passed: the hosts whose traffic passed undecrypted.
+        connected: whether an app has connected.
     """
+    waited = f"nothing to tape for {NO_TRAFFIC_S:.0f} s"
+    if passed:
+        return f"{waited}; {_not_taped(passed)}"
+    if connected:
+        return f"{waited}: a client connected but sent no request for an LLM host"
+    return (
+        f"{waited}: does the app read HTTPS_PROXY, in the process that calls the provider?"
+        f" try: curl --proxy {url} https://api.openai.com/"
+    )
 
-    def __init__(self, tell: Tell, grace_s: float, problem: Tell | None = None) -> None:
-        """Args: see `serve_child`; `grace_s`: how long streams may go on at the end."""
-        self._tell = tell
-        self.problem = problem or tell
-        self._grace_s = grace_s
-        self._seen: set[str] = set()
-        self._passed: list[str] = []
-        self.trouble = False
 
-    def line(self, text: str) -> None:
-        self._tell(text)
-
-    def traffic(self, what: str) -> None:
-        self._seen.add(what)
-
-    def passed(self, host: str) -> None:
-        self._passed.append(host)
-
-    def alarm(self, problem: str) -> None:
-        self.trouble = True
-        self.problem(f"TAPING IN TROUBLE: {problem}")
-
-    def stopping(self, active: int) -> None:
-        if active:
-            self._tell(
-                f"stopping: {count(active, 'stream')} may go on for {self._grace_s:g} s;"
-                " Ctrl-C again cuts"
-            )
-
-    def remind(self, url: str) -> None:
-        """Print what to check, unless a request has been taped."""
-        if "exchange" in self._seen:
-            return
-        waited = f"nothing to tape for {NO_TRAFFIC_S:.0f} s"
-        if self._passed:
-            self._tell(f"{waited}; {self._hosts()}")
-        elif "client" in self._seen:
-            self._tell(f"{waited}: a client connected but sent no request for an LLM host")
-        else:
-            self._tell(
-                f"{waited}: does the app read HTTPS_PROXY, in the process that calls the provider?"
-                f" try: curl --proxy {url} https://api.openai.com/"
-            )
-
-    def _hosts(self) -> str:
-        shown = ", ".join(self._passed[:_SHOWN])
-        more = f" and {len(self._passed) - _SHOWN} more" if len(self._passed) > _SHOWN else ""
-        return f"passed undecrypted, not taped: {shown}{more}; --hosts NAME tapes one"
-
-    def summarise(self, ended: MitmdumpResult, started: Started) -> None:
-        """Print the last lines."""
-        if not ended.in_order:
-            self.trouble = True
-            self.problem(
-                f"TAPING IN TROUBLE: mitmproxy ended by itself (code {ended.code}); what it had"
-                " written is on the tape"
-            )
-        else:
-            found = (
-                "not analysed yet"
-                if ended.with_findings is None
-                else f"{ended.with_findings} with findings"
-            )
-            self._tell(f"{count(ended.exchanges, 'exchange')} taped, {found}")
-        if ended.lost_records:
-            self.problem(
-                f"NOT ON THE TAPE: {ended.lost_records} records, {ended.lost_bytes} bytes;"
-                " the streams themselves were not touched"
-            )
-        if self._passed and not ended.exchanges:
-            self.problem(self._hosts())
-        if started.tape:
-            self._tell(f"tape: {started.tape}")
-            if ended.exchanges or not ended.in_order:
-                self._tell(f"next: deltatape why {started.tape}")
+def _not_taped(hosts: Sequence[str]) -> str:
+    shown = ", ".join(hosts[:_SHOWN])
+    more = f" and {len(hosts) - _SHOWN} more" if len(hosts) > _SHOWN else ""
+    return f"passed undecrypted, not taped: {shown}{more}; --hosts NAME tapes one"
 
 
 def introduce(started: Started, options: MitmOptions, *, alone: bool) -> Iterator[str]:
@@ -174,104 +169,6 @@ def what_to_set(started: Started, options: MitmOptions, bundle: Path | None) -> 
         yield "           (the port changes with every start: --listen HOST:PORT keeps it)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MitmRunResult:
-    """The result of a run. `trouble`: something could not be taped."""
-
-    ended: MitmdumpResult
-    trouble: bool
-
-
-async def serve(
-    options: MitmOptions, *, grace_s: float, tell: Tell, environment: Mapping[str, str] = os.environ
-) -> MitmRunResult:
-    """Run mitmproxy until SIGINT, SIGTERM or its own end; a second signal cuts streams.
-
-    Args:
-        options: of mitmproxy.
-        grace_s: how long streams may go on at the end.
-        tell: gets each line for the user.
-        environment: of mitmproxy.
-
-    Raises:
-        UsageError: it cannot be started.
-    """
-    observer = RunObserver(tell, grace_s)
-    mitmdump = Mitmdump(observer)
-    with mitmproxy_environment(options, environment) as mitmproxy_variables:
-        started = await mitmdump.start(options, mitmproxy_variables)
-        signals = Signals(lambda: mitmdump.stop("hurried", None, 0.0))
-        bundle = None
-        if options.upstream is None:
-            bundle = ca_bundle(started.ca, state_folder(environment), environment)
-        for line in introduce(started, options, alone=True):
-            tell(line)
-        for line in what_to_set(started, options, bundle):
-            tell(line)
-        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, observer.remind, started.url)
-        reason = await _wait_for_end(signals, mitmdump)
-        reminder.cancel()
-        mitmdump.stop(reason, None, grace_s)
-        ended = await mitmdump.ended(grace_s)
-    observer.summarise(ended, started)
-    return MitmRunResult(ended=ended, trouble=observer.trouble)
-
-
-async def serve_child(
-    argv: Sequence[str],
-    options: MitmOptions,
-    *,
-    log: bool,
-    tell: Tell,
-    problem: Tell | None = None,
-    environment: Mapping[str, str] = os.environ,
-    screen: Screen | None = None,
-) -> tuple[int, MitmRunResult]:
-    """Run a command behind mitmproxy; return its exit code as `child.child.run_child` does.
-
-    Args:
-        argv: the command, >= 1 item.
-        options: of mitmproxy, without an upstream.
-        log: record the output of the command on the tape.
-        tell: gets each line for the user.
-        problem: gets those about problems instead.
-        screen: where lines are printed, and the command's output.
-        environment: of mitmproxy, and with the variables that name mitmproxy of the command.
-
-    Raises:
-        UsageError: mitmproxy cannot be started.
-    """
-    observer = RunObserver(tell, 0.0, problem)
-    mitmdump = Mitmdump(observer)
-    with mitmproxy_environment(options, environment) as mitmproxy_variables:
-        started = await mitmdump.start(options, mitmproxy_variables)
-        for line in introduce(started, options, alone=False):
-            tell(line)
-        bundle = ca_bundle(started.ca, state_folder(environment), environment)
-        child_variables = {**environment, **proxy_variables(started.url, bundle, environment)}
-        if options.proxy is not None:
-            child_variables |= no_proxy(environment)
-        reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, observer.remind, started.url)
-        try:
-            code = await run_child(
-                argv,
-                child_variables,
-                tee=mitmdump.log if log else None,
-                tell=observer.problem,
-                screen=screen,
-            )
-        except UsageError:
-            mitmdump.stop(FAILED, None, 0.0)
-            await mitmdump.ended(0.0)
-            raise
-        finally:
-            reminder.cancel()
-        mitmdump.stop(CHILD_EXIT, code, CLOSE_NOTICE_S)
-        ended = await mitmdump.ended(CLOSE_NOTICE_S)
-    observer.summarise(ended, started)
-    return code, MitmRunResult(ended=ended, trouble=observer.trouble)
-
-
 class RedirectingProxy:
     """mitmproxy before a command whose base URL cannot be set: see `replay.session.CommandGuard`.
 
@@ -310,12 +207,16 @@ class RedirectingProxy:
             player=f"http://127.0.0.1:{player_port}",
         )
         variables = self._files.enter_context(mitmproxy_environment(options, self._environment))
-        self._mitmdump = Mitmdump(RunObserver(self._tell, 0.0))
+        self._mitmdump = Mitmdump(self._take, self._tell)
         started = await self._mitmdump.start(options, variables)
         bundle = ca_bundle(started.ca, state_folder(self._environment), self._environment)
         hosts = " ".join(("the hosts of LLM providers", *self._hosts))
         self._tell(f"  redirect {hosts}, by mitmproxy {started.version}; all else passes")
         return proxy_variables(started.url, bundle, self._environment)
+
+    def _take(self, message: AnyMessage) -> None:
+        if isinstance(message, Said):
+            self._tell(message.text)
 
     async def stop(self) -> None:
         """End mitmproxy."""
@@ -323,15 +224,3 @@ class RedirectingProxy:
             self._mitmdump.stop(CHILD_EXIT, None, 0.0)
             await self._mitmdump.ended(0.0)
         self._files.close()
-
-
-async def _wait_for_end(signals: Signals, mitmdump: Mitmdump) -> str:
-    """Return the first signal's name, or that mitmproxy has ended."""
-    signalled = asyncio.ensure_future(signals.wait())
-    gone = asyncio.ensure_future(mitmdump.gone())
-    await asyncio.wait((signalled, gone), return_when=asyncio.FIRST_COMPLETED)
-    gone.cancel()
-    if signalled.done():
-        return signalled.result()
-    signalled.cancel()
-    return GONE

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from deltatape.child.screen import Screen
 from deltatape.clock import Clock, file_stamp
@@ -20,10 +20,11 @@ from deltatape.gateway.gateway import Gateway, TapPolicy, stop_recording
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Analysis, Recorder, RecorderObserver, RecorderOptions
 from deltatape.gateway.routes import Routes, Upstream
-from deltatape.gateway.tapes import OpenTape, TapeBook
+from deltatape.gateway.tapes import OpenTape, RingRecording, TapeBook
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Tap
 from deltatape.model.rule_settings import Settings
+from deltatape.record.worker_messages import RecordingCounts
 from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import ShardOrigin, TapeWriter
@@ -90,22 +91,6 @@ class RunEnvironment:
     tell: Callable[[str], None]
     screen: Screen = field(default_factory=Screen)
     """Where lines are printed, and a command's output."""
-
-
-class RecordingCounts(NamedTuple):
-    """Totals for the status and the summary."""
-
-    exchanges: int = 0
-    active: int = 0
-    refused: int = 0
-    clients: int = 0
-    lost_records: int = 0
-    lost_bytes: int = 0
-    tapes: tuple[str, ...] = ()
-    """The paths of those that are being written."""
-
-
-NOTHING = RecordingCounts()
 
 
 class RecordingPart(Protocol):
@@ -321,77 +306,3 @@ class Recording:
             for tape in self.book.all():
                 if tape.writer.path is not None:
                     tape.writer.path.unlink(missing_ok=True)
-
-
-# The flight recorder at work: rotates the tapes of a run, pins what matters, sweeps the rest.
-
-LOOK_S = 0.2
-"""How often to look whether a tape is due."""
-PINNING_S = 10.0
-PATIENCE_S = 60.0
-"""How long to go on with the old tape where no new one could be made."""
-
-
-class RingRecording:
-    """Keeps `book` within the budget of `ring`."""
-
-    def __init__(self, ring: SegmentRing, book: TapeBook) -> None:
-        self._ring = ring
-        self._book = book
-        self._looking: asyncio.Task[None] | None = None
-        self._written = 0  # bytes of open tapes at the last sweep
-        self._pinning: set[asyncio.Future[tuple[Path, ...]]] = set()
-        book.on_closed = self._closed
-
-    def start(self) -> None:
-        """Start; needs a running loop."""
-        self._sweep()
-        self._looking = asyncio.get_running_loop().create_task(self._look())
-
-    async def stop(self) -> None:
-        """Stop rotating, and wait for running pins."""
-        if self._looking is not None:
-            self._looking.cancel()
-        if self._pinning:
-            await asyncio.wait(self._pinning, timeout=PINNING_S)
-
-    def finding(self, wall_ns: int, then: Callable[[], None]) -> None:
-        """Keep what was taped around an exchange with findings.
-
-        Runs in a thread, since there may be many segments; `then` is called after they are renamed.
-        """
-        writers = [tape.writer for tape in self._book.all()]
-        pinning = asyncio.get_running_loop().run_in_executor(
-            self._book.pool, self._ring.finding, wall_ns, writers
-        )
-        self._pinning.add(pinning)
-        pinning.add_done_callback(lambda done: self._pinned(done, then))
-
-    def _pinned(self, done: "asyncio.Future[tuple[Path, ...]]", then: Callable[[], None]) -> None:
-        self._pinning.discard(done)
-        if not done.cancelled():
-            then()
-
-    async def _look(self) -> None:
-        while True:
-            due = [
-                tape
-                for tape in self._book.written()
-                if self._ring.segment_due(tape.writer.size, tape.writer.age_ns)
-            ]
-            rotated = [await self._book.rotate(tape) for tape in due]
-            if self._ring.segment_due(self._written_bytes() - self._written, 0):
-                self._sweep()
-            await asyncio.sleep(LOOK_S if all(rotated) else PATIENCE_S)
-
-    def _closed(self, tape: OpenTape) -> None:  # noqa: ARG002 - which one does not matter
-        self._sweep()
-
-    def _sweep(self) -> None:
-        """Delete old files in a thread: unlinking gigabytes takes time."""
-        self._written = self._written_bytes()
-        running = [tape.writer.path for tape in self._book.all() if tape.writer.path is not None]
-        asyncio.get_running_loop().run_in_executor(self._book.pool, self._ring.sweep, running)
-
-    def _written_bytes(self) -> int:
-        return sum(tape.writer.size for tape in self._book.all())

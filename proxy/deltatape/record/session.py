@@ -8,11 +8,12 @@ listener.
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from deltatape.child.child import run_child
+from deltatape.child.output import Tee
 from deltatape.child.ready import ReadyFile
 from deltatape.child.signals import Signals
 from deltatape.environment.application import EnvironmentPlan, plan
@@ -55,11 +56,8 @@ class Session:
             options.rules, self, sharded=options.workers > 1
         )
         self._own: Recording | None = None
-        """What this process records itself: nothing where it has workers."""
-        if options.workers > 1:
-            self._recording: RecordingPart = Workers(options, around, self, self._analysis)
-        else:
-            self._own = self._recording = Recording(options, around, self, self._analysis)
+        """What this process records itself: nothing where others do."""
+        self._recording = self._make_recording()
         self._dotenv = read_dotenv(around.folder, around.environment)
         self._started = started_clients(options.command, around.folder, around.environment)
         self._base = ""
@@ -67,6 +65,13 @@ class Session:
         self._unchecked: set[LiveTape] = set()  # some of those with exchanges not analysed
         self._bypasses = BypassSearch(around.folder, reporter.bypassed)
         self._hook: OnFinding | None = None
+
+    def _make_recording(self) -> RecordingPart:
+        options, around = self._options, self._around
+        if options.workers > 1:
+            return Workers(options, around, self, self._analysis)
+        self._own = Recording(options, around, self, self._analysis)
+        return self._own
 
     @property
     def tape(self) -> str:
@@ -94,11 +99,10 @@ class Session:
         self._base = self._url_of(self._recording.addresses[0])
         await self._serve(services)
         command = self._options.command
-        planned = self._plan(self._base)
-        self._introduce(routes, planned)
+        self._introduce(routes)
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, self._remind)
         services.callback(reminder.cancel)
-        code = await self._run_command(services, planned.variables) if command else None
+        code = await self._run_command(services) if command else None
         reason = CHILD_EXIT if command else await self._wait()
         await self._stop(reason, code)
         return NOBODY_RECORDS if reason == WITHOUT_WORKERS else code
@@ -108,8 +112,8 @@ class Session:
         environment, upstreams = self._around.environment, self._options.upstreams
         return plan(base, environment, self._dotenv, upstreams, started=self._started)
 
-    def _introduce(self, routes: Routes, planned: EnvironmentPlan) -> None:
-        options = self._options
+    def _introduce(self, routes: Routes) -> None:
+        options, planned = self._options, self._plan(self._base)
         beginning = Beginning(
             base=self._base,
             tape=self.tape,
@@ -126,10 +130,13 @@ class Session:
         if options.workers > 1:
             names = ", ".join(Path(path).name for path in self._recording.tapes)
             self._tell(f"  workers  {options.workers} processes share the port; tapes: {names}")
-        if self._control:
-            self._tell(f"  health   {self._control}/health")
+        self._introduce_control()
         for line in (*planned.notes, *planned.client_notes):
             self._tell(f"  note     {line}")
+
+    def _introduce_control(self) -> None:
+        if self._control:
+            self._tell(f"  health   {self._control}/health")
 
     # Listening.
 
@@ -238,29 +245,38 @@ class Session:
 
     # The application.
 
-    async def _run_command(
-        self, services: contextlib.AsyncExitStack, variables: Mapping[str, str]
-    ) -> int:
-        options, own = self._options, self._own
-        assert own is not None  # workers run no command
-        environment = {**self._around.environment, **variables}
-        if options.tunnel:
-            tunnel = Tunnel(own.dialler, self._bypassed)
-            await tunnel.start(gateway_ports=[each.port for each in own.addresses if each.port])
-            services.push_async_callback(tunnel.stop)
-            if tunnel.token:
-                for secret in basic(tunnel.user.encode(), tunnel.token.encode()):
-                    own.masker.learn(secret)
-            environment |= tunnel_variables(tunnel)
+    async def _run_command(self, services: contextlib.AsyncExitStack) -> int:
+        environment = {**self._around.environment, **await self._lead(services)}
+        tee, ended = self._log()
         code = await run_child(
-            options.command,
+            self._options.command,
             environment,
-            tee=own.book.log if options.log else None,
+            tee=tee if self._options.log else None,
             tell=self._reporter.problem,
             screen=self._around.screen,
         )
-        own.book.log_end()
+        ended()
         return code
+
+    async def _lead(self, services: contextlib.AsyncExitStack) -> Mapping[str, str]:
+        """Return the variables that lead the command here; `services` end with it."""
+        own = self._own
+        assert own is not None  # workers run no command
+        variables = self._plan(self._base).variables
+        if not self._options.tunnel:
+            return variables
+        tunnel = Tunnel(own.dialler, self._bypassed)
+        await tunnel.start(gateway_ports=[each.port for each in own.addresses if each.port])
+        services.push_async_callback(tunnel.stop)
+        if tunnel.token:
+            for secret in basic(tunnel.user.encode(), tunnel.token.encode()):
+                own.masker.learn(secret)
+        return {**variables, **tunnel_variables(tunnel)}
+
+    def _log(self) -> tuple[Tee, Callable[[], None]]:
+        """Return what tapes the command's output, and what tapes its end."""
+        assert self._own is not None
+        return self._own.book.log, self._own.book.log_end
 
     def _bypassed(self, connection: TunnelledConnection) -> None:
         own = self._own
@@ -295,6 +311,9 @@ class Session:
             Signals(self._recording.hurry)  # the application's end is no reason to lose the tape's
         await self._recording.stop(reason, code)
         await self._bypasses.wait()
+        self._summarise()
+
+    def _summarise(self) -> None:
         counts = self._recording.counts()
         lost = (counts.lost_records, counts.lost_bytes)
         self._reporter.summarise(

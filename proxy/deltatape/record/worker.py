@@ -1,7 +1,8 @@
 """One of the processes that share a port: it records, and leaves everything else to its session.
 
-It has a `Recording` of its own, for which it is the analysis and the user: what they would be told
-goes to the session, over a pipe on which nothing waits. If the session is gone, it ends its tapes.
+It has a `Recording` of its own, and a `RemoteSession` as its analysis and its user: what they are
+told goes to the session, over a pipe on which nothing waits. If the session is gone, it ends its
+tapes.
 """
 
 import asyncio
@@ -11,41 +12,27 @@ import os
 import pickle
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
-from deltatape.gateway.routes import Refusal
-from deltatape.gateway.tapes import OpenTape
 from deltatape.http1.event_loop import StreamingEventLoop
-from deltatape.model.tape_summary import TapeSummary
-from deltatape.record.recording import Recording, RecordingCounts, RunEnvironment, Shared
+from deltatape.record.recording import Recording, RunEnvironment, Shared
+from deltatape.record.remote import RemoteSession
 from deltatape.record.worker_messages import (
-    Closing,
-    Counted,
-    Drained,
-    Ended,
     Failed,
     FromWorker,
     Hurry,
     Listening,
     Parsed,
     Pin,
-    Pinned,
-    Refused,
     Report,
-    Said,
     Start,
     Stop,
-    Taped,
-    Taping,
     decode,
     encode,
 )
 
-REPORT_S = 0.02
-"""How long an end may wait for others: a message for each costs more than the exchange."""
 LOOK_S = 0.5
 ORPHANED = "orphaned"
 """Why a tape ends whose session was killed."""
@@ -56,41 +43,31 @@ _OWN = 40
 """Numbers of exchanges beyond 2 to the power of this are those of a worker that got none."""
 
 
-@dataclass(slots=True)
-class _ReportedTape:
-    key: int
-    path: str | None = None
-    """As the session knows it."""
-    ended: list[int] = field(default_factory=list)
-    """The exchanges of which the session does not know yet."""
-
-
 class Worker:
-    """The analysis of its recording (`gateway.recorder.Analysis`), and its observer."""
+    """A `Recording` for a session in another process."""
 
     def __init__(self, start: Start, send: Callable[[bytes], object]) -> None:
         self._begin = start
         self._write = send
         self._loop = asyncio.get_running_loop()
-        self._tapes: dict[OpenTape, _ReportedTape] = {}
-        self._next_key = 1
-        self._timer: asyncio.TimerHandle | None = None
-        self._released = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
         self._unnumbered = 0
-        self._until_ns = 0
-        """All exchanges that ended by then are reported."""
-        self._clock = SystemClock()
-        self._counted = RecordingCounts()
+        clock = SystemClock()
+        self._session = RemoteSession(
+            self._send, lambda: clock.now_ns() - self._begin.origin.zero_ns
+        )
         around = RunEnvironment(
             environment=start.environment,
             folder=Path(start.folder),
-            clock=self._clock,
+            clock=clock,
             mask_key=start.mask_key,
-            tell=self.remark,
+            tell=self._session.remark,
         )
         shared = Shared(origin=start.origin, number=self._number)
-        self._recording = Recording(start.options, around, self, self, shared=shared)
+        self._recording = Recording(
+            start.options, around, self._session, self._session, shared=shared
+        )
+        self._session.counts = self._recording.counts
 
     async def run(self, messages: asyncio.StreamReader) -> None:
         """Record until the session says otherwise, or is gone."""
@@ -101,13 +78,13 @@ class Worker:
             self._send(Failed(problem=str(error)))
             return
         self._send(Listening(tape=self._recording.tapes[0]))
-        self._report()
+        self._session.report()
         looking = self._loop.create_task(self._look())
         while (line := await messages.readline()).endswith(b"\n"):
             self._handle(decode(line))
         if self._stopping is None:
             self._stop(ORPHANED)
-        self._released.set()
+        self._session.release()
         looking.cancel()
         assert self._stopping is not None
         await self._stopping
@@ -117,20 +94,18 @@ class Worker:
         """Tell the session of clients, which nothing else tells of."""
         while True:
             await asyncio.sleep(LOOK_S)
-            if self._recording.counts() != self._counted:
-                self._report()
+            if self._session.has_news:
+                self._session.report()
 
     def _handle(self, message: object) -> None:
         match message:
             case Parsed(key=key, number=number, parsed=parsed):
-                for tape, reported in self._tapes.items():
-                    if reported.key == key:
-                        self._recording.parsed(tape, number, parsed)
-                        break
+                if tape := self._session.tape(key):
+                    self._recording.parsed(tape, number, parsed)
             case Pin(ticket=ticket, wall_ns=wall_ns):
-                self._recording.pin(wall_ns, lambda: self._pinned(ticket))
+                self._recording.pin(wall_ns, lambda: self._session.pinned(ticket))
             case Report():
-                self._report()
+                self._session.report()
             case Stop(reason=reason) if self._stopping is None:
                 self._stop(reason)
             case Hurry():
@@ -139,19 +114,16 @@ class Worker:
                 pass
 
     def _stop(self, reason: str) -> None:
+        self._session.stopping = True
         self._stopping = self._loop.create_task(self._finish(reason))
 
     async def _finish(self, reason: str) -> None:
         await self._recording.stop(reason, None)
-        self._report()
-
-    def _pinned(self, ticket: int) -> None:
-        self._report()
-        self._send(Pinned(ticket=ticket))
+        self._session.report()
 
     def _number(self) -> int:
         """Return the next number of all workers; never wait for a session that is busy."""
-        self._report_soon()
+        self._session.report_soon()
         with contextlib.suppress(BlockingIOError):
             data = os.read(self._begin.numbers, _LENGTH)
             if len(data) == _LENGTH:
@@ -161,91 +133,6 @@ class Worker:
 
     def _send(self, message: FromWorker) -> None:
         self._write(encode(message))
-
-    def _send_from_anywhere(self, message: FromWorker) -> None:
-        """Send from a thread that may be another one; the loop may have ended."""
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._send, message)
-
-    # What the session is told.
-
-    def _reported(self, tape: OpenTape) -> _ReportedTape:
-        if tape not in self._tapes:
-            self._tapes[tape] = _ReportedTape(self._next_key)
-            self._next_key += 1
-        return self._tapes[tape]
-
-    def _report_soon(self) -> None:
-        if self._timer is None:
-            self._timer = self._loop.call_later(REPORT_S, self._report)
-
-    def _report(self) -> None:
-        """Report what has ended, and where tapes are now."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        pending = [tape for tape in self._tapes if tape.pending]
-        if pending:
-            self._report_soon()
-        else:
-            self._until_ns = self._clock.now_ns() - self._begin.origin.zero_ns
-        for tape, reported in self._tapes.items():
-            if tape not in pending:
-                self._report_tape(tape, reported)
-        self._counted = self._recording.counts()
-        self._send(Counted(counts=self._counted, until_ns=self._until_ns))
-
-    def _report_tape(self, tape: OpenTape, reported: _ReportedTape) -> None:
-        if reported.path != tape.path:
-            reported.path = tape.path
-            self._send(Taped(key=reported.key, path=tape.path, name=tape.name))
-        if reported.ended:
-            self._send(Ended(key=reported.key, numbers=reported.ended))
-            reported.ended = []
-
-    # What its recording asks of an analysis.
-
-    def start(self) -> None:
-        pass
-
-    def ended(self, tape: OpenTape, number: int) -> None:
-        self._reported(tape).ended.append(number)
-        self._report_soon()
-
-    def close(self, tape: OpenTape, watch: TapeSummary) -> None:
-        reported = self._tapes.get(tape)
-        if reported is not None:
-            self._report_tape(tape, reported)
-            if self._stopping is None:
-                del self._tapes[tape]
-            reason = watch.stop or ""
-            self._send(Closing(key=reported.key, until_ns=watch.until_ns, reason=reason))
-
-    async def finish(self) -> None:
-        self._report()
-        self._send(Drained())
-        await self._released.wait()
-
-    def hurry(self) -> None:
-        self._released.set()
-
-    # What its recording has to say.
-
-    def refused(self, refusal: Refusal) -> None:
-        self._send(Refused(status=refusal.status, code=refusal.code, message=refusal.message))
-        self._report_soon()
-
-    def alarm(self, problem: str) -> None:
-        self._send_from_anywhere(Said(text=problem, how="alarm"))
-
-    def lasting_alarm(self, problem: str) -> None:
-        self._send_from_anywhere(Said(text=problem, how="lasting_alarm"))
-
-    def taping(self, *, works: bool) -> None:
-        self._send(Taping(works=works))
-
-    def remark(self, text: str) -> None:
-        self._send_from_anywhere(Said(text=text, how="remark"))
 
 
 def main() -> None:

@@ -1,17 +1,36 @@
 """What a session and its workers send each other: one JSON object per line.
 
 A tape has a number, its `key`, that its worker chooses: it may be renamed while it is recorded.
-Everything here is between processes of one version.
+Everything here is between processes of one version. Standard library only: mitmproxy's addon,
+which records in another process, too, uses some of them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from deltatape.gateway.routes import Routes
 from deltatape.live.messages import MessageCodec
-from deltatape.record.recording import RecordOptions
 from deltatape.store.writer import ShardOrigin
+
+if TYPE_CHECKING:
+    from deltatape.record.recording import RecordOptions
+
+
+class RecordingCounts(NamedTuple):
+    """Totals for the status and the summary."""
+
+    exchanges: int = 0
+    active: int = 0
+    refused: int = 0
+    clients: int = 0
+    lost_records: int = 0
+    lost_bytes: int = 0
+    tapes: tuple[str, ...] = ()
+    """The paths of those that are being written."""
+
+
+NOTHING = RecordingCounts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +47,7 @@ class Start:
         numbers: the descriptor of a pipe that gives the next number of an exchange, in 8 bytes.
     """
 
-    options: RecordOptions
+    options: "RecordOptions"
     routes: Routes
     environment: Mapping[str, str]
     folder: str
@@ -80,6 +99,7 @@ class Closing:
     key: int
     until_ns: int
     reason: str
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,19 +197,10 @@ class Hurry:
     kind: ClassVar = "hurry"
 
 
-FromWorker: TypeAlias = (
-    Listening
-    | Failed
-    | Taped
-    | Ended
-    | Closing
-    | Refused
-    | Said
-    | Taping
-    | Counted
-    | Drained
-    | Pinned
+RecordingNews: TypeAlias = (
+    Taped | Ended | Closing | Refused | Said | Taping | Counted | Drained | Pinned
 )
+FromWorker: TypeAlias = Listening | Failed | RecordingNews
 ToWorker: TypeAlias = Parsed | Pin | Report | Stop | Hurry
 _CODEC = MessageCodec[FromWorker | ToWorker](
     *(Listening, Failed, Taped, Ended, Closing, Refused, Said, Taping, Counted, Drained, Pinned),

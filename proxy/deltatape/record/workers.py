@@ -24,14 +24,9 @@ from deltatape.http1.listener import Address, SharedPort
 from deltatape.live.client import MAX_MESSAGE, LiveAnalysis
 from deltatape.live.messages import LAG_NS
 from deltatape.model.tape_summary import TapeSummary
-from deltatape.record.recording import (
-    NOTHING,
-    RecordingCounts,
-    RecordingObserver,
-    RecordOptions,
-    RunEnvironment,
-)
+from deltatape.record.recording import RecordingObserver, RecordOptions, RunEnvironment
 from deltatape.record.worker_messages import (
+    NOTHING,
     Closing,
     Counted,
     Drained,
@@ -43,6 +38,7 @@ from deltatape.record.worker_messages import (
     Parsed,
     Pin,
     Pinned,
+    RecordingCounts,
     Refused,
     Report,
     Said,

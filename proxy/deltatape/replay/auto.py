@@ -26,7 +26,7 @@ from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
 from deltatape.gateway.dial import Connector
-from deltatape.gateway.gateway import ExchangeForwarder, Gateway, stop_recording
+from deltatape.gateway.gateway import ExchangeForwarder, Gateway, TapPolicy, stop_recording
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Recorder
 from deltatape.gateway.routes import Refusal, Routes, Upstream, parse_upstream
@@ -75,6 +75,8 @@ class ProviderRoutes:
         environment: the application's: variables that point elsewhere become upstreams.
         folder: where the application runs; its `.env` files count as the environment does.
         command: what starts it, if that is known.
+        led: whether requests to a host are led here by mitmproxy, so that no base URL is set; None
+            where they come by their base URLs.
         mask_key: for the hashes of credentials.
         clock: for times on the tape.
         say: gets lines for the user.
@@ -88,6 +90,7 @@ class ProviderRoutes:
     clock: Clock
     say: Callable[[str], None]
     command: tuple[str, ...] = ()
+    led: Callable[[str], bool] | None = None
 
 
 class AutoPlayer:
@@ -169,7 +172,8 @@ class AutoPlayer:
 
         self._recorder = Recorder(TapeBook(create, masker), masker, ways.clock, self)
         self._recorder.start()
-        self._gateway = Gateway(self._recorder, routes, Connector(ways.outbound, ways.clock).dial)
+        dial = Connector(ways.outbound, ways.clock).dial
+        self._gateway = Gateway(self._recorder, routes, dial, TapPolicy(led=ways.led))
         self._gateway.listener.address = self.listener.address
         self._player.listener.address = self.listener.address
         self._gateway.refuse_loops(self.listener.address)
@@ -215,9 +219,11 @@ class AutoPlayer:
     def environment(self, url: str) -> Mapping[str, str]:
         """Return the complete environment of an application, when this listens at `url`."""
         ways = self._ways
+        added = placeholders(self._exchanges, ways.environment, self._dotenv)
+        if ways.led is not None:
+            return {**ways.environment, **added}
         started = started_clients(ways.command, ways.folder, ways.environment)
         planned = plan(url, ways.environment, self._dotenv, ways.upstreams, started=started)
-        added = placeholders(self._exchanges, ways.environment, self._dotenv)
         return {**ways.environment, **planned.variables, **added}
 
     # Implements `http1.server.ServerOwner`, which connections call.

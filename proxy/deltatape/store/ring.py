@@ -56,6 +56,8 @@ class RetentionPolicy:
     """For how long after it was last written to a segment is kept."""
     bytes: int | None = None
     """How large all segments together may be."""
+    text: str = ""
+    """As `parse_keep` reads it."""
 
 
 def parse_keep(text: str) -> RetentionPolicy:
@@ -77,7 +79,7 @@ def parse_keep(text: str) -> RetentionPolicy:
                 " such as 500MB or 5GiB (KB MB GB TB KiB MiB GiB TiB), or one of each: 2h,5GB"
             )
         found[kind] = amount
-    return RetentionPolicy(age_ns=found.get("age"), bytes=found.get("size"))
+    return RetentionPolicy(age_ns=found.get("age"), bytes=found.get("size"), text=text)
 
 
 # The tapes of a ring, identified by their names.

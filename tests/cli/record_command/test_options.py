@@ -17,7 +17,12 @@ from helpers.projects import put
         (("--no-log",), "--no-log: has no effect without a command after --"),
         (("--hosts", "x"), "--hosts: has no effect without a command after --"),
         (("--via", "mitm"), "--via mitm: needs a command after --"),
-        (("--via", "mitm", "--keep", "2h", "--", "true"), "--keep: has no effect with --via mitm"),
+        (
+            ("--via", "mitm", "--upstream", "http://127.0.0.1:1", "--", "true"),
+            "--upstream: has no effect with --via mitm: mitmproxy sends a request where CMD does",
+        ),
+        (("--via", "mitm", "--hosts", "https://x/", "--", "true"), "invalid host pattern"),
+        (("--via", "mitm", "--listen", "0.0.0.0:1", "--", "true"), "others than this machine"),
         (("--listen", "unix:x", "--", "true"), "no base URL can name a Unix socket"),
         (("--token", "a/b" * 9), "--token: at least 16 characters of printable ASCII"),
         (("--token", ""), "--token: at least 16 characters"),
