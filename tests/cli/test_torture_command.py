@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import socket
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from deltatape.vary.variation import VARIATIONS
 from helpers.console import called, on_terminal
 from helpers.reports import valid_junit
 from helpers.tortured import answers, app
+from helpers.upstream import free_port
 
 
 def tape(folder: Path) -> str:
@@ -126,6 +128,12 @@ def test_what_a_client_cannot_take_is_left_out_by_the_settings(tmp_path: Path) -
         ),
         (("x.tape", "x.tape", "--exchange", "1", "--", "true"), "'1': more than one exchange"),
         (("absent.tape", "--", "true"), "absent.tape"),
+        (("x.tape", "--listen", "0.0.0.0:1", "--", "true"), "use a loopback address"),
+        (("x.tape", "--listen", "unix:x", "--", "true"), "no base URL can name a Unix socket"),
+        (
+            ("x.tape", "--listen", "127.0.0.1:1", "--jobs", "2", "--", "true"),
+            "--jobs 2: with --listen, runs come one after the other",
+        ),
     ],
 )
 def test_wrong_usage_is_reported(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
@@ -133,6 +141,32 @@ def test_wrong_usage_is_reported(arguments: tuple[str, ...], said: str, tmp_path
     done = called("torture", *arguments, folder=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr.decode()
+
+
+def test_a_command_without_a_base_url_finds_the_player_at_a_fixed_address(tmp_path: Path) -> None:
+    port = free_port()
+    program = app(tmp_path, "once", "deaf")
+    fixed = ("env", f"OPENAI_BASE_URL=http://127.0.0.1:{port}/v1", *program)
+    listen = ("--listen", f"127.0.0.1:{port}")
+    names = ("crlf", "no-space", "every-byte", "cut-in-text")
+    only = tuple(word for name in names for word in ("--only", name))
+    done = called(
+        *("torture", f"{tape(tmp_path)}#1", "--deadline", "9s", *listen, *only, "--seeds", "1"),
+        *("--", *fixed),
+        folder=tmp_path,
+    )
+    assert done.returncode == 1, done.stderr.decode()
+    assert b"1 of 4 variations failed" in done.stdout
+    (again,) = re.findall(r"^  deltatape (torture .*)$", done.stdout.decode(), re.MULTILINE)
+    assert f" --listen 127.0.0.1:{port} " in again
+
+
+def test_a_port_that_is_taken_is_reported_before_anything_runs(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = called("torture", tape(tmp_path), "--listen", listen, "--", "true", folder=tmp_path)
+    assert done.returncode == 2
+    assert f"cannot listen on {listen}" in done.stderr.decode()
 
 
 def test_a_command_that_cannot_be_run_has_the_exit_code_of_env(tmp_path: Path) -> None:

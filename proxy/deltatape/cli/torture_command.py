@@ -10,11 +10,13 @@ from typing import Any
 
 import click
 
+from deltatape.cli.addresses import player_address
 from deltatape.cli.options import FILE, FOLDER, FORMAT, VOLATILE, WrapperCommand, duration, option
 from deltatape.cli.tapes import provider_exchanges, with_stored
 from deltatape.cli.terminal import Bar, say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
+from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, TortureResult
 from deltatape.printable import count
@@ -28,6 +30,7 @@ from deltatape.render.torture import (
 )
 from deltatape.replay.environment import known_telemetry
 from deltatape.replay.guard import NetworkGuard
+from deltatape.replay.playback import ANY_PORT
 from deltatape.store.report_file import check_folder, check_report, write_report
 from deltatape.trials.torture import TortureSetup, torture
 from deltatape.trials.torture_judge import OutputRules, oracle_of
@@ -35,7 +38,7 @@ from deltatape.trials.torture_plan import CaseFiler
 from deltatape.vary.variation import VARIATIONS, Variation
 
 _GROUPS = ("harmless", "hostile")
-_SHARED = ("deadline", "oracle", "ignore", "visible", "volatile")
+_SHARED = ("listen", "deadline", "oracle", "ignore", "visible", "volatile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,7 @@ class TortureArguments:
     seeds: int
     deadline: float
     jobs: int | None
+    listen: str | None
     oracle: str | None
     ignore: tuple[re.Pattern[str], ...]
     visible: tuple[re.Pattern[str], ...]
@@ -148,6 +152,12 @@ def patterns(
 )
 @duration("--deadline", "10s", "How much longer a run may take than with the unchanged tapes.")
 @option("--jobs", type=click.IntRange(1, 64), help="Parallel runs; default: one per core.")
+@option(
+    "--listen",
+    metavar="HOST:PORT",
+    help="Where the provider listens in each run, for a command that cannot be given a base URL;"
+    " one run at a time.  [default: any free port]",
+)
 @option("--oracle", metavar="CMD", help="A command that judges each run: exit code 0 means passed.")
 @option(
     "--ignore",
@@ -254,6 +264,7 @@ def rig_of(
     Raises:
         UsageError: there is no such tape or exchange, or nothing to vary.
     """
+    listen, jobs = _listen(arguments.listen, arguments.jobs)
     exchanges = provider_exchanges(arguments.tapes)
     environ, folder = os.environ, Path.cwd()
     return TortureSetup(
@@ -266,13 +277,27 @@ def rig_of(
         only=frozenset(_positions(arguments.exchange, exchanges)),
         seeds=tuple(range(arguments.seed, arguments.seed + arguments.seeds)),
         deadline_s=arguments.deadline,
-        jobs=arguments.jobs or os.cpu_count() or 1,
+        jobs=jobs,
+        listen=listen,
         volatile=with_stored(arguments.tapes, arguments.volatile),
         output_rules=OutputRules(
             ignore=arguments.ignore, visible=arguments.visible or OutputRules().visible
         ),
         oracle=oracle_of(arguments.oracle, environ, folder, arguments.deadline),
     )
+
+
+def _listen(text: str | None, jobs: int | None) -> tuple[Address, int]:
+    """Return where the player listens, and how many runs go on at the same time.
+
+    Raises:
+        UsageError: it is no loopback address, or one for several runs at once.
+    """
+    if text is None:
+        return ANY_PORT, jobs or os.cpu_count() or 1
+    if jobs is not None and jobs > 1:
+        raise UsageError(f"--jobs {jobs}: with --listen, runs come one after the other")
+    return player_address(text, 0, ("command",)), 1
 
 
 def _positions(names: Sequence[str], exchanges: Sequence[Exchange]) -> Iterator[int]:

@@ -13,11 +13,13 @@ from pathlib import Path
 
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError
+from deltatape.http1.listener import Address
 from deltatape.match.schedule import INSTANT
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureResult
 from deltatape.player.play_options import PlayOptions, RunReadBack, Stage, StagedExchange
 from deltatape.replay.guard import NetworkGuard
+from deltatape.replay.playback import ANY_PORT
 from deltatape.trials.torture_judge import (
     BaselineRuns,
     Oracle,
@@ -28,7 +30,7 @@ from deltatape.trials.torture_judge import (
     stop_verdict,
 )
 from deltatape.trials.torture_plan import ALL, CaseFiler, TrialAttempt, VariationTask, alone, tasks
-from deltatape.trials.trial import ALONE, SharedRunOptions, TrialResult, attempt
+from deltatape.trials.trial import SharedRunOptions, TrialResult, attempt
 from deltatape.vary.shape import at_tempo
 from deltatape.vary.variation import Variation
 
@@ -69,16 +71,17 @@ class TortureSetup:
     volatile: tuple[str, ...] = ()
     output_rules: OutputRules = field(default_factory=OutputRules)
     oracle: Oracle | None = None
+    listen: Address = ANY_PORT
+    """Where the player listens; a fixed port needs one job."""
     network_guard: NetworkGuard | None = None
     """Keeps the command from bypassing the player; its context is entered already."""
 
     @property
     def shared(self) -> SharedRunOptions:
         """Return the options that all runs share."""
-        return (
-            ALONE
-            if self.network_guard is None
-            else SharedRunOptions(variables=self.network_guard.variables)
+        guard = self.network_guard
+        return SharedRunOptions(
+            variables={} if guard is None else guard.variables, listen=self.listen
         )
 
     @property

@@ -22,6 +22,7 @@ from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError
 from deltatape.http1.head import ParsedRequestHead
+from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayOptions, PlayReport, RequestOutcome
 from deltatape.player.player import Player
@@ -58,6 +59,8 @@ class SharedRunOptions:
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Set in the environment, after all others."""
+    listen: Address = ANY_PORT
+    """Where the player listens; at a fixed address runs come one after the other."""
     on_request: Callable[[ParsedRequestHead], None] = lambda _: None
     """Gets the head of each request."""
 
@@ -75,7 +78,7 @@ async def attempt(
     *,
     shared: SharedRunOptions = ALONE,
 ) -> TrialResult:
-    """Run `command` once against a player of `exchanges`; several may run at once.
+    """Run `command` once against a player of `exchanges`; several may run at once, on any port.
 
     Args:
         command: >= 1 item; the program is looked for in the PATH of `environ`.
@@ -87,12 +90,13 @@ async def attempt(
         shared: options of all runs.
 
     Raises:
-        UsageError: the command cannot be started; `exit_code` is 126 or 127, as of env(1).
+        UsageError: the address is not available, or the command cannot be started: `exit_code` is
+            126 or 127 then, as of env(1).
     """
     secrets = known_secrets(environ, read_dotenv(folder, environ))
     player = _Player(exchanges, _ignore, replace(playing, secrets=secrets))
     player.on_request = shared.on_request
-    await player.start(ANY_PORT)
+    await player.start(shared.listen)
     try:
         environment = replay_environment(player.listener.url, environ, folder, exchanges, command)
         run = await _start(command, {**environment, **shared.variables}, folder)
