@@ -111,6 +111,26 @@ def test_a_character_in_two_reads_is_whole() -> None:
     assert not found(from_bytes(body + sse(FINISH_TEXT)), "W002")
 
 
+@pytest.mark.parametrize(
+    ("last", "reason", "reported"),
+    [
+        (b"caf\xc3", EndReason.UPSTREAM_CLOSED, False),
+        (b"caf\xc3", EndReason.CLIENT_CLOSED, False),
+        (b"caf\xc3", EndReason.COMPLETE, True),
+        (b"caf\xff", EndReason.UPSTREAM_CLOSED, True),
+        (b"caf\xc3f", EndReason.UPSTREAM_CLOSED, True),
+    ],
+)
+def test_a_cut_explains_half_a_character_at_the_end(
+    last: bytes, reason: EndReason, *, reported: bool
+) -> None:
+    half = b'data: {"choices":[{"index":0,"delta":{"content":"' + last
+    exchange = timed((0.1, TEXT), (0.2, half))
+    assert exchange.end
+    cut = replace(exchange, end=replace(exchange.end, reason=reason))
+    assert bool(found(cut, "W002")) is reported
+
+
 BOM = b"\xef\xbb\xbf"
 
 

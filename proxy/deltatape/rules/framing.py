@@ -1,5 +1,6 @@
 """The bytes of a stream and its events: framing, encoding, events without a meaning."""
 
+import codecs
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -37,7 +38,11 @@ def is_undecoded(stream: Stream) -> bool:
 
 def anomalies(context: RuleContext, kind: AnomalyKind, what: str, hint: str) -> Iterator[Claim]:
     """Report all anomalies of `kind` as one claim, placed at the first."""
-    found = [each for each in context.stream.anomalies if each.kind is kind]
+    found = [
+        each
+        for each in context.stream.anomalies
+        if each.kind is kind and not _is_cut_character(context, each)
+    ]
     if not found:
         return
     first = found[0]
@@ -95,6 +100,19 @@ def unterminated_event(context: RuleContext) -> Iterator[Claim]:
             place=anomaly.place,
             evidence=context.stream.body[start:end].decode("utf-8", "backslashreplace"),
         )
+
+
+def _is_cut_character(context: RuleContext, anomaly: Anomaly) -> bool:
+    """Return whether the connection ended within a character, which is no fault of its own."""
+    start, end = anomaly.place.span
+    body = context.stream.body
+    if not context.exchange.cut or anomaly.kind is not AnomalyKind.INVALID_UTF8 or end != len(body):
+        return False
+    try:
+        codecs.utf_8_decode(body[start:end], "strict", False)  # noqa: FBT003 - not the last bytes
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _where_it_ends(context: RuleContext, anomaly: Anomaly) -> str:
