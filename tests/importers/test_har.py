@@ -242,3 +242,18 @@ def test_values_that_a_browser_joined_by_line_feeds_are_fields_of_their_own() ->
         b"c",
     ]
     assert exchange.response.reason == b""
+
+
+@pytest.mark.parametrize(("sent", "body"), [("/w==", b"\xff"), ("?", b""), ("a", b"a")])
+def test_a_request_body_that_is_no_text_is_decoded(sent: str, body: bytes) -> None:
+    made = entry(text(STREAM))
+    posted = {"text": sent, "_encoding": "base64"}
+    made["request"] = {**made["request"], "postData": posted}  # type: ignore[dict-item]
+    assert read(made).request.body == body
+
+
+def test_the_version_of_http_is_as_it_was_written() -> None:
+    for written, version in (("HTTP/1.0", "1.0"), ("http/2.0", "2"), ("h3", "3"), ("spdy", "1.1")):
+        made = entry(text(STREAM))
+        made["request"] = {**made["request"], "httpVersion": written}  # type: ignore[dict-item]
+        assert read(made).request.http == version

@@ -36,6 +36,7 @@ COMMANDS = {
     "fsck": "Check tapes as files: damage, contradictions, and secrets that are left.",
     "mutate": "Put a defect, a fault or a variation into a tape.",
     "import": "Make a tape from a response body, a pasted stream or a captured case.",
+    "export": "Write a tape in the format of another program: HAR, cassette, curl, spans.",
     "mitm": "Tape an app that cannot be pointed anywhere, by mitmproxy.",
     "demo": "Record, check and replay an app on an embedded provider: no key, no network.",
 }

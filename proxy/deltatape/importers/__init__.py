@@ -13,6 +13,7 @@ from deltatape.errors import UsageError
 from deltatape.importers import (
     cassette,
     curl_trace,
+    event_lines,
     event_rows,
     har,
     litellm_log,
@@ -35,6 +36,7 @@ IMPORTERS: tuple[Importer, ...] = (
     litellm_log.LiteLlmImporter(),
     curl_trace.CurlTraceImporter(),
     event_rows.EventRowsImporter(),
+    event_lines.EventLinesImporter(),
     pasted.PastedImporter(),
     raw.RawImporter(),
 )

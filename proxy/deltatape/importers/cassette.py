@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
+from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
     ImportedRequest,
@@ -50,6 +51,8 @@ class CassetteImporter:
     name = "a cassette"
     accepts = "a cassette of vcrpy or VCR"
     is_body = False
+    holds = HTTP_MESSAGES | {Part.REASON, Part.CODED}
+    remark = "of vcrpy and of Ruby's VCR, in YAML or JSON"
 
     def claims(self, source: ImportSource) -> bool:
         data = source.only or b""

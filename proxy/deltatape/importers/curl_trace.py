@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
     ImportedRequest,
@@ -77,6 +78,8 @@ class CurlTraceImporter:
     name = "a trace of curl"
     accepts = "what `curl --trace FILE --trace-time` wrote"
     is_body = False
+    holds = HTTP_MESSAGES | {Part.REASON, Part.HTTP, Part.FIELD_ORDER, Part.CODED, Part.EVENT_TIMES}
+    remark = "with `--trace-time`, the times of curl's reads"
 
     def claims(self, source: ImportSource) -> bool:
         start = (source.only or b"")[:_LOOKED_AT].decode(errors="replace")

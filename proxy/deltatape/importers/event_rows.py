@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from deltatape.diagnose.exchange_parts import Part
 from deltatape.importers.parts import (
     ImportSource,
     build,
@@ -32,6 +33,8 @@ class EventRowsImporter:
     name = "rows of a browser's EventStream tab"
     accepts = "rows of a browser's EventStream tab (type, data, time)"
     is_body = True
+    holds = frozenset({Part.EVENTS, Part.EVENT_TIMES})
+    remark = "`--request` and `--response` describe the rest"
 
     def claims(self, source: ImportSource) -> bool:
         return bool(_rows(source.only or b""))

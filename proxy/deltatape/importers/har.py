@@ -11,10 +11,12 @@ Programs list entries in an order of their own, so they are sorted by their star
 
 import base64
 import binascii
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime  # noqa: TID251 - it reads no clock
 
+from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
     ImportedRequest,
@@ -33,7 +35,7 @@ from deltatape.wire.framer import BYTE_ORDER_MARK
 from deltatape.wire.json_value import parse
 
 _START = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*\"log\"\s*:")
-_VERSION = re.compile(r"(?:HTTP/|h)?([0-9](?:\.[1-9])?)(?:\.0)?", re.IGNORECASE)
+_VERSION = re.compile(r"(?:HTTP/|h)?(1\.[01]|[0-9])(?:\.0)?", re.IGNORECASE)
 _STATUSES = range(100, 1000)
 _UNDONE = (b"content-encoding", b"content-length", b"transfer-encoding")
 """Codings that an archive has removed."""
@@ -54,6 +56,8 @@ class HarImporter:
     name = "a HAR"
     accepts = "an HTTP archive (HAR) with content"
     is_body = False
+    holds = HTTP_MESSAGES | {Part.REASON, Part.HTTP, Part.FIELD_ORDER}
+    remark = "Chrome's rows of the EventStream tab stand in for a body that is missing"
 
     def claims(self, source: ImportSource) -> bool:
         data = source.only or b""
@@ -124,13 +128,18 @@ def _event_stream(rows: Sequence[object], notes: list[str]) -> bytes:
 
 
 def _request(request: Json) -> ImportedRequest:
-    text = _object(request.get("postData")).get("text")
+    posted = _object(request.get("postData"))
+    text = posted.get("text")
+    body = text.encode("utf-8", "replace") if isinstance(text, str) else b""
+    if posted.get("_encoding") == "base64":  # as `deltatape export` writes what is no text
+        with contextlib.suppress(binascii.Error):
+            body = base64.b64decode(body)
     return ImportedRequest(
         method=_text(request.get("method")) or "POST",
         url=_text(request.get("url")),
         http=_version(request),
         headers=tuple(_headers(request)),
-        body=text.encode("utf-8", "replace") if isinstance(text, str) else b"",
+        body=body,
     )
 
 
@@ -181,6 +190,11 @@ def _body(response: Json, notes: list[str]) -> bytes | None:
             return base64.b64decode(text)
         except binascii.Error:
             notes.append("HAR: the body's base64 is damaged and was not decoded")
+    return read_text(text, notes)
+
+
+def read_text(text: str, notes: list[str]) -> bytes:
+    """Return the body that is saved as `text`; what is lost or mended is added to `notes`."""
     if is_message(single := text.encode("latin-1", "replace")):
         return single  # each character is a byte
     if _LOST in text:

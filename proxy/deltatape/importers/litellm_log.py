@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from deltatape.diagnose.exchange_parts import Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import ImportedRequest, ImportedResponse, ImportSource, build
 from deltatape.importers.traffic import describe
@@ -46,6 +47,8 @@ class LiteLlmImporter:
     name = "a log of LiteLLM"
     accepts = "a log of LiteLLM (StandardLoggingPayload)"
     is_body = False
+    holds = frozenset({Part.CONVERSATION, Part.TOOLS, Part.REPLY})
+    remark = "messages and no bytes: what LiteLLM made of them"
 
     def claims(self, source: ImportSource) -> bool:
         data = source.only or b""

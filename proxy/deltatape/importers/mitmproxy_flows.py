@@ -10,6 +10,7 @@ request began, but not when the pieces of a response came.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
     ImportedRequest,
@@ -38,6 +39,8 @@ class FlowsImporter:
     name = "flows of mitmproxy"
     accepts = "flows that mitmproxy saved"
     is_body = False
+    holds = HTTP_MESSAGES | {Part.REASON, Part.HTTP, Part.FIELD_ORDER, Part.CODED}
+    remark = "as `-w FILE` saves them, version 5 and later; no body of a streamed response"
 
     def claims(self, source: ImportSource) -> bool:
         data = source.only or b""

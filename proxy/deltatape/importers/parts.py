@@ -17,6 +17,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from deltatape.diagnose.decode import format_of
+from deltatape.diagnose.exchange_parts import Part
 from deltatape.errors import UsageError
 from deltatape.model.exchange import (
     Exchange,
@@ -82,6 +83,14 @@ class Importer(Protocol):
     @property
     def is_body(self) -> bool:
         """Return whether it is a single response, whose request the user may describe."""
+
+    @property
+    def holds(self) -> frozenset[Part]:
+        """Return the parts of an exchange that such a file holds; see `IMPLIED`."""
+
+    @property
+    def remark(self) -> str:
+        """Return what else there is to know, for docs/formats.md; "" for nothing."""
 
     def claims(self, source: ImportSource) -> bool:
         """Return whether to use this importer; earlier importers declined it."""
@@ -187,6 +196,11 @@ def sniff(body: bytes) -> str:
     form = format_of(body, "")
     if form is Format.OTHER and _SSE_LINE.search(body):
         form = Format.SSE  # behind something else
+    return media_type_of(form)
+
+
+def media_type_of(form: Format) -> str:
+    """Return the media type of bodies in a format that an import can have."""
     return _MEDIA_TYPES[form]
 
 

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from deltatape.diagnose.exchange_parts import Part
 from deltatape.importers.parts import (
     UNKNOWN,
     ImportedRequest,
@@ -40,6 +41,8 @@ class PastedImporter:
     name = "pasted text"
     accepts = "text from a terminal or a log that shows a response (`curl -i`, `curl -v`)"
     is_body = True
+    holds = frozenset({Part.STATUS, Part.RESPONSE_HEADERS, Part.BODY})
+    remark = "`curl -i`, `curl -v`, loggers' prefixes; what the text does not show is not there"
 
     def claims(self, source: ImportSource) -> bool:
         lines = _lines(source.only)

@@ -1,16 +1,19 @@
 """Import a response body as it is: SSE text, NDJSON, JSON, or an AWS event stream.
 
-It is one file, or `body.raw` in a folder with `request.json` and `response.json` (see `parts`),
-either of which may be missing. Nothing in the body is changed.
+It is one file, or `body.raw` in a folder with `request.json` and `response.json` (see `parts`), and
+`request.raw`, the body of the request; any of them may be missing. Nothing in a body is changed.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.importers.parts import ImportSource, build, read_request, read_response
 from deltatape.model.exchange import Exchange
 
-BODY = "body.raw"
-FILES = (BODY, "request.json", "response.json")
+BODY, REQUEST, RESPONSE = "body.raw", "request.json", "response.json"
+REQUEST_BODY = "request.raw"
+FILES = (BODY, REQUEST, RESPONSE, REQUEST_BODY)
 """The files that are read from a folder; only the first is required."""
 
 
@@ -20,6 +23,8 @@ class RawImporter:
     name = "a response body"
     accepts = "a response body as it was sent (server-sent events, NDJSON, JSON)"
     is_body = True
+    holds = frozenset({Part.BODY})
+    remark = "`--request` and `--response` describe the rest"
 
     def claims(self, source: ImportSource) -> bool:
         return source.only is not None
@@ -36,12 +41,16 @@ class FolderImporter:
     name = "a folder"
     accepts = "a folder with body.raw"
     is_body = True
+    holds = HTTP_MESSAGES | {Part.FIELD_ORDER, Part.CODED}
+    remark = "body.raw, request.json, response.json, request.raw"
 
     def claims(self, source: ImportSource) -> bool:
         return BODY in source.files
 
     def read(self, source: ImportSource) -> Sequence[Exchange]:
         files = source.files
-        request = read_request(source.name, source.request or files.get("request.json"))
-        response = read_response(source.name, source.response or files.get("response.json"))
+        request = read_request(source.name, source.request or files.get(REQUEST))
+        response = read_response(source.name, source.response or files.get(RESPONSE))
+        if source.request is None and REQUEST_BODY in files:
+            request = replace(request, body=files[REQUEST_BODY])
         return [build(source.name, request, response, files[BODY])]

@@ -1,0 +1,66 @@
+from dataclasses import replace
+
+import pytest
+
+from deltatape.diagnose.exchange_parts import Part, value_of
+from deltatape.diagnose.rebuild import analyse
+from deltatape.model.exchange import Exchange, MaskedCredential, Note
+from helpers.chat import FINISH, choice, sse
+from helpers.exchanges import USER, call, timed
+from helpers.taped import taped
+
+SECRET = MaskedCredential(length=4, hash="0a0a0a0a")
+OTHER = MaskedCredential(length=4, hash="0b0b0b0b")
+
+
+def values(exchange: Exchange) -> dict[Part, object]:
+    return {part: value_of(part, analyse(exchange)) for part in Part}
+
+
+def exchange() -> Exchange:
+    found = timed((0.01, choice({"content": "hi"})), (0.02, FINISH), request={"messages": [USER]})
+    return replace(found, request=replace(found.request, headers=((b"A", SECRET),)))
+
+
+def test_every_part_has_a_value() -> None:
+    found = values(exchange())
+    assert found[Part.URL] == ("POST", "https://api.openai.com/v1/chat/completions")
+    assert found[Part.REQUEST_HEADERS] == [(b"a", b"****")]
+    assert found[Part.RESPONSE_HEADERS] == [(b"content-type", b"text/event-stream")]
+    assert found[Part.EVENT_TIMES] == [0, 10_000_000]
+    assert found[Part.MASKED] == ["0a0a0a0a"]
+    assert found[Part.REPLY] == [("hi", "", [])]
+    assert [part for part in Part if not found[part]] == [
+        *(Part.TOOLS, Part.CODED, Part.TRAILERS, Part.NOTES)
+    ]
+
+
+def test_values_differ_only_in_the_part_that_was_changed() -> None:
+    before = exchange()
+    request = before.request
+    assert before.response is not None
+    changed = {
+        Part.REASON: replace(before, response=replace(before.response, reason=b"Fine")),
+        Part.HTTP: replace(before, response=replace(before.response, http="1.0")),
+        Part.MASKED: replace(before, request=replace(request, headers=((b"A", OTHER),))),
+        Part.NOTES: replace(before, notes=(Note(t_ns=0, text="x"),)),
+        Part.TRAILERS: replace(before, trailers=((b"A", b"1"),)),
+        Part.ENDING: replace(before, end=None),
+        Part.FIELD_ORDER: replace(before, request=replace(request, headers=((b"a", SECRET),))),
+    }
+    for part, after in changed.items():
+        different = [each for each in Part if values(before)[each] != values(after)[each]]
+        assert different == [part]
+
+
+def test_an_exchange_without_a_response_has_no_value_of_it() -> None:
+    found = values(taped([], framing=None))
+    assert not found[Part.STATUS]
+    assert not found[Part.REASON]
+    assert not found[Part.RESPONSE_HEADERS]
+
+
+@pytest.mark.parametrize("arguments", ['{"a":1}', '{"a": 1}'])
+def test_calls_are_compared_exactly(arguments: str) -> None:
+    body = sse(*call(arguments=arguments), FINISH)
+    assert values(taped([(1, body)]))[Part.REPLY] == [("", "", [("c1", "get", arguments)])]
