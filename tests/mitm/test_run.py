@@ -352,7 +352,7 @@ def test_connections_of_clients_are_on_the_tape(tmp_path: Path) -> None:
 
 def test_a_connection_that_mitmproxy_gave_up_was_not_closed_by_the_client(tmp_path: Path) -> None:
     async def scenario() -> Exchange:
-        impatient = ("--set", "tcp_timeout=1")
+        impatient = ("--set", "tcp_timeout=4")  # so long that a busy machine matters little
         async with (
             provider(serve) as upstream,
             mitmproxy(tmp_path, "12", upstream, more=impatient) as running,
