@@ -780,6 +780,7 @@ def _refused_lines() -> dict[str, FormatTape]:
             "an unknown state", (920, 0, "client", {"connection": 1, "state": "lost"})
         ),
         "note-text": damage("a note that is no text", payload("note", {"text": None})),
+        "stop-code": damage("null for a code", (920, 0, "stop", {"reason": "x", "code": None})),
         "stop-reason": damage("a stop without a reason", (920, 0, "stop", {})),
         "after-end": FormatTape(
             shows="damage after the end of the only exchange",

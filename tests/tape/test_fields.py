@@ -95,7 +95,7 @@ def test_fields_name_the_field_and_what_it_is() -> None:
     assert (read.text("d", "y"), read.maybe_number("c"), read.maybe_number("d")) == ("y", 5, None)
     for call, problem in (
         (lambda: read.number("b"), '"b" is true: an integer from 0 to 2^63-1 is expected'),
-        (lambda: read.maybe_number("a"), '"a" is "x": an integer or null is expected'),
+        (lambda: read.maybe_number("a"), '"a" is "x": an integer is expected'),
         (lambda: read.text("c"), '"c" is 5: a string is expected'),
         (lambda: read.flag("c"), '"c" is 5: true or false is expected'),
         (lambda: read.choice("a", EndReason), '"a" is "x": one of complete, '),

@@ -226,10 +226,12 @@ class Fields(NamedTuple):
         return value
 
     def maybe_number(self, name: str) -> int | None:
-        """Return an integer, or None when absent or null."""
-        value = self.of.get(name)
-        if value is not None and (type(value) is not int or abs(value) > MAX_INT):
-            raise MalformedError(f'"{name}" is {seen(value)}: an integer or null is expected')
+        """Return an integer, or None when absent."""
+        if name not in self.of:
+            return None
+        value = self.of[name]
+        if type(value) is not int or abs(value) > MAX_INT:
+            raise MalformedError(f'"{name}" is {seen(value)}: an integer is expected')
         return value
 
     def text(self, name: str, default: str | None = None) -> str:
