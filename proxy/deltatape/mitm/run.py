@@ -42,9 +42,9 @@ from deltatape.tape.tap import ExchangeTap
 
 LAST_BYTES_S = 0.5
 """How long mitmproxy may take to send the last bytes of a stream."""
-_NEARLY = 0.99
-"""Share of mitmproxy's timeout for silence. At the timeout it ends a connection itself, but reports
-that the client did."""
+_TIMEOUT_SHARE, _TIMEOUT_SLACK_S = 0.01, 0.5
+"""How much shorter than mitmproxy's timeout a silence may be, as a share of it and at least in
+seconds. At the timeout mitmproxy ends a connection itself, but reports that the client did."""
 
 
 _BODILESS = (204, 304)
@@ -401,7 +401,9 @@ class MitmRun:
             return
         reason, detail = ending(flow)
         silent_s = taping.silent_ns() / 1e9
-        if reason is EndReason.CLIENT_CLOSED and silent_s >= _NEARLY * self._patience_s():
+        patience_s = self._patience_s()
+        slack_s = max(_TIMEOUT_SHARE * patience_s, _TIMEOUT_SLACK_S)
+        if reason is EndReason.CLIENT_CLOSED and silent_s >= patience_s - slack_s:
             reason = EndReason.TIMEOUT
             detail = f"mitmproxy gave up after {silent_s:.0f} s without a byte: {detail}"
         self._end(flow, taping, reason, detail)
