@@ -72,7 +72,7 @@ def test_an_upstream_that_is_gone_has_closed() -> None:
     assert failed("HTTP/1 protocol error: illegal chunk")[0] is EndReason.UPSTREAM_CLOSED
 
 
-UNKNOWN = "; mitmproxy does not tell which side it was"
+UNKNOWN = "; mitmproxy does not tell by which side"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_where_both_sides_speak_http_2_the_code_of_a_reset_tells(
     server: bool,
 ) -> None:
     found = failed(message, http=http, alpn=alpn, server=server)
-    assert found == (reason, f"HTTP/2: {message}{UNKNOWN}")
+    assert found == (reason, f"HTTP/2: {message.replace(' by client', '')}{UNKNOWN}")
 
 
 @pytest.mark.parametrize("message", [CANCELLED, FAILED])
@@ -113,3 +113,14 @@ def test_before_an_upstream_with_http_1_only_the_client_can_reset(
 def test_behind_a_client_with_http_1_only_upstream_can_reset() -> None:
     found = failed(CANCELLED, http=("HTTP/1.1", "HTTP/2.0"), alpn=b"h2")
     assert found == (EndReason.UPSTREAM_RESET, "HTTP/2: stream reset by upstream (CANCEL)")
+
+
+@pytest.mark.parametrize(("number", "code"), [("2", "INTERNAL_ERROR"), ("99", "99")])
+@pytest.mark.parametrize("client", [True, False])
+def test_a_goaway_is_told_with_its_code(number: str, code: str, *, client: bool) -> None:
+    said = f"HTTP/2 connection closed: <ConnectionTerminated error_code:{number}, last_stream_id:7"
+    http = ("HTTP/2.0", "HTTP/2.0")
+    found = failed(f"{said}, additional_data:None>", http=http, alpn=b"h2", client=client)
+    reason = EndReason.UPSTREAM_CLOSED if client else EndReason.CLIENT_CLOSED
+    assert found[0] is reason
+    assert found[1].startswith(f"HTTP/2: GOAWAY ({code}, last stream 7); mitmproxy ends all")

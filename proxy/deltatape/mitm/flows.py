@@ -3,6 +3,7 @@
 mitmproxy hands them to the hooks of an addon; times are seconds since 1970.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -171,7 +172,9 @@ class AddonOptions(Protocol):
 #
 # mitmproxy gives a text that is not always right: it calls every HTTP/2 reset one "by client". The
 # states of the two connections are more reliable, but it closes that to an HTTP/1 upstream itself
-# before it tells of a client's reset. FIN and RST of an upstream cannot be told apart.
+# before it tells of a client's reset. FIN and RST of an upstream cannot be told apart. Where a side
+# announces with GOAWAY that it takes no more streams, mitmproxy ends all, also those that it would
+# complete (RFC 9113 section 6.8).
 #
 # Source: mitmproxy 11.0.2 and 12.2.3, `proxy/layers/http` and `proxy/server`.
 
@@ -179,6 +182,17 @@ KILLED = "Connection killed."
 CLIENT_LEFT = "Client disconnected."
 _RESET = "stream reset by client"
 _CANCEL = "(CANCEL)"
+_GOAWAY = re.compile(
+    r"HTTP/2 connection closed: <ConnectionTerminated error_code:(?:\w+\.)?(\w+), "
+    r"last_stream_id:(\d+), .*>",
+    re.DOTALL,
+)
+_CODES = (
+    *("NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT"),
+    *("STREAM_CLOSED", "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR"),
+    *("CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"),
+)
+"""By their numbers (RFC 9113 section 7)."""
 _MULTIPLEXED = ("HTTP/2", "HTTP/3")
 _TIMED_OUT = ("[Errno 110]", "[Errno 60]", "timed out")
 """ETIMEDOUT of Linux and macOS."""
@@ -186,7 +200,7 @@ _TIMED_OUT = ("[Errno 110]", "[Errno 60]", "timed out")
 
 def ending(flow: Flow) -> tuple[EndReason, str]:
     """Return why a flow failed, and mitmproxy's own words."""
-    message = flow.error.msg if flow.error is not None else ""
+    message = _GOAWAY.sub(_goaway, flow.error.msg) if flow.error is not None else ""
     if message == KILLED:
         return EndReason.STOPPED, message
     if message == CLIENT_LEFT or not flow.client_conn.connected:
@@ -197,6 +211,16 @@ def ending(flow: Flow) -> tuple[EndReason, str]:
     if message.startswith(_RESET):
         return _reset(flow, message)
     return EndReason.UPSTREAM_CLOSED, message
+
+
+def _goaway(found: re.Match[str]) -> str:
+    code = found[1]
+    if code.isdecimal() and int(code) < len(_CODES):
+        code = _CODES[int(code)]
+    return (
+        f"HTTP/2: GOAWAY ({code}, last stream {found[2]}); mitmproxy ends all streams then, also"
+        " those that would be completed"
+    )
 
 
 def _was_connected(flow: Flow) -> bool:
@@ -214,7 +238,7 @@ def _reset(flow: Flow, message: str) -> tuple[EndReason, str]:
         return EndReason.UPSTREAM_RESET, message.replace("by client", "by upstream")
     if not _has_streams(_upstream_version(flow)):
         return EndReason.CLIENT_CLOSED, message
-    message += "; mitmproxy does not tell which side it was"
+    message = message.replace(" by client", "") + "; mitmproxy does not tell by which side"
     cancelled = _CANCEL in message
     return EndReason.CLIENT_CLOSED if cancelled else EndReason.UPSTREAM_RESET, message
 
