@@ -13,9 +13,10 @@ from typing import ClassVar, Self
 
 from deltatape.model.exchange import EndReason, Framing, Headers, HeaderValue, MaskedSpan, Tap
 from deltatape.model.tape_summary import LogStream, TapeSummary
-from deltatape.model.websocket import FrameHead, FramesTotal, Side
+from deltatape.model.websocket import FrameHead, FramePiece, FramesTotal, Side
 from deltatape.tape import fields
 from deltatape.tape.fields import MAX_INT, Fields, MalformedError, seen
+from deltatape.tape.frames import TapedPiece
 from deltatape.wire.websocket import is_wide
 
 
@@ -201,6 +202,20 @@ class FrameRecord:
     wire: bytes | None = None
     more: bool = False
     raw: bool = False
+
+    @classmethod
+    def of(cls, side: Side, piece: FramePiece | TapedPiece) -> Self:
+        """Return the record of a piece that `side` has sent."""
+        return cls(
+            side=side,
+            opcode=piece.opcode,
+            head=piece.head,
+            at=piece.at,
+            data=piece.data,
+            wire=piece.wire,
+            more=piece.more,
+            raw=piece.raw,
+        )
 
     def to_json(self) -> object:
         data = fields.bytes_to_json(self.data)

@@ -146,16 +146,7 @@ def _response(exchange: Exchange) -> Iterator[_Timed]:
     for read in exchange.reads:
         yield from _read(read)
     for piece in exchange.frames:
-        frame = FrameRecord(
-            side=piece.side,
-            opcode=piece.opcode,
-            head=piece.head,
-            at=piece.at,
-            data=piece.data,
-            wire=piece.wire,
-            more=piece.more,
-            raw=piece.raw,
-        )
+        frame = FrameRecord.of(piece.side, piece)
         yield _Timed(piece.t_ns, 7, (*_spans(piece.masked, ()), frame))
     if exchange.trailers:
         last_ns = exchange.reads[-1].t_ns if exchange.reads else 0

@@ -478,16 +478,7 @@ class ExchangeTap:
         if isinstance(piece, str):
             self.note(t_ns, f"the {side}: {piece}")
             return
-        record = FrameRecord(
-            side=side,
-            opcode=piece.opcode,
-            head=piece.head,
-            at=piece.at,
-            data=piece.data,
-            wire=piece.wire,
-            more=piece.more,
-            raw=piece.raw,
-        )
+        record = FrameRecord.of(side, piece)
         seen = self._seen
         if not self._waiting and (piece.control or seen.clean(piece.data)):
             self._put_frame(t_ns, record, seen.spans(piece.data) if piece.control else ())
