@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, Source
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.model.websocket import Side
 from deltatape.render.lines import plain
@@ -97,6 +97,16 @@ def test_times_that_were_not_recorded_are_not_shown() -> None:
     first, _, row, *_ = plain(read_lines(exchange)).splitlines()
     assert first == "in wire order; no times were recorded"
     assert row.split()[:4] == ["0", "-", "0", "103"]
+
+
+def test_times_of_an_imported_file_are_shown_if_it_has_any() -> None:
+    exchange = replace(timed((0.1, b"data: 1\n\n"), (0.2, b"data: 2\n\n")), source=Source.IMPORT)
+    first, _, row, *_ = plain(read_lines(exchange)).splitlines()
+    assert first.startswith("seconds since the request, ")
+    assert row.split()[:2] == ["0", "0.100"]
+    assert [read["t_ns"] for read in json.loads(reads_json(exchange))["reads"]] == [
+        *(100_000_000, 200_000_000)
+    ]
 
 
 def test_reads_are_shown_with_their_offsets_and_bytes_that_are_not_text() -> None:

@@ -303,6 +303,15 @@ class Exchange:
         return self.source is not Source.IMPORT
 
     @property
+    def has_times(self) -> bool:
+        """Whether its times say something: they were measured, or an imported file has some."""
+        return (
+            self.timed
+            or any(read.t_ns for read in self.reads)
+            or any(piece.t_ns for piece in self.frames)
+        )
+
+    @property
     def body(self) -> bytes:
         """The response body after transfer-coding, before content-coding."""
         return b"".join(read.data for read in self.reads)

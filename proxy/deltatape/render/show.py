@@ -221,11 +221,11 @@ def _fitting_characters(shown: Sequence[str], room: int) -> list[str]:
 
 
 def _elapsed(t_ns: int, exchange: Exchange) -> str:
-    return seconds(t_ns - exchange.request.t_ns) if exchange.timed else "-"
+    return seconds(t_ns - exchange.request.t_ns) if exchange.has_times else "-"
 
 
 def _clock(exchange: Exchange) -> Line:
-    unit = since_request(exchange.request.t_ns) if exchange.timed else NO_TIMES
+    unit = since_request(exchange.request.t_ns) if exchange.has_times else NO_TIMES
     return line(StyledText(unit, DIM))
 
 
@@ -308,7 +308,7 @@ def _event(event: Event, exchange: Exchange, new: str) -> dict[str, object]:
         "new": new,
         "span": list(event.place.span),
         "line": event.line,
-        "t_ns": event.t_ns if exchange.timed else None,
+        "t_ns": event.t_ns if exchange.has_times else None,
     }
 
 
@@ -318,7 +318,7 @@ def reads_json(exchange: Exchange) -> str:
         return document(
             reads=[
                 {
-                    "t_ns": piece.t_ns if exchange.timed else None,
+                    "t_ns": piece.t_ns if exchange.has_times else None,
                     "bytes": len(piece.data),
                     "side": piece.side.value,
                     "frame": frame_name(piece),
@@ -330,7 +330,7 @@ def reads_json(exchange: Exchange) -> str:
     return document(
         reads=[
             {
-                "t_ns": read.t_ns if exchange.timed else None,
+                "t_ns": read.t_ns if exchange.has_times else None,
                 "bytes": len(read.data),
                 **_text_or_hex("data", read.data),
             }
