@@ -159,7 +159,7 @@ def test_every_rule_about_a_conversation_blames_nobody_for_a_reply_that_broke_of
         (asks(USER), [*call(), choice({}, "length")]),
         (asks(USER, assistant(("c1x", "gett", "")), result("c1x")), []),
     )
-    assert len(READ_BACK_RULES) == 4
+    assert len(READ_BACK_RULES) == 8
     assert not check_conversation(broken)
 
 

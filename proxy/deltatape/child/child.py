@@ -66,7 +66,7 @@ async def run_child(
         if isinstance(process, OSError):
             for output in outputs:
                 output.close_source()
-            return _failure(argv[0], process, tell)
+            return failure(argv[0], process, tell)
         relay.attach(
             process, InterruptEscalation(process, PurePath(argv[0]).name, tell, run.printed)
         )
@@ -151,7 +151,8 @@ async def _execute(
     )
 
 
-def _failure(program: str, error: OSError, tell: Callable[[str], None]) -> int:
+def failure(program: str, error: OSError, tell: Callable[[str], None]) -> int:
+    """Return the exit code of a command that could not start, and say why."""
     tell(f"{program}: {error.strerror}")
     if error.errno in _OWN_FAILURES:
         return FAILED

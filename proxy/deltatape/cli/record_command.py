@@ -5,7 +5,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,9 @@ from deltatape.model.finding import Severity
 from deltatape.record.recording import RecordOptions, RunEnvironment
 from deltatape.record.reporter import Reporter
 from deltatape.record.session import Session
+from deltatape.record.tool_server_session import ToolServerSession
 from deltatape.settings.defaults import current_rules, current_settings
+from deltatape.store.listing import recorded_folders
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, folder_apart
 from deltatape.store.ring import parse_keep
@@ -69,7 +71,11 @@ _NOT_WITH_MITM = {
     "no_tunnel": "CMD's proxy is mitmproxy, not the tunnel",
 }
 """Options without an effect with --via mitm, and why."""
-_WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
+_WITH_MCP_STDIO = frozenset(
+    {"mcp_stdio", "name", "to", "no_bodies", "durability", "strict", "quiet"}
+)
+"""Options that have an effect with --mcp-stdio."""
+_WITH_CMD = frozenset({"mcp_stdio", "name", "via", "hosts", "no_log", "no_tunnel"})
 """Options that have an effect only with a command."""
 
 
@@ -77,6 +83,8 @@ _WITH_CMD = frozenset({"via", "hosts", "no_log", "no_tunnel"})
 class RecordArguments:
     """The options."""
 
+    mcp_stdio: bool
+    name: str | None
     via: str | None
     hosts: tuple[str, ...]
     listen: str | None
@@ -145,6 +153,12 @@ class RecordArguments:
     "Lead CMD through mitmproxy instead of by its base URLs: for one that has none.",
     "tape this host besides those of LLM providers",
 )
+@option(
+    "--mcp-stdio",
+    is_flag=True,
+    help="CMD is an MCP server on stdin and stdout: tape it, in its place in a client's settings.",
+)
+@option("--name", metavar="NAME", help="With --mcp-stdio: what the tape calls the server.")
 @option("--no-log", is_flag=True, help="Do not tape what CMD prints; it gets the terminal itself.")
 @option("--no-tunnel", is_flag=True, help="Do not watch what CMD reaches past deltatape.")
 @QUIET
@@ -180,6 +194,11 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """
     arguments = RecordArguments(**options)
     argv = WrapperCommand.command_of(ctx)
+    if arguments.mcp_stdio:
+        refuse_useless(ctx, _WITH_MCP_STDIO, "with --mcp-stdio")
+        return _record_tool_server(arguments, argv, os.environ)
+    if arguments.name is not None:
+        raise UsageError("--name: has no effect without --mcp-stdio")
     if arguments.via == MITM:
         useful = options.keys() - _NOT_WITH_MITM
         refuse_useless(ctx, useful, "with --via mitm", _NOT_WITH_MITM)
@@ -190,6 +209,31 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     elif not argv:
         refuse_useless(ctx, set(options) - _WITH_CMD, "without a command after --")
     return record(arguments, argv, os.environ)
+
+
+def _record_tool_server(
+    arguments: RecordArguments, argv: tuple[str, ...], environment: Mapping[str, str]
+) -> int:
+    """Run an MCP server and tape what passes; return its exit code."""
+    if not argv:
+        raise UsageError("--mcp-stdio: needs the server's command after --")
+    # What the server writes to stderr is for its client: we only add what goes wrong.
+    reporter = Reporter(_silence, problem=say)
+    around = RunEnvironment(
+        environment=dict(environment),
+        folder=Path.cwd(),
+        clock=SystemClock(),
+        mask_key=mask_key(environment, reporter.lasting_alarm),
+        tell=_silence,
+    )
+    options = replace(
+        options_of(arguments, argv, environment), keep=None, on_finding=None, workers=1
+    )
+    session = ToolServerSession(options, around, reporter, arguments.name)
+    folders = recorded_folders() if arguments.to is None else (arguments.to,)
+    with asyncio.Runner(loop_factory=StreamingEventLoop) as runner:
+        code = runner.run(session.run(folders))
+    return code or (TAPING_FAILED if arguments.strict and reporter.trouble else 0)
 
 
 YOUNG_OBJECTS = 5_000

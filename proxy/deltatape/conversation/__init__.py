@@ -5,6 +5,7 @@ from itertools import chain
 
 from deltatape.conversation.parser_errors import with_unread
 from deltatape.conversation.read_back import ReadBackSearch, goes_on_without, read_backs
+from deltatape.conversation.tool_servers import with_servers
 from deltatape.conversation.turns import TurnSearch, turns
 from deltatape.conversation.unanswered import unanswered
 from deltatape.model.digest import Digest, ReadBack, Unanswered
@@ -106,7 +107,8 @@ class ConversationHistory:
         if digest.tap is not Tap.PROVIDER:
             return None
         repeated = self._read_backs.decide(self._read_backs.compare(digest))
-        (turn,) = with_unread((self._turns.add(digest, repeated),), self.digests)
+        unread = with_unread((self._turns.add(digest, repeated),), self.digests)
+        (turn,) = with_servers(unread, self.digests)
         return turn
 
 

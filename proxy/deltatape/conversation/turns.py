@@ -31,6 +31,7 @@ from deltatape.conversation.parser_errors import (
     without_echoes,
 )
 from deltatape.conversation.read_back import goes_on_from
+from deltatape.conversation.tool_servers import with_servers
 from deltatape.model.digest import ASSISTANT, Digest, HistoryMessage, ReadBack
 from deltatape.model.exchange import Tap
 from deltatape.model.rule_settings import DEFAULTS, Settings
@@ -82,7 +83,7 @@ def turns(
             for each in by_later.get(id(digest), [])
         ]
         found.append(search.add(digest, repeated, printed_errors))
-    found = list(with_unread(search.with_later(found), digests))
+    found = list(with_servers(with_unread(search.with_later(found), digests), digests))
     return tuple(without_echoes(found) if printed_errors else found)
 
 

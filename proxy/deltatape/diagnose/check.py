@@ -10,6 +10,7 @@ from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.request_summary import NOTHING_ASKED
 from deltatape.model.rule_settings import DEFAULTS, Settings
+from deltatape.model.tool_server import MCP
 from deltatape.rules import EXCHANGE_RULES, RULES, Rule, RuleContext, Subject, ask
 from deltatape.rules.loss import is_left, loss_of
 
@@ -82,6 +83,8 @@ def _check_alone(analysis: Analysis, settings: Settings) -> Sequence[Finding]:
     )
     exchange = analysis.exchange
     rules = rules_about(subjects_of(context), is_open=exchange.open)
+    if analysis.reply.dialect == MCP:  # the rules are about what models and their servers say
+        rules = tuple(rule for rule in rules if rule.code == _LOSS)
     found = as_taped(ask(rules, context), exchange)
     if exchange.tap is Tap.APP or analysis.reply.from_app:
         found = [replace(finding, blame=_blame_upstream(finding.blame)) for finding in found]

@@ -12,6 +12,7 @@ from operator import attrgetter, is_
 from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.diagnose.tool_server import read_talk
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.digest import MAX_CONTENT, DeliveredCall, Digest, HistoryMessage
 from deltatape.model.exchange import EndReason, Exchange, Tap, header
@@ -19,6 +20,7 @@ from deltatape.model.reply import CallStatus, Channel, Choice, Reply, TextFragme
 from deltatape.model.request_summary import Message, RepeatedCall, RequestSummary
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.stream import Span
+from deltatape.model.tool_server import ToolServerTalk
 from deltatape.printable import count
 from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.rules.loss import is_lossy
@@ -124,7 +126,7 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
     )
     events = analysis.stream.events
     said_ns = events[-1].t_ns if events and exchange.timed else None
-    return _digest(exchange, asked, reply, request, said_ns)
+    return _digest(exchange, asked, reply, request, said_ns, read_talk(analysis))
 
 
 class _Request(NamedTuple):
@@ -137,7 +139,12 @@ class _Request(NamedTuple):
 
 
 def _digest(
-    exchange: Exchange, asked: RequestSummary, reply: Reply, request: _Request, said_ns: int | None
+    exchange: Exchange,
+    asked: RequestSummary,
+    reply: Reply,
+    request: _Request,
+    said_ns: int | None,
+    talk: ToolServerTalk | None,
 ) -> Digest:
     choice = reply.choices[0]
     cuts = _cuts(exchange)
@@ -195,6 +202,8 @@ def _digest(
         signed_text=choice.signed_text if choice.tool_calls else None,
         thinking=asked.thinking,
         store=asked.store,
+        served=talk.calls if talk is not None else (),
+        listed=talk.tools if talk is not None else (),
     )
 
 

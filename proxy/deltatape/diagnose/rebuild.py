@@ -21,6 +21,7 @@ from deltatape.dialects import (
     failure_message,
     feed_all,
 )
+from deltatape.dialects.mcp import ToolServer, speaks_mcp
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.exchange import Exchange, ResponseHead
 from deltatape.model.reply import Observation, Reply
@@ -30,6 +31,7 @@ from deltatape.wire.json_value import parse, read_object
 
 _HTTP_ERROR = 400
 _UNEXPECTED = "S006"
+_TOOL_SERVER = ToolServer()
 _LONGEST_TEXT = 300
 """How much of a plain-text error to show, in characters."""
 
@@ -212,15 +214,25 @@ def _detect(
             first=tuple([frame for frame in frames if frame is not None]),
             types=tuple([event.type for event in window]),
         )
+        if _TOOL_SERVER.claims(hints) and _speaks_mcp(exchange):
+            return _DetectedDialect(_TOOL_SERVER, parsed)
         found = detect(hints, among)
         if found is not None:
             return _DetectedDialect(found, parsed)
         has_content = has_content or any(map(_has_content, window, frames))
+    if _speaks_mcp(exchange):
+        return _DetectedDialect(_TOOL_SERVER, parsed)
     found = expect(exchange.request.path, among)
     strange = not failed and (has_content or stream.format is Format.OTHER)
     if found is not None and strange and not _answers_otherwise(exchange, stream, found):
         found = None
     return _DetectedDialect(found, () if found is None else parsed)
+
+
+def _speaks_mcp(exchange: Exchange) -> bool:
+    request = exchange.request
+    fields = (*request.headers, *(exchange.response.headers if exchange.response else ()))
+    return speaks_mcp(request.content, request.upstream, (name for name, _ in fields))
 
 
 def _answers_otherwise(exchange: Exchange, stream: Stream, dialect: Dialect) -> bool:

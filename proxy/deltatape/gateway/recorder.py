@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from deltatape.clock import Clock
 from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
-from deltatape.gateway.taping_guard import GuardedTaping
+from deltatape.gateway.taping_guard import GuardedTaping, Writer
 from deltatape.model.exchange import EndReason, Tap
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.model.websocket import Side
@@ -45,6 +45,7 @@ class RecordedExchange(GuardedTaping):
         number: int,
         side: Tap = Tap.PROVIDER,
         bodies: bool = True,
+        times: Writer | None = None,
     ) -> None:
         """Write an exchange.
 
@@ -57,8 +58,9 @@ class RecordedExchange(GuardedTaping):
             number: on its tape.
             side: of the application.
             bodies: tape those of requests, too.
+            times: tells the time of each record; None: it is the present.
         """
-        super().__init__(number, tape.writer, tap, alarm)
+        super().__init__(number, times or tape.writer, tap, alarm)
         self.serial = serial
         self.tape = tape
         self._ident = ident
@@ -257,7 +259,7 @@ class Recorder:
         self.active: dict[int, ActiveExchange] = {}
         """The exchanges that go on, by their number in the run."""
         self._masker = masker
-        self._clock = clock
+        self.clock = clock
         self._observer = observer
         self._options = options
         self._analysis = analysis
@@ -316,8 +318,12 @@ class Recorder:
         name: str | None,
         connection: int,
         side: Tap = Tap.PROVIDER,
+        times: Callable[[Writer], Writer] | None = None,
     ) -> Taping:
-        """Start an exchange on the tape called `name`; `stop` is called to cut it."""
+        """Start an exchange on the tape called `name`; `stop` is called to cut it.
+
+        `times` makes what tells the times of its records from what tells the present.
+        """
         tape = self.book.named(name)
         tape.client(connection, ClientState.OPENED)
         tape.exchanges += 1
@@ -327,13 +333,14 @@ class Recorder:
         number = tape.exchanges if self._number is None else self._number()
         taping = kind(
             serial,
-            ulid(self._clock),
+            ulid(self.clock),
             tape,
             ExchangeTap(number, tape.writer.put, self._masker),
             self._observer.alarm,
             number=number,
             side=side,
             bodies=self._options.bodies,
+            times=times(tape.writer) if times is not None else None,
         )
         self.active[serial] = ActiveExchange(taping, stop)
         return taping

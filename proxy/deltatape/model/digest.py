@@ -11,6 +11,7 @@ from deltatape.model.reply import CallKind, CallStatus, Thought
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.stream import Span
 from deltatape.model.tape_summary import TapeSummary
+from deltatape.model.tool_server import ServedCall
 
 _FREE = frozenset({"auto", "none", "validated"})
 _ANY = frozenset({"required", "any"})
@@ -209,6 +210,10 @@ class Digest:
     """See `RequestSummary.thinking`."""
     store: bool | None = None
     """See `RequestSummary.store`."""
+    served: tuple[ServedCall, ...] = ()
+    """The calls that a tool server was asked for, where the exchange is with one."""
+    listed: tuple[str, ...] = ()
+    """The tools that it lists there."""
 
     @property
     def must_call(self) -> bool:
@@ -248,6 +253,21 @@ class CallWithRepeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallWithServer:
+    """A delivered call, and what tool servers on the tape were asked for it."""
+
+    delivered: DeliveredCall
+    tool: str
+    """What its server calls the tool."""
+    served: tuple[ServedCall, ...] = ()
+    """In order; several where the application tries again."""
+    unclear: bool = False
+    """Whether the server was asked for calls of this tool that may be this one."""
+    before: bool = False
+    """Whether a server was asked for the same earlier, so that the answer may be remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallHabits:
     """How the application treats calls elsewhere on the same tape."""
 
@@ -283,6 +303,8 @@ class ReadBack:
     printed: ParserError | None = None
     """A parser error that the application printed between the reply and the request, if it cannot
     be about another reply."""
+    with_server: tuple[CallWithServer, ...] = ()
+    """The calls of tools that a tool server on the tape has."""
     reported_lost: tuple[tuple[str, str], ...] = ()
     """Ids of calls that the application reported as lost, each with the printed line."""
 

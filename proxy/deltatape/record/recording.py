@@ -168,15 +168,26 @@ class Recording:
         options: RecordOptions,
         around: RunEnvironment,
         observer: RecordingObserver,
-        analysis: Analysis,
+        analysis: Analysis | None,
         *,
         shared: Shared | None = None,
+        label: str = "",
     ) -> None:
-        """Args: analysis: reads the tapes. shared: others record, too, on the same port."""
+        """Prepare; see `start`.
+
+        Args:
+            options: of the run.
+            around: the process.
+            observer: gets what there is to say.
+            analysis: reads the tapes; None: nobody does.
+            shared: others record, too, on the same port.
+            label: what is recorded, for the names of tapes.
+        """
         self._options = options
         clock = self._clock = around.clock
         self._observer = observer
         self._shared = shared
+        self._label = label
         self.masker = Masker(around.mask_key)
         self._ring = (
             SegmentRing(
@@ -191,7 +202,7 @@ class Recording:
             else None
         )
         self.book = TapeBook(self._create, self.masker)
-        self._recorder = Recorder(
+        self.recorder = Recorder(
             self.book,
             self.masker,
             clock,
@@ -212,7 +223,7 @@ class Recording:
 
     def _create(self, name: str | None, thread: WriterThread) -> TapeWriter:
         origin = self._shared.origin if self._shared is not None else None
-        stem = name or file_stamp(self._clock.wall_ns())
+        stem = name or "-".join(filter(None, (file_stamp(self._clock.wall_ns()), self._label)))
         if origin is not None and name is None:
             stem += f"-w{origin.index}"
         return TapeWriter.create(
@@ -236,10 +247,10 @@ class Recording:
     def counts(self) -> RecordingCounts:
         records, size = self.book.losses()
         return RecordingCounts(
-            exchanges=self._recorder.counts.exchanges,
-            active=len(self._recorder.active),
-            refused=self._recorder.counts.refused,
-            clients=self._recorder.counts.clients,
+            exchanges=self.recorder.counts.exchanges,
+            active=len(self.recorder.active),
+            refused=self.recorder.counts.refused,
+            clients=self.recorder.counts.clients,
             lost_records=records,
             lost_bytes=size,
             tapes=tuple(tape.path for tape in self.book.all()),
@@ -253,15 +264,15 @@ class Recording:
     # From the beginning to the end.
 
     async def start(self, routes: Routes) -> None:
-        self._recorder.start()
+        self.recorder.start()
         options, shared = self._options, self._shared is not None
         policy = TapPolicy(token=options.token, check_keys=options.check_keys)
-        gateway = Gateway(self._recorder, routes, self.dialler.dial, policy)
+        gateway = Gateway(self.recorder, routes, self.dialler.dial, policy)
         await gateway.start(options.listen, shared=shared)
         self.taps.append(gateway)
         if options.app is not None:
             policy = TapPolicy(token=options.token, check_keys=False, side=Tap.APP)
-            tap = Gateway(self._recorder, Routes((options.app,)), self.dialler.dial, policy)
+            tap = Gateway(self.recorder, Routes((options.app,)), self.dialler.dial, policy)
             await tap.start(options.app_listen, shared=shared)
             self.taps.append(tap)
             tap.refuse_loops(gateway.listener.address)
@@ -286,13 +297,13 @@ class Recording:
         self.book.parsed(tape, number, parsed)
 
     def hurry(self) -> None:
-        self._recorder.hurry()
+        self.recorder.hurry()
 
     async def failed(self) -> None:
         await asyncio.get_running_loop().create_future()
 
     async def stop(self, reason: str, code: int | None) -> None:
-        await stop_recording(self._recorder, self.taps, reason, code, grace_s=self._options.grace_s)
+        await stop_recording(self.recorder, self.taps, reason, code, grace_s=self._options.grace_s)
 
     async def close(self) -> None:
         if self._flight is not None:
@@ -301,7 +312,7 @@ class Recording:
     def discard(self) -> None:
         for tap in self.taps:
             tap.close()
-        if not self._recorder.counts.clients:
+        if not self.recorder.counts.clients:
             self.book.stop("failed", None)
             for tape in self.book.all():
                 if tape.writer.path is not None:

@@ -33,9 +33,12 @@ from deltatape.record.control import Control
 from deltatape.record.on_finding import OnFinding
 from deltatape.record.recording import Recording, RecordingPart, RecordOptions, RunEnvironment
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, introduce, no_traffic
+from deltatape.record.tool_server_session import ToolServerListener
 from deltatape.record.workers import Workers
 from deltatape.tape.credentials import basic
 
+TOOL_SERVERS_S = 1.0
+"""How long MCP servers may take to end after the application."""
 _SEVERAL = 2
 """With so many tapes to check, the folder is named instead."""
 WITHOUT_WORKERS = "failed"
@@ -65,6 +68,7 @@ class Session:
         self._unchecked: set[LiveTape] = set()  # some of those with exchanges not analysed
         self._bypasses = BypassSearch(around.folder, reporter.bypassed)
         self._hook: OnFinding | None = None
+        self._tool_servers: ToolServerListener | None = None
 
     def _make_recording(self) -> RecordingPart:
         options, around = self._options, self._around
@@ -98,6 +102,11 @@ class Session:
         await self._recording.start(routes)
         self._base = self._url_of(self._recording.addresses[0])
         await self._serve(services)
+        if self._own is not None:
+            own = self._own
+            self._tool_servers = ToolServerListener(own.recorder, own.masker, self._options.to)
+            services.push_async_callback(self._tool_servers.stop, 0.0)
+            await self._tool_servers.start()
         command = self._options.command
         self._introduce(routes)
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, self._remind)
@@ -247,6 +256,8 @@ class Session:
 
     async def _run_command(self, services: contextlib.AsyncExitStack) -> int:
         environment = {**self._around.environment, **await self._lead(services)}
+        if self._tool_servers is not None:
+            environment |= self._tool_servers.variables
         tee, ended = self._log()
         code = await run_child(
             self._options.command,
@@ -309,6 +320,8 @@ class Session:
     async def _stop(self, reason: str, code: int | None) -> None:
         if self._options.command:
             Signals(self._recording.hurry)  # the application's end is no reason to lose the tape's
+        if self._tool_servers is not None:
+            await self._tool_servers.stop(TOOL_SERVERS_S if self._options.command else 0.0)
         await self._recording.stop(reason, code)
         await self._bypasses.wait()
         self._summarise()

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from deltatape.diagnose.rebuild import Analysis
+from deltatape.diagnose.tool_server import read_talk
 from deltatape.diagnose.websocket import read_socket
 from deltatape.model.finding import Finding
+from deltatape.model.tool_server import ServedCall, ToolServerTalk, stdio_name
 from deltatape.printable import count, excerpt
 from deltatape.render.findings import blamed, summary
 from deltatape.render.numbers import duration
@@ -26,11 +28,34 @@ def exchange_line(analysis: Analysis, findings: Sequence[Finding]) -> str:
 
 def _arrival(analysis: Analysis) -> str:
     exchange = analysis.exchange
-    head = [f"#{exchange.number}", exchange.request.method, excerpt(exchange.request.path, _NAMES)]
+    talk, name = read_talk(analysis), stdio_name(exchange.request.upstream)
+    where = f"stdio {name}" if name else exchange.request.path
+    head = [f"#{exchange.number}", exchange.request.method, excerpt(where, _NAMES)]
     head.append(str(exchange.response.status) if exchange.response else "no response")
     if exchange.timed and exchange.end:
         head.append(duration(exchange.end.t_ns - exchange.request.t_ns))
-    return f"{' '.join(head)}: {what_arrived(analysis)}"
+    arrived = what_arrived(analysis) if talk is None else what_was_said(talk)
+    return f"{' '.join(head)}: {arrived}"
+
+
+def what_was_said(talk: ToolServerTalk) -> str:
+    """Summarise an exchange with a tool server: `MCP tools/call get_weather, answered`."""
+    parts = [f"MCP {excerpt(', '.join(talk.methods) or 'messages', _NAMES)}"]
+    parts += [f"{excerpt(call.name, _NAMES)} {_outcome(call)}" for call in talk.calls]
+    if talk.tools:
+        parts.append(count(len(talk.tools), "tool"))
+    if talk.error and not talk.calls:
+        parts.append(f"error {excerpt(talk.error, _NAMES)}")
+    return ", ".join(parts)
+
+
+def _outcome(call: ServedCall) -> str:
+    if call.texts is None:
+        return "not answered here"
+    said = " ".join(call.texts)
+    return (
+        f"failed: {excerpt(said, _NAMES)}" if call.failed else f"answered, {len(said)} characters"
+    )
 
 
 def what_arrived(analysis: Analysis) -> str:

@@ -30,6 +30,7 @@ from deltatape.rules import (
     text_calls,
     tool_choice,
     tool_results,
+    tool_servers,
     transport,
 )
 from deltatape.rules.context import Claim, RuleContext
@@ -67,6 +68,7 @@ FAMILIES = (
     changed_calls,
     reasoning,
     tool_results,
+    tool_servers,
     loops,
     complaints,
     history,

@@ -6,7 +6,7 @@ happened; their shapes are those that the references of the rules report. Each n
 is an innocent explanation on the page of the rule.
 """
 
-from helpers.rule_recordings import apps, calls, conversations, reasoning, streams
+from helpers.rule_recordings import apps, calls, conversations, reasoning, streams, tool_servers
 
 RECORDINGS = {
     **apps.RECORDINGS,
@@ -14,4 +14,5 @@ RECORDINGS = {
     **conversations.RECORDINGS,
     **reasoning.RECORDINGS,
     **streams.RECORDINGS,
+    **tool_servers.RECORDINGS,
 }
