@@ -25,7 +25,7 @@ from deltatape.environment.clients import recognised
 
 PROMPT = "What do my notes say?"
 NOTES = "Grüße aus 東京 👩\u200d🚀\n"
-_LIMIT_S = 120
+_LIMIT_S = 240
 _DEFAULT_PORT = "127.0.0.1:8377"
 _SHOWN = 160
 """Characters of what a program prints or tells its model that are kept."""
