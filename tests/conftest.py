@@ -12,7 +12,7 @@ from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
-from helpers.program import UNMEASURED
+from helpers.program import UNMEASURED, leave_unmeasured
 
 # A shell starts what it puts into the background, and what nohup guards, without these signals; the
 # programs that tests start and interrupt would inherit that.
@@ -40,6 +40,15 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure no coverage of most programs that tests start: a third of their time went into that.
+
+    In processes of pytest-xdist alone, which have begun to measure by the same variables.
+    """
+    if hasattr(config, "workerinput"):
+        leave_unmeasured()
 
 
 @pytest.hookimpl(wrapper=True)

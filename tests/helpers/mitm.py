@@ -26,7 +26,7 @@ from deltatape.record.worker_messages import Drained, Said
 from deltatape.store.reader import Tape, open_tape
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.clients import ROOT
-from helpers.program import UNMEASURED, environment
+from helpers.program import MEASURED, UNMEASURED, environment
 from helpers.upstream import connect, free_port
 
 VENVS = {"11": ROOT / ".venv-mitm", "12": ROOT / ".venv-mitm12"}
@@ -49,7 +49,7 @@ def installed(version: str) -> Path:
 
 def variables(folder: Path, venv: Path) -> dict[str, str]:
     """The test's environment, with the mitmproxy of that version first on PATH."""
-    env = {**environment(folder), **({} if venv == _MEASURED else UNMEASURED)}
+    env = {**environment(folder), **(MEASURED if venv == _MEASURED else UNMEASURED)}
     return {**env, "PATH": f"{venv / 'bin'}{os.pathsep}{env['PATH']}", "PYTHONPATH": ""}
 
 

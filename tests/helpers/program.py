@@ -46,6 +46,13 @@ def environment(folder: Path) -> dict[str, str]:
 
 UNMEASURED = {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
 """Variables that turn the measuring of coverage off, also where they are added to others."""
+MEASURED: dict[str, str] = {}
+"""Variables with which a program is measured although programs are not; see `leave_unmeasured`."""
+
+
+def leave_unmeasured() -> None:
+    """Measure no coverage of the programs that this process starts, but with `MEASURED`."""
+    MEASURED.update({name: os.environ.pop(name) for name in UNMEASURED if name in os.environ})
 
 
 def uncovered(env: Mapping[str, str]) -> dict[str, str]:
