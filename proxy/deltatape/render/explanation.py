@@ -485,7 +485,8 @@ def _call_text(call: RepeatedCall) -> str:
 
 # `why --format json`.
 #
-# The keys of the JSON are a contract: they may grow, none is renamed.
+# The keys of the JSON are a contract: they are added to, never renamed. docs/why.schema.json says
+# what each means.
 
 
 def explanation_json(explanation: Explanation) -> str:

@@ -1,6 +1,6 @@
 """JSON for programs: ASCII, inert on terminals and in CI logs, without secrets.
 
-Schema of findings: docs/findings.schema.json.
+Schemas: docs/*.schema.json.
 """
 
 import json

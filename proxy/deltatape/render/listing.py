@@ -138,7 +138,8 @@ def _worst(row: TapeRow) -> StyledText:
     return StyledText(f"{worst.severity} {worst.code} {worst.name}", STYLES[worst.severity])
 
 
-# The keys of the JSON are a contract: they are added to, never renamed.
+# The keys of the JSON are a contract: they are added to, never renamed. docs/ls.schema.json says
+# what each means.
 
 
 def tapes_json(rows: Iterable[TapeRow]) -> str:

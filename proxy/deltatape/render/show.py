@@ -251,7 +251,8 @@ def log_hint(lines: int, tape: str) -> Line:
 
 # `show --format json`.
 #
-# The keys of the JSON are a contract: they are added to, never renamed.
+# The keys of the JSON are a contract: they are added to, never renamed. docs/show.schema.json says
+# what each means.
 
 
 def calls_json(analyses: Iterable[Analysis]) -> str:

@@ -1,0 +1,156 @@
+"""What `why`, `show` and `ls` print is what their published schemas say: of every recording."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import jsonschema
+import pytest
+
+from deltatape.diagnose.rebuild import analyse
+from deltatape.model.exchange import Exchange
+from deltatape.model.explanation import EventSource, Explanation, TapeContext, VerdictKind
+from deltatape.model.finding import Blame, Confidence
+from deltatape.model.reply import CallKind, CallStatus, Channel
+from deltatape.model.tape_summary import LogStream
+from deltatape.model.websocket import Side
+from deltatape.render.explanation import explanation_json
+from deltatape.render.show import calls_json, events_json, log_json, reads_json
+from deltatape.store.reader import open_tape
+from deltatape.why import explain
+from helpers import corpus
+from helpers.console import called
+from helpers.incidents import BROKEN
+from helpers.json_schemas import NAMES, described, keys, printed, schema, validate
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDINGS = ROOT / "recordings"
+FOLDERS = sorted(path.name for path in RECORDINGS.iterdir() if path.is_dir())
+REFUSED = "refuse-"
+"""How the names of recordings begin that readers refuse."""
+
+MORE = ("rules/T018/fires.tape", "conformance/code-frame.tape", "conformance/code-log.tape")
+"""Of what the incidents do not have: text calls, frames of a WebSocket, bytes in the log."""
+ATTEMPTS = "apps/retry-after-500.tape"
+
+Document: TypeAlias = tuple[str, Any]
+"""What a command prints, after the name of its schema."""
+
+
+def recordings(folder: str) -> list[Path]:
+    paths = sorted((RECORDINGS / folder).rglob("*.tape"))
+    return [path for path in paths if not path.name.startswith(REFUSED)]
+
+
+def shown(exchange: Exchange) -> Iterator[Document]:
+    """What `show` prints of an exchange, part by part."""
+    analysis = analyse(exchange)
+    for text in (calls_json([analysis]), events_json(analysis), reads_json(exchange)):
+        yield "show", json.loads(text)
+
+
+def explained(explanation: Explanation) -> Document:
+    return "why", json.loads(explanation_json(explanation))
+
+
+def documents(path: Path) -> Iterator[Document]:
+    """What `show` prints of all parts of a tape, and `why` of its worst exchange."""
+    tape = open_tape(path)
+    exchanges = tuple(sorted(tape, key=lambda each: each.number))
+    for exchange in exchanges:
+        yield from shown(exchange)
+    yield "show", json.loads(log_json(tape.logs))
+    if exchanges:
+        context = TapeContext(logs=tape.logs, clients=tape.clients)
+        yield explained(explain(exchanges, context=context))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_schemas_are_some(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_what_is_printed_of_every_recording_is_valid_and_named(folder: str) -> None:
+    for path in recordings(folder):
+        for name, document in documents(path):
+            validate(name, document)
+
+
+@corpus.needs_corpus
+@pytest.mark.exhaustive
+def test_what_is_printed_of_the_corpus_is_valid_and_named() -> None:
+    for case in corpus.every_case():
+        for name, document in (*shown(case.exchange), explained(explain([case.exchange]))):
+            validate(name, document)
+
+
+def test_every_key_of_the_schemas_is_printed() -> None:
+    several = [
+        *(document for path in recordings("incidents") for document in documents(path)),
+        *(document for path in MORE for document in documents(RECORDINGS / path)),
+        explained(explain([open_tape(BROKEN)[1]], clients=True)),
+        explained(explain(tuple(open_tape(RECORDINGS / ATTEMPTS)))),
+    ]
+    for name in ("why", "show"):
+        found = [printed(name, document) for of, document in several if of == name]
+        assert keys(name) - set().union(*found) == set()
+
+
+def test_what_ls_lists_is_valid_and_every_key_is_named(tmp_path: Path) -> None:
+    shutil.copy(BROKEN, tmp_path)
+    (tmp_path / "torn.tape").write_bytes(b"{")
+    document = json.loads(called("ls", ".", "--format", "json", folder=tmp_path).stdout)
+    validate("ls", document)
+    assert printed("ls", document) == keys("ls")
+    assert len(document["tapes"]) == 2
+    assert [type(tape["worst"]) for tape in document["tapes"]].count(dict) == 1
+
+
+def test_the_commands_print_these_documents(tmp_path: Path) -> None:
+    one = f"{BROKEN}#1"
+    for name, arguments in (
+        ("why", ["why", one, "--suspects"]),
+        ("show", ["show", one]),
+        ("show", ["show", one, "--calls"]),
+        ("show", ["show", one, "--events"]),
+        ("show", ["show", one, "--reads"]),
+        ("show", ["show", BROKEN, "--log"]),
+        ("findings", ["check", BROKEN]),
+        ("diff", ["diff", one, f"{BROKEN}#2"]),
+    ):
+        result = called(*arguments, "--format", "json", folder=tmp_path)
+        validate(name, json.loads(result.stdout))
+
+
+def test_another_key_is_not_valid() -> None:
+    name, document = next(shown(open_tape(BROKEN)[1]))
+    with pytest.raises(jsonschema.ValidationError):
+        validate(name, {**document, "other": 1})
+    document["calls"][0]["other"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        validate(name, document)
+
+
+@pytest.mark.parametrize("name", ["why", "show", "ls"])
+def test_what_a_key_means_is_said_unless_its_name_says_it(name: str) -> None:
+    silent = {key for key, rules in described(name) if not {"description", "$ref"} & rules.keys()}
+    assert silent <= {"version", "id", "name", "models", "kind"}
+
+
+def test_the_schemas_know_every_value_of_an_enumeration() -> None:
+    def values(file: str, kind: str, key: str) -> set[object]:
+        return set(schema(file)["$defs"][kind]["properties"][key]["enum"])
+
+    assert values("show", "call", "kind") == set(CallKind)
+    assert values("show", "call", "status") == set(CallStatus)
+    assert values("show", "call", "channel") == set(Channel)
+    assert values("show", "read", "side") == set(Side)
+    assert values("show", "log_line", "stream") == set(LogStream)
+    assert values("why", "verdict", "kind") == set(VerdictKind)
+    assert values("why", "verdict", "blame") == {*Blame, None}
+    assert values("why", "verdict", "confidence") == {*Confidence, None} - {Confidence.POSSIBLE}
+    assert values("why", "timeline_entry", "source") == set(EventSource)
