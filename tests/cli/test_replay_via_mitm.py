@@ -119,6 +119,27 @@ def test_what_is_not_on_the_tape_is_recorded_from_the_host_that_the_app_names(
     assert len(heads) == 1
 
 
+@pytest.mark.parametrize("version", NEWEST)
+def test_variations_are_played_to_an_app_that_names_its_host(tmp_path: Path, version: str) -> None:
+    tape = write_tape(tmp_path / "x.tape", taped(((10, ANSWER),), body={"model": "m", "text": "a"}))
+    app = tmp_path / "app.py"
+    app.write_text(APP)
+    env = {**variables(tmp_path, installed(version)), "HOME": str(tmp_path), "OPENAI_API_KEY": ""}
+    env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+    done = deltatape(
+        *("torture", tape, "--via", "mitm", "--only", "every-byte", "--only", "status-500"),
+        *("--format", "json", "--", sys.executable, str(app), "a", CHAT),
+        folder=tmp_path,
+        env=env,
+    )
+    told = json.loads(done.stdout)
+    assert told["problem"] == "", done.stderr
+    verdicts = {cell["variation"]: cell["verdict"] for cell in told["cells"]}
+    assert verdicts["every-byte"] == "same"
+    assert verdicts["status-500"] not in ("same", "no-place")  # it has reached the app
+    assert b"redirect the hosts of LLM providers, by mitmproxy" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

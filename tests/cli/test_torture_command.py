@@ -130,6 +130,12 @@ def test_what_a_client_cannot_take_is_left_out_by_the_settings(tmp_path: Path) -
         (("absent.tape", "--", "true"), "absent.tape"),
         (("x.tape", "--listen", "0.0.0.0:1", "--", "true"), "use a loopback address"),
         (("x.tape", "--listen", "unix:x", "--", "true"), "no base URL can name a Unix socket"),
+        (("x.tape", "--hosts", "x", "--", "true"), "--hosts: has no effect without --via mitm"),
+        (("x.tape", "--via", "mitm", "--hosts", "a/b", "--", "true"), "invalid host pattern"),
+        (
+            ("x.tape", "--via", "mitm", "--jobs", "2", "--", "true"),
+            "--jobs 2: with --via mitm, runs come one after the other",
+        ),
         (
             ("x.tape", "--listen", "127.0.0.1:1", "--jobs", "2", "--", "true"),
             "--jobs 2: with --listen, runs come one after the other",

@@ -25,7 +25,12 @@ from deltatape.cli.options import (
     refuse_useless,
     via_mitm,
 )
-from deltatape.cli.tapes import each_recording_once, exchanges_of, read_tape, with_stored
+from deltatape.cli.tapes import (
+    each_recording_once,
+    exchanges_of,
+    read_tape,
+    with_stored,
+)
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
 from deltatape.environment.dotenv import read_dotenv
@@ -264,7 +269,7 @@ def _guard(
 ) -> CommandGuard | None:
     if arguments.via == MITM:
         Hosts(arguments.hosts)  # fails for a wrong pattern before anything starts
-        hosts = (*arguments.hosts, *_taped_hosts(arguments.tapes))
+        hosts = (*arguments.hosts, *taped_hosts(arguments.tapes))
         return RedirectingProxy(hosts, say, environment)
     if arguments.no_tunnel:
         return None
@@ -277,7 +282,7 @@ def _guard(
     )
 
 
-def _taped_hosts(tapes: tuple[str, ...]) -> Iterator[str]:
+def taped_hosts(tapes: tuple[str, ...]) -> Iterator[str]:
     """Yield the hosts of tapes that are not known anyway, each once; never this machine."""
     existing = (each for each in each_recording_once(tapes) if locate(each).path.exists())
     exchanges = (exchange for each in existing for exchange in exchanges_of(each))
@@ -363,7 +368,7 @@ def _auto(
         clock=SystemClock(),
         say=say,
         command=argv,
-        led=Hosts((*arguments.hosts, *_taped_hosts(arguments.tapes))).has
+        led=Hosts((*arguments.hosts, *taped_hosts(arguments.tapes))).has
         if arguments.via == MITM
         else None,
     )

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +12,26 @@ from typing import Any
 import click
 
 from deltatape.cli.addresses import player_address
-from deltatape.cli.options import FILE, FOLDER, FORMAT, VOLATILE, WrapperCommand, duration, option
+from deltatape.cli.options import (
+    FILE,
+    FOLDER,
+    FORMAT,
+    MITM,
+    VOLATILE,
+    WrapperCommand,
+    duration,
+    option,
+    refuse_useless,
+    via_mitm,
+)
+from deltatape.cli.replay_command import taped_hosts
 from deltatape.cli.tapes import provider_exchanges, with_stored
 from deltatape.cli.terminal import Bar, say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.http1.listener import Address
+from deltatape.mitm.hosts import Hosts
+from deltatape.mitm.session import RedirectingProxy
 from deltatape.model.exchange import Exchange
 from deltatape.model.torture import MatrixCell, TortureResult
 from deltatape.printable import count
@@ -38,7 +53,7 @@ from deltatape.trials.torture_plan import CaseFiler
 from deltatape.vary.variation import VARIATIONS, Variation
 
 _GROUPS = ("harmless", "hostile")
-_SHARED = ("listen", "deadline", "oracle", "ignore", "visible", "volatile")
+_SHARED = ("listen", "via", "hosts", "deadline", "oracle", "ignore", "visible", "volatile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +70,8 @@ class TortureArguments:
     deadline: float
     jobs: int | None
     listen: str | None
+    via: str | None
+    hosts: tuple[str, ...]
     oracle: str | None
     ignore: tuple[re.Pattern[str], ...]
     visible: tuple[re.Pattern[str], ...]
@@ -158,6 +175,10 @@ def patterns(
     help="Where the provider listens in each run, for a command that cannot be given a base URL;"
     " one run at a time.  [default: any free port]",
 )
+@via_mitm(
+    "Lead CMD to the provider by mitmproxy, if its base URL cannot be set; one run at a time.",
+    "lead this host there besides those of LLM providers and of the tapes",
+)
 @option("--oracle", metavar="CMD", help="A command that judges each run: exit code 0 means passed.")
 @option(
     "--ignore",
@@ -202,6 +223,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     argv = WrapperCommand.command_of(ctx)
     if not arguments.tapes or not argv:
         raise click.UsageError("a tape and a command are required: torture TAPE... -- CMD", ctx)
+    if arguments.via is None:
+        refuse_useless(ctx, options.keys() - {"hosts"}, "without --via mitm")
     rig = rig_of(arguments, argv, tuple(_shared_options(ctx)))
     # Fail before the first run if the output cannot be written.
     if arguments.junit is not None:
@@ -220,6 +243,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 def _secluded(rig: TortureSetup) -> TortureResult:
     """Run without access to any provider."""
+    if rig.lead is not None:
+        return _tortured(rig)
     telemetry = known_telemetry(rig.command, rig.exchanges)
     outbound = outbound_from(os.environ)
     with NetworkGuard(outbound, rig.folder, telemetry=telemetry) as network_guard:
@@ -264,7 +289,7 @@ def rig_of(
     Raises:
         UsageError: there is no such tape or exchange, or nothing to vary.
     """
-    listen, jobs = _listen(arguments.listen, arguments.jobs)
+    listen, jobs = _listen(arguments)
     exchanges = provider_exchanges(arguments.tapes)
     environ, folder = os.environ, Path.cwd()
     return TortureSetup(
@@ -279,6 +304,7 @@ def rig_of(
         deadline_s=arguments.deadline,
         jobs=jobs,
         listen=listen,
+        lead=_lead(arguments) if arguments.via == MITM else None,
         volatile=with_stored(arguments.tapes, arguments.volatile),
         output_rules=OutputRules(
             ignore=arguments.ignore, visible=arguments.visible or OutputRules().visible
@@ -287,17 +313,32 @@ def rig_of(
     )
 
 
-def _listen(text: str | None, jobs: int | None) -> tuple[Address, int]:
+def _lead(arguments: TortureArguments) -> RedirectingProxy:
+    Hosts(arguments.hosts)  # fails for a wrong pattern before anything starts
+    return RedirectingProxy((*arguments.hosts, *taped_hosts(arguments.tapes)), say)
+
+
+def _listen(arguments: TortureArguments) -> tuple[Address, int]:
     """Return where the player listens, and how many runs go on at the same time.
 
     Raises:
         UsageError: it is no loopback address, or one for several runs at once.
     """
-    if text is None:
+    jobs, led = arguments.jobs, arguments.via is not None
+    if arguments.listen is None and not led:
         return ANY_PORT, jobs or os.cpu_count() or 1
     if jobs is not None and jobs > 1:
-        raise UsageError(f"--jobs {jobs}: with --listen, runs come one after the other")
-    return player_address(text, 0, ("command",)), 1
+        which = "--via mitm" if arguments.listen is None else "--listen"
+        raise UsageError(f"--jobs {jobs}: with {which}, runs come one after the other")
+    listen = player_address(arguments.listen, 0, ("command",))
+    return (listen if listen.port else replace(listen, port=_free_port(listen.host))), 1
+
+
+def _free_port(host: str) -> int:
+    """Return a port for the players of all runs, one after the other."""
+    with socket.create_server((host, 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
 
 
 def _positions(names: Sequence[str], exchanges: Sequence[Exchange]) -> Iterator[int]:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError
@@ -20,6 +21,7 @@ from deltatape.model.torture import MatrixCell, MatrixRow, RunVerdict, TortureRe
 from deltatape.player.play_options import PlayOptions, RunReadBack, Stage, StagedExchange
 from deltatape.replay.guard import NetworkGuard
 from deltatape.replay.playback import ANY_PORT
+from deltatape.replay.session import CommandGuard
 from deltatape.trials.torture_judge import (
     BaselineRuns,
     Oracle,
@@ -35,6 +37,7 @@ from deltatape.vary.shape import at_tempo
 from deltatape.vary.variation import Variation
 
 BASELINE_RUNS = 2
+_NONE: Mapping[str, str] = MappingProxyType({})
 _PRINTED = 1500
 """How much of a failed run's output is kept, in characters."""
 
@@ -75,13 +78,17 @@ class TortureSetup:
     """Where the player listens; a fixed port needs one job."""
     network_guard: NetworkGuard | None = None
     """Keeps the command from bypassing the player; its context is entered already."""
+    lead: CommandGuard | None = None
+    """Leads the command's requests to the player, which then needs a fixed port."""
 
     @property
     def shared(self) -> SharedRunOptions:
         """Return the options that all runs share."""
         guard = self.network_guard
         return SharedRunOptions(
-            variables={} if guard is None else guard.variables, listen=self.listen
+            variables={} if guard is None else guard.variables,
+            led=self.lead is not None,
+            listen=self.listen,
         )
 
     @property
@@ -96,8 +103,11 @@ class TortureSetup:
 class TortureRunner:
     """Runs the command against its tapes."""
 
-    def __init__(self, setup: TortureSetup) -> None:
+    def __init__(self, setup: TortureSetup, variables: Mapping[str, str] = _NONE) -> None:
+        """Args: variables: set in the command's environment, after all others."""
         self._setup = setup
+        shared = setup.shared
+        self._shared = replace(shared, variables={**shared.variables, **variables})
         self._plain = tuple(at_tempo(exchange, INSTANT) for exchange in setup.exchanges)
         self.runs = 0
 
@@ -165,7 +175,7 @@ class TortureRunner:
             setup.environ,
             setup.folder,
             limit_s,
-            shared=setup.shared,
+            shared=self._shared,
         )
 
 
@@ -202,7 +212,21 @@ async def _run_matrix(
     on_start: Callable[[int], None],
     on_done: Callable[[tuple[MatrixCell, ...]], None],
 ) -> TortureResult:
-    runner = TortureRunner(setup)
+    if setup.lead is None:
+        return await _run_cells(TortureRunner(setup), setup, on_start, on_done)
+    try:
+        variables = await setup.lead.start(setup.listen.port)
+        return await _run_cells(TortureRunner(setup, variables), setup, on_start, on_done)
+    finally:
+        await setup.lead.stop()
+
+
+async def _run_cells(
+    runner: TortureRunner,
+    setup: TortureSetup,
+    on_start: Callable[[int], None],
+    on_done: Callable[[tuple[MatrixCell, ...]], None],
+) -> TortureResult:
     outcomes = [await runner.run({}) for _ in range(BASELINE_RUNS)]
     problem = await _baseline_problem(setup, outcomes)
     requested = _requested(setup, outcomes[0])

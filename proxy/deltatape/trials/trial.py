@@ -26,7 +26,7 @@ from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayOptions, PlayReport, RequestOutcome
 from deltatape.player.player import Player
-from deltatape.replay.environment import replay_environment
+from deltatape.replay.environment import keyed_environment, replay_environment
 from deltatape.replay.playback import ANY_PORT, end, settle
 
 DRAIN_S = 1.0
@@ -59,6 +59,8 @@ class SharedRunOptions:
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Set in the environment, after all others."""
+    led: bool = False
+    """Whether a proxy leads the requests here, so that no base URL is set."""
     listen: Address = ANY_PORT
     """Where the player listens; at a fixed address runs come one after the other."""
     on_request: Callable[[ParsedRequestHead], None] = lambda _: None
@@ -98,7 +100,8 @@ async def attempt(
     player.on_request = shared.on_request
     await player.start(shared.listen)
     try:
-        environment = replay_environment(player.listener.url, environ, folder, exchanges, command)
+        environment_of = keyed_environment if shared.led else replay_environment
+        environment = environment_of(player.listener.url, environ, folder, exchanges, command)
         run = await _start(command, {**environment, **shared.variables}, folder)
         try:
             await run.wait(deadline_s)
