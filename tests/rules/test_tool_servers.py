@@ -247,7 +247,12 @@ def test_a_server_that_ended_is_at_fault_and_nobody_else(findings: Findings) -> 
     params: dict[str, object] = {"name": "get_weather", "arguments": {"city": "Gent"}}
     ended = message("tools/call", params, None)
     found = findings.one([LIST, ONE_CALL, ended, told("Connection closed")])
-    assert (found.code, found.blame, found.severity) == ("C026", None, Severity.WARNING)
+    assert (found.code, found.blame, found.severity) == (
+        "C026",
+        Blame.TOOL_SERVER,
+        Severity.WARNING,
+    )
+    assert found.confidence is Confidence.LIKELY
     assert "ended without an answer" in found.message
     left = replace(ended, reason=EndReason.CLIENT_CLOSED)
     assert findings([LIST, ONE_CALL, left, told("Cancelled")]) == []

@@ -186,6 +186,7 @@ PARTIES: Mapping[Blame, str] = {
     Blame.UPSTREAM: "model, provider or gateway: one recording cannot separate them",
     Blame.TRANSPORT: "the connection was cut or reset",
     Blame.APP: "the application that was taped, its SDK or its framework",
+    Blame.TOOL_SERVER: "an MCP server that the application asked",
 }
 """Whom a verdict can blame."""
 

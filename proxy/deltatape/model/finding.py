@@ -30,6 +30,8 @@ class Blame(enum.StrEnum):
     GATEWAY = "gateway"
     TRANSPORT = "transport"
     APP = "app"
+    TOOL_SERVER = "tool-server"
+    """An MCP server that the application asks."""
     UPSTREAM = "upstream"
     """Model, provider or gateway: not separable with one recording."""
 

@@ -22,7 +22,8 @@ _HEAD = """\
 
 Every finding that deltatape reports; `scripts/findings-docs` generates this table from the rules. A
 finding has a code, a severity, the party at fault (`model`, `provider`, `gateway`, `transport`,
-`app`, or `upstream`: one of the first three, which one recording cannot distinguish) and how sure
+`app`, `tool-server`, or `upstream`: one of the first three, which one recording cannot
+distinguish) and how sure
 that is (`proven`, `likely`, `possible`: see [verdicts.md](verdicts.md)). Each code links to its
 page: what it reports, innocent explanations, an example, the fix and references. `deltatape why
 CODE` prints that page.

@@ -15,7 +15,7 @@ from deltatape.model.digest import (
     HistoryMessage,
     ReadBack,
 )
-from deltatape.model.finding import Confidence, Excluded, Severity, weaker
+from deltatape.model.finding import Blame, Confidence, Excluded, Severity, weaker
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.tool_server import ServedCall
 from deltatape.printable import count, excerpt
@@ -385,6 +385,7 @@ def _graded_result(
 
 # The server's own failures.
 
+_LEFT = "the client ended the server, or left it"
 _NO_ANSWER = {
     "upstream_closed": "ended",
     "upstream_reset": "reset the connection",
@@ -401,6 +402,7 @@ def tool_server_failed(read_back: ReadBack) -> Iterator[Claim]:
             continue
         served = each.served[-1]
         severity, what = _failure(served, read_back)
+        ended = served.texts is None
         if what:
             yield _claim(
                 read_back,
@@ -410,9 +412,17 @@ def tool_server_failed(read_back: ReadBack) -> Iterator[Claim]:
                 ClaimGrade(
                     " ".join(served.texts or ()) or served.arguments,
                     "look at what the tool server prints, and at the call that it was asked for",
-                    Confidence.PROVEN,
+                    Confidence.LIKELY if ended else Confidence.PROVEN,
+                    (
+                        Excluded(
+                            _LEFT,
+                            "it had neither closed the server's input nor taken back the call",
+                        ),
+                    )
+                    if ended
+                    else (),
                     severity=severity,
-                    blame=None,
+                    blame=Blame.TOOL_SERVER if ended else None,
                 ),
             )
 

@@ -109,6 +109,7 @@ def explain(
     entries = [
         *_own_entries(analysis, case, exchanges, context),
         *_repetition_entries(case, repetition, later),
+        *_server_entries(case),
         *_later_entries(case, chosen, exchanges),
         *_attempt_entries(attempts, exchange),
     ]
@@ -252,6 +253,19 @@ def _repetition_entries(
     for place, line in enumerate(lines):
         codes = codes_of(marks.get(place, ()))
         yield timeline_entry(repetition.exchange, t_ns, EventSource.APP, line, codes=codes)
+
+
+def _server_entries(case: Case) -> Iterator[TimelineEntry]:
+    """Yield what tool servers were asked for the reply's calls, and what they answered."""
+    for call in case.read_back.with_server if case.read_back else ():
+        index = call.delivered.index
+        for served in call.served:
+            asked = f"asks the tool server for call {index}: {served.name} {served.arguments}"
+            yield timeline_entry(served.exchange, served.asked_ns, EventSource.APP, asked)
+            if served.texts is not None:
+                how = "fails" if served.failed else "answers"
+                answer = f"the tool server {how}: {' '.join(served.texts)}"
+                yield timeline_entry(served.exchange, served.answered_ns, EventSource.WIRE, answer)
 
 
 def _line_of(finding: Finding, read_back: ReadBack, repetition: ReplyRepetition) -> int | None:
