@@ -6,6 +6,7 @@ run gets a HOME and a working directory with the same files; a replay gets them 
 """
 
 import asyncio
+import contextlib
 import glob
 import json
 import os
@@ -257,9 +258,20 @@ async def _run(argv: Sequence[str], program: Program, place: Place) -> Ran:
         done, _ = await asyncio.wait([reading], timeout=15)
     if process.returncode is None or not done:
         os.killpg(process.pid, signal.SIGKILL)
+    _end_daemons(place)
     output, errors = await reading
     code = process.returncode if done else None
     return Ran(code, output.decode(errors="replace"), errors.decode(errors="replace"))
+
+
+def _end_daemons(place: Place) -> None:
+    """End what a program left behind, such as a daemon in a session of its own: by its HOME."""
+    mark = f"HOME={place.home}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        # It may end meanwhile, or be another user's.
+        with contextlib.suppress(OSError):
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
 
 
 def _deltatape(*words: str) -> Json:
