@@ -226,14 +226,53 @@ def test_what_is_not_taped_can_be_left_to_the_user_s_own_mitmproxy(tmp_path: Pat
     run(scenario(), limit_s=LIMIT_S)
 
 
-def test_a_wrong_pattern_is_refused_when_mitmproxy_starts(tmp_path: Path) -> None:
+def test_the_user_s_own_mitmproxy_keeps_what_has_findings(tmp_path: Path) -> None:
+    upstream = authority(tmp_path)
+    venv = installed("11")
+
+    async def cut(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD + b"".join(map(chunk, EVENTS[:3])) + b"0\r\n\r\n")
+
+    async def scenario() -> str:
+        async with (
+            provider(cut, tls=upstream.context) as port,
+            own_mitmproxy(
+                *(tmp_path, (str(venv / "bin" / "mitmdump"),), venv_variables(tmp_path, venv)),
+                *("--set", "deltatape_hosts=localhost", "--set", "deltatape_keep=5GB"),
+                *upstream.trusted,
+            ) as own,
+        ):
+            await ran(
+                *("curl", "-sSN", "--proxy", f"http://127.0.0.1:{own.port}", "-d", "{}"),
+                *("--cacert", tmp_path / "conf" / "mitmproxy-ca-cert.pem"),
+                f"https://localhost:{port}/v1/chat/completions",
+                env=environment(tmp_path),
+            )
+            printed = await own.stop()
+        assert ".ring" not in Path(own.tape().path).name
+        return printed
+
+    assert "error T003" in run(scenario(), limit_s=LIMIT_S)
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("deltatape_hosts=https://x/", "invalid host pattern"),
+        ("deltatape_keep=soon", "'soon': not what to keep"),
+    ],
+)
+def test_a_wrong_option_is_refused_when_mitmproxy_starts(
+    tmp_path: Path, option: str, problem: str
+) -> None:
     venv = installed("11")
 
     async def scenario() -> str:
         env = venv_variables(tmp_path, venv)
-        more = ("--set", "deltatape_hosts=https://x/")
+        more = ("--set", option)
         async with own_mitmproxy(tmp_path, (str(venv / "bin" / "mitmdump"),), env, *more) as own:
             out, _ = await asyncio.wait_for(own.process.communicate(), 20)
             return out.decode()
 
-    assert "invalid host pattern" in run(scenario(), limit_s=LIMIT_S)
+    assert problem in run(scenario(), limit_s=LIMIT_S)

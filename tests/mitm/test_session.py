@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -325,6 +326,55 @@ def test_findings_pin_the_tape_run_the_hook_and_are_on_the_tape(tmp_path: Path) 
     assert (tmp_path / "found").read_text() == f"{tape.path}\n"
     assert "T003" in (tmp_path / "report").read_text()
     assert [r.payload.code for _, r in tape.records() if r.payload.code == "parsed"] == ["parsed"]
+
+
+def test_old_segments_are_deleted_and_what_has_findings_is_kept(tmp_path: Path) -> None:
+    env = variables(tmp_path, installed("11"))
+
+    async def cut(peer: Peer) -> None:
+        while True:
+            head, _ = await peer.request()
+            events = EVENTS[:3] if b"cut" in head else EVENTS
+            await peer.send(SSE_HEAD + b"".join(map(chunk, events)) + b"0\r\n\r\n")
+
+    def tapes() -> set[str]:
+        return {path.name for path in (tmp_path / "tapes").glob("*.tape")}
+
+    async def scenario() -> str:
+        async with provider(cut) as upstream:
+            chosen = options(tmp_path, f"http://127.0.0.1:{upstream}")
+            recorded = recorder(replace(chosen, keep="1s"), env, keep=parse_keep("1s"))
+            task = begun(recorded)
+            await until(recorded.lines, "  set ")
+            url = next(line for line in recorded.lines if "OPENAI_BASE_URL=" in line)
+            port = int(url.partition("127.0.0.1:")[2].partition("/")[0])
+            (first,) = tapes()
+            peer = await connect(port)
+            await peer.send(post(target="/v1/chat/completions"))
+            await peer.rest_or_end()
+            await vanished(lambda: first in tapes())
+            peer = await connect(port)
+            await peer.send(post(target="/v1/chat/completions?cut"))
+            await peer.rest_or_end()
+            await until(recorded.lines, "    error ")
+            os.kill(os.getpid(), signal.SIGTERM)
+            await task
+            assert not recorded.reporter.trouble
+            return first
+
+    first = run(scenario(), limit_s=LIMIT_S)
+    assert first.endswith(".ring.tape")
+    pinned = {name for name in tapes() if ".ring" not in name}
+    kept = [exchange for name in pinned for exchange in open_tape(tmp_path / "tapes" / name)]
+    assert b"?cut" in b"".join(exchange.request.target_bytes for exchange in kept)
+
+
+async def vanished(there: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if not there():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("it is still there")
 
 
 def test_a_ring_without_findings_may_be_deleted(tmp_path: Path) -> None:

@@ -225,10 +225,9 @@ class MitmRecorder:
                 if tape := parent.tape(key):
                     parent.parsed(tape, number, parsed)
             case PinAround(key=key, end_ns=end_ns, ticket=ticket):
-                if tape := parent.tape(key):
-                    parent.finding(tape, end_ns, lambda: parent.pinned(ticket))
-                else:
-                    parent.pinned(ticket)
+                # Of a tape that is closed by now, the end was a moment ago.
+                tape = parent.tape(key)
+                parent.finding(tape, end_ns if tape else None, lambda: parent.pinned(ticket))
             case Log() if run is not None:
                 run.book.log(*message.parts())
             case LogEnd() if run is not None:

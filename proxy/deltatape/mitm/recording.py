@@ -79,6 +79,7 @@ class MitmRecording:
         self._tapes: dict[int, MitmTape] = {}
         self._pins: dict[int, Callable[[], None]] = {}
         self._tickets = 0
+        self._stopping = False
         self._drained = asyncio.Event()
 
     @property
@@ -122,7 +123,8 @@ class MitmRecording:
                 watch = TapeSummary(
                     until_ns=message.until_ns, stop=message.reason, exit_code=message.exit_code
                 )
-                self._analysis.close(self._tapes[key], watch)
+                tape = self._tapes[key] if self._stopping else self._tapes.pop(key)
+                self._analysis.close(tape, watch)
             case Counted(counts=counts):
                 self._counts = RecordingCounts(*counts)  # type: ignore[arg-type]
             case Said(text=text, how="alarm"):
@@ -175,6 +177,7 @@ class MitmRecording:
     async def stop(self, reason: str, code: int | None) -> None:
         mitmdump = self._mitmdump
         assert mitmdump is not None
+        self._stopping = True
         mitmdump.stop(reason, code, self._grace_s)
         loop = asyncio.get_running_loop()
         ends = (loop.create_task(self._drained.wait()), loop.create_task(mitmdump.gone()))

@@ -305,11 +305,13 @@ class MitmRun:
     def parsed(self, tape: OpenTape, number: int, parsed: Mapping[str, object]) -> None:
         self.book.parsed(tape, number, parsed)
 
-    def finding(self, tape: OpenTape, end_ns: int | None, then: Callable[[], None]) -> None:
+    def finding(self, tape: OpenTape | None, end_ns: int | None, then: Callable[[], None]) -> None:
         if self._flight is None:
             then()
             return
-        ago_ns = tape.writer.now_ns() - end_ns if end_ns is not None else 0
+        ago_ns = 0
+        if tape is not None and end_ns is not None:
+            ago_ns = tape.writer.now_ns() - end_ns
         self._flight.finding(self._clock.wall_ns() - ago_ns, then)
 
     # Connections.

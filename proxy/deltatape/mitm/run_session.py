@@ -31,8 +31,14 @@ class PinnedTapes(Protocol):
     def parsed(self, tape: OpenTape, number: int, parsed: Mapping[str, object]) -> None:
         """Record what was parsed of an exchange."""
 
-    def finding(self, tape: OpenTape, end_ns: int | None, then: Callable[[], None]) -> None:
-        """Keep what was taped around an exchange with findings; call `then` afterwards."""
+    def finding(self, tape: OpenTape | None, end_ns: int | None, then: Callable[[], None]) -> None:
+        """Keep what was taped around an exchange with findings; call `then` afterwards.
+
+        Args:
+            tape: on which it is; None: it is closed.
+            end_ns: when it ended, as the tape counts; None: now.
+            then: called when the tapes have their names.
+        """
 
 
 class RunSession(Protocol):
@@ -80,8 +86,8 @@ class ParentSession(RemoteSession):
         if self._run is not None:
             self._run.parsed(tape, number, parsed)
 
-    def finding(self, tape: OpenTape, end_ns: int | None, then: Callable[[], None]) -> None:
-        """Keep what was taped around an exchange with findings; call `then` afterwards."""
+    def finding(self, tape: OpenTape | None, end_ns: int | None, then: Callable[[], None]) -> None:
+        """Keep what was taped around an exchange with findings; see `PinnedTapes`."""
         if self._run is not None:
             self._run.finding(tape, end_ns, then)
 
