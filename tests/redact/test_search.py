@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.redact import json_strings, search
+from deltatape.redact import body_texts
+from deltatape.redact.body_texts import has_single_strings, texts_to_search
 from deltatape.redact.json_strings import framed, string_places
-from deltatape.redact.search import secrets, text_to_search
+from deltatape.redact.search import secrets
 from deltatape.secret_text.escaped_text import LayeredView, unescaped
 from deltatape.secret_text.search import in_view
 from helpers.chat import sse
@@ -206,7 +207,8 @@ def is_found_slowly(data: bytes) -> bool:
 
 FRAGMENTS = st.sampled_from(
     ["sk", "-fa", "kefake", "fakefa", "0000", "\\n", "\\u0073k-", "%73", "a b", "", "\\\\", "Bear",
-     "er ", "YWxh", "c2stZmFrZWZha2VmYWtlMDAwMA", "x", "é", "pass", "word=a1a1a1a1a1a1", "}"]
+     "er ", "YWxh", "c2stZmFrZWZha2VmYWtlMDAwMA", "x", "é", "pass", "word=a1a1a1a1a1a1", "}",
+     "authorization", "Basic x1x2x3x4x5x6", '\\"', "\\\\\\\\", '\\": \\"', "password"]
 )  # fmt: skip
 SHAPES = [
     '{"id":"%s","created":%d,"choices":[{"index":0,"delta":{"content":"%s"}}]}',
@@ -215,6 +217,13 @@ SHAPES = [
     '{"a":"%s","b":%d,"a":"%s"}',
     '{"index":"%s","b":%d,"a":"%s"',
     '["%s",%d,"%s"]',
+    '{"type":"%s","n":[%d,-2.5, 3e4],"t":{"index":"%s"}}',
+    '{"a\\"b":"%s","toolCallId":%d,"password":"%s"}',
+    '{"type":"%s"%d,"t":"%s"}',
+    '{"type":{"a":"%s"}%d,"t":"%s"}',
+    '{"t":[["%s",[%d],"x"],"%s"]}',
+    '{"t":[["%s",[%d,1,"x"]],"%s"]}',
+    "[" * 33 + '"%s",%d,"%s"' + "]" * 33,
     'no JSON %s %d "%s',
 ]
 EVENTS = st.lists(
@@ -268,6 +277,26 @@ def test_events_that_are_large_or_never_alike_are_searched_one_by_one() -> None:
     assert [secret.kind for secret in secrets(sse(*unlike, *split))] == ["API key"]
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        '{"text":"%s"}',
+        '{"text":"%s", "more":"it ends',
+        '{"text":"%s", "more":"a"] "b"',
+        '{"a\\"b":"it","text":"%s"}',
+        "[" * 40 + '"%s"' + "]" * 40,
+        '{"type":"a","bytes":[1,-2.5],"index":12,"text":"%s"}',
+        '{"text":"%s","path":"C:\\\\","said":"\\"x\\""}',
+    ],
+)
+@pytest.mark.parametrize("framing", ["data: %s\n\n", "data:%s\r\n\r\n", "\xef\xbb\xbfdata%s\n\n"])
+def test_a_key_in_unusual_events_is_found(event: str, framing: str) -> None:
+    pieces = ["it is ", KEY[:3], KEY[3:9], KEY[9:], " indeed"]
+    data = "".join(framing % (event % piece) for piece in pieces).encode("latin-1")
+    assert [secret.kind for secret in secrets(data)] == ["API key"]
+    assert secrets(data.replace(KEY[9:].encode(), b" ")) == ()
+
+
 def test_a_document_of_nested_lists_is_searched() -> None:
     document = {"a": [[[1, {"b": [KEY]}], "x"], []], "c": [1, 2]}
     assert [secret.kind for secret in secrets(json.dumps(document).encode())] == ["API key"]
@@ -276,11 +305,10 @@ def test_a_document_of_nested_lists_is_searched() -> None:
 
 def test_what_events_repeat_is_not_searched_in_each() -> None:
     data = sse(*({"id": "one", "same": 1, "text": f"word {n}"} for n in range(50)))
-    text_to_search(data)
-    searched = text_to_search(data)
-    assert searched is not None
+    texts_to_search(data)
+    searched = b"\n".join(texts_to_search(data) or ())
     assert b"word 49" in searched
-    assert searched.count(b"same") == 0
+    assert searched.count(b"same") == 1
     assert len(searched) < len(data) / 2
 
 
@@ -331,14 +359,13 @@ def test_events_with_and_without_a_name_are_told_apart() -> None:
 def test_a_stream_of_other_lines_is_searched_as_a_whole() -> None:
     event = 'data: {"a":"%s"}\n\n'
     good = "".join(event % n for n in range(9))
-    assert json_strings.body_texts(f"{good}id: {KEY}\n\n{good}").alone is None
     assert secrets(f"{good}id: {KEY}\n\n{good}".encode())
     assert not secrets(f"{good}id: 1\n\n{good}".encode())
 
 
 def test_memory_of_streams_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_strings, "_CHANNELS", 8)
-    monkeypatch.setattr(search, "_REMEMBERED", 2)
+    monkeypatch.setattr(body_texts, "_SHAPES", 8)
+    monkeypatch.setattr(body_texts, "_REMEMBERED", 2)
     for number in range(20):
         events = [{f"{number}{n % 3}": "sk-", "text": KEY[3 + n]} for n in range(len(KEY) - 3)]
         data = sse(*events)
@@ -362,7 +389,7 @@ def test_memory_of_streams_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_documents_whose_strings_stand_alone(document: str, *, has_single: bool) -> None:
-    assert json_strings.has_single_strings(document) is has_single
+    assert has_single_strings(document) is has_single
 
 
 @pytest.mark.parametrize(

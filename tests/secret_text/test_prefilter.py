@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from deltatape.secret_text import prefilter
 from deltatape.secret_text.escaped_text import LayeredView
-from deltatape.secret_text.prefilter import ClearedTexts, may_hold_secret
+from deltatape.secret_text.prefilter import (
+    ClearedTexts,
+    may_any_hold_secret,
+    may_hold_secret,
+    may_span_strings,
+)
 from deltatape.secret_text.search import in_view
 from helpers.leaks import SPELLINGS
 from helpers.secret_tapes import KEY
@@ -68,6 +73,29 @@ def is_passed_on(text: str) -> bool:
 @example("\\fW5mc2stYW50LWZha2VmYWtlZmFrZWZha2Vz")
 def test_nothing_that_is_found_is_passed_over(text: str) -> None:
     assert is_passed_on(text) or not is_found(text)
+
+
+@pytest.mark.exhaustive
+@settings(max_examples=1000)
+@given(texts)
+@example('authorization":"Basic YWxhZGRp')
+@example('"password\\u0022:\\u0022x1x2x3x4x5x6')
+@example('"password=\\n\\"x1x2x3x4x5x6')
+def test_a_secret_around_a_quotation_mark_is_told(text: str) -> None:
+    parts = [f'{part}"' for part in text.split('"')]
+    assert may_span_strings(text.encode()) or is_found(text) <= any(map(is_found, parts))
+
+
+@pytest.mark.parametrize("text", ['"monkey":"x"', '"token": "x"', 'my password is "x"', "%4%45"])
+def test_strings_that_are_no_names_stand_alone(text: str) -> None:
+    assert not may_span_strings(text.encode())
+
+
+def test_texts_are_searched_with_and_without_escapes() -> None:
+    assert not may_any_hold_secret([])
+    assert not may_any_hold_secret([b"one", b"%20"])
+    assert may_any_hold_secret([b"one", KEY.encode()])
+    assert may_any_hold_secret([b"one", quote(KEY.replace("-", "/")).replace("/", "%2d").encode()])
 
 
 @pytest.mark.exhaustive
@@ -169,3 +197,4 @@ def test_text_among_encoded_bytes_is_passed_on(secret: str) -> None:
 def test_what_would_take_long_is_passed_on() -> None:
     assert is_passed_on("\\" * 16)
     assert is_passed_on(f"%{'25' * 20}41")
+    assert may_span_strings(f"%{'25' * 20}41".encode())

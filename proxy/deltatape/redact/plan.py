@@ -22,6 +22,7 @@ from deltatape.model.content_coding import ContentDecoder, decode_body
 from deltatape.model.exchange import MaskedSpan, content_codings, uncoded_headers
 from deltatape.model.websocket import Side
 from deltatape.printable import count
+from deltatape.redact.body_texts import texts_to_search
 from deltatape.redact.content import mask, vocabulary
 from deltatape.redact.eventstream import ChecksummedBody, check_checksums, unfold
 from deltatape.redact.fillers import Fillers
@@ -33,9 +34,9 @@ from deltatape.redact.payload_strings import (
     plain_texts,
     redact_payload,
 )
-from deltatape.redact.search import found_secrets, text_to_search
+from deltatape.redact.search import found_secrets
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite
-from deltatape.secret_text.prefilter import may_hold_secret
+from deltatape.secret_text.prefilter import may_any_hold_secret
 from deltatape.secret_text.search import Secret
 from deltatape.tape.assemble import Numbered
 from deltatape.tape.decode import CODES
@@ -260,8 +261,9 @@ class _Plan(Protocol):
 class _Waiting(NamedTuple):
     """A record or a body that is to be searched."""
 
-    text: bytes | None
-    """`may_hold_secret` finds something in it if there is a secret; None: an exact search tells."""
+    texts: Sequence[bytes] | None
+    """`may_hold_secret` finds something in one if there is a secret; None: only an exact search
+    tells."""
     plan: _Plan
 
 
@@ -382,7 +384,7 @@ class RedactionPlanner:
             self._enqueue(_Waiting(None, plan), 0)
         elif texts:
             text = joined_texts(texts)
-            self._enqueue(_Waiting(text, plan), len(text))
+            self._enqueue(_Waiting((text,), plan), len(text))
 
     def _enqueue(self, waiting: _Waiting, size: int) -> None:
         self._waiting.append(waiting)
@@ -395,10 +397,10 @@ class RedactionPlanner:
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if len(self._cleared) > _CLEARED:
             self._cleared.clear()
-        texts = dict.fromkeys([each.text for each in waiting if each.text is not None])
-        may_hold = may_hold_secret(b"\n".join(texts))
-        for text, plan in waiting:
-            plan(may_hold=text is None or (may_hold and may_hold_secret(text)))
+        every = dict.fromkeys(chain.from_iterable(each.texts or () for each in waiting))
+        may_hold = may_any_hold_secret(every)
+        for texts, plan in waiting:
+            plan(may_hold=texts is None or (may_hold and may_any_hold_secret(texts)))
 
     def _plan_record(
         self, line: int, record: Record, texts: Iterable[PlainText], *, may_hold: bool
@@ -428,8 +430,8 @@ class RedactionPlanner:
         self._change(body, sums.repairs)
         self._report_checksums(body, sums)
         found = readable(body)
-        text = text_to_search(found.plain)
-        self._enqueue(_Waiting(text, partial(self._plan_body, body, found)), len(found.plain))
+        texts = texts_to_search(found.plain)
+        self._enqueue(_Waiting(texts, partial(self._plan_body, body, found)), len(found.plain))
 
     def _plan_body(self, body: RecordedBody, found: ReadableBody, *, may_hold: bool) -> None:
         secrets = found_secrets(found.plain) if may_hold else ()

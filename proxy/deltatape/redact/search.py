@@ -5,41 +5,22 @@ path of consecutive events are joined and searched, too, since a model streams a
 deltas. Amazon's messages are searched as unfolded text; in base64 the asterisks are encoded.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
 from typing import TypeAlias
 
+from deltatape.redact.body_texts import texts_to_search
 from deltatape.redact.eventstream import unfold
-from deltatape.redact.json_strings import (
-    Channel,
-    FramedBody,
-    body_texts,
-    framed,
-    string_places,
-)
+from deltatape.redact.json_strings import Channel, FramedBody, framed, string_places
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite, overwrite, unescaped
-from deltatape.secret_text.prefilter import ClearedTexts, may_encode_text, may_hold_secret
+from deltatape.secret_text.prefilter import may_any_hold_secret
 from deltatape.secret_text.search import Secret, in_view, spans_of
-
-_SHORT = 500
-"""Characters of strings, such as ids, that every event may repeat."""
-_bodies = ClearedTexts()
-_REMEMBERED = 1024
-_repeated: set[str] = set()
-"""What was repeated in a body."""
-_FEW, _LONGEST = 5, 128
-"""So often is a string repeated, and so many characters long, to see what any number of repetitions
-shows: what a pattern needs comes in three of them or is in its shortest match, and all groups of
-digits that may be encoded text come in five."""
-_TIMES, _WINDOW = 16, 1024
-"""The same where there may be encoded text: twice base64 of what decides."""
 
 
 def secrets(data: bytes) -> tuple[Secret, ...]:
     """Return the secrets in `data`, in the order of its bytes; overlapping ones count as one."""
-    text = text_to_search(data)
-    return () if text is not None and not may_hold_secret(text) else found_secrets(data)
+    texts = texts_to_search(data)
+    return () if texts is not None and not may_any_hold_secret(texts) else found_secrets(data)
 
 
 def found_secrets(data: bytes) -> tuple[Secret, ...]:
@@ -56,56 +37,6 @@ def found_secrets(data: bytes) -> tuple[Secret, ...]:
             for spans in [unfolded.spans(secret.spans)]
         ]
     return tuple(sorted(found, key=lambda secret: secret.spans))
-
-
-def text_to_search(data: bytes) -> bytes | None:
-    """Return a text in which `may_hold_secret` finds something if `data` has secrets.
-
-    None: `data` has to be searched itself. Such texts may be joined by line feeds, and be searched
-    together: no secret has a line feed at its ends.
-    """
-    if unfold(data) is not None:
-        return None
-    texts = body_texts(data.decode("latin-1"))
-    alone = texts.alone
-    if alone is None and _bodies.remembers(data):
-        if _bodies.may_hold_secret(data):
-            return None
-        alone = []
-    joined = "\n".join((*(alone or ()), *map(_joined, texts.joined))).encode("latin-1")
-    return b"\n".join((data, joined)) if alone is None else joined
-
-
-def _joined(strings: Sequence[str]) -> str:
-    """Return a text that shows whether `strings` make a secret together."""
-    first = strings[0]
-    if (
-        len(first) > _SHORT
-        or strings.count(first) < len(strings)
-        or any(mark in first for mark in "\\%&")
-    ):
-        return "".join(strings)
-    if first not in _repeated:
-        # Nearly all such come in one body only, as ids do, or in all.
-        if len(_repeated) >= _REMEMBERED:
-            _repeated.clear()
-        _repeated.add(first)
-        return _repetition(first)
-    return _repetition(first) if _may_hold_repeated(first) else ""
-
-
-def _repetition(text: str) -> str:
-    """Return `text` so often that more of it would show nothing more."""
-    few = text * (_FEW + _LONGEST // max(len(text), 1))
-    if not may_encode_text(few.encode("latin-1")):
-        return few
-    return text * (_TIMES + _WINDOW // max(len(text), 1))
-
-
-@lru_cache(_REMEMBERED)
-def _may_hold_repeated(text: str) -> bool:
-    """Return False only if no number of repetitions of `text` makes a secret."""
-    return may_hold_secret(_repetition(text).encode("latin-1"))
 
 
 def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[list[Secret], bytes]:

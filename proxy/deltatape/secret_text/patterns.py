@@ -26,10 +26,11 @@ _REST = r"[A-Za-z0-9_-]*+"
 _ESCAPED_WORD = r"(?<![A-Za-z0-9\\])"
 _BEHIND = re.compile(r"\(\?<!(?:\[[^]]*\]|\\d)\)")
 _PEM = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_NAMES = (
+NAMES = (
     r"api[_-]?key|secret(?:[_-]?access)?[_-]?key|(?:access|auth|refresh|session)[_-]?token"
     r"|client[_-]?secret|password|passwd"
 )
+"""Of what a secret may be the value."""
 _ANSWER = r"\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?"
 # What a short escape stands for in a text whose escapes have not been undone.
 _SHORT = r"(?<=\\)[bfnrt]"
@@ -194,7 +195,7 @@ PATTERNS = (
     ),
     _Pattern(
         "credential by its name",
-        rf"(?i:(?<![A-Za-z])(?:{_NAMES})){_ANSWER}((?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12,}}+)",
+        rf"(?i:(?<![A-Za-z])(?:{NAMES})){_ANSWER}((?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12,}}+)",
         names=(
             "apikey",
             "secretkey",
@@ -207,7 +208,7 @@ PATTERNS = (
             "password",
             "passwd",
         ),
-        _unread=rf"(?i:(?<![A-Za-z])(?:{_NAMES})){_ESCAPED_ANSWER}(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12}}",
+        _unread=rf"(?i:(?<![A-Za-z])(?:{NAMES})){_ESCAPED_ANSWER}(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{12}}",
     ),
 )
 """In the order of precedence where finds overlap: the first one names it."""

@@ -13,11 +13,11 @@ import base64
 import re
 import string
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from deltatape.secret_text.escaped_text import undone
-from deltatape.secret_text.patterns import PATTERNS
+from deltatape.secret_text.patterns import NAMES, PATTERNS
 
 ENCODINGS = 2
 """How often base64 and hexadecimal are undone at most."""
@@ -64,6 +64,9 @@ _VALUE = re.compile(
     rb"|(?:\W|(?<=\\)[bfnrt]){1,128}(?i:basic) "
 )
 """What follows on a word in a name of a secret."""
+_NAME = re.compile(rf"(?i:{NAMES}|authorization)".encode())
+_QUOTE = re.compile(rb"(?:or)?d?(?:\W|(?<=\\)[bfnrt]){0,257}\"")
+"""A quotation mark after a word in a name of a secret: as far away as its value may stand."""
 _WORDS = (b"key", b"token", b"secret", b"passw", b"bearer", b"authorization")
 """One of them ends every name of a secret, in lower case; of a password it is the beginning."""
 _LONGEST_NAME = 24
@@ -117,10 +120,37 @@ def may_hold_secret(data: bytes, encodings: int = ENCODINGS) -> bool:
         runs = b"\n".join(dict.fromkeys(_runs(data)))  # streams repeat theirs in every event
         if _is_suspicious(data, runs):
             return True
-        if data == before or not _has_rare_escape(data):
-            return encodings > 0 and any(
-                may_hold_secret(text, encodings - 1) for text in _encoded_texts(runs)
-            )
+        if data == before or not has_rare_escape(data):
+            return encodings > 0 and may_any_hold_secret(_encoded_texts(runs), encodings - 1)
+        before, data = data, undone(data.decode("latin-1")).encode("latin-1")
+    return True
+
+
+def may_any_hold_secret(texts: Iterable[bytes], encodings: int = ENCODINGS) -> bool:
+    """Return False only if there is no secret in any of `texts`, see `may_hold_secret`."""
+    # A search costs more than its text for small ones: no secret has a line feed at its ends.
+    usual: list[bytes] = []
+    escaped: list[bytes] = []
+    for text in texts:
+        (escaped if has_rare_escape(text) else usual).append(text)
+    return any(may_hold_secret(b"\n".join(each), encodings) for each in (usual, escaped) if each)
+
+
+def may_span_strings(data: bytes) -> bool:
+    """Return False only if no secret in `data` has a quotation mark in it.
+
+    The one that has some begins with its name, which stands before the first.
+    """
+    before = b""
+    for _ in range(LEVELS):
+        lower = data.lower()
+        for word in _WORDS:
+            for at in _places(lower, word) if word in lower else ():
+                quote = _QUOTE.match(data, at + len(word))
+                if quote and _NAME.search(data, max(at - _LONGEST_NAME, 0), quote.end()):
+                    return True
+        if data == before or not has_rare_escape(data):
+            return False
         before, data = data, undone(data.decode("latin-1")).encode("latin-1")
     return True
 
@@ -144,7 +174,11 @@ def _is_suspicious(data: bytes, runs: bytes) -> bool:
     if _BACKSLASHES in data:
         return True
     if _HINTS.search(runs):
-        if any(pattern.unread.search(runs) for hint, pattern in _AROUND if hint in runs):
+        if any(
+            pattern.unread.search(runs, *run)
+            for hint, pattern in _AROUND
+            for run in _lines(runs, hint)
+        ):
             return True
         if any(
             pattern.unread.match(runs, at) for hint, pattern in _AFTER for at in _places(runs, hint)
@@ -172,7 +206,17 @@ def _places(data: bytes, word: bytes) -> Iterator[int]:
         at = data.find(word, at + 1)
 
 
-def _has_rare_escape(data: bytes) -> bool:
+def _lines(data: bytes, word: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where the lines stand that have `word`."""
+    end = 0
+    while (at := data.find(word, end)) >= 0:
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        yield data.rfind(b"\n", 0, at) + 1, end
+
+
+def has_rare_escape(data: bytes) -> bool:
+    """Return whether `data` has an escape that is no short one: such have to be undone."""
     # A single byte is found ten times as quickly as two.
     has_backslash = b"\\" in data and (b"\\u" in data or b"\\/" in data)
     has_mark = has_backslash or b"%" in data or b"&" in data
