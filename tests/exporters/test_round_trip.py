@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.diagnose.exchange_parts import held, value_of
-from deltatape.diagnose.rebuild import analyse
+from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.exporters import EXPORTERS, export
 from deltatape.exporters.parts import Exporter
 from deltatape.importers import IMPORTERS
@@ -32,6 +32,12 @@ def exchanges(folder: str) -> Iterator[tuple[str, Exchange]]:
                 yield f"{path.relative_to(RECORDINGS)}#{exchange.number}", exchange
 
 
+def lacks_ids(analysis: Analysis) -> bool:
+    ids = [call.id for message in analysis.request.history for call in message.calls]
+    ids += [call.id for choice in analysis.reply.choices for call in choice.tool_calls]
+    return not all(ids)
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("exporter", IMPORTED, ids=lambda exporter: exporter.name)
 def test_what_a_format_holds_is_equal_afterwards(exporter: Exporter, folder: str) -> None:
@@ -40,6 +46,8 @@ def test_what_a_format_holds_is_equal_afterwards(exporter: Exporter, folder: str
         before = analyse(exchange)
         if exporter.refuses(before) or exchange.response is None:
             continue  # a HAR has requests without a response, which an import leaves out
+        if exporter.name == "otlp" and lacks_ids(before):
+            continue  # an import of messages makes them up
         exported += 1
         files = export([before], exporter, "1").files
         source = ImportSource(name="x", files={name or "x": data for name, data in files.items()})

@@ -40,11 +40,11 @@ def command(
     """Make a tape from what another program captured.
 
     FILE is an HTTP archive (HAR), a cassette of vcrpy or VCR, flows that mitmproxy saved, a log of
-    LiteLLM, what curl --trace wrote, rows of a browser's EventStream tab, the raw body of a
-    response, text copied from a terminal or a log, or a folder with body.raw, request.json and
-    response.json. What it is, is told by its content. What is no traffic of an LLM is left out; a
-    file without any is refused. The tape has no ending, and no times but those in the file. See
-    docs/importing.md.
+    LiteLLM, spans of OpenTelemetry, observations of Langfuse, fixtures of aimock, what curl --trace
+    wrote, rows of a browser's EventStream tab, the raw body of a response, text copied from a
+    terminal or a log, or a folder with body.raw, request.json and response.json. What it is, is
+    told by its content. What is no traffic of an LLM is left out; a file without any is refused.
+    The tape has no ending, and no times but those in the file. See docs/importing.md.
     """
     capture = import_capture(material(file, request, response), current_rules().app)
     clock = SystemClock()

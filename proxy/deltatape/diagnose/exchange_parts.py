@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import Exchange, Headers, MaskedCredential
 from deltatape.model.reply import ToolCall
+from deltatape.model.request_summary import Message
 
 _FRAMING_FIELDS = (b"content-encoding", b"content-length", b"transfer-encoding")
 """They describe bytes on the wire, which most formats do not have."""
@@ -138,9 +139,16 @@ def _event_times(analysis: Analysis) -> object:
 
 def _conversation(analysis: Analysis) -> object:
     return [
-        (message.role, message.text, message.calls, message.call_id)
+        (_speaker(message), message.text, message.calls, message.call_id)
         for message in analysis.request.history
     ]
+
+
+def _speaker(message: Message) -> str:
+    """Return who speaks, in the words of OpenAI Chat."""
+    if message.call_id is not None:
+        return "tool"
+    return "assistant" if message.role == "model" else message.role
 
 
 def _tools(analysis: Analysis) -> object:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from deltatape.diagnose.exchange_parts import Part, not_held, value_of
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.errors import UsageError
-from deltatape.exporters import cassette, curl, event_lines, har, raw
+from deltatape.exporters import cassette, curl, event_lines, har, otlp, raw
 from deltatape.exporters.parts import Exporter
 from deltatape.printable import count
 
@@ -22,6 +22,7 @@ EXPORTERS: tuple[Exporter, ...] = (
     raw.RawExporter(),
     curl.CurlExporter(),
     event_lines.EventLinesExporter(),
+    otlp.OtlpExporter(),
 )
 """In the order of docs/formats.md."""
 

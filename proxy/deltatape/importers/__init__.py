@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 
 from deltatape.errors import UsageError
 from deltatape.importers import (
+    aimock,
     cassette,
     curl_trace,
     event_lines,
     event_rows,
     har,
+    langfuse,
     litellm_log,
     mitmproxy_flows,
+    otel_spans,
     pasted,
     raw,
 )
@@ -34,6 +37,9 @@ IMPORTERS: tuple[Importer, ...] = (
     cassette.CassetteImporter(),
     mitmproxy_flows.FlowsImporter(),
     litellm_log.LiteLlmImporter(),
+    otel_spans.SpansImporter(),
+    langfuse.LangfuseImporter(),
+    aimock.AimockImporter(),
     curl_trace.CurlTraceImporter(),
     event_rows.EventRowsImporter(),
     event_lines.EventLinesImporter(),

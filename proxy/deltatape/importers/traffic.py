@@ -45,17 +45,6 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x0a\x0d\x0d\x0a", "captured packets (pcapng)"),
 )
 """Files that are known by how they begin."""
-_REPORTED = "which hold what an SDK reported as messages, and nothing of the wire"
-_MESSAGES: Mapping[frozenset[str], str] = {
-    frozenset({"fixtures"}): (
-        "fixtures of aimock, which have answers without requests and bytes; serve them with aimock,"
-        " and record that"
-    ),
-    frozenset({"resourceSpans"}): f"spans of OpenTelemetry, {_REPORTED}",
-    frozenset({"traceId", "observations"}): f"observations of Langfuse, {_REPORTED}",
-    frozenset({"id", "observations"}): f"observations of Langfuse, {_REPORTED}",
-}
-"""Files about LLMs that are no captures, by members that they have."""
 _BINARY_SHARE = 10
 """One control character in so many bytes makes a file binary."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -148,8 +137,7 @@ def _describe_json(text: str) -> str:
 
 def _describe_value(value: object) -> str:
     if isinstance(value, dict):
-        known = (name for keys, name in _MESSAGES.items() if keys <= value.keys())
-        return next(known, f"JSON, an object with {_keys(value)}")
+        return f"JSON, an object with {_keys(value)}"
     return "JSON, an array" if isinstance(value, list) else "JSON"
 
 
