@@ -61,9 +61,11 @@ RESULT: dict[str, tuple[str, Any]] = {
 }
 
 
-async def reads_of(way: str, path: str, asked: dict[str, Any]) -> tuple[list[bytes], bool]:
+async def reads_of(
+    way: str, path: str, asked: dict[str, Any], *, streamed: bool = True
+) -> tuple[list[bytes], bool]:
     """The HTTP chunks of an answer, and whether it ended as HTTP wants it."""
-    body = {"model": "m", "stream": True, **asked}
+    body = {"model": "m", "stream": streamed, **asked}
     found = []
     async with (
         serving(Provider(tool="run", arguments=ARGUMENTS, way=way)) as url,
@@ -120,6 +122,24 @@ def test_broken_providers_are_broken_in_their_way(path: str) -> None:
     assert [each[:1] for each in split[1:]] == [b"\xbc", b"\x9f", b"\x9d", b"\xba"] * (
         len(split) // 4
     )
+
+
+def test_a_whole_answer_is_cut_and_split_as_a_stream_is() -> None:
+    path = "/v1/chat/completions"
+    found = {
+        way: asyncio.run(reads_of(way, path, ASKED[path], streamed=False))
+        for way in (HEALTHY, CUT, SPLIT)
+    }
+    whole = b"".join(found[HEALTHY][0])
+    (choice,) = json.loads(whole)["choices"]
+    (call,) = choice["message"]["tool_calls"]
+    assert call["function"] == {"name": "run", "arguments": ARGUMENTS}
+    (cut,), ended = found[CUT]
+    assert not ended
+    assert whole.startswith(cut)
+    assert b"echo" in cut
+    assert len(found[SPLIT][0]) == 5
+    assert b"".join(found[SPLIT][0]) == whole
 
 
 def test_a_request_without_the_tool_gets_a_text() -> None:

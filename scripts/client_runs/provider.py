@@ -17,7 +17,7 @@ from typing import Any
 from aiohttp import web
 from framework_tapes.saying import Made, Offered, Saying, words
 from framework_tapes.script import pieces, token
-from framework_tapes.server import Dialect, asked_of
+from framework_tapes.server import asked_of
 
 HEALTHY, EMPTY, CUT, SPLIT = "healthy", "empty", "cut", "split"
 WAYS = (HEALTHY, EMPTY, CUT, SPLIT)
@@ -65,9 +65,9 @@ class Provider:
     def _text(self) -> str:
         return "" if self.way == EMPTY and not self.tool else DONE
 
-    def writes(self, events: Iterator[bytes], saying: Saying) -> tuple[list[bytes], bool]:
-        """A stream as it is written, and whether it then ends as HTTP wants it."""
-        parts = list(events)
+    def writes(self, answer: Iterator[bytes], saying: Saying) -> tuple[list[bytes], bool]:
+        """An answer as it is written, and whether it then ends as HTTP wants it."""
+        parts = list(answer)
         body = b"".join(parts)
         if self.way == CUT and (at := self._half(body, saying)):
             return [body[:at]], False
@@ -170,22 +170,13 @@ async def _answer(provider: Provider, request: web.Request) -> web.StreamRespons
         return web.json_response(error, status=404)
     dialect, streamed = found
     saying = provider.saying(asked, dialect.offered(asked))
-    if not streamed:
-        text = dialect.whole(asked, saying)
-        return web.Response(text=text, content_type="application/json")
-    return await _stream(provider, request, dialect, asked, saying)
-
-
-async def _stream(
-    provider: Provider,
-    request: web.Request,
-    dialect: Dialect,
-    asked: dict[str, Any],
-    saying: Saying,
-) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
+    if streamed:
+        kind, parts = "text/event-stream; charset=utf-8", dialect.events(asked, saying)
+    else:
+        kind, parts = "application/json", iter([dialect.whole(asked, saying).encode()])
+    response = web.StreamResponse(headers={"content-type": kind})
     await response.prepare(request)
-    writes, ends = provider.writes(dialect.events(asked, saying), saying)
+    writes, ends = provider.writes(parts, saying)
     for piece in writes:
         await asyncio.sleep(_STEP_S)
         await response.write(piece)
