@@ -251,16 +251,16 @@ async def _run(argv: Sequence[str], program: Program, place: Place) -> Ran:
         start_new_session=True,
     )
     reading = asyncio.ensure_future(process.communicate())
-    done, _ = await asyncio.wait([reading], timeout=_LIMIT_S)
-    if not done:
+    in_time, _ = await asyncio.wait([reading], timeout=_LIMIT_S)
+    if not in_time:
         # The recorder ends its command, and finishes the tape.
         process.terminate()
         done, _ = await asyncio.wait([reading], timeout=15)
-    if process.returncode is None or not done:
-        os.killpg(process.pid, signal.SIGKILL)
+        if not done:
+            os.killpg(process.pid, signal.SIGKILL)
     _end_daemons(place)
     output, errors = await reading
-    code = process.returncode if done else None
+    code = process.returncode if in_time else None
     return Ran(code, output.decode(errors="replace"), errors.decode(errors="replace"))
 
 
