@@ -142,6 +142,9 @@ def test_an_error_that_was_answered_when_asked_again_is_a_fact() -> None:
     assert (found.finding.code, found.finding.severity) == ("S005", Severity.INFO)
     assert found.finding.message.endswith("; the request was sent again and answered in #2")
     assert not check_exchanges("x.tape", [refused, second], DEFAULTS, only=2).reported
+    without_line = replace(refused, request=replace(refused.request, line=None))
+    (same,) = check_exchanges("x.tape", [without_line, second], DEFAULTS).reported
+    assert same.finding.message == found.finding.message
     (alone,) = check_exchanges("x.tape", [refused], DEFAULTS).reported
     assert alone.finding.severity is Severity.ERROR
     again = replace(refused, number=2, request=second.request, end=second.end)

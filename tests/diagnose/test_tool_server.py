@@ -8,7 +8,7 @@ import pytest
 from deltatape.diagnose.rebuild import analyse
 from deltatape.diagnose.tool_server import read_talk
 from deltatape.model.exchange import End, EndReason, Exchange, Source
-from deltatape.model.tool_server import ServedCall, ToolServerTalk
+from deltatape.model.tool_server import ServedCall, ToolServerTalk, stdio_name, stdio_upstream
 from deltatape.render.summary import exchange_line
 
 
@@ -160,3 +160,8 @@ def test_how_an_exchange_ends_without_an_answer(
     found = found if streamed else replace(found, response=None)
     assert served(found).ending == ending
     assert served(ended(exchange(call(), answers=answer(result={})), reason)).ending == ""
+
+
+def test_a_server_on_stdin_and_stdout_is_told_from_a_host() -> None:
+    assert stdio_name(stdio_upstream("weather")) == "weather"
+    assert stdio_name("http://weather.example") == ""
