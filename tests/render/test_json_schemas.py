@@ -18,6 +18,7 @@ from deltatape.model.tape_summary import LogStream
 from deltatape.model.websocket import Side
 from deltatape.render.explanation import explanation_json
 from deltatape.render.show import calls_json, events_json, log_json, reads_json
+from deltatape.rules.event_contribution import ContributionKind
 from deltatape.store.reader import open_tape
 from deltatape.why import explain
 from helpers import corpus
@@ -149,6 +150,7 @@ def test_the_schemas_know_every_value_of_an_enumeration() -> None:
     assert values("show", "call", "status") == set(CallStatus)
     assert values("show", "call", "channel") == set(Channel)
     assert values("show", "read", "side") == set(Side)
+    assert values("show", "contribution", "what") == set(ContributionKind)
     assert values("show", "log_line", "stream") == set(LogStream)
     assert values("why", "verdict", "kind") == set(VerdictKind)
     assert values("why", "verdict", "blame") == {*Blame, None}

@@ -1,6 +1,8 @@
+import gzip
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -173,14 +175,21 @@ def test_calls_have_exactly_the_keys_of_the_contract() -> None:
         {
             "exchange": 1,
             "dialect": "openai-chat",
+            "choice": 0,
             "index": 0,
             "wire_index": 0,
             "id": "c1",
             "name": "get",
             "kind": "function",
             "arguments": '{"a":1}',
+            "arguments_raw": '{"a":1}',
             "status": "complete",
             "repairs": [],
+            "start_event": 0,
+            "fragments": [
+                {"event": 1, "text": '{"a', "range": [0, 3]},
+                {"event": 2, "text": '":1}', "range": [3, 7]},
+            ],
         }
     ]
     assert (document["server_calls"], document["text_calls"]) == ([], [])
@@ -195,8 +204,20 @@ def test_calls_in_the_text_are_told_apart_with_their_notation() -> None:
     assert (call["family"], call["channel"], call["closed"]) == ("hermes", "text", True)
 
 
-def events(exchange: Exchange) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(events_json(analyse(exchange)))["events"]
+def pieced(*pieces: str) -> list[dict[str, object]]:
+    """A call whose arguments come in these pieces."""
+    more = [calls(entry(0, arguments=piece)) for piece in pieces]
+    return [calls(entry(0, "c1", name="get")), *more]
+
+
+def on_lines(exchange: Exchange) -> Exchange:
+    """The same with its reads on the tape lines from 5 on."""
+    reads = tuple(read._replace(line=line) for line, read in enumerate(exchange.reads, 5))
+    return replace(exchange, reads=reads)
+
+
+def events(exchange: Exchange) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(events_json(analyse(exchange)))["events"]
     return found
 
 
@@ -207,11 +228,57 @@ def test_events_carry_place_and_time_where_there_is_one() -> None:
     assert events(pasted(TEXT))[0]["t_ns"] is None
 
 
+def test_events_tell_what_they_bring_and_where_it_stands_in_the_arguments() -> None:
+    exchange = pasted(TEXT, *pieced('{"a":', '"\u00e9"}'), FINISH)
+    brings = [event["brings"] for event in events(exchange)]
+    of_call = {"list": "calls", "choice": 0, "index": 0}
+    assert brings == [
+        [{"what": "text", "text": "Hello", "call": None, "range": None}],
+        [{"what": "open", "text": "get", "call": of_call, "range": None}],
+        [{"what": "arguments", "text": '{"a":', "call": of_call, "range": [0, 5]}],
+        [{"what": "arguments", "text": '"\u00e9"}', "call": of_call, "range": [5, 9]}],
+        [{"what": "finish", "text": "tool_calls", "call": None, "range": None}],
+        [{"what": "end", "text": "finish_reason and [DONE]", "call": None, "range": None}],
+    ]
+
+
+def test_events_name_the_reads_that_begin_and_complete_them() -> None:
+    body = sse(TEXT)
+    exchange = on_lines(timed((0.1, body[:9]), (0.2, body[9:-3]), (0.3, body[-3:])))
+    found = [(event["first_read"], event["read"], event["line"]) for event in events(exchange)]
+    assert found == [(0, 1, 6), (1, 2, 7)]
+    assert events(pasted(TEXT))[0]["read"] is None
+
+
+def test_the_first_read_of_an_event_is_not_known_in_a_coded_body() -> None:
+    exchange = on_lines(timed((0.1, gzip.compress(sse(TEXT)))))
+    assert exchange.response is not None
+    head = replace(exchange.response, headers=((b"content-encoding", b"gzip"),))
+    event, _ = events(replace(exchange, response=head))
+    assert (event["first_read"], event["read"]) == (None, 0)
+    assert json.loads(event["data"]) == TEXT
+
+
+def test_a_secret_that_spans_fragments_stands_in_none_of_them() -> None:
+    key = "sk-proj-" + "Zq3x" * 8
+    pieces = ('{"k":"', key[:12], key[12:], '\u00e9"}')
+    analysis = analyse(pasted(*pieced(*pieces), FINISH))
+    (found,) = json.loads(calls_json([analysis]))["calls"]
+    raw, fragments = found["arguments_raw"], found["fragments"]
+    assert "Zq3x" not in raw
+    assert [each["text"] for each in fragments] == [
+        raw[slice(*each["range"])] for each in fragments
+    ]
+    assert "".join(each["text"] for each in fragments) == raw
+    brought = [one["text"] for event in events(analysis.exchange) for one in event["brings"]]
+    assert not any("Zq3x" in text for text in brought)
+
+
 def test_reads_are_text_or_hexadecimal() -> None:
     reads = json.loads(reads_json(timed((0.1, b"a"), (0.2, b"\xff"))))["reads"]
     assert reads == [
-        {"t_ns": 100_000_000, "bytes": 1, "data": "a"},
-        {"t_ns": 200_000_000, "bytes": 1, "hex": "ff"},
+        {"t_ns": 100_000_000, "line": None, "span": [0, 1], "bytes": 1, "data": "a"},
+        {"t_ns": 200_000_000, "line": None, "span": [1, 2], "bytes": 1, "hex": "ff"},
     ]
     assert json.loads(reads_json(pasted(TEXT)))["reads"][0]["t_ns"] is None
 
@@ -279,8 +346,8 @@ def test_the_texts_of_the_server_are_events() -> None:
 def test_the_frames_of_a_socket_are_json_with_their_sides() -> None:
     exchange = socket((Side.CLIENT, text("a", mask=MASK)), (Side.SERVER, frame(2, b"\xff")))
     assert json.loads(reads_json(exchange))["reads"] == [
-        {"t_ns": 10, "bytes": 1, "side": "client", "frame": "text", "data": "a"},
-        {"t_ns": 20, "bytes": 1, "side": "server", "frame": "binary", "hex": "ff"},
+        {"t_ns": 10, "line": 5, "bytes": 1, "side": "client", "frame": "text", "data": "a"},
+        {"t_ns": 20, "line": 6, "bytes": 1, "side": "server", "frame": "binary", "hex": "ff"},
     ]
 
 
@@ -298,6 +365,11 @@ def test_responses_on_a_websocket_are_shown_one_after_the_other() -> None:
     assert what_arrived(analysis) == (
         "2 calls (get_weather, get_weather), WebSocket, 2 messages up and 10 down, not closed"
     )
+    places = [
+        (call["choice"], call["start_event"], call["fragments"][0]["event"])
+        for call in json.loads(calls_json([analysis]))["calls"]
+    ]
+    assert places == [(0, 1, 2), (1, 8, 9)]
     assert [row.split()[2:5] for row in plain(call_lines([analysis])).splitlines()[1:]] == [
         ["call_1", "get_weather", "complete"],
         ["call_2", "get_weather", "truncated"],

@@ -2,7 +2,9 @@
 
 import itertools
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.diagnose.websocket import read_socket
@@ -36,8 +38,9 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.numbers import NO_TIMES, seconds, since_request
+from deltatape.rules.event_contribution import ContributionKind
 from deltatape.secret_text.search import without_secrets
-from deltatape.why.timeline import news
+from deltatape.why.timeline import contributions_of, news
 from deltatape.wire.websocket import read_closure
 
 _BROKEN = "red"
@@ -257,69 +260,150 @@ def log_hint(lines: int, tape: str) -> Line:
 
 def calls_json(analyses: Iterable[Analysis]) -> str:
     """`show --calls --format json`."""
-    choices = [(analysis, choice) for analysis in analyses for choice in analysis.reply.choices]
-    return document(
-        calls=[_call(call, analysis) for analysis, choice in choices for call in choice.tool_calls],
-        server_calls=[
-            _call(call, analysis) for analysis, choice in choices for call in choice.server_calls
-        ],
-        text_calls=[
-            _text_call(call, analysis) for analysis, choice in choices for call in choice.text_calls
-        ],
-    )
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in _LISTS}
+    for analysis in analyses:
+        for place in _call_places(analysis):
+            rows[place.list].append(_call(place, analysis))
+    return document(**rows)
 
 
-def _call(call: ToolCall, analysis: Analysis) -> dict[str, object]:
+_LISTS = ("calls", "server_calls", "text_calls")
+
+
+class _CallPlace(NamedTuple):
+    """Where a call stands in `show --calls --format json`."""
+
+    list: str
+    choice: int
+    call: ToolCall
+    first: int
+    """What is to be added to the numbers of its events: on a WebSocket, each reply counts anew."""
+    written: TextCall | None = None
+
+
+def _call_places(analysis: Analysis) -> Iterator[_CallPlace]:
+    replies = [(turn.first, turn.reply) for turn in analysis.turns] or [(0, analysis.reply)]
+    firsts = [first for first, reply in replies for _ in reply.choices]
+    for choice, first in zip(analysis.reply.choices, firsts, strict=True):
+        for call in choice.tool_calls:
+            yield _CallPlace("calls", choice.index, call, first)
+        for call in choice.server_calls:
+            yield _CallPlace("server_calls", choice.index, call, first)
+        for written in choice.text_calls:
+            yield _CallPlace("text_calls", choice.index, written.call, first, written)
+
+
+def _call(place: _CallPlace, analysis: Analysis) -> dict[str, object]:
+    call, written = place.call, place.written
     return {
         "exchange": analysis.exchange.number,
         "dialect": analysis.reply.dialect,
+        "choice": place.choice,
         "index": call.index,
         "wire_index": call.wire_index,
         "id": call.id,
         "name": call.name,
         "kind": call.kind,
         "arguments": call.arguments,
+        "arguments_raw": call.arguments_raw,
         "status": call.status,
         "repairs": list(call.repairs),
+        "start_event": call.start_event + place.first,
+        "fragments": [
+            {"event": each.event + place.first, "text": each.text, "range": list(each.range)}
+            for each in _shown_fragments(call)
+        ],
+        **(
+            {"family": written.family, "channel": written.channel, "closed": written.closed}
+            if written
+            else {}
+        ),
     }
 
 
-def _text_call(written: TextCall, analysis: Analysis) -> dict[str, object]:
-    return {
-        **_call(written.call, analysis),
-        "family": written.family,
-        "channel": written.channel,
-        "closed": written.closed,
-    }
+class _ShownFragment(NamedTuple):
+    """A fragment as it stands in the raw arguments that are shown."""
+
+    event: int
+    text: str
+    range: tuple[int, int]
+
+
+def _shown_fragments(call: ToolCall) -> Iterator[_ShownFragment]:
+    """Yield the fragments of a call without secrets: not even those that span several of them."""
+    shown = without_secrets(call.arguments_raw).encode(*_CODING)
+    start = at = 0
+    for fragment in call.fragments:
+        end = start + len(fragment.text.encode(*_CODING))
+        text = shown[start:end].decode(*_CODING)
+        yield _ShownFragment(fragment.event, text, (at, at + len(text)))
+        start, at = end, at + len(text)
+
+
+_CODING = ("utf-8", "surrogatepass")
+"""Asterisks are as many as the bytes that they hide."""
 
 
 def events_json(analysis: Analysis) -> str:
     """`show --events --format json`."""
-    pairs = zip(analysis.stream.events, news(analysis), strict=True)
-    return document(events=[_event(event, analysis.exchange, new) for event, new in pairs])
+    return document(events=list(_events(analysis)))
 
 
-def _event(event: Event, exchange: Exchange, new: str) -> dict[str, object]:
-    return {
-        "exchange": exchange.number,
-        "event": event.number,
-        "type": event.type,
-        "id": event.id,
-        "data": event.data,
-        "new": new,
-        "span": list(event.place.span),
-        "line": event.line,
-        "t_ns": event.t_ns if exchange.has_times else None,
+def _events(analysis: Analysis) -> Iterator[dict[str, object]]:
+    exchange, contributions = analysis.exchange, contributions_of(analysis)
+    places = {id(place.call): place for place in _call_places(analysis)}
+    fragments: dict[tuple[int, int], list[_ShownFragment]] = {}
+    for key, place in places.items():
+        for fragment in _shown_fragments(place.call):
+            fragments.setdefault((key, fragment.event + place.first), []).append(fragment)
+    lines = [each.line for each in exchange.frames] or [each.line for each in exchange.reads]
+    read_by_line: dict[int | None, int] = {
+        line: number for number, line in enumerate(lines) if line is not None
     }
+    ends = list(itertools.accumulate(len(read.data) for read in exchange.reads))
+    plain, has_times = analysis.stream.body == exchange.body, exchange.has_times
+    for event, new in zip(analysis.stream.events, news(analysis), strict=True):
+        brings: list[dict[str, object]] = []
+        for each in contributions.get(event.number, ()):
+            reference, part = None, None
+            if each.call is not None:
+                of = places[id(each.call)]
+                reference = {"list": of.list, "choice": of.choice, "index": of.call.index}
+                if each.what is ContributionKind.ARGUMENTS:
+                    part = fragments[id(each.call), event.number].pop(0)
+            brings.append(
+                {
+                    "what": each.what,
+                    "text": part.text if part else each.text,
+                    "call": reference,
+                    "range": list(part.range) if part else None,
+                }
+            )
+        yield {
+            "exchange": exchange.number,
+            "event": event.number,
+            "type": event.type,
+            "id": event.id,
+            "data": event.data,
+            "new": new,
+            "brings": brings,
+            "span": list(event.place.span),
+            "first_read": bisect_right(ends, event.start) if plain else None,
+            "read": read_by_line.get(event.line),
+            "line": event.line,
+            "t_ns": event.t_ns if has_times else None,
+        }
 
 
 def reads_json(exchange: Exchange) -> str:
     """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
+    has_times = exchange.has_times
     if exchange.upgraded:
         return document(
             reads=[
                 {
-                    "t_ns": piece.t_ns if exchange.has_times else None,
+                    "t_ns": piece.t_ns if has_times else None,
+                    "line": piece.line,
                     "bytes": len(piece.data),
                     "side": piece.side.value,
                     "frame": frame_name(piece),
@@ -328,14 +412,17 @@ def reads_json(exchange: Exchange) -> str:
                 for piece in exchange.frames
             ]
         )
+    ends = itertools.accumulate(len(read.data) for read in exchange.reads)
     return document(
         reads=[
             {
-                "t_ns": read.t_ns if exchange.has_times else None,
+                "t_ns": read.t_ns if has_times else None,
+                "line": read.line,
+                "span": [end - len(read.data), end],
                 "bytes": len(read.data),
                 **_text_or_hex("data", read.data),
             }
-            for read in exchange.reads
+            for read, end in zip(exchange.reads, ends, strict=True)
         ]
     )
 

@@ -208,7 +208,7 @@ def _request_line(asked: RequestSummary, exchange: Exchange) -> str:
 
 def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
     number = analysis.exchange.number
-    contributions = _contributions(analysis)
+    contributions = contributions_of(analysis)
     with_kinds = _with_kinds(analysis.stream.events, contributions)
     asked = [turn.exchange.request.t_ns for turn in analysis.turns]
     for kind, group in groupby(with_kinds, key=lambda pair: pair[0]):
@@ -283,7 +283,8 @@ _EMPTY = _EventKind("empty")
 _ARGUMENTS = _EventKind("arguments")
 
 
-def _contributions(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
+def contributions_of(analysis: Analysis) -> Mapping[int, tuple[EventContribution, ...]]:
+    """Map the numbers of events to what they contribute, also on a WebSocket."""
     reply = analysis.reply
     if analysis.turns:
         return {
@@ -368,7 +369,7 @@ def _describe(
 
 def news(analysis: Analysis) -> tuple[str, ...]:
     """Describe what each event adds, such as `text: 'Hel'`; not escaped."""
-    contributions = _contributions(analysis)
+    contributions = contributions_of(analysis)
     return tuple(
         _news_of(event, contributions.get(event.number, ())) for event in analysis.stream.events
     )
