@@ -1,11 +1,14 @@
 import base64
+import io
 import json
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.errors import UsageError
+from deltatape.importers import har
 from deltatape.importers.har import HarImporter
 from deltatape.importers.parts import ImportSource
 from deltatape.model.exchange import Exchange, Framing
@@ -257,3 +260,38 @@ def test_the_version_of_http_is_as_it_was_written() -> None:
         made = entry(text(STREAM))
         made["request"] = {**made["request"], "httpVersion": written}  # type: ignore[dict-item]
         assert read(made).request.http == version
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """A ZIP archive as Playwright writes it."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return made.getvalue()
+
+
+def test_a_zipped_archive_has_its_bodies_as_files() -> None:
+    kept = entry({"mimeType": "text/event-stream", "_file": "0a1b.txt", "size": 9})
+    lost = entry({"mimeType": "text/event-stream", "_file": "none.txt", "size": 9})
+    data = zipped({"0a1b.txt": STREAM, "har.har": archive(kept, lost)})
+    first, second = imported(data)
+    assert first.body == STREAM
+    assert second.response is None
+
+
+def test_a_zip_of_other_files_is_not_for_this_importer() -> None:
+    for data in (zipped({"a.txt": b""}), b"PK\x03\x04"):
+        assert not HarImporter().claims(source(data))
+    with pytest.raises(UsageError, match="a ZIP archive; unpack it first"):
+        imported(zipped({"a.txt": b"a"}))
+
+
+def test_a_damaged_or_a_huge_zip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = zipped({"x.har": archive(entry(text(STREAM)))})
+    at = data.index(b"x.har") + 9
+    with pytest.raises(UsageError, match="is a zipped HAR, but damaged"):
+        imported(data[:at] + bytes(9) + data[at + 9 :])
+    monkeypatch.setattr(har, "_LARGEST", 9)
+    with pytest.raises(UsageError, match="is a zipped HAR of more than 9 bytes"):
+        imported(data)

@@ -12,7 +12,10 @@ Programs list entries in an order of their own, so they are sorted by their star
 import base64
 import binascii
 import contextlib
+import io
 import re
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime  # noqa: TID251 - it reads no clock
 
@@ -40,6 +43,10 @@ _STATUSES = range(100, 1000)
 _UNDONE = (b"content-encoding", b"content-length", b"transfer-encoding")
 """Codings that an archive has removed."""
 _LOST = "\ufffd"
+_ZIP = b"PK\x03\x04"
+_HAR = ".har"
+_LARGEST = 256 * 1024 * 1024
+"""Bytes of all files of a ZIP archive: as much as is read of any file."""
 _WINDOWS = {
     ord(shown): byte
     for byte in range(0x80, 0xA0)
@@ -61,6 +68,8 @@ class HarImporter:
 
     def claims(self, source: ImportSource) -> bool:
         data = source.only or b""
+        if data.startswith(_ZIP):
+            return any(name.endswith(_HAR) for name in _zipped(data))
         return _START.match(data) is not None and b'"entries"' in data
 
     def read(self, source: ImportSource) -> Sequence[Exchange]:
@@ -69,7 +78,12 @@ class HarImporter:
         Raises:
             UsageError: it is torn, or no entry has a response.
         """
-        data = (source.only or b"").removeprefix(BYTE_ORDER_MARK)
+        data = source.only or b""
+        files: Mapping[str, bytes] = {}
+        if data.startswith(_ZIP):
+            files = _unzipped(source.name, data)
+            data = next(content for name, content in files.items() if name.endswith(_HAR))
+        data = data.removeprefix(BYTE_ORDER_MARK)
         archive = parse(data.decode(errors="replace"))
         if archive.error is not None:
             raise UsageError(f"{source.name}: is a HAR, but {describe(data)}; save it again")
@@ -87,7 +101,7 @@ class HarImporter:
             )
         answered.sort(key=lambda each: each[:2])
         return [
-            _exchange(source.name, entry, f"HAR: entry {number} of {len(entries)}")
+            _exchange(source.name, entry, f"HAR: entry {number} of {len(entries)}", files)
             for _, number, entry in answered
         ]
 
@@ -100,14 +114,40 @@ def _start(entry: Json) -> float:
         return 0
 
 
-def _exchange(name: str, entry: Json, note: str) -> Exchange:
+def _zipped(data: bytes) -> Sequence[str]:
+    """Return the names in a ZIP archive; none if it is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return ()
+
+
+def _unzipped(name: str, data: bytes) -> Mapping[str, bytes]:
+    """Return the files in a ZIP archive: of Playwright, the HAR and each body.
+
+    Raises:
+        UsageError: it is damaged, encrypted, or has more than `_LARGEST` bytes.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            listed = archive.infolist()
+            if sum(each.file_size for each in listed) > _LARGEST:
+                raise UsageError(f"{name}: is a zipped HAR of more than {_LARGEST} bytes")
+            # No file gives more than it says: zipfile reads no further.
+            return {each.filename: archive.read(each) for each in listed}
+    except (zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, RuntimeError) as error:
+        raise UsageError(f"{name}: is a zipped HAR, but damaged: {excerpt(str(error))}") from None
+
+
+def _exchange(name: str, entry: Json, note: str, files: Mapping[str, bytes]) -> Exchange:
     notes = [note]
     answer = _object(entry.get("response"))
     rows = entry.get("_eventSourceMessages")
     if isinstance(rows, list) and rows and "text" not in _object(answer.get("content")):
         body: bytes | None = _event_stream(rows, notes)
     else:
-        body = _body(answer, notes)
+        body = _body(answer, notes, files)
     request = _request(_object(entry.get("request")))
     head = None if body is None else _response_head(answer)
     return build(name, request, head, body or b"", notes)
@@ -172,7 +212,7 @@ def _headers(message: Json) -> Iterator[tuple[bytes, bytes]]:
                 yield name.encode("utf-8", "replace"), _text(line).encode("utf-8", "replace")
 
 
-def _body(response: Json, notes: list[str]) -> bytes | None:
+def _body(response: Json, notes: list[str], files: Mapping[str, bytes]) -> bytes | None:
     """Return the body; None if the archive has none, though there was one."""
     content = _object(response.get("content"))
     text, remark = content.get("text"), content.get("comment")
@@ -182,6 +222,8 @@ def _body(response: Json, notes: list[str]) -> bytes | None:
         if content.get("size") == 0 or response.get("bodySize") == 0:
             return b""
         at = content.get("_file")
+        if isinstance(at, str) and at in files:
+            return files[at]
         place = f"; it is in {excerpt(at)}: embed the content" if isinstance(at, str) else ""
         notes.append(f"HAR: the response body is not in the archive{place}")
         return None
