@@ -29,6 +29,10 @@ def with_servers(turns: Iterable[Turn], digests: Sequence[Digest]) -> Iterator[T
         turns: of some of the exchanges.
         digests: of all exchanges, in the order of their requests.
     """
+    turns = tuple(turns)
+    if not any(each.reply.calls for turn in turns for each in turn.read_backs):
+        yield from turns
+        return
     tools = {_plain(name): name for digest in digests for name in digest.listed}
     tools |= {_plain(call.name): call.name for digest in digests for call in digest.served}
     if not tools:
