@@ -35,6 +35,7 @@ ALL = [
     # Of the many tapes of frameworks, one for each dialect: their streams are the same.
     if "frameworks" not in path.parts or path.match("pydantic-ai/*-values.tape")
     for exchange in open_tape(path)
+    if not exchange.upgraded  # a WebSocket has no body to cut: see test_dialect_recordings.py
 ]
 SPOKEN = {name.partition("/")[2][:-2]: one for name, one in ALL if name.startswith("dialects/")}
 """The recorded exchange of each dialect."""

@@ -19,7 +19,7 @@ from deltatape.store.reader import open_tape
 from helpers.corpus import Case, every_case, needs_corpus
 from helpers.mutation import spoilt_bytes, spoilt_values
 
-TAPES = sorted((Path(__file__).parents[2] / "recordings" / "dialects").glob("**/*.tape"))
+TAPES = sorted((Path(__file__).parents[2] / "recordings" / "dialects").glob("*.tape"))
 RECORDED = {path.stem: next(iter(open_tape(path))) for path in TAPES}
 TIMES = 40
 TIMES_EACH = 6
@@ -75,7 +75,11 @@ def test_a_spoilt_captured_stream_is_read_to_its_end(case: Case) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize(
+    "dialect",
+    [each for each in DIALECTS if any(stem.startswith(each.name) for stem in RECORDED)],
+    ids=lambda dialect: dialect.name,
+)
 def test_a_request_of_any_shape_is_read(dialect: object) -> None:
     name = next(each.name for each in DIALECTS if each is dialect)
     exchange = next(each for stem, each in RECORDED.items() if stem.startswith(name))

@@ -52,7 +52,7 @@ def test_every_response_on_a_websocket_has_its_own_request_and_its_own_end() -> 
     ]
     first, second = analysis.turns
     assert (first.request.previous, second.request.previous) == (None, "resp_1")
-    assert (first.first, second.first) == (0, 7)
+    assert (first.numbers[0], second.numbers[0]) == (0, 7)
     assert [turn.reply.id for turn in analysis.turns] == ["resp_1", "resp_2"]
     for turn in analysis.turns:
         assert turn.reply.terminated
@@ -78,7 +78,7 @@ def test_other_messages_are_no_requests_and_no_events() -> None:
     exchange = socket(*before, question(), *noise, *call(1), *noise, *CLOSE)
     (turn,) = analyse(exchange).turns
     assert len(turn.stream.events) == 7
-    assert turn.first == 1
+    assert turn.numbers[0] == 1
     assert codes(exchange) == []
 
 
@@ -181,13 +181,19 @@ def test_no_other_dialect_is_looked_for_on_a_websocket() -> None:
     for sent in (
         [(Side.SERVER, text(chunk))],
         [question(), (Side.SERVER, text(chunk))],
-        [question(), *says({"type": "session.created"}), *call(1)],
         [question()],
     ):
         exchange = socket(*sent, *CLOSE)
+        exchange = replace(exchange, request=_to("/v1/x", exchange))
         assert analyse(exchange).reply.dialect == "unknown"
         assert analyse(exchange).turns == ()
         assert codes(exchange) == []
+
+
+def test_a_request_for_a_stream_gets_one() -> None:
+    exchange = socket(asks(input="Hello", stream=True), *call(1), *CLOSE)
+    assert analyse(exchange).request.stream
+    assert codes(exchange) == []
 
 
 def test_the_digest_of_a_whole_websocket_repeats_nothing() -> None:

@@ -10,6 +10,7 @@ from helpers.hints import hints
 
 BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 JSON, NDJSON, STREAM = Format.JSON, Format.NDJSON, Format.EVENTSTREAM
+SOCKET = Format.WEBSOCKET
 Json = dict[str, object]
 
 MESSAGE: Json = {"type": "message", "content": [], "stop_reason": "end_turn"}
@@ -33,6 +34,16 @@ CLAIMED: dict[str, list[Hints]] = {
     "openai-completions": [
         hints({"object": "text_completion"}),
         hints({"choices": [{"text": "a"}]}),
+    ],
+    "openai-realtime": [
+        *(
+            hints({"type": kind}, form=SOCKET)
+            for kind in ("session.created", "conversation.item.added", "rate_limits.updated")
+        ),
+        hints(
+            {"type": "response.created", "response": {"object": "realtime.response"}}, form=SOCKET
+        ),
+        hints({"type": "response.done", "event_id": "e", "response": {}}, form=SOCKET),
     ],
     "openai-responses": [
         *(hints(first, form=form) for first in RESPONSES for form in (Format.SSE, JSON)),
@@ -97,7 +108,14 @@ LEFT_TO_OTHERS: dict[str, list[Hints]] = {
         hints({"id": MISTRAL["id"], "type": "message"}),
     ],
     "openai-completions": [hints({"choices": [{"delta": {}, "text": ""}]})],
+    "openai-realtime": [
+        hints({"type": "session.created"}),
+        hints({"type": 7}, form=SOCKET),
+        hints({"type": "error", "event_id": "e"}, form=SOCKET),
+        *(hints(first, form=SOCKET) for first in RESPONSES),
+    ],
     "openai-responses": [
+        hints({"type": "response.done", "event_id": "e", "response": {}}, form=SOCKET),
         *(hints(first, form=NDJSON) for first in RESPONSES),
         hints({"type": "message_start"}),
         hints({"type": "error", "error": {"message": "no"}}),
@@ -158,6 +176,7 @@ VERTEX = "/v1/projects/p/locations/l/publishers/anthropic/models/claude-fake@1"
 SERVED: dict[str, list[str]] = {
     "openai-chat": ["/api/v1/chat/completions"],
     "openai-completions": ["/v1/completions"],
+    "openai-realtime": ["/v1/realtime", "/openai/realtime/"],
     "openai-responses": ["/v1/responses", "/openai/responses/", "/v1/responses/resp_fake"],
     "anthropic-messages": [
         "/api/v1/messages/",
@@ -186,6 +205,7 @@ NOT_SERVED: dict[str, list[str]] = {
     "openai-chat": ["/v1/messages"],
     "mistral": [URL],
     "openai-completions": ["/v1/chat/completions/"],
+    "openai-realtime": ["/v1/responses", "/v1/realtime/client_secrets"],
     "openai-responses": ["/v1/chat/completions", "/"],
     "anthropic-messages": [
         f"{VERTEX}:predict",

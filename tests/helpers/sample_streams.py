@@ -20,12 +20,15 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from deltatape.model import websocket
 from deltatape.model.exchange import EndReason, Framing, Headers, Source
+from deltatape.model.websocket import FrameHead, Side
 from deltatape.tape import encode
 from deltatape.tape.mask import Masker
 from deltatape.tape.payload import ClientState
 from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
+from deltatape.wire.websocket import apply_mask, encode_head
 from helpers import eventstream
 
 FOLDER = Path(__file__).resolve().parent.parent / "sample_streams"
@@ -153,6 +156,68 @@ def sample_tape(stream: SampleStream, number: int) -> bytes:
     exchange.end(end_ns, EndReason.COMPLETE)
     tape.client(end_ns + 2 * MS, connection=1, state=ClientState.CLOSED)
     tape.stop(end_ns + 9 * MS, "interrupted", None)
+    return b"".join(lines)
+
+
+def sample_socket_tape(name: str, number: int) -> bytes:
+    """The tape of `tests/sample_streams/NAME.yaml` where that is a WebSocket, a frame a message."""
+    data = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    url = urlsplit(data["url"])
+    upstream = f"{url.scheme}://{url.netloc}"
+    lines = [
+        encode.header_line(
+            Header(
+                id=f"01KAWT5C8000000000DA{number:06}",
+                tool="deltatape 0.1.0",
+                recorded_at="2026-11-22T04:30:00.000000000Z",
+                source=Source.GATEWAY,
+            )
+        )
+    ]
+
+    def put(_: int, line: bytes) -> None:
+        lines.append(line)
+
+    masker = Masker(b"k" * 32)
+    tape, exchange = TapeTap(put, masker), ExchangeTap(1, put, masker)
+    tape.note(0, "an invented session, made by scripts/tape-dialects")
+    tape.client(1 * MS, connection=1, state=ClientState.OPENED)
+    upgrade = (("Upgrade", "websocket"), ("Connection", "Upgrade"))
+    exchange.request(
+        1_310_000,
+        id=f"01KAWT5C9000000000DE{number:06}",
+        method="GET",
+        target=data["url"].removeprefix(upstream).encode(),
+        upstream=upstream,
+        http="1.1",
+        headers=_encoded(("Host", url.netloc), *upgrade, tuple(data["credential"])),
+    )
+    exchange.request_end(1_325_000)
+    exchange.sent(39_020_000, connect_ns=14_400_000, tls_ns=22_100_000, reused=False)
+    exchange.response(
+        268_334_000,
+        status=101,
+        reason=b"Switching Protocols",
+        http="1.1",
+        framing=Framing.NONE,
+        headers=_encoded(*upgrade),
+    )
+    t_ns = 310_222_000
+    for place, line in enumerate(data["messages"].splitlines()):
+        sender, _, text = line.partition(" ")
+        t_ns += (11 + place * 7 % 23) * MS + place * 1_013
+        side, key = (Side.CLIENT, b"fake") if sender == ">" else (Side.SERVER, b"")
+        payload = text.encode()
+        head = encode_head(FrameHead(websocket.TEXT, len(payload), mask=key))
+        exchange.frames(t_ns, side, head + apply_mask(payload, key))
+    for side, key in ((Side.CLIENT, b"fake"), (Side.SERVER, b"")):
+        t_ns += 3 * MS
+        payload = (1000).to_bytes(2, "big")
+        head = encode_head(FrameHead(websocket.CLOSE, len(payload), mask=key))
+        exchange.frames(t_ns, side, head + apply_mask(payload, key))
+    exchange.end(t_ns + 61_007, EndReason.COMPLETE)
+    tape.client(t_ns + 2 * MS, connection=1, state=ClientState.CLOSED)
+    tape.stop(t_ns + 9 * MS, "interrupted", None)
     return b"".join(lines)
 
 

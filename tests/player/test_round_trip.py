@@ -45,6 +45,8 @@ TAPES = sorted(
     if path.stem != "timeout-then-again"
     # Nor is what is damaged on purpose played.
     if path.parent.name != "conformance"
+    # WebSockets need a client that waits for answers: see tests/conformance.
+    if path.parent.name != "websocket"
 )
 CASES = 200
 AT_ONCE = 50

@@ -67,7 +67,7 @@ def _check_turns(analysis: Analysis, settings: Settings) -> tuple[Finding, ...]:
     for turn in analysis.turns:
         findings = _check_alone(turn, settings)
         found += [
-            each if each.event is None else replace(each, event=each.event + turn.first)
+            each if each.event is None else replace(each, event=turn.numbers[each.event])
             for each in (as_taped(findings, whole) if loss_of(whole) else findings)
         ]
     return first_the_loss(found)

@@ -46,8 +46,8 @@ class Analysis:
     reply: Reply
     turns: "tuple[Analysis, ...]" = ()
     """Of a WebSocket whose dialect is known: its responses; `reply` has the choices of all."""
-    first: int = 0
-    """Of such a response: the number that its first event has among those of the WebSocket."""
+    numbers: tuple[int, ...] = ()
+    """Of such a response: the numbers that its events have among those of the WebSocket."""
 
     def turn_at(self, line: int | None) -> "Analysis":
         """Return the response whose request is on this tape line; itself if there is none."""
@@ -102,7 +102,7 @@ def _with_turns(analysis: Analysis, dialects: Sequence[Dialect]) -> Analysis:
     turns = _analyse_pairs(turns_of(exchange, read_socket(exchange), stream), dialects)
     numbers = {event.start: event.number for event in stream.events}
     known = [
-        replace(turn, first=numbers[turn.stream.events[0].start] if turn.stream.events else 0)
+        replace(turn, numbers=tuple([numbers[event.start] for event in turn.stream.events]))
         for turn in turns
         if turn.reply.dialect != UNKNOWN
     ]

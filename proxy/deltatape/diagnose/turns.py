@@ -2,7 +2,8 @@
 
 Over a WebSocket, a client of OpenAI Responses asks with messages of the type `response.create`,
 whose other members are those of the body of a request, and the messages of the server are the
-events of the stream that would have answered it. One response comes after the other.
+events of the stream that would have answered it. One response comes after the other. A session of
+OpenAI Realtime is another protocol: see `realtime`.
 
 Strategy: events belong to the oldest request that has not been answered, until one comes that ends
 its response. So every rule sees a response as if it had come alone. Places are those in all that
@@ -11,15 +12,15 @@ the server sent.
 Spec: https://platform.openai.com/docs/guides/websocket-mode
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
+from deltatape.diagnose.realtime import SESSION, RealtimeSession, object_of
 from deltatape.diagnose.websocket import Socket
 from deltatape.model.exchange import End, EndReason, Exchange
 from deltatape.model.stream import Event, Format, Stream
 from deltatape.model.websocket import TEXT, Message, Side
-from deltatape.wire.json_value import parse, read_object
 
 _ASKS = "response.create"
 _BEGINS = "response.created"
@@ -28,8 +29,6 @@ _ENDS = frozenset(
     {"response.completed", "response.failed", "response.incomplete", "response.cancelled", "error"}
 )
 """Types of events after which nothing comes of a response."""
-_REALTIME = ("session.", "conversation.", "input_audio_buffer.")
-"""How events of another protocol begin, whose other events are called like these."""
 _WARM_UP = "generate"
 """Where it is false, a request only prepares another one."""
 
@@ -50,68 +49,129 @@ def turns_of(exchange: Exchange, socket: Socket, stream: Stream) -> list[tuple[E
         stream: what the server sent, as events.
     """
     types = [_type_of(event.data) for event in stream.events]
-    if any(str(kind).startswith(_REALTIME) for kind in types):
-        return []
+    if any(str(kind).startswith(SESSION) for kind in types):
+        return _of_session(exchange, socket, stream)
     turns: list[_Turn] = []
     for message, event in _in_order(socket, stream):
-        if message is not None:
+        if event is None and _type_of(_text(message)) == _ASKS:
             turns.append(_Turn(message))
         elif event is not None and turns:
             turn = next((each for each in turns if not each.ended), turns[-1])
             turn.events.append(event)
             turn.ended |= types[event.number] in _ENDS
-    return [_alone(exchange, stream, turn) for turn in turns if not _is_warm_up(turn.request)]
+    return [
+        _alone(
+            _asked(exchange, turn.request),
+            stream,
+            turn.events,
+            ended=turn.ended,
+            status=_refusal(turn.events),
+        )
+        for turn in turns
+        if object_of(_text(turn.request)).get(_WARM_UP) is not False
+    ]
 
 
-def _in_order(socket: Socket, stream: Stream) -> Iterator[tuple[Message | None, Event | None]]:
-    """Yield the requests and the events as they came."""
+def _of_session(
+    exchange: Exchange, socket: Socket, stream: Stream
+) -> list[tuple[Exchange, Stream]]:
+    """Return the responses of a session of OpenAI Realtime."""
+    session = RealtimeSession(exchange)
+    for message, event in _in_order(socket, stream):
+        if event is None:
+            session.add_request(message)
+        else:
+            session.add_event(event)
+    return [
+        _alone(
+            replace(
+                exchange,
+                request=replace(
+                    exchange.request,
+                    body=each.body,
+                    masked=(),
+                    t_ns=each.t_ns,
+                    t_end_ns=each.t_ns,
+                    line=each.line,
+                ),
+                watch=None,  # nobody has to answer a call
+            ),
+            stream,
+            each.events,
+            ended=each.ended,
+            status=each.status,
+        )
+        for each in session.responses
+    ]
+
+
+def _in_order(socket: Socket, stream: Stream) -> Iterator[tuple[Message, Event | None]]:
+    """Yield the texts of both sides as they came, those of the server as events, too."""
     events = iter(stream.events)
     for message in socket.messages:
-        if message.opcode != TEXT or not message.complete:
-            continue
-        if message.side is Side.SERVER:
-            yield None, next(events)
-        elif _type_of(message.data.decode(errors="replace")) == _ASKS:
-            yield message, None
+        if message.opcode == TEXT and message.complete:
+            yield message, next(events) if message.side is Side.SERVER else None
 
 
-def _object(text: str) -> Mapping[str, object]:
-    value = read_object(text) or parse(text).value
-    return value if isinstance(value, dict) else {}
+def _text(message: Message) -> str:
+    return message.data.decode(errors="replace")
 
 
 def _type_of(text: str) -> object:
-    return _object(text).get("type")
-
-
-def _is_warm_up(request: Message) -> bool:
-    return _object(request.data.decode(errors="replace")).get(_WARM_UP) is False
+    return object_of(text).get("type")
 
 
 def _refusal(events: Sequence[Event]) -> int | None:
     """Return the status of an error in place of a response; None if there is none."""
-    values = [_object(event.data) for event in events]
+    values = [object_of(event.data) for event in events]
     if any(value.get("type") == _BEGINS for value in values):
         return None
     statuses = (value.get("status") for value in values if value.get("type") == "error")
     return next((each for each in statuses if isinstance(each, int) and each in _REFUSALS), None)
 
 
-def _alone(exchange: Exchange, stream: Stream, turn: _Turn) -> tuple[Exchange, Stream]:
-    """Return a response as if it had come over a connection of its own."""
-    events = tuple(event._replace(number=number) for number, event in enumerate(turn.events))
-    asked, last = turn.request, events[-1] if events else None
+def _asked(exchange: Exchange, asked: Message) -> Exchange:
+    """Return an exchange whose request is a message."""
+    request = replace(
+        exchange.request,
+        body=asked.data,
+        masked=asked.masked,
+        t_ns=asked.t_ns,
+        t_end_ns=asked.t_end_ns,
+        line=asked.line,
+    )
+    return replace(exchange, request=request)
+
+
+def _alone(
+    exchange: Exchange,
+    stream: Stream,
+    events: Sequence[Event],
+    *,
+    ended: bool,
+    status: int | None,
+) -> tuple[Exchange, Stream]:
+    """Return a response as if it had come over a connection of its own.
+
+    Args:
+        exchange: with the request for it.
+        stream: all that came.
+        events: those of the response.
+        ended: whether the last of them is its end.
+        status: that of an error which came in its place.
+    """
+    events = tuple([event._replace(number=number) for number, event in enumerate(events)])
+    asked, last = exchange.request, events[-1] if events else None
     end = exchange.end and replace(exchange.end, frames=None)
-    status = _refusal(events)
     head = exchange.response and replace(
         exchange.response,
         status=status or HTTPStatus.OK.value,
         headers=(),
-        t_ns=events[0].t_ns if events else asked.t_end_ns,
+        t_ns=events[0].t_ns if events else asked.t_end_ns or asked.t_ns,
     )
     if head is not None and status and last is not None:
         head = replace(head, t_ns=last.t_ns, line=last.line)
-    if turn.ended and last is not None:
+    if ended and last is not None:
         end = End(
             t_ns=last.t_ns,
             reason=EndReason.COMPLETE,
@@ -124,14 +184,6 @@ def _alone(exchange: Exchange, stream: Stream, turn: _Turn) -> tuple[Exchange, S
     until_ns = end.t_ns if end is not None else None
     alone = replace(
         exchange,
-        request=replace(
-            exchange.request,
-            body=asked.data,
-            masked=asked.masked,
-            t_ns=asked.t_ns,
-            t_end_ns=asked.t_end_ns,
-            line=asked.line,
-        ),
         sent=None,
         response=head,
         frames=(),
@@ -142,6 +194,6 @@ def _alone(exchange: Exchange, stream: Stream, turn: _Turn) -> tuple[Exchange, S
         ),
         notes=(),
         end=end,
-        open=exchange.open and not turn.ended,
+        open=exchange.open and not ended,
     )
     return alone, replace(stream, format=Format.WEBSOCKET, events=events, anomalies=())

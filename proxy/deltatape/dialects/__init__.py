@@ -25,7 +25,7 @@ from deltatape.dialects.mistral import Mistral
 from deltatape.dialects.ollama import Ollama
 from deltatape.dialects.openai_chat import OpenAIChat
 from deltatape.dialects.openai_completions import OpenAICompletions
-from deltatape.dialects.openai_responses import OpenAIResponses
+from deltatape.dialects.openai_responses import OpenAIRealtime, OpenAIResponses
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.reply import Choice, Reply
 from deltatape.model.stream import Event
@@ -38,6 +38,7 @@ DIALECTS: tuple[Dialect, ...] = (
     OpenAIChat(),
     Mistral(),
     OpenAICompletions(),
+    OpenAIRealtime(),
     OpenAIResponses(),
     AnthropicMessages(),
     Gemini(),

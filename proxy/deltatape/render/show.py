@@ -276,21 +276,22 @@ class _CallPlace(NamedTuple):
     list: str
     choice: int
     call: ToolCall
-    first: int
-    """What is to be added to the numbers of its events: on a WebSocket, each reply counts anew."""
+    numbers: Sequence[int]
+    """Those of the events, by their number in the reply: on a WebSocket, each reply counts anew."""
     written: TextCall | None = None
 
 
 def _call_places(analysis: Analysis) -> Iterator[_CallPlace]:
-    replies = [(turn.first, turn.reply) for turn in analysis.turns] or [(0, analysis.reply)]
-    firsts = [first for first, reply in replies for _ in reply.choices]
-    for choice, first in zip(analysis.reply.choices, firsts, strict=True):
+    every = tuple(range(len(analysis.stream.events)))
+    replies = [(turn.numbers, turn.reply) for turn in analysis.turns] or [(every, analysis.reply)]
+    numbers = [known for known, reply in replies for _ in reply.choices]
+    for choice, known in zip(analysis.reply.choices, numbers, strict=True):
         for call in choice.tool_calls:
-            yield _CallPlace("calls", choice.index, call, first)
+            yield _CallPlace("calls", choice.index, call, known)
         for call in choice.server_calls:
-            yield _CallPlace("server_calls", choice.index, call, first)
+            yield _CallPlace("server_calls", choice.index, call, known)
         for written in choice.text_calls:
-            yield _CallPlace("text_calls", choice.index, written.call, first, written)
+            yield _CallPlace("text_calls", choice.index, written.call, known, written)
 
 
 def _call(place: _CallPlace, analysis: Analysis) -> dict[str, object]:
@@ -308,9 +309,9 @@ def _call(place: _CallPlace, analysis: Analysis) -> dict[str, object]:
         "arguments_raw": call.arguments_raw,
         "status": call.status,
         "repairs": list(call.repairs),
-        "start_event": call.start_event + place.first,
+        "start_event": place.numbers[call.start_event],
         "fragments": [
-            {"event": each.event + place.first, "text": each.text, "range": list(each.range)}
+            {"event": place.numbers[each.event], "text": each.text, "range": list(each.range)}
             for each in _shown_fragments(call)
         ],
         **(
@@ -355,7 +356,7 @@ def _events(analysis: Analysis) -> Iterator[dict[str, object]]:
     fragments: dict[tuple[int, int], list[_ShownFragment]] = {}
     for key, place in places.items():
         for fragment in _shown_fragments(place.call):
-            fragments.setdefault((key, fragment.event + place.first), []).append(fragment)
+            fragments.setdefault((key, place.numbers[fragment.event]), []).append(fragment)
     lines = [each.line for each in exchange.frames] or [each.line for each in exchange.reads]
     read_by_line: dict[int | None, int] = {
         line: number for number, line in enumerate(lines) if line is not None

@@ -127,7 +127,7 @@ def _ambiguous(context: RuleContext, call: ToolCall, scanner: JsonScanner) -> Cl
 def truncated_arguments(context: RuleContext) -> Iterator[Claim]:
     """Report arguments that end too early."""
     for choice, call in context.calls():
-        if call.status is not CallStatus.TRUNCATED:
+        if call.status is not CallStatus.TRUNCATED or choice.finish_reason_raw == _CANCELLED:
             continue
         trace = None if _is_cut(context, choice) else _trace(context, call)
         if trace is not None:
@@ -149,6 +149,8 @@ def truncated_arguments(context: RuleContext) -> Iterator[Claim]:
         )
 
 
+_CANCELLED = "cancelled"
+"""The finish reason of a response that its client, or a user who speaks, interrupted."""
 _HINT = "do not run the call, and do not complete partial JSON"
 _SHOW = "send the request again; if it happens again, show the provider this tape"
 

@@ -174,7 +174,7 @@ def not_a_stream(context: RuleContext) -> Iterator[Claim]:
     exchange, stream = context.exchange, context.stream
     if not context.request.stream or not context.successful or exchange.response is None:
         return
-    if stream.format in STREAMS if stream.body else exchange.cut:
+    if stream.format in {*STREAMS, Format.WEBSOCKET} if stream.body else exchange.cut:
         return  # a stream, or a body that never came because of a cut
     if is_undecoded(stream):
         return

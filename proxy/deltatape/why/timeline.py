@@ -288,7 +288,7 @@ def contributions_of(analysis: Analysis) -> Mapping[int, tuple[EventContribution
     reply = analysis.reply
     if analysis.turns:
         return {
-            turn.first + number: brought_by
+            turn.numbers[number]: brought_by
             for turn in analysis.turns
             for number, brought_by in brought(turn.reply, turn.stream, known=True).items()
         }

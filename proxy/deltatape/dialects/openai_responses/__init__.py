@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from deltatape.dialects._base import Errors, EventShape, Hints, Traits
 from deltatape.dialects._errors import OPENAI_KINDS
+from deltatape.dialects.openai_responses.realtime import REALTIME, is_realtime
 from deltatape.dialects.openai_responses.reducer import POLICY, ResponsesReducer
 from deltatape.dialects.openai_responses.request import read_request
 from deltatape.model.request_summary import RequestSummary
@@ -27,6 +28,32 @@ def _error_event(status: int, message: str, form: Format) -> tuple[str, Mapping[
     del form
     kind = OPENAI_KINDS.get(status, "server_error")
     return "error", {"type": "error", "code": kind, "message": message, "param": None}
+
+
+class OpenAIRealtime:
+    """The dialect of sessions on a WebSocket: see `realtime`, and `Dialect`."""
+
+    name: ClassVar[str] = "openai-realtime"
+    traits: ClassVar[Traits] = Traits(
+        provider="openai",
+        formats=frozenset({Format.WEBSOCKET}),
+        policy=POLICY,
+        delta_keys=frozenset({"delta", "text", "transcript", "arguments"}),
+        whole_types=("done",),
+    )
+
+    def claims(self, hints: Hints) -> bool:
+        return hints.format is Format.WEBSOCKET and any(map(is_realtime, hints.first))
+
+    def serves(self, path: str) -> bool:
+        return path.rstrip("/").endswith("/realtime")
+
+    def read_request(self, body: bytes, path: str) -> RequestSummary:
+        del path
+        return read_request(body)
+
+    def reducer(self, request: RequestSummary) -> ResponsesReducer:
+        return ResponsesReducer(self.name, request, REALTIME)
 
 
 class OpenAIResponses:
@@ -47,6 +74,8 @@ class OpenAIResponses:
         if hints.format not in _FORMATS:
             return False
         if any(kind.startswith(_REALTIME) for kind in hints.kinds):
+            return False
+        if hints.format is Format.WEBSOCKET and any(map(is_realtime, hints.first)):
             return False
         for kind in hints.types:
             if kind.startswith(_PREFIX):
@@ -72,3 +101,6 @@ def _is_ours(first: Mapping[str, object]) -> bool:
     if isinstance(kind, str):
         return kind.startswith(_PREFIX)
     return first.get("object") == "response" and "output" in first
+
+
+__all__ = ["OpenAIRealtime", "OpenAIResponses"]

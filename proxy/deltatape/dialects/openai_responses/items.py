@@ -197,6 +197,8 @@ class WholeText(NamedTuple):
 PARTS = {
     "output_text": (Channel.TEXT, "text"),
     "text": (Channel.TEXT, "text"),
+    "audio": (Channel.TEXT, "transcript"),
+    "output_audio": (Channel.TEXT, "transcript"),
     "refusal": (Channel.REFUSAL, "refusal"),
     "reasoning_text": (Channel.REASONING, "text"),
     "summary_text": (Channel.REASONING, "text"),

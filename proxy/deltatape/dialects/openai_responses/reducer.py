@@ -1,4 +1,4 @@
-"""Rebuilds a response, streamed or not.
+"""Rebuilds a response, streamed or not; also one of the Realtime API.
 
 An event is what its data's `type` says; the event line repeats that and may be missing. Types that
 are not known here are left out silently: the API gains some every month. `[DONE]`, which proxies
@@ -11,7 +11,7 @@ unannounced.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from deltatape.dialects._calls import CallEndCause
 from deltatape.dialects._delta_fast_path import DeltaFastPath, TextDelta
@@ -38,7 +38,6 @@ from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 
-TERMINATOR = "response.completed, response.incomplete or response.failed"
 FINISHES = frozenset({"completed", "incomplete", "failed", "cancelled"})
 """The statuses after which nothing comes; each has an event of its own."""
 _ABNORMAL = FINISHES - {"completed"}
@@ -48,6 +47,7 @@ _ERROR = "response.error"
 """An error in the middle, as gateways call it; the API calls it `error`."""
 _CLIENTS = frozenset({CallKind.FUNCTION, CallKind.CUSTOM, CallKind.BUILT_IN})
 """Kinds of calls that the application runs."""
+_TRANSCRIPT = "transcript"
 _FAILURES = frozenset({"response.failed", _ERROR})
 """Events that may come instead of `response.created`."""
 
@@ -66,7 +66,33 @@ _TEXT_PARTS: Mapping[str, _Place] = {
     "response.reasoning_text": ("reasoning", Channel.REASONING, TextGroup.CONTENT),
     "response.reasoning_summary_text": ("reasoning", Channel.REASONING, TextGroup.SUMMARY),
 }
+_FIELDS = {Channel.REFUSAL: "refusal"}
+"""Members with a whole text where that is not `text`."""
 _INDEX = {TextGroup.CONTENT: "content_index", TextGroup.SUMMARY: "summary_index"}
+
+
+class ResponseForm(NamedTuple):
+    """What differs between the APIs whose responses consist of output items."""
+
+    terminator: str
+    """The events that end a response."""
+    ends: tuple[str, ...]
+    """Their types. Where these do not name the status, the response does."""
+    details: str
+    """The member of a response that says why it is not complete."""
+    transcripts: tuple[str, ...] = ()
+    """Stems of the types of events with what audio says."""
+    texts: tuple[str, ...] = ()
+    """Further stems of the types of events with text."""
+
+
+RESPONSES = ResponseForm(
+    terminator="response.completed, response.incomplete or response.failed",
+    ends=tuple(_PREFIX + status for status in sorted(FINISHES)),
+    details="incomplete_details",
+)
+"""Those of OpenAI Responses."""
+_SPOKEN: _Place = ("message", Channel.TEXT, TextGroup.CONTENT)
 
 _Handler: TypeAlias = Callable[["ResponsesReducer", Frame, Event], None]
 
@@ -74,11 +100,12 @@ _Handler: TypeAlias = Callable[["ResponsesReducer", Frame, Event], None]
 class ResponsesReducer:
     """Rebuilds a response. See `Reducer`."""
 
-    def __init__(self, name: str, request: RequestSummary) -> None:
-        self._reply = ReplyDraft(name, TERMINATOR, request, POLICY)
+    def __init__(self, name: str, request: RequestSummary, form: ResponseForm = RESPONSES) -> None:
+        self._form = form
+        self._reply = ReplyDraft(name, form.terminator, request, POLICY)
         self._choice = self._reply.choice()
         self._items = OutputItems(self._choice, request)
-        self._handlers = self._handlers_by_type()
+        self._handlers = self._handlers_by_type(form)
         self.fast_path = DeltaFastPath()
         self._number: int | None = None
         self._begun = False
@@ -117,13 +144,14 @@ class ResponsesReducer:
 
     @classmethod
     @cache
-    def _handlers_by_type(cls) -> Mapping[str, _Handler]:
+    def _handlers_by_type(cls, form: ResponseForm) -> Mapping[str, _Handler]:
         found: dict[str, _Handler] = {
             "response.created": cls._take_state,
             "response.queued": cls._take_state,
             "response.in_progress": cls._take_state,
             _ERROR: cls._take_error,
             "response.audio.delta": cls._take_audio,
+            "response.output_audio.delta": cls._take_audio,
             "response.output_item.added": cls._announce,
             "response.output_item.done": cls._end_item,
             "response.content_part.done": partial(cls._end_part, group=TextGroup.CONTENT),
@@ -132,11 +160,13 @@ class ResponsesReducer:
         for stem, (kind, field) in _CALL_PARTS.items():
             found[f"{stem}.delta"] = partial(cls._add_arguments, kind=kind)
             found[f"{stem}.done"] = partial(cls._end_arguments, kind=kind, field=field)
-        for stem, place in _TEXT_PARTS.items():
+        texts = {**_TEXT_PARTS, **dict.fromkeys((*form.texts, *form.transcripts), _SPOKEN)}
+        for stem, place in texts.items():
+            field = _TRANSCRIPT if stem in form.transcripts else _FIELDS.get(place[1], "text")
             found[f"{stem}.delta"] = partial(cls._add_text, place=place)
-            found[f"{stem}.done"] = partial(cls._end_text, place=place)
-        for status in FINISHES:
-            found[_PREFIX + status] = partial(cls._take_end, named=status)
+            found[f"{stem}.done"] = partial(cls._end_text, place=place, field=field)
+        for kind in form.ends:
+            found[kind] = partial(cls._take_end, named=kind.removeprefix(_PREFIX))
         return found
 
     def _read_oddly(self, event: Event) -> Frame | None:
@@ -177,7 +207,7 @@ class ResponsesReducer:
             return
         item = get_object(frame, "item") or {}
         shape = shape_of(item, self._request)
-        if kind.removeprefix(_PREFIX) in FINISHES:
+        if kind in self._form.ends:
             self._reply.notes.once("end", "S004", "the response ends twice", event.data, event)
         elif shape is not None and shape.kind in _CLIENTS:
             self._late_calls = True
@@ -245,8 +275,9 @@ class ResponsesReducer:
             self._reply.note_unexpected("an event about the response has none", frame, event)
             response = {}
         self._take_facts(response, event)
-        self._take_output(response, named, event)
         status = get_str(response, "status")
+        named = named if named in FINISHES else status or "completed"
+        self._take_output(response, named, event)
         self._finish(response, status if status in FINISHES else named, event)
 
     def _take_output(self, response: Frame, named: str, event: Event) -> None:
@@ -264,9 +295,9 @@ class ResponsesReducer:
 
     def _finish(self, response: Frame, status: str, event: Event) -> None:
         self._reply.terminal = event
-        details = get_object(response, "incomplete_details") or {}
+        details = get_object(response, self._form.details) or {}
         self._choice.finish(status, event, get_str(details, "reason"))
-        error = get_object(response, "error")
+        error = get_object(response, "error") or get_object(details, "error")
         if status == "failed" and self._reply.error is None:
             message = error_message({"error": error or "the response failed"}, event.type)
             self._reply.fail(message or "", error or response, event)
@@ -303,9 +334,9 @@ class ResponsesReducer:
             append([(delta, event)])
             self.fast_path.learn(event, frame, append, "delta", frame.get("sequence_number"))
 
-    def _end_text(self, frame: Frame, event: Event, place: _Place) -> None:
+    def _end_text(self, frame: Frame, event: Event, place: _Place, field: str) -> None:
         kind, channel, group = place
-        text = get_str(frame, "refusal" if channel is Channel.REFUSAL else "text")
+        text = get_str(frame, field)
         if text:
             item = self._items.with_part(frame, kind, event, call=False)
             index = get_index(frame, _INDEX[group]) or 0
@@ -318,7 +349,7 @@ class ResponsesReducer:
             return
         channel, field = place
         kind = "reasoning" if channel is Channel.REASONING else "message"
-        self._end_text({**frame, field: part.get(field)}, event, (kind, channel, group))
+        self._end_text({**frame, field: part.get(field)}, event, (kind, channel, group), field)
 
 
 def _append_texts(
