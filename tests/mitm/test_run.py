@@ -14,7 +14,9 @@ import pytest
 
 from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import rebuild
+from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import EndReason, Exchange, Framing, MaskedCredential, Source
+from deltatape.model.websocket import BINARY, CLOSE, TEXT, Side
 from helpers.mitm import (
     VENVS,
     Running,
@@ -28,6 +30,7 @@ from helpers.mitm import (
 from helpers.program import environment
 from helpers.recording import Recording, recording
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, post, provider, run
+from helpers.websocket import HANDSHAKE, KEY, SWITCHED, Deflater, binary, close, frame, ping
 
 EVENTS = call_events()
 SECRET = "sk-fake-000000"  # noqa: S105 - a fake
@@ -475,10 +478,65 @@ def test_an_answer_to_head_has_no_body(answered: dict[str, Exchange]) -> None:
     assert exchange.response.framing is Framing.NONE
 
 
-def test_a_websocket_is_noted_and_passes(answered: dict[str, Exchange]) -> None:
-    assert [note.text for note in answered["WebSocket"].notes] == [
-        "a WebSocket follows; its frames are not taped"
+def test_a_websocket_without_messages_ends_with_its_connection(
+    answered: dict[str, Exchange],
+) -> None:
+    exchange = answered["WebSocket"]
+    (note,) = exchange.notes
+    assert note.text.startswith("a WebSocket, of which mitmproxy tells whole messages")
+    assert exchange.frames == ()
+    assert exchange.end is not None
+    assert exchange.end.reason is EndReason.UPSTREAM_CLOSED
+
+
+OFFER = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
+ASK = HANDSHAKE % (b"/v1/realtime", OFFER + f"Authorization: Bearer {SECRET}\r\n".encode())
+
+
+@pytest.mark.parametrize("version", VENVS)
+def test_the_messages_on_a_websocket_are_taped(tmp_path: Path, version: str) -> None:
+    up, down = Deflater(), Deflater()
+    question, answer = f'{{"n":"{SECRET}"}}'.encode(), b'{"type":"session.created"}' * 9
+    fragments = frame(1, b"one ", fin=False, mask=KEY) + frame(0, b"two", mask=KEY)
+
+    async def answering(peer: Peer) -> None:
+        await peer.until(b"\r\n\r\n")
+        await peer.send(SWITCHED % OFFER)
+        await peer.send(ping(b"?") + down.frame(answer))
+        await peer.rest()
+        peer.close()
+
+    async def scenario() -> Exchange:
+        async with (
+            provider(answering) as upstream,
+            mitmproxy(tmp_path, version, upstream) as running,
+        ):
+            client = await connect(running.port)
+            await client.send(ASK)
+            await client.until(b"\r\n\r\n")
+            await client.reader.read(1)  # a ping or the answer has come
+            await client.send(up.frame(question, mask=KEY) + fragments)
+            await client.send(binary(b"\xff\0", mask=KEY) + close(4001, "enough", mask=KEY))
+            await client.rest()
+            client.close()
+            (exchange,) = await running.ended(1)
+            return exchange
+
+    exchange = run(scenario(), limit_s=LIMIT_S)
+    socket = read_socket(exchange)
+    assert socket.violations == ()
+    stars = question.replace(SECRET.encode(), b"*" * len(SECRET))
+    sent = [(each.side, each.opcode, each.data) for each in socket.messages]
+    assert sorted(sent, key=lambda each: each[0]) == [
+        (Side.CLIENT, TEXT, stars),
+        (Side.CLIENT, TEXT, b"one two"),
+        (Side.CLIENT, BINARY, b"\xff\0"),
+        (Side.CLIENT, CLOSE, b"\x0f\xa1enough"),
+        (Side.SERVER, TEXT, answer),
     ]
+    assert exchange.end is not None
+    assert exchange.end.reason is EndReason.COMPLETE
+    assert SECRET.encode() not in next(tmp_path.rglob("*.tape")).read_bytes()
 
 
 async def whole_or_cut(peer: Peer) -> None:

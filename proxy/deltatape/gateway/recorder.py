@@ -97,6 +97,24 @@ class RecordedExchange(GuardedTaping):
             self.note(f"the request's body, {self._untaped} bytes, was left out on demand")
         self._write(ExchangeTap.request_end)
 
+    def arrived(self) -> None:
+        """Take the time of what has come, before it goes on.
+
+        What the client does then comes later, also on the tape of another process.
+        """
+        self._arrived_ns = self._writer.now_ns()
+
+    def frames(self, side: Side, data: bytes) -> None:
+        """Write what a side of a WebSocket has sent, as of `arrived`.
+
+        The messages of the client are the bodies of its requests.
+        """
+        kept = self._bodies or side is Side.SERVER
+        self._write_at(self._arrived_ns, ExchangeTap.frames, side, data, messages=kept)
+        if not kept and not self._untaped:
+            self.note("the client's messages were left out on demand")
+        self._untaped += 0 if kept else len(data)
+
     def sent(self, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
         """Write that the request was sent."""
         self._write(ExchangeTap.sent, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
@@ -104,13 +122,6 @@ class RecordedExchange(GuardedTaping):
 
 class ExchangeTaping(RecordedExchange):
     """Writes one exchange of a gateway; each method writes one record."""
-
-    def arrived(self) -> None:
-        """Take the time of what has come, before it goes on.
-
-        What the client does then comes later, also on the tape of another process.
-        """
-        self._arrived_ns = self._writer.now_ns()
 
     def informational(self, head: "ParsedResponseHead") -> None:
         """Write a 1xx head."""
@@ -144,17 +155,6 @@ class ExchangeTaping(RecordedExchange):
             tap.read(now, data, ends)
         except Exception as error:  # noqa: BLE001 - the tap guard: taping never harms a stream
             self._fail(error)
-
-    def frames(self, side: Side, data: bytes) -> None:
-        """Write what a side of a WebSocket has sent, as of `arrived`.
-
-        The messages of the client are the bodies of its requests.
-        """
-        kept = self._bodies or side is Side.SERVER
-        self._write_at(self._arrived_ns, ExchangeTap.frames, side, data, messages=kept)
-        if not kept and not self._untaped:
-            self.note("the client's messages were left out on demand")
-        self._untaped += 0 if kept else len(data)
 
     def complete(self) -> None:
         """Write the end of a response that ended with what has come last, as of `arrived`."""

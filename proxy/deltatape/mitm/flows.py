@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from deltatape.model.exchange import EndReason
+from deltatape.model.websocket import CLOSE, FrameHead
+from deltatape.wire.websocket import NO_CODE, encode_head
 
 Address: TypeAlias = tuple[str, int]
 Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -95,6 +97,51 @@ class Error(Protocol):
     msg: str
 
 
+class SocketMessage(Protocol):
+    """A message on a WebSocket: whole, decompressed, and without what its frames were."""
+
+    type: int
+    """Its opcode."""
+    from_client: bool
+    content: bytes
+
+
+class SocketData(Protocol):
+    """A WebSocket."""
+
+    messages: list[SocketMessage]
+    closed_by_client: bool | None
+    close_code: int | None
+    """`NO_CLOSE_FRAME` if the connection ended without a close frame."""
+    close_reason: str | None
+
+
+NO_CLOSE_FRAME = 1006
+"""RFC 6455 section 7.1.5."""
+_NO_KEY = bytes(4)
+"""A masking key that changes nothing."""
+
+
+def message_frame(message: SocketMessage) -> bytes:
+    """Return a frame with all of a message: what it consisted of is not known."""
+    return _frame(message.type, message.content, from_client=message.from_client)
+
+
+def close_frame(socket: SocketData) -> bytes:
+    """Return the close frame of a WebSocket; empty if there was none."""
+    code = socket.close_code
+    if code in (None, NO_CLOSE_FRAME):
+        return b""
+    data = b"" if code == NO_CODE else int(code or 0).to_bytes(2, "big")
+    data += (socket.close_reason or "").encode("utf-8", "replace")
+    return _frame(CLOSE, data, from_client=bool(socket.closed_by_client))
+
+
+def _frame(opcode: int, data: bytes, *, from_client: bool) -> bytes:
+    key = _NO_KEY if from_client else b""
+    return encode_head(FrameHead(opcode, len(data), mask=key)) + data
+
+
 class Flow(Protocol):
     """A request, and its response once there is one."""
 
@@ -104,7 +151,7 @@ class Flow(Protocol):
     request: FlowRequest
     response: FlowResponse | None
     error: Error | None
-    websocket: object | None
+    websocket: SocketData | None
 
 
 class ClientHello(Protocol):

@@ -337,6 +337,16 @@ class MitmRecorder:
         if self._run is not None:
             self._run.complete(flow)
 
+    def websocket_message(self, flow: Flow) -> None:
+        """Tape a message on a WebSocket."""
+        if self._run is not None:
+            self._run.message(flow)
+
+    def websocket_end(self, flow: Flow) -> None:
+        """End a WebSocket."""
+        if self._run is not None:
+            self._run.closed(flow)
+
     def error(self, flow: Flow) -> None:
         """End an exchange that failed."""
         if self._run is not None:

@@ -27,10 +27,13 @@ from deltatape.mitm.flows import (
     Headers,
     Server,
     Stream,
+    close_frame,
     ending,
+    message_frame,
 )
 from deltatape.mitm.run_session import RunSession
 from deltatape.model.exchange import EndReason, Framing, Source
+from deltatape.model.websocket import Side
 from deltatape.record.worker_messages import RecordingCounts
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import check_name
@@ -393,8 +396,36 @@ class MitmRun:
         if flow.server_conn.timestamp_start is None:
             taping.note("mitmproxy answered itself; nothing went upstream")
         if flow.websocket is not None:
-            taping.note("a WebSocket follows; its frames are not taped")
+            taping.note(
+                "a WebSocket, of which mitmproxy tells whole messages, decompressed: each is one"
+                " frame here; how it was fragmented and masked, and pings, are not known"
+            )
+            return
         self._end(flow, taping, EndReason.COMPLETE, "")
+
+    def message(self, flow: Flow) -> None:
+        """Tape the message that has come on a WebSocket."""
+        taping, socket = self._open.get(flow.id), flow.websocket
+        if taping is None or socket is None:
+            return
+        message = socket.messages[-1]
+        del socket.messages[:-1]  # a session may last for hours
+        taping.arrived()
+        side = Side.CLIENT if message.from_client else Side.SERVER
+        taping.frames(side, message_frame(message))
+
+    def closed(self, flow: Flow) -> None:
+        """End a WebSocket: one side has closed it, and mitmproxy the other one."""
+        taping, socket = self._open.get(flow.id), flow.websocket
+        if taping is None or socket is None:
+            return
+        data, by_client = close_frame(socket), bool(socket.closed_by_client)
+        reason = EndReason.CLIENT_CLOSED if by_client else EndReason.UPSTREAM_CLOSED
+        if data:
+            taping.arrived()
+            taping.frames(Side.CLIENT if by_client else Side.SERVER, data)
+            reason = EndReason.COMPLETE
+        self._end(flow, taping, reason, "")
 
     def failed(self, flow: Flow) -> None:
         """End a failed exchange."""
