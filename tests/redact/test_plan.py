@@ -34,7 +34,7 @@ from helpers.readings import parsed_exchange
 from helpers.secret_tapes import KEY, STARS, TOOL, exchange, numbered, payloads, record, tape
 from helpers.tapes import MASKER
 from helpers.websocket import KEY as MASK
-from helpers.websocket import Deflater, close, frame, ping, socket_tape, text
+from helpers.websocket import Deflater, binary, close, frame, ping, socket_tape, text
 
 NAME = MASKER.value(KEY.encode()).hash
 
@@ -563,6 +563,69 @@ def test_secrets_in_the_messages_of_a_socket_are_overwritten_however_they_came()
     assert "harmless" in told
     assert STARS in told
     assert "".join(told).count("*") >= 4 * len(KEY)
+
+
+def deltas(secret: str) -> list[bytes]:
+    """Messages in which a text comes in pieces of four characters."""
+    pieces = [secret[at : at + 4] for at in range(0, len(secret), 4)]
+    return [
+        b'{"type":"delta","n":%d,"delta":"%b"}' % (n, each.encode())
+        for n, each in enumerate(pieces)
+    ]
+
+
+def test_a_secret_in_several_messages_is_overwritten_in_all_of_them() -> None:
+    said = [*deltas(f"key: {KEY} "), b'{"type":"end",\n"delta":"."}']
+    up, down = Deflater(), Deflater()
+    content = socket_tape(
+        [
+            *((Side.SERVER, down.frame(each)) for each in said[:4]),
+            (Side.CLIENT, text('{"delta":""}', mask=MASK) + binary(b"\0", mask=MASK)),
+            *((Side.SERVER, text(each.decode())) for each in said[4:]),
+            *((Side.CLIENT, up.frame(each, mask=MASK)) for each in said),
+        ],
+        COMPRESSED,
+    )
+    leaks = planned(content.splitlines(keepends=True)[1:]).leaks
+    assert [(leak.where, leak.span) for leak in leaks] == [
+        ("message of the client", None),
+        ("message of the server", None),
+    ]
+    assert not is_sound(content)
+    after = rewritten(content)
+    assert is_sound(after)
+    assert rewritten(after) == after
+    told = [json.loads(str(each)) for each in data_of(after) if str(each).startswith("{")]
+    whole = "".join(each["delta"] for each in told)
+    assert whole.count(f"key: {STARS} .") == 2
+    masked = [value for value in payloads(after, "masked") if isinstance(value, dict)]
+    assert len({span[2] for value in masked for span in value["spans"]}) == 1
+
+
+def test_a_secret_of_several_messages_joins_what_was_masked_in_one() -> None:
+    first, *rest = deltas(f"{KEY}")
+    message = first[:-1] + b',"other":"known-secret"}'
+    at = message.index(b"known")
+    lines = socket_tape([(Side.SERVER, text(each.decode())) for each in (message, *rest)])
+    header, *records = lines.splitlines(keepends=True)
+    place = next(place for place, each in enumerate(records) if b'"frame"' in each)
+    spans = record(10, 1, "masked", {"spans": [[at, at + 12, "a1b2c3d4"]]})
+    tape_lines = b"".join((header, *records[:place], spans, *records[place:]))
+    (told, *_) = payloads(rewritten(tape_lines), "masked")
+    assert isinstance(told, dict)
+    assert len(told["spans"]) == 2
+
+
+def test_long_messages_are_searched_by_themselves() -> None:
+    long = [each[:-1] + b',"x":"' + b"y" * 20_000 + b'"}' for each in deltas(KEY)]
+    content = socket_tape([(Side.SERVER, text(each.decode())) for each in long])
+    assert planned(content.splitlines(keepends=True)[1:]).leaks == []
+
+
+def test_messages_of_a_socket_without_an_end_are_searched_together() -> None:
+    content = socket_tape([(Side.SERVER, text(each.decode())) for each in deltas(KEY)])
+    lines = [each for each in content.splitlines(keepends=True)[1:] if b'"end"' not in each]
+    assert len(planned(lines).leaks) == 1
 
 
 def test_a_compressed_message_is_kept_as_it_was_only_where_nothing_was_overwritten() -> None:

@@ -243,6 +243,36 @@ class RecordedBody:
                 yield piece, first - piece.start, last - piece.start
 
 
+_LONGEST_JOINED = 16_384
+"""Messages of more bytes are no pieces of a text that comes in several."""
+
+
+@dataclass(slots=True)
+class _JoinedMessages:
+    """The messages of one side of a WebSocket that are JSON, as lines: a text may be in several."""
+
+    body: RecordedBody
+    starts: list[int] = field(default_factory=list)
+    wired: list[tuple[int, ...]] = field(default_factory=list)
+    """Of each message; see `RecordedBody.wired`."""
+    first_lines: dict[int, int] = field(default_factory=dict)
+
+    def add(self, message: RecordedBody, first_lines: Mapping[int, int]) -> None:
+        """Add the next message."""
+        at = len(self.body.data)
+        self.starts.append(at)
+        self.wired.append(tuple(message.wired))
+        for line, start, size in message.pieces:
+            self.body.pieces.append(BodyPiece(line, at + start, size))
+            self.first_lines[line] = first_lines.get(line, line)
+        self.body.data += message.data.replace(b"\n", b" ") + b"\n"
+
+    def messages_with(self, secret: Secret) -> list[int]:
+        """Return the places of the messages in which a secret is."""
+        at = (bisect.bisect_right(self.starts, start) - 1 for start, _ in secret.spans)
+        return [*dict.fromkeys(at)]
+
+
 class ReadableBody(NamedTuple):
     """A body as it is searched."""
 
@@ -284,6 +314,7 @@ class RedactionPlanner:
         self._fillers = fillers
         self._plan = RedactionPlan()
         self._bodies: dict[tuple[int, BodySide], RecordedBody] = {}
+        self._joined: dict[tuple[int, BodySide], _JoinedMessages] = {}
         self._pending_lines: dict[int, int] = {}
         self._pending_spans: dict[int, tuple[MaskedSpan, ...]] = {}
         self._pending_decoded: dict[int, dict[int, tuple[MaskedSpan, ...]]] = {}
@@ -328,6 +359,8 @@ class RedactionPlanner:
         """Return the plan after the last record."""
         for key in list(self._bodies):
             self._close(key)
+        for key in list(self._joined):
+            self._close_joined(key)
         self._search()
         return self._plan
 
@@ -360,6 +393,10 @@ class RedactionPlanner:
         if record.head is not None:
             body.ends = record.head.fin
         if body.ends and not record.more:
+            if body.data.startswith(b"{") and len(body.data) <= _LONGEST_JOINED:
+                apart_too = _JoinedMessages(RecordedBody(exchange=exchange, side=side))
+                joined = self._joined.setdefault((exchange, side), apart_too)
+                joined.add(body, self._first_lines)
             self._close((exchange, side))
 
     def _add_other(self, line: int, record: Record) -> None:
@@ -374,6 +411,7 @@ class RedactionPlanner:
             case EndRecord():
                 for side in (BodySide.REQUEST, BodySide.RESPONSE, BodySide.CLIENT, BodySide.SERVER):
                     self._close((exchange, side))
+                    self._close_joined((exchange, side))
             case _:
                 pass
 
@@ -424,6 +462,39 @@ class RedactionPlanner:
         body = self._bodies.pop(key, None)
         if body is not None and body.pieces:
             self._enqueue_body(body)
+
+    def _close_joined(self, key: tuple[int, BodySide]) -> None:
+        """Have the messages of a side searched together, besides each by itself."""
+        joined = self._joined.pop(key, None)
+        if joined is not None and len(joined.starts) > 1:
+            data = bytes(joined.body.data)
+            texts = texts_to_search(data)
+            self._enqueue(_Waiting(texts, partial(self._plan_joined, joined, data)), len(data))
+
+    def _plan_joined(self, joined: _JoinedMessages, data: bytes, *, may_hold: bool) -> None:
+        """Plan what is secret in several messages together."""
+        for secret in found_secrets(data) if may_hold else ():
+            messages = joined.messages_with(secret)
+            if len(messages) == 1:
+                continue  # found in the message
+            body, name = joined.body, self._masker.value(secret.value).hash
+            self._plan.leaks.append(
+                LeakedSecret(
+                    kind=secret.kind,
+                    certain=secret.certain,
+                    exchange=body.exchange,
+                    line=body.at(secret.spans[0][0]).line,
+                    where=body.side.value,
+                    span=None,
+                )
+            )
+            for span in secret.spans:
+                for piece, start, end in body.cut(*span):
+                    first = joined.first_lines[piece.line]
+                    self._plan.spans.setdefault(first, []).append((start, end, name))
+            self._change(body, secret.edits)
+            for place in messages:
+                self._plan.unwired.update(joined.wired[place])
 
     def _enqueue_body(self, body: RecordedBody) -> None:
         sums = repair_checksums(body)
