@@ -8,9 +8,12 @@ import signal
 from pathlib import Path
 
 import pytest
+from aiohttp import WSMsgType, web
 
 from deltatape.demo.demo import Background, background
-from deltatape.model.exchange import Tap, header
+from deltatape.diagnose.websocket import read_socket
+from deltatape.model.exchange import EndReason, Tap, header
+from deltatape.model.websocket import Side
 from deltatape.store.reader import open_tape
 from helpers.clients import CLIENTS, PYTHON
 from helpers.console import called
@@ -140,6 +143,91 @@ def test_a_page_sees_the_same_through_the_tap(tmp_path: Path) -> None:
     assert {e.body for e in chats} == {b"".join(EVENTS)}
     (asked,) = (e for e in exchanges if e.tap is Tap.PROVIDER)
     assert asked.request.path == "/v1/chat/completions"
+
+
+SOCKET_PAGE = """<!doctype html><pre id="out"></pre><script>
+const out = document.getElementById("out");
+const say = (text) => { out.textContent += text + "\\n"; };
+const socket = new WebSocket("%s", ["realtime", "fake-protocol"]);
+socket.binaryType = "arraybuffer";
+const sent = ["Grüße", "x".repeat(70000), new Uint8Array([0, 255])];
+socket.onopen = () => { say(socket.protocol + " " + socket.extensions); socket.send(sent[0]); };
+socket.onmessage = ({data}) => {
+  say(typeof data === "string" ? data.length + " " + data.slice(0, 9) : [...new Uint8Array(data)]);
+  sent.shift();
+  socket.send(sent.length ? sent[0] : "bye");
+};
+socket.onclose = ({code, reason, wasClean}) => {
+  say(code + " " + reason + " " + wasClean);
+  document.title = "done";
+};
+</script>"""
+SOCKET_SHOWN = """realtime permessage-deflate
+5 Grüße
+70000 xxxxxxxxx
+0,255
+4001 enough true"""
+
+
+def test_a_page_opens_a_websocket_through_the_gateway_and_to_its_replay(tmp_path: Path) -> None:
+    """Chromium checks the handshake, and compresses."""
+
+    async def echo(request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(protocols=("realtime",))
+        await socket.prepare(request)
+        async for message in socket:
+            if message.data == "bye":
+                await socket.close(code=4001, message=b"enough")
+            elif message.type is WSMsgType.TEXT:
+                await socket.send_str(message.data)
+            else:
+                await socket.send_bytes(message.data)
+        return socket
+
+    async def shown(base: str) -> str:
+        async def serve(peer: Peer) -> None:
+            page = (SOCKET_PAGE % base).encode()
+            while True:
+                await peer.request()
+                kind = b"Content-Type: text/html; charset=utf-8\r\n"
+                size = b"Content-Length: %d\r\n\r\n" % len(page)
+                await peer.send(b"HTTP/1.1 200 OK\r\n" + kind + size + page)
+
+        async with provider(serve) as port:
+            return await browse(f"http://localhost:{port}")
+
+    async def scenario() -> None:
+        app = web.Application()
+        app.router.add_get("/v1/realtime", echo)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        upstream = f"openai=http://127.0.0.1:{runner.addresses[0][1]}"
+        here = ("--listen", "127.0.0.1:0")
+        arguments = ("record", "--to", "tapes", *here, "--upstream", upstream)
+        with background(*arguments, cwd=tmp_path, env=environment(tmp_path)) as running:
+            url = f"ws://127.0.0.1:{running.port}/openai/v1/realtime"
+            assert await shown(url) == SOCKET_SHOWN
+            code, told = await asyncio.to_thread(running.stop, signal.SIGINT)
+            assert code == 0, told
+        await runner.cleanup()
+        (tape,) = (tmp_path / "tapes").glob("*.tape")
+        replaying = ("replay", *here, str(tape))
+        with background(*replaying, cwd=tmp_path, env=environment(tmp_path)) as running:
+            url = f"ws://127.0.0.1:{running.port}/openai/v1/realtime"
+            assert await shown(url) == SOCKET_SHOWN
+            code, told = await asyncio.to_thread(running.stop, signal.SIGINT)
+            assert code == 0, told
+
+    run(scenario(), LONG_S)
+    (tape,) = (tmp_path / "tapes").glob("*.tape")
+    (exchange,) = open_tape(tape)
+    socket = read_socket(exchange)
+    assert socket.violations == ()
+    assert socket.ending == "closed by the server, 4001: enough"
+    assert [len(message.data) for message in socket.sent(Side.CLIENT)] == [7, 70_000, 2, 3]
+    assert exchange.end is not None
+    assert exchange.end.reason is EndReason.COMPLETE
 
 
 def test_the_archive_that_playwright_records_is_imported(tmp_path: Path) -> None:
