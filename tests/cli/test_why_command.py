@@ -116,9 +116,10 @@ def test_a_captured_case_is_reported(tmp_path: Path) -> None:
 def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     told = explanation(BROKEN, folder=tmp_path)
     assert set(told) == {
-        *("version", "verdict", "suspects", "clients", "timeline", "findings", "attempts"),
+        *("version", "tape", "exchange", "verdict", "suspects", "clients", "timeline", "findings"),
+        *("attempts", "repetition"),
     }
-    assert told["version"] == 1
+    assert (told["version"], told["tape"], told["exchange"]) == (1, str(BROKEN), 1)
     assert names(told, "suspects")[0] == "single-current-call"
     verdict, timeline, findings = told["verdict"], told["timeline"], told["findings"]
     assert isinstance(verdict, dict)
@@ -130,7 +131,7 @@ def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     assert (verdict["kind"], verdict["shown"]) == ("blamed", "app, proven")
     assert (verdict["blame"], verdict["confidence"]) == ("app", "proven")
     assert {key for entry in timeline for key in entry} == {
-        *("t_ns", "exchange", "event", "what", "source")
+        *("t_ns", "exchange", "event", "what", "source", "codes")
     }
     assert {entry["source"] for entry in timeline} == {"wire", "app", "recorder"}
     assert all(set(finding) == FINDING for finding in findings)

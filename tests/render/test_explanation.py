@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -422,7 +423,8 @@ BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
 def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
     document = json.loads(explanation_json(explain([timed((0.1, BAD), (0.2, FINISH))])))
     assert list(document) == [
-        *("version", "verdict", "suspects", "clients", "timeline", "findings", "attempts"),
+        *("version", "tape", "exchange", "verdict", "suspects", "clients", "timeline", "findings"),
+        *("attempts", "repetition"),
     ]
     assert list(document["verdict"]) == [
         *("blame", "confidence", "summary", "fix", "kind", "shown", "code", "possible"),
@@ -436,8 +438,49 @@ def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
         "event": None,
         "what": "requests an answer from the model: 0 messages",
         "source": "app",
+        "codes": [],
     }
     assert len(document["findings"]) == 1
+    assert document["repetition"] is None
+    assert {code for entry in document["timeline"] for code in entry["codes"]} == {
+        document["findings"][0]["code"]
+    }
+
+
+def repeated(explanation: Explanation) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(explanation_json(explanation))["repetition"]
+    return found
+
+
+def test_json_has_what_was_sent_back_beside_what_was_delivered_and_where_they_differ() -> None:
+    found = repeated(lost_arguments(arguments='{"a":25}'))
+    (call_back,) = found["calls"]
+    assert call_back == {
+        "delivered": {"id": "c1", "name": "get", "arguments": '{"a":1}'},
+        "sent": {"id": "c1", "name": "get", "arguments": '{"a":25}'},
+        "differs": True,
+        "different": {"delivered": [5, 6], "sent": [5, 7]},
+    }
+    assert (found["exchange"], found["extra"]) == (2, [])
+    assert found["results"] == [{"id": "c1", "text": THROWN}]
+    (longer,) = repeated(lost_arguments(arguments='{"a":1}{"a":1}'))["calls"]
+    assert longer["different"] == {"delivered": [7, 7], "sent": [7, 14]}
+
+
+def test_json_marks_no_difference_in_arguments_that_are_the_same() -> None:
+    for name, arguments, differs in (("get", '{"a": 1}', False), ("other", '{"a":1}', True)):
+        (call_back,) = repeated(lost_arguments(name, arguments))["calls"]
+        assert (call_back["differs"], call_back["different"]) == (differs, None)
+
+
+def test_json_says_which_call_was_not_sent_back() -> None:
+    exchanges = conversation(
+        (asks(USER), [*call(), *call(arguments='{"b":2}', index=1), FINISH]),
+        (asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1", "1")), [TEXT, FINISH_TEXT]),
+    )
+    first, second = repeated(explain(exchanges, 1))["calls"]
+    assert (first["differs"], first["different"]) == (False, None)
+    assert (second["sent"], second["differs"], second["different"]) == (None, True, None)
 
 
 def test_suspects_and_clients_have_exactly_the_keys_of_the_contract() -> None:

@@ -92,6 +92,7 @@ class RepeatedCallPair:
     """A delivered call and its repetition; `repetition` is None if the later request lacks it."""
 
     index: int
+    delivered: RepeatedCall
     repetition: RepeatedCall | None
     differs: bool
 

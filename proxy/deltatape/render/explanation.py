@@ -16,6 +16,7 @@ from deltatape.model.explanation import (
     EventSource,
     Explanation,
     RepeatedCallPair,
+    ReplyRepetition,
     TimelineEntry,
     VerdictKind,
 )
@@ -50,6 +51,7 @@ from deltatape.render.lines import (
 )
 from deltatape.render.numbers import NO_TIMES, duration, seconds, since_request, size
 from deltatape.render.show import call_cells
+from deltatape.secret_text.search import without_secrets
 from deltatape.why.reproduction import mistakes
 from deltatape.why.verdict import LOSS
 
@@ -493,6 +495,8 @@ def explanation_json(explanation: Explanation) -> str:
     """`why --format json`."""
     verdict = explanation.verdict
     return document(
+        tape=explanation.tape,
+        exchange=explanation.exchange,
         verdict={
             "blame": verdict.blame,
             "confidence": verdict.confidence,
@@ -508,7 +512,47 @@ def explanation_json(explanation: Explanation) -> str:
         timeline=[_json_entry(entry) for entry in explanation.timeline],
         findings=[finding_object(finding) for finding in explanation.findings],
         attempts=_json_attempts(explanation.attempts),
+        repetition=_json_repetition(explanation.repetition),
     )
+
+
+def _json_repetition(repetition: ReplyRepetition | None) -> dict[str, object] | None:
+    """Return what the app sent back beside what was delivered; None if it sent nothing back."""
+    if repetition is None:
+        return None
+    return {
+        "exchange": repetition.exchange,
+        "calls": [
+            {
+                "delivered": _json_call(each.delivered),
+                "sent": _json_call(each.repetition) if each.repetition else None,
+                "differs": each.differs,
+                "different": _different(each),
+            }
+            for each in repetition.calls
+        ],
+        "extra": [_json_call(each) for each in repetition.extra],
+        "results": [{"id": call_id, "text": text} for call_id, text in repetition.results],
+    }
+
+
+def _different(pair: RepeatedCallPair) -> dict[str, list[int]] | None:
+    """Return the ranges of the arguments between what both have in front and at the end."""
+    if pair.repetition is None or not pair.differs:
+        return None
+    texts = pair.delivered.arguments, pair.repetition.arguments
+    one, other = map(without_secrets, texts)  # as they are shown
+    front = _common(one, other)
+    back = _common(one[front:][::-1], other[front:][::-1])
+    if one == other:
+        return None
+    return {"delivered": [front, len(one) - back], "sent": [front, len(other) - back]}
+
+
+def _common(one: str, other: str) -> int:
+    """Count the characters that are equal at the start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
 
 
 def _json_attempts(row: Attempts | None) -> dict[str, object] | None:
@@ -557,8 +601,12 @@ def _json_trial(tried: ClientTrial) -> dict[str, object]:
 
 
 def _json_reading(made: ClientReading) -> dict[str, object]:
-    calls = [{"id": each.id, "name": each.name, "arguments": each.arguments} for each in made.calls]
+    calls = [_json_call(each) for each in made.calls]
     return {"calls": calls, "errors": list(made.errors), "text": made.text}
+
+
+def _json_call(call: RepeatedCall) -> dict[str, object]:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
 def _json_entry(entry: TimelineEntry) -> dict[str, object]:
@@ -568,4 +616,5 @@ def _json_entry(entry: TimelineEntry) -> dict[str, object]:
         "event": entry.event,
         "what": entry.what,
         "source": entry.source,
+        "codes": list(entry.codes),
     }

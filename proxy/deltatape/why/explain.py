@@ -20,6 +20,7 @@ from deltatape.model.explanation import (
     TimelineEntry,
 )
 from deltatape.model.finding import Finding
+from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.suspect import ClientTrial, Suspect
 from deltatape.rules.repeated import first_difference, same_id, same_name
@@ -207,7 +208,10 @@ def _repetition(read_back: ReadBack, later: Analysis) -> ReplyRepetition:
         )
         calls.append(
             RepeatedCallPair(
-                index=call.index, repetition=pair.repetition if pair else None, differs=not same
+                index=call.index,
+                delivered=RepeatedCall(id=call.id, name=call.name, arguments=call.arguments),
+                repetition=pair.repetition if pair else None,
+                differs=not same,
             )
         )
     results = tuple(
