@@ -4,7 +4,8 @@ from pathlib import Path
 
 from deltatape.importers import import_capture
 from deltatape.importers.parts import ImportSource, sniff
-from deltatape.importers.raw import BODY, FILES, FolderImporter, RawImporter
+from deltatape.importers.raw import FolderImporter, RawImporter
+from deltatape.model.case_files import BODY, FILES
 from deltatape.model.exchange import Exchange, header
 from helpers.corpus import needs_corpus
 from helpers.imported import only

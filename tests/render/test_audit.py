@@ -11,9 +11,10 @@ from deltatape.compare.recheck import (
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
-from deltatape.render.audit import Audit, audit_lines, audits_json, today_lines, today_object
+from deltatape.render.audit import Audit, audit_lines, audits_json
 from deltatape.render.json_document import document
 from deltatape.render.lines import plain
+from deltatape.render.recheck import today_lines, today_object
 from helpers.chat import sse
 from helpers.exchanges import FINISH_TEXT, TEXT
 from helpers.taped import taped

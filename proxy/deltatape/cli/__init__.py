@@ -55,6 +55,10 @@ def _not_collecting() -> Iterator[None]:
             gc.enable()
 
 
+YOUNG_OBJECTS = 400_000
+"""When Python's garbage collector is to run: exchanges that are read leave no cycles behind."""
+
+
 def collect_seldom(young: int) -> None:
     """Collect garbage once there are `young` new objects, and leave out those that exist."""
     gc.freeze()

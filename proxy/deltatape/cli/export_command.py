@@ -13,7 +13,7 @@ from deltatape.cli.terminal import say, write, write_bytes
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import UsageError
 from deltatape.exporters import EXPORTERS, export
-from deltatape.importers.raw import BODY
+from deltatape.model.case_files import BODY
 from deltatape.printable import count
 from deltatape.settings.defaults import current_rules
 from deltatape.store.rewrite import PRIVATE, write_new

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deltatape.cli import collecting_seldom
+from deltatape.cli import YOUNG_OBJECTS, collecting_seldom
 from deltatape.cli.options import FORMAT, duration, option, output, refuse_useless
-from deltatape.cli.parallel_check import YOUNG_OBJECTS
 from deltatape.cli.tapes import all_of, exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deltatape.cli import collect_seldom, collecting_seldom
+from deltatape.cli import YOUNG_OBJECTS, collect_seldom, collecting_seldom
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
 from deltatape.errors import DeltatapeError
@@ -35,8 +35,6 @@ _WORTH_BYTES = 8_000_000
 """Tapes of fewer bytes are checked before another process would have begun."""
 _AHEAD = 4
 """Tapes under way for each worker."""
-YOUNG_OBJECTS = 400_000
-"""When Python's garbage collector is to run: exchanges that are read leave no cycles behind."""
 
 
 def check_one(name: str, settings: Settings, *, excerpts: bool = True) -> TapeReport:

@@ -4,12 +4,11 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deltatape.cli.terminal import say
 from deltatape.errors import UsageError
-from deltatape.importers import ACCEPTED, import_capture
-from deltatape.importers.parts import ImportSource
-from deltatape.importers.raw import BODY, FILES
+from deltatape.model.case_files import BODY, FILES
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.explanation import ALONE, TapeContext
 from deltatape.printable import count
@@ -19,6 +18,10 @@ from deltatape.store.names import SUFFIX
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.store.surroundings import is_large, surroundings
+
+# Who reads a tape needs no importer.
+if TYPE_CHECKING:
+    from deltatape.importers.parts import ImportSource
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 NO_REQUEST = "it has no request; deltatape ls lists the other tapes"
@@ -142,7 +145,9 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
     return NamedExchanges(str(place.path), exchanges, place.exchange, tape)
 
 
-def _imported(name: str, source: ImportSource, number: int | None) -> NamedExchanges:
+def _imported(name: str, source: "ImportSource", number: int | None) -> NamedExchanges:
+    from deltatape.importers import import_capture  # noqa: PLC0415 - see above
+
     exchanges = import_capture(source, current_rules().app).exchanges
     if number is not None and number > len(exchanges):
         raise UsageError(f"{name}#{number}: {name} has {count(len(exchanges), 'exchange')}")
@@ -232,13 +237,17 @@ def is_tape(path: Path) -> bool:
         return True  # so that the reader says what is wrong
 
 
-def material(path: Path, request: Path | None = None, response: Path | None = None) -> ImportSource:
+def material(
+    path: Path, request: Path | None = None, response: Path | None = None
+) -> "ImportSource":
     """Return a file, or the files of a captured case's folder, to import.
 
     Raises:
         UsageError: one of them cannot be read or is too large, or a file of which nothing else is
             known is empty.
     """
+    from deltatape.importers.parts import ImportSource  # noqa: PLC0415 - see above
+
     paths = [path]
     if path.is_dir():
         paths = [path / name for name in FILES if (path / name).is_file()]
@@ -288,18 +297,22 @@ def read_file(path: Path) -> bytes:
     return data
 
 
-def _stdin() -> ImportSource:
+def _stdin() -> "ImportSource":
     if sys.stdin.isatty():
         sys.stderr.write("deltatape: reading standard input; end it with Ctrl-D\n")
     data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"standard input: more than {MAX_FILE_BYTES} bytes")
+    from deltatape.importers.parts import ImportSource  # noqa: PLC0415 - see above
+
     made = ImportSource(name="(stdin)", files={"(stdin)": data})
     _refuse_nothing(made, "nothing was read")
     return made
 
 
-def _refuse_nothing(made: ImportSource, problem: str) -> None:
+def _refuse_nothing(made: "ImportSource", problem: str) -> None:
     """Reject an empty pipe, which would look like an answer of 0 bytes."""
     if made.only == b"":
+        from deltatape.importers import ACCEPTED  # noqa: PLC0415 - see above
+
         raise UsageError(f"{made.name}: {problem}; {ACCEPTED}")

@@ -8,16 +8,16 @@ last `2 * NEAR` are watched for calls that nothing answers.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from deltatape.conversation import check_conversation
 from deltatape.conversation.attempts import attempts_of
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.client_aborts import explained, is_departure
 from deltatape.diagnose.digest import digests_of, in_order
-from deltatape.diagnose.rebuild import Analysis, analyse_all
+from deltatape.diagnose.rebuild import Analysis, analyse_all, batches, body_bytes
 from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
 from deltatape.dialects import UNKNOWN
 from deltatape.model.digest import Digest, digest_at
@@ -31,11 +31,6 @@ NEAR = 1024
 """With how many exchanges before and after it an exchange is compared at least. All are compared
 with all on tapes of fewer than four times as many."""
 _REFUSAL = "S005"
-TOGETHER = 64
-"""How many exchanges to check together."""
-TOGETHER_BYTES = 500_000
-"""The most bytes of bodies to check together: larger groups do not fit into caches."""
-Batched = TypeVar("Batched")
 
 
 class ReportedFinding(NamedTuple):
@@ -253,25 +248,6 @@ def _is_within(finding: Finding, attempt: Attempt) -> bool:
     if attempt.line is None or finding.line is None or attempt.end_line is None:
         return True
     return attempt.line <= finding.line <= attempt.end_line
-
-
-def batches(items: Iterable[Batched], size_of: Callable[[Batched], int]) -> Iterator[list[Batched]]:
-    """Yield some items at a time: several small ones, but no large ones together."""
-    batch: list[Batched] = []
-    size = 0
-    for item in items:
-        batch.append(item)
-        size += size_of(item)
-        if len(batch) == TOGETHER or size > TOGETHER_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def body_bytes(exchange: Exchange) -> int:
-    """Return how long the bodies of request and response are."""
-    return len(exchange.request.body) + exchange.body_size
 
 
 def _of_exchange(

@@ -1,8 +1,8 @@
 """Rebuild an exchange's reply: frame it, find its dialect, reduce it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from deltatape.diagnose.decode import decode, media_type
 from deltatape.diagnose.turns import turns_of
@@ -34,6 +34,11 @@ _UNEXPECTED = "S006"
 _TOOL_SERVER = ToolServer()
 _LONGEST_TEXT = 300
 """How much of a plain-text error to show, in characters."""
+TOGETHER = 64
+"""How many exchanges to check together."""
+TOGETHER_BYTES = 500_000
+"""The most bytes of bodies to check together: larger groups do not fit into caches."""
+Batched = TypeVar("Batched")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +85,25 @@ def analyse(exchange: Exchange, app: AppNames = CONTRACT) -> Analysis:
     Args: see `rebuild`.
     """
     return analyse_all((exchange,), app)[0]
+
+
+def batches(items: Iterable[Batched], size_of: Callable[[Batched], int]) -> Iterator[list[Batched]]:
+    """Yield some items at a time: several small ones, but no large ones together."""
+    batch: list[Batched] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += size_of(item)
+        if len(batch) == TOGETHER or size > TOGETHER_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def body_bytes(exchange: Exchange) -> int:
+    """Return how long the bodies of request and response are."""
+    return len(exchange.request.body) + exchange.body_size
 
 
 def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list[Analysis]:

@@ -16,7 +16,8 @@ from deltatape.exporters.parts import (
     request_as_sent,
     text_of,
 )
-from deltatape.importers.raw import BODY, REQUEST, REQUEST_BODY, RESPONSE, FolderImporter
+from deltatape.importers.raw import FolderImporter
+from deltatape.model.case_files import BODY, REQUEST, REQUEST_BODY, RESPONSE
 from deltatape.model.exchange import Exchange, Headers
 
 

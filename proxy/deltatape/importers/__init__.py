@@ -25,9 +25,9 @@ from deltatape.importers import (
     raw,
 )
 from deltatape.importers.parts import Importer, ImportSource
-from deltatape.importers.raw import BODY
 from deltatape.importers.traffic import describe, is_answer, is_traffic, kind_of
 from deltatape.model.app_names import CONTRACT, AppNames
+from deltatape.model.case_files import BODY
 from deltatape.model.exchange import Exchange, Note
 from deltatape.printable import count, escape
 

@@ -9,12 +9,8 @@ from dataclasses import replace
 
 from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.importers.parts import ImportSource, build, read_request, read_response
+from deltatape.model.case_files import BODY, REQUEST, REQUEST_BODY, RESPONSE
 from deltatape.model.exchange import Exchange
-
-BODY, REQUEST, RESPONSE = "body.raw", "request.json", "response.json"
-REQUEST_BODY = "request.raw"
-FILES = (BODY, REQUEST, RESPONSE, REQUEST_BODY)
-"""The files that are read from a folder; only the first is required."""
 
 
 class RawImporter:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from deltatape.diagnose.check_tape import TOGETHER, batches, body_bytes
 from deltatape.diagnose.parsed_record import parsed_as
+from deltatape.diagnose.rebuild import TOGETHER, batches, body_bytes
 from deltatape.errors import DeltatapeError
 from deltatape.live.analyzer import LiveAnalyzer, LiveResult
 from deltatape.live.messages import (

@@ -1,16 +1,18 @@
 """The problems of tape files as text."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deltatape.compare.recheck import PRESENT, Aspect, Recheck, RecheckedExchange, ResponseDrift
-from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Severity
 from deltatape.printable import count
 from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem
 from deltatape.render.json_document import document
 from deltatape.render.lines import BOLD, DIM, GOOD, STYLES, WIDTH, Line, StyledText, line, wrapped
-from deltatape.render.numbers import duration
+
+# Who asks no provider does not wait for what compares its answers.
+if TYPE_CHECKING:
+    from deltatape.compare.recheck import Recheck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +22,7 @@ class Audit:
     path: str
     report: AuditReport | None
     error: str = ""
-    asked: tuple[Recheck, ...] = ()
+    asked: "tuple[Recheck, ...]" = ()
     """What its exchanges gave when a provider was asked again."""
     url: str = ""
     """Of that provider; "" when none was asked."""
@@ -56,8 +58,16 @@ def _audit_lines(audit: Audit, width: int) -> list[Line]:
         line(StyledText(audit.path, BOLD), ": ", state),
         *problem_lines(problems, width),
         *(each for fact in audit.report.facts for each in wrapped(f"note: {fact}", 4, DIM, width)),
-        *(today_lines(audit.asked, audit.url, width) if audit.url else ()),
+        *_today(audit, width),
     ]
+
+
+def _today(audit: Audit, width: int) -> Sequence[Line]:
+    if not audit.url:
+        return ()
+    from deltatape.render.recheck import today_lines  # noqa: PLC0415 - see above
+
+    return today_lines(audit.asked, audit.url, width)
 
 
 def _problem_text(problem: TapeProblem) -> str:
@@ -81,6 +91,11 @@ def audits_json(audits: Iterable[Audit]) -> str:
 
 def _json_audit(audit: Audit) -> dict[str, object]:
     report = audit.report
+    against: dict[str, object] = {}
+    if audit.url:
+        from deltatape.render.recheck import today_object  # noqa: PLC0415 - see above
+
+        against = {"against": today_object(audit.asked, audit.url)}
     return {
         "path": audit.path,
         "error": audit.error or None,
@@ -95,118 +110,5 @@ def _json_audit(audit: Audit) -> dict[str, object]:
             for problem in (report.problems if report else ())
         ],
         "facts": list(report.facts) if report else [],
-        **({"against": today_object(audit.asked, audit.url)} if audit.url else {}),
-    }
-
-
-# What a live provider does differently today, as text and as JSON: `fsck --against`.
-#
-# The keys of the JSON are a contract: they are added to, never renamed.
-
-_MOST = 30
-"""Differences of one exchange that are shown."""
-_LABELS: Mapping[Aspect, str] = {
-    Aspect.CONTENT_TYPE: "content type",
-    Aspect.FRAMING: "HTTP framing",
-    Aspect.FORMAT: "format of the body",
-    Aspect.ANSWER: "the answer brings",
-    Aspect.FINISH: "finish reason",
-}
-_NOTHING = "nothing"
-
-
-def today_lines(asked: Sequence[Recheck], url: str, width: int = WIDTH) -> list[Line]:
-    """Format what each exchange of a tape gives today, when it is requested from `url` again."""
-    compared = [one.today for one in asked if one.today is not None]
-    same = sum(1 for today in compared if not today.drifts)
-    answers = f"{count(len(compared), 'answer')}, {same} as on the tape"
-    lines = [line("  ", StyledText(f"today at {url}", BOLD), f": {answers}")]
-    for one in asked:
-        lines += _one_today(one, width)
-    return lines
-
-
-def _one_today(asked: Recheck, width: int) -> Iterator[Line]:
-    request = asked.recorded.request
-    front = f"#{asked.recorded.number} {request.method} {request.path}: "
-    if asked.passed_over:
-        yield from wrapped(f"{front}passed over: {asked.passed_over}", 4, DIM, width)
-        return
-    if asked.problem:
-        yield from wrapped(f"{front}{asked.problem}", 4, STYLES[Severity.ERROR], width)
-    if asked.today is not None:
-        yield from _compared(asked, asked.today, front, width)
-
-
-def _compared(asked: Recheck, today: RecheckedExchange, front: str, width: int) -> Iterator[Line]:
-    drifts = today.drifts
-    if drifts:
-        differences = count(len(drifts), "difference")
-        yield from wrapped(f"{front}{differences}", 4, STYLES[Severity.WARNING], width)
-    else:
-        yield from wrapped(f"{front}as on the tape", 4, GOOD, width)
-    for drift in drifts[:_MOST]:
-        yield from wrapped(_said_today(drift), 8, "", width)
-    if len(drifts) > _MOST:
-        more = f"and {len(drifts) - _MOST} more; all of them: --format json"
-        yield from wrapped(more, 8, DIM, width)
-    for note in _notes(asked, today):
-        yield from wrapped(f"note: {note}", 8, DIM, width)
-
-
-def _said_today(drift: ResponseDrift) -> str:
-    """Describe one difference: `field chunk: usage.cost: new today (number)`."""
-    label = _LABELS.get(drift.aspect, drift.aspect.value)
-    if not drift.what:
-        return f"{label}: {drift.recorded or _NOTHING}, today {drift.today or _NOTHING}"
-    front = f"{label} {drift.what}"
-    if drift.recorded and drift.today:
-        return f"{front}: {drift.recorded}, today {drift.today}"
-    how, about = ("new today", drift.today) if drift.today else ("gone today", drift.recorded)
-    return f"{front}: {how}" if about == PRESENT else f"{front}: {how} ({about})"
-
-
-def _notes(asked: Recheck, today: RecheckedExchange) -> Iterator[str]:
-    yield from today.notes
-    times = [_times(each) for each in (asked.recorded, today.comparison.right.exchange)]
-    if all(times):
-        yield f"{times[0]}; today {times[1]}"
-    if asked.left_out:
-        yield f"not sent, since it is masked on the tape: {', '.join(asked.left_out)}"
-
-
-def _times(exchange: Exchange) -> str:
-    """Describe when an answer began and ended; "" without recorded times."""
-    if not exchange.timed or exchange.end is None or not exchange.reads:
-        return ""
-    first, end = (t - exchange.request.t_ns for t in (exchange.reads[0].t_ns, exchange.end.t_ns))
-    return f"began after {duration(first)}, ended after {duration(end)}"
-
-
-def today_object(asked: Iterable[Recheck], url: str) -> dict[str, object]:
-    """Return the same for programs: `against` of a tape in `fsck --format json`."""
-    return {"url": url, "exchanges": [_object(one) for one in asked]}
-
-
-def _object(asked: Recheck) -> dict[str, object]:
-    today = asked.today
-    return {
-        "exchange": asked.recorded.number,
-        "id": asked.recorded.id,
-        "same": None if today is None else not today.drifts,
-        "equal": None if today is None else today.comparison.equal,
-        "passed_over": asked.passed_over or None,
-        "problem": asked.problem or None,
-        "left_out": list(asked.left_out),
-        "differences": [_drift(drift) for drift in (today.drifts if today else ())],
-        "notes": list(today.notes) if today else [],
-    }
-
-
-def _drift(drift: ResponseDrift) -> dict[str, object]:
-    return {
-        "aspect": drift.aspect,
-        "what": drift.what or None,
-        "recorded": drift.recorded or None,
-        "today": drift.today or None,
+        **against,
     }

@@ -14,9 +14,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from deltatape.diagnose.check_tape import TOGETHER, TOGETHER_BYTES, batches, body_bytes
 from deltatape.diagnose.parsed_record import misread, parsed_as
-from deltatape.diagnose.rebuild import analyse_all
+from deltatape.diagnose.rebuild import (
+    TOGETHER,
+    TOGETHER_BYTES,
+    analyse_all,
+    batches,
+    body_bytes,
+)
 from deltatape.errors import TapeFormatError
 from deltatape.model.app_names import AppNames
 from deltatape.model.exchange import Exchange
