@@ -8,7 +8,7 @@ from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.importers.langfuse import LangfuseImporter
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import REPORTED, Exchange
 from deltatape.model.rule_settings import Settings
 from helpers.imported import imported, notes, source
 
@@ -61,7 +61,7 @@ def test_a_generation_is_a_call_whatever_the_export(data: str) -> None:
     assert [each.role for each in analyse(second).request.history] == ["user", "assistant", "tool"]
     assert analyse(second).reply.text == "It is noon."
     assert not check_exchanges("x", (first, second), Settings()).reported
-    assert notes(first)[0].startswith("Langfuse: the request and the response were rebuilt")
+    assert notes(first)[0] == f"Langfuse: {REPORTED}"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import pytest
 from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.errors import UsageError
 from deltatape.importers.litellm_log import LiteLlmImporter
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import REPORTED, Exchange
+from deltatape.model.finding import Confidence
 from deltatape.model.rule_settings import Settings
 from helpers.imported import imported, notes, source
 
@@ -64,7 +65,7 @@ def test_a_call_is_an_exchange_of_messages() -> None:
     assert json.loads(exchange.request.body) == asked
     assert json.loads(exchange.body) == ANSWER
     origin, streamed = notes(exchange)
-    assert origin.endswith("it has what LiteLLM made of the response, and nothing of the wire")
+    assert origin == f"LiteLLM: {REPORTED}; the response is what LiteLLM made of it"
     assert streamed == "LiteLLM: the response was streamed; the log has it whole"
     assert len(notes(one(stream=None, model_parameters={}))) == 1
 
@@ -90,7 +91,19 @@ def test_calls_come_in_the_order_of_their_starts_and_are_compared() -> None:
     answer = {**ANSWER, "choices": [{**done, "finish_reason": "stop"}]}
     later = call(messages=history, startTime=7.5, response=json.dumps(answer))
     report = check_exchanges("x", imported(lines(later, call())), Settings())
-    assert [(each.finding.code, each.finding.exchange) for each in report.reported] == [("C002", 2)]
+    (found,) = (each.finding for each in report.reported)
+    assert (found.code, found.exchange) == ("C002", 2)
+    # LiteLLM may have written both: nobody is to blame.
+    assert (found.blame, found.confidence) == (None, Confidence.POSSIBLE)
+
+
+def test_a_wrong_call_in_a_log_blames_nobody() -> None:
+    cut = {"id": "c1", "type": "function", "function": {"name": "now", "arguments": '{"a"'}}
+    message = {"role": "assistant", "content": None, "tool_calls": [cut]}
+    wrong = {**ANSWER, "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    report = check_exchanges("x", imported(lines(call(response=json.dumps(wrong)))), Settings())
+    assert report.reported
+    assert {each.finding.blame for each in report.reported} == {None}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
 from deltatape.importers.otel_spans import SpansImporter
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import REPORTED, Exchange
 from deltatape.model.rule_settings import Settings
 from helpers.imported import imported, notes, source
 
@@ -107,7 +107,7 @@ def test_a_span_is_a_call_and_its_messages_are_compared_with_the_next(data: byte
     assert asked.request.tools[0].parameters == PARAMETERS
     assert (asked.reply.text, asked.reply.finish_reason_raw) == ("Noon.", "stop")
     assert not check_exchanges("x", (first, second), Settings()).reported
-    assert notes(first)[0].startswith("OpenTelemetry: the request and the response were rebuilt")
+    assert notes(first)[0] == f"OpenTelemetry: {REPORTED}"
 
 
 def test_spans_of_agents_and_tools_are_left_out() -> None:

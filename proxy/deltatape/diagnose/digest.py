@@ -198,6 +198,7 @@ def _digest(
         said_ns=said_ns,
         limited=finish_of(choice) in _CUT,
         lossy=is_lossy(exchange),
+        reported=exchange.reported,
         thoughts=choice.thoughts if choice.tool_calls else (),
         signed_text=choice.signed_text if choice.tool_calls else None,
         thinking=asked.thinking,

@@ -15,7 +15,7 @@ from deltatape.diagnose.exchange_parts import Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import ImportedRequest, ImportedResponse, ImportSource, build
 from deltatape.importers.traffic import describe
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import REPORTED, Exchange
 from deltatape.printable import excerpt
 from deltatape.wire.framer import BYTE_ORDER_MARK
 from deltatape.wire.json_value import parse, read_object
@@ -34,9 +34,7 @@ _PATHS: tuple[tuple[str, str, str], ...] = (
     ("completion", "/v1/chat/completions", "messages"),
 )
 """The API that a type of call names, and the member of its request that has the messages."""
-_ORIGIN = (
-    "LiteLLM: a log of messages: it has what LiteLLM made of the response, and nothing of the wire"
-)
+_ORIGIN = f"LiteLLM: {REPORTED}; the response is what LiteLLM made of it"
 
 Call = Mapping[str, object]
 

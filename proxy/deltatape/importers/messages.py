@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deltatape.importers.parts import ImportedRequest, ImportedResponse, build
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import REPORTED, Exchange
 from deltatape.printable import count
 from deltatape.wire.json_value import parse, read_object
 
@@ -44,7 +44,7 @@ class ReportedCall:
 
 def reported(name: str, call: ReportedCall) -> Exchange:
     """Return the exchange of a call, from the file `name`."""
-    notes = [f"{call.origin}: the request and the response were rebuilt from messages", *call.notes]
+    notes = [f"{call.origin}: {REPORTED}", *call.notes]
     call, named = _with_ids(call)
     if named:
         notes.append(f"{call.origin}: has no ids for {count(named, 'call')}; they got one here")

@@ -202,6 +202,8 @@ class Digest:
     """Whether the reply ended by a limit or a filter."""
     lossy: bool = False
     """Whether the recorder lost some of the exchange, or did not see its end."""
+    reported: bool = False
+    """See `Exchange.reported`."""
     thoughts: tuple[Thought, ...] = ()
     """See `Choice.thoughts`; of a reply with calls, as below."""
     signed_text: str | None = None

@@ -38,6 +38,8 @@ _SWITCHING_PROTOCOLS = HTTPStatus.SWITCHING_PROTOCOLS.value
 BROKEN_CHUNKS = "broken chunk framing"
 INVALID_HEAD = "the response head is not valid HTTP/1"
 """How the recorder's note begins after which reads are raw bytes, with any chunk framing."""
+REPORTED = "no bytes of the wire, but messages as a program reported them"
+"""In an importer's note: what that program changed cannot be told from what it saw."""
 CUT_LAST_CHUNK = "the response ended within its last chunk"
 """How the recorder's note begins about a cut that some clients take for the end."""
 
@@ -310,6 +312,11 @@ class Exchange:
             or any(read.t_ns for read in self.reads)
             or any(piece.t_ns for piece in self.frames)
         )
+
+    @property
+    def reported(self) -> bool:
+        """Whether it was made of messages that a program reported, such as a log or a trace."""
+        return not self.timed and any(REPORTED in note.text for note in self.notes)
 
     @property
     def body(self) -> bytes:

@@ -51,6 +51,8 @@ class FindingPlace(NamedTuple):
     t_ns: int | None = None
     timed: bool = True
     """Whether the times of places mean anything."""
+    reported: bool = False
+    """Whether a program reported the exchange: nobody can be blamed for what that may have done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +88,14 @@ class Rule(Generic[Seen]):
             line, t_ns = place.line, place.t_ns if where.timed else None
         elif claim.printed_ns is not None:
             line, t_ns = None, claim.printed_ns
+        blame = None if where.reported else claim.blame
+        confidence = Confidence.POSSIBLE if where.reported else claim.confidence
         return Finding(
             code=self.code,
             name=self.name,
-            severity=at_most(claim.severity or self.severity, claim.blame, claim.confidence),
-            blame=claim.blame,
-            confidence=claim.confidence,
+            severity=at_most(claim.severity or self.severity, blame, confidence),
+            blame=blame,
+            confidence=confidence,
             message=excerpt(claim.message, MAX_MESSAGE),
             hint=claim.hint,
             tape=where.tape,
@@ -187,15 +191,24 @@ class SeenSilence(NamedTuple):
 
 
 def _at_request(digest: Digest) -> FindingPlace:
-    return FindingPlace(digest.tape, digest.exchange, digest.line, digest.t_ns)
+    return FindingPlace(
+        digest.tape, digest.exchange, digest.line, digest.t_ns, reported=digest.reported
+    )
 
 
 def _at_end(reply: Digest) -> FindingPlace:
-    return FindingPlace(reply.tape, reply.exchange, reply.end_line, reply.end_ns)
+    return FindingPlace(
+        reply.tape, reply.exchange, reply.end_line, reply.end_ns, reported=reply.reported
+    )
 
 
 EXCHANGES = RuleKind[RuleContext](
-    lambda seen: FindingPlace(seen.exchange.tape, seen.exchange.number, timed=seen.exchange.timed)
+    lambda seen: FindingPlace(
+        seen.exchange.tape,
+        seen.exchange.number,
+        timed=seen.exchange.timed,
+        reported=seen.exchange.reported,
+    )
 )
 """Rules about one exchange."""
 READ_BACKS = RuleKind[ReadBack](lambda seen: _at_request(seen.later))
