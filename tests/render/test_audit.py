@@ -154,3 +154,10 @@ def test_the_json_form_of_today_holds_the_same() -> None:
         *(None, None, "not asked: set A_KEY"),
     )
     assert passed["passed_over"] == "it went to a"
+
+
+def test_what_a_provider_gives_today_stands_below_its_tape() -> None:
+    asked = replace(CLEAN, asked=ASKED, url=URL)
+    assert plain(today_lines(ASKED, URL)) in plain(audit_lines([asked]))
+    (told,) = json.loads(audits_json([asked]))["tapes"]
+    assert told["against"] == json.loads(document(against=today_object(ASKED, URL)))["against"]
