@@ -52,14 +52,18 @@ def test_calls_as_json_have_the_keys_of_the_contract(tmp_path: Path) -> None:
         {
             "exchange": 1,
             "dialect": "openai-chat",
+            "choice": 0,
             "index": 0,
             "wire_index": 0,
             "id": "call_get_itinerary",
             "name": "get_itinerary",
             "kind": "function",
             "arguments": "",
+            "arguments_raw": "",
             "status": "empty_suspect",
             "repairs": [],
+            "start_event": 1,
+            "fragments": [],
         }
     ]
     assert called("show", EMPTY, "--format", "json", folder=tmp_path).stdout == result.stdout
