@@ -195,9 +195,14 @@ def _differing(missed: Json) -> list[str]:
     return suggested or [f"{missed['method']} {missed['target']}"]
 
 
+def libfaketime() -> str | None:
+    """Return the library that sets a program's clock; None if it is not installed."""
+    return next(iter(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")), None)  # noqa: PTH207
+
+
 def _later(program: Program, root: Path, tape: Path) -> Json:
     """Replay a week later, in another folder, as another user."""
-    library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")), None)  # noqa: PTH207
+    library = libfaketime()
     clock = program.clock if library else "tape"
     if clock == "tape":
         aged = root / "aged" / tape.name
