@@ -43,6 +43,10 @@ class Part(enum.StrEnum):
     NOTES = "recorder's notes"
 
 
+MESSAGES = frozenset({Part.CONVERSATION, Part.TOOLS, Part.REPLY})
+"""What a log or a trace holds of an exchange: messages, and nothing of the wire."""
+
+
 IMPLIED: Mapping[Part, frozenset[Part]] = {
     Part.REQUEST_BODY: frozenset({Part.CONVERSATION, Part.TOOLS}),
     Part.BODY: frozenset({Part.EVENTS, Part.REPLY}),

@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from deltatape.diagnose.exchange_parts import Part, url_of
+from deltatape.diagnose.exchange_parts import MESSAGES, url_of
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.exporters.parts import json_text, moment
 from deltatape.model.exchange import EndReason, Exchange
@@ -54,7 +54,7 @@ class OtlpExporter:
 
     name = "otlp"
     title = "spans of OpenTelemetry (OTLP/JSON)"
-    holds = frozenset({Part.CONVERSATION, Part.TOOLS, Part.REPLY})
+    holds = MESSAGES
     remark = "also has the times of request and response, the model, tokens and the finish reason"
     is_folder = False
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime  # noqa: TID251 - it reads no clock
 
-from deltatape.diagnose.exchange_parts import Part
+from deltatape.diagnose.exchange_parts import MESSAGES
 from deltatape.errors import UsageError
 from deltatape.importers.messages import (
     Json,
@@ -41,7 +41,7 @@ class LangfuseImporter:
     name = "observations of Langfuse"
     accepts = "observations that Langfuse exports, as JSON"
     is_body = False
-    holds = frozenset({Part.CONVERSATION, Part.TOOLS, Part.REPLY})
+    holds = MESSAGES
     remark = "generations whose input and output are messages: what an SDK made of them"
 
     def claims(self, source: ImportSource) -> bool:

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from deltatape.diagnose.exchange_parts import Part
+from deltatape.diagnose.exchange_parts import MESSAGES
 from deltatape.errors import UsageError
 from deltatape.importers.parts import ImportedRequest, ImportedResponse, ImportSource, build
 from deltatape.importers.traffic import describe
@@ -45,7 +45,7 @@ class LiteLlmImporter:
     name = "a log of LiteLLM"
     accepts = "a log of LiteLLM (StandardLoggingPayload)"
     is_body = False
-    holds = frozenset({Part.CONVERSATION, Part.TOOLS, Part.REPLY})
+    holds = MESSAGES
     remark = "messages and no bytes: what LiteLLM made of them"
 
     def claims(self, source: ImportSource) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime  # noqa: TID251 - it reads no clock
 
-from deltatape.diagnose.exchange_parts import Part
+from deltatape.diagnose.exchange_parts import MESSAGES
 from deltatape.errors import UsageError
 from deltatape.importers.langfuse import langfuse_call
 from deltatape.importers.messages import (
@@ -60,7 +60,7 @@ class SpansImporter:
     name = "spans of OpenTelemetry"
     accepts = "spans of OpenTelemetry with the messages of calls (gen_ai.*), as JSON"
     is_body = False
-    holds = frozenset({Part.CONVERSATION, Part.TOOLS, Part.REPLY})
+    holds = MESSAGES
     remark = "messages and no bytes: what an SDK or a tracer made of them"
 
     def claims(self, source: ImportSource) -> bool:
