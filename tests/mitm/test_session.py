@@ -106,6 +106,12 @@ def fetched(url: str) -> bytes:
         return body
 
 
+def until_reported(status: str) -> None:
+    """Wait until mitmproxy has reported that it streams: somewhat later than it does."""
+    while json.loads(fetched(status))["active"] != 1:
+        pass
+
+
 def begun(recorded: Recorded) -> "asyncio.Task[int | None]":
     return asyncio.get_running_loop().create_task(recorded.session.run())
 
@@ -477,6 +483,7 @@ def test_bodies_of_requests_are_left_out_on_demand(tmp_path: Path) -> None:
 
 def test_streams_that_go_on_are_told_of_and_cut_on_demand(tmp_path: Path) -> None:
     env = variables(tmp_path, installed("11"))
+    ready = tmp_path / "ready.json"
 
     async def silent(peer: Peer) -> None:
         await peer.request()
@@ -486,15 +493,16 @@ def test_streams_that_go_on_are_told_of_and_cut_on_demand(tmp_path: Path) -> Non
 
     async def scenario() -> Recorded:
         async with provider(silent) as upstream:
-            recorded = recorder(
-                options(tmp_path, f"http://127.0.0.1:{upstream}"), env, grace_s=300.0
-            )
+            chosen = options(tmp_path, f"http://127.0.0.1:{upstream}")
+            listen = Address("127.0.0.1", 0)
+            recorded = recorder(chosen, env, control=listen, ready_file=ready, grace_s=300.0)
             task = begun(recorded)
-            await until(recorded.lines, "  set ")
-            url = next(line for line in recorded.lines if "OPENAI_BASE_URL=" in line)
-            peer = await connect(int(url.partition("127.0.0.1:")[2].partition("/")[0]))
+            await until(recorded.lines, "  health ")
+            told = json.loads(ready.read_text())
+            peer = await connect(urlsplit(told["url"]).port or 0)
             await peer.send(post())
             await peer.until(EVENTS[0])
+            await asyncio.to_thread(until_reported, f"{told['control']}/status")
             os.kill(os.getpid(), signal.SIGINT)
             await until(recorded.lines, "stopping: 1 stream may go on for 300 s; Ctrl-C again cuts")
             os.kill(os.getpid(), signal.SIGINT)
