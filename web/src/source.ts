@@ -1,0 +1,157 @@
+// Where documents come from: the server, or the file that the report is.
+import type { Ref } from "./router";
+import type { DiffDocument } from "./schema/diff";
+import type { ExchangesDocument } from "./schema/exchanges";
+import type { LsDocument } from "./schema/ls";
+import type { ShowDocument } from "./schema/show";
+import type { StepsDocument } from "./schema/steps";
+import type { TrendsDocument } from "./schema/trends";
+import type { WhyDocument } from "./schema/why";
+
+export type Row = ExchangesDocument["exchanges"][number];
+
+/** Exchanges of a page of the overview. */
+export interface Exchanges {
+  total: number;
+  all: number;
+  indexed: { done: number; of: number };
+  revision: number;
+  rows: Row[];
+  facets: { provider: Facet; model: Facet; code: Facet };
+}
+export type Facet = Record<string, number>;
+
+export interface LiveNews {
+  revision: number;
+  indexed: { done: number; of: number };
+  running: Row[];
+}
+
+export interface Source {
+  /** Whether more than one exchange can be looked at. */
+  readonly whole: boolean;
+  tapes(): Promise<LsDocument>;
+  exchanges(query: URLSearchParams): Promise<Exchanges>;
+  thread(ref: Ref): Promise<Row[]>;
+  trends(query: URLSearchParams): Promise<TrendsDocument>;
+  show(ref: Ref, full?: boolean): Promise<ShowDocument>;
+  why(ref: Ref): Promise<WhyDocument>;
+  steps(ref: Ref): Promise<StepsDocument>;
+  diff(one: Ref, other: Ref): Promise<DiffDocument>;
+  raw(ref: Ref, side: "request" | "response", offset: number, limit: number): Promise<RawBytes>;
+  copy(ref: Ref, as: "curl" | "pytest" | "command"): Promise<string>;
+  /** Call `take` with each piece of news until the returned function is called. */
+  live(take: (news: LiveNews) => void): () => void;
+}
+
+export interface RawBytes {
+  bytes: Uint8Array;
+  total: number;
+}
+
+/** What cannot be had, in words for the user. */
+export class SourceError extends Error {}
+
+const of = (ref: Ref) => ({ tape: ref.tape, exchange: String(ref.exchange) });
+
+class HttpSource implements Source {
+  readonly whole = true;
+
+  private async get(path: string, query: URLSearchParams | Record<string, string> = {}) {
+    const search = new URLSearchParams(query).toString();
+    let answer: Response;
+    try {
+      answer = await fetch(search ? `${path}?${search}` : path);
+    } catch {
+      throw new SourceError("deltatape open does not answer; was it ended? Start it again.");
+    }
+    if (!answer.ok) {
+      const told = (await answer.json().catch(() => ({}))) as { error?: string };
+      throw new SourceError(told.error ?? `The server answered with status ${answer.status}.`);
+    }
+    return answer;
+  }
+
+  private async json<T>(path: string, query?: URLSearchParams | Record<string, string>) {
+    return (await (await this.get(path, query)).json()) as T;
+  }
+
+  tapes = () => this.json<LsDocument>("/api/tapes");
+  exchanges = (query: URLSearchParams) => this.json<Exchanges>("/api/exchanges", query);
+  thread = async (ref: Ref) => (await this.json<{ rows: Row[] }>("/api/thread", of(ref))).rows;
+  trends = (query: URLSearchParams) => this.json<TrendsDocument>("/api/trends", query);
+  show = (ref: Ref, full = false) =>
+    this.json<ShowDocument>("/api/show", { ...of(ref), ...(full ? { full: "1" } : {}) });
+  why = (ref: Ref) => this.json<WhyDocument>("/api/why", of(ref));
+  steps = (ref: Ref) => this.json<StepsDocument>("/api/steps", of(ref));
+  diff = (one: Ref, other: Ref) =>
+    this.json<DiffDocument>("/api/diff", {
+      ...of(one),
+      other: `${other.tape}#${other.exchange}`,
+    });
+
+  async raw(ref: Ref, side: "request" | "response", offset: number, limit: number) {
+    const answer = await this.get("/api/raw", {
+      ...of(ref),
+      side,
+      offset: String(offset),
+      limit: String(limit),
+    });
+    const total = Number(answer.headers.get("Content-Range")?.split("/")[1] ?? 0);
+    return { bytes: new Uint8Array(await answer.arrayBuffer()), total };
+  }
+
+  copy = async (ref: Ref, as: string) => (await this.get("/api/copy", { ...of(ref), as })).text();
+
+  live(take: (news: LiveNews) => void): () => void {
+    const events = new EventSource("/api/live");
+    events.onmessage = (event) => take(JSON.parse(event.data as string) as LiveNews);
+    return () => events.close();
+  }
+}
+
+/** What the report embeds: the documents of the one exchange that it is about. */
+export interface Embedded {
+  ref: Ref;
+  exchanges: ExchangesDocument;
+  show: ShowDocument;
+  why: WhyDocument;
+  steps: StepsDocument;
+  copies: Record<string, string>;
+}
+
+class EmbeddedSource implements Source {
+  readonly whole = false;
+  constructor(private readonly data: Embedded) {}
+
+  private only<T>(ref: Ref, value: T): Promise<T> {
+    const own = this.data.ref;
+    if (ref.tape === own.tape && ref.exchange === own.exchange) return Promise.resolve(value);
+    return this.not(`This report is about ${own.tape}#${own.exchange} alone.`);
+  }
+
+  private not(what: string): Promise<never> {
+    return Promise.reject(new SourceError(what));
+  }
+
+  tapes = () => this.not("A report has no list of tapes.");
+  exchanges = () => this.not("A report is about one exchange.");
+  thread = () => Promise.resolve(this.data.exchanges.exchanges);
+  trends = () => this.not("A report has no trends.");
+  show = (ref: Ref) => this.only(ref, this.data.show);
+  why = (ref: Ref) => this.only(ref, this.data.why);
+  steps = (ref: Ref) => this.only(ref, this.data.steps);
+  diff = () => this.not("A report holds one exchange; deltatape open compares two.");
+  raw = () => this.not("A report holds no raw bytes; deltatape open shows them.");
+  copy = (ref: Ref, as: string) => this.only(ref, this.data.copies[as] ?? "");
+  live = () => () => {};
+}
+
+function made(): { source: Source; start: Ref | null } {
+  const element = document.getElementById("deltatape-data");
+  if (!element) return { source: new HttpSource(), start: null };
+  const data = JSON.parse(element.textContent ?? "") as Embedded;
+  return { source: new EmbeddedSource(data), start: data.ref };
+}
+
+export const { source, start } = made();

@@ -1,0 +1,3 @@
+export function OverviewView(_: { query: URLSearchParams }) {
+  return <h1>Overview</h1>;
+}

@@ -1,0 +1,3 @@
+export function TrendsView(_: { query: URLSearchParams }) {
+  return <h1>Trends</h1>;
+}
