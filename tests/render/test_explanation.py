@@ -423,11 +423,11 @@ BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
 def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
     document = json.loads(explanation_json(explain([timed((0.1, BAD), (0.2, FINISH))])))
     assert list(document) == [
-        *("version", "tape", "exchange", "verdict", "suspects", "clients", "timeline", "findings"),
-        *("attempts", "repetition"),
+        *("version", "tape", "exchange", "verdict", "conclusion", "suspects", "clients"),
+        *("timeline", "findings", "attempts", "repetition"),
     ]
     assert list(document["verdict"]) == [
-        *("blame", "confidence", "summary", "fix", "kind", "shown", "code", "possible"),
+        *("blame", "confidence", "summary", "fix", "kind", "shown", "means", "code", "possible"),
     ]
     assert document["verdict"]["kind"] == "blamed"
     assert document["attempts"] is None
@@ -445,6 +445,19 @@ def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
     assert {code for entry in document["timeline"] for code in entry["codes"]} == {
         document["findings"][0]["code"]
     }
+
+
+def test_json_has_the_conclusion_that_the_short_form_has() -> None:
+    explanation = lost_arguments()
+    found = json.loads(explanation_json(explanation))
+    assert found["conclusion"]["next"] == dict(
+        zip(("what", "command"), next_step(explanation), strict=True)
+    )
+    (what,) = found["conclusion"]["what"]
+    assert what == found["findings"][0]["message"]
+    assert found["verdict"]["means"].startswith("No correct program of anybody else")
+    healthy = json.loads(explanation_json(explain(conversation((asks(USER), [TEXT, FINISH_TEXT])))))
+    assert [f"{each}." for each in healthy["conclusion"]["what"]] == [healthy["verdict"]["summary"]]
 
 
 def repeated(explanation: Explanation) -> dict[str, Any]:

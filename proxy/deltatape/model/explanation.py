@@ -215,14 +215,18 @@ class Verdict:
         return self.kind is VerdictKind.HEALTHY
 
     @property
-    def shown(self) -> str:
-        """The verdict as shown: `app, proven`; `not provable`."""
-        term = next(
+    def term(self) -> Term:
+        """Its row of the vocabulary."""
+        return next(
             each
             for each in VOCABULARY
             if each.kind is self.kind and each.confidence is self.confidence
         )
-        return term.shown.replace("PARTY", self.blame or "")
+
+    @property
+    def shown(self) -> str:
+        """The verdict as shown: `app, proven`; `not provable`."""
+        return self.term.shown.replace("PARTY", self.blame or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,19 +110,23 @@ def short_lines(explanation: Explanation, width: int) -> list[Line]:
 
 
 def _summary_line(explanation: Explanation) -> str:
-    verdict, decided = explanation.verdict, _decided(explanation)
-    if decided is None or verdict.kind is VerdictKind.NOBODY:
-        parts = [verdict.summary.rstrip(".")]
-    else:
-        lost = [each.message for each in explanation.findings if each.code == LOSS]
-        parts = [*lost, *([decided.message] if decided.message not in lost else [])]
-        parts += [sentence(explanation.attempts)] if explanation.attempts else []
+    verdict, parts = explanation.verdict, _happened(explanation)
     if explanation.suspects and explanation.suspects[0].exact:
         parts.append(f"suspect: {explanation.suspects[0].name}")
     doubts = verdict.possible[:1] if possible(verdict) else ()
     parts += [f"possible, not provable: {each.code} {each.name}" for each in doubts]
     text = "; ".join(parts)
     return escape(f"{text[:1].upper()}{text[1:]}")
+
+
+def _happened(explanation: Explanation) -> list[str]:
+    """Return what went wrong in few clauses: what was lost, and what the verdict rests on."""
+    verdict, decided = explanation.verdict, _decided(explanation)
+    if decided is None or verdict.kind is VerdictKind.NOBODY:
+        return [verdict.summary.rstrip(".")]
+    lost = [each.message for each in explanation.findings if each.code == LOSS]
+    parts = [*lost, *([decided.message] if decided.message not in lost else [])]
+    return [*parts, *([sentence(explanation.attempts)] if explanation.attempts else [])]
 
 
 def _decided(explanation: Explanation) -> Finding | None:
@@ -494,6 +498,7 @@ def _call_text(call: RepeatedCall) -> str:
 def explanation_json(explanation: Explanation) -> str:
     """`why --format json`."""
     verdict = explanation.verdict
+    what, command = next_step(explanation)
     return document(
         tape=explanation.tape,
         exchange=explanation.exchange,
@@ -504,8 +509,13 @@ def explanation_json(explanation: Explanation) -> str:
             "fix": verdict.fix,
             "kind": verdict.kind,
             "shown": verdict.shown,
+            "means": verdict.term.means,
             "code": verdict.code,
             "possible": [finding_object(finding) for finding in verdict.possible],
+        },
+        conclusion={
+            "what": _happened(explanation),
+            "next": {"what": what, "command": command},
         },
         suspects=[_json_suspect(each) for each in explanation.suspects],
         clients=[_json_trial(each) for each in explanation.tried],

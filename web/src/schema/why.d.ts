@@ -23,6 +23,32 @@ tape: string
 exchange: number
 verdict: Verdict
 /**
+ * As why --short has it.
+ */
+conclusion: {
+/**
+ * What went wrong, in clauses, the one that decided included.
+ * 
+ * @minItems 1
+ */
+what: [string, ...(string)[]]
+/**
+ * The next step.
+ */
+next: {
+/**
+ * What it is good for.
+ */
+what: string
+/**
+ * To be copied into a shell.
+ */
+command: string
+[k: string]: unknown
+}
+[k: string]: unknown
+}
+/**
  * Client algorithms that would have done what the app did, the best first.
  */
 suspects: Suspect[]
@@ -76,6 +102,10 @@ kind: ("healthy" | "blamed" | "nobody" | "unprovable")
  * The verdict as shown to people: app, proven.
  */
 shown: string
+/**
+ * What such a verdict means.
+ */
+means: string
 /**
  * Of the finding that decided; null: none did.
  */
