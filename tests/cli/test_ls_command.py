@@ -10,6 +10,7 @@ from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED, recorded
 from helpers.program import deltatape
 from helpers.secret_tapes import exchange, tape
+from helpers.shards import sharded
 from helpers.tapes import write_tape
 
 
@@ -124,3 +125,51 @@ def test_a_pipe_gets_whole_lines_and_a_page_what_fits(tmp_path: Path) -> None:
     narrow = called("ls", folder=tmp_path, env={"COLUMNS": "60"}).stdout.decode().splitlines()
     assert max(map(len, narrow)) <= 60
     assert re.match(r"\.\.\.[a-z]+/itinerary-broken\.tape  error C002 a\.\.\.  ", narrow[0])
+
+
+def test_the_exchanges_of_tapes_and_folders_are_listed(tmp_path: Path) -> None:
+    recorded(tmp_path, CUT, BROKEN)
+    result = called("ls", "--exchanges", folder=tmp_path, env={"COLUMNS": "120"})
+    assert (result.returncode, result.stderr) == (0, b"")
+    first, _, one, two, gap, second, *_ = result.stdout.decode().splitlines()
+    assert (first, gap) == (".deltatape/itinerary-broken.tape", "")
+    assert second == ".deltatape/cut-mid-arguments.tape"
+    assert re.match(r"#1 .* error C002 arguments-changed-by-app \+\d$", one)
+    assert two.endswith("after #1")
+    named = called("ls", "--exchanges", str(CUT), ".deltatape", folder=tmp_path)
+    assert named.stdout.decode().splitlines()[0] == str(CUT)
+    assert len(re.findall(rb"(?m)^\S+\.tape$", named.stdout)) == 3
+
+
+def test_exchanges_and_trends_are_there_as_json(tmp_path: Path) -> None:
+    recorded(tmp_path, CUT, BROKEN)
+    told = json.loads(called("ls", "--exchanges", "--format", "json", folder=tmp_path).stdout)
+    assert [each["exchange"] for each in told["exchanges"]] == [1, 2, 1]
+    told = json.loads(called("ls", "--trends", "--format", "json", folder=tmp_path).stdout)
+    assert sum(each["exchanges"] for each in told["trends"]) == 3
+    assert b"C002 1" in called("ls", "--trends", folder=tmp_path).stdout
+    (tmp_path / "empty").mkdir()
+    nothing = called("ls", "--exchanges", "empty", folder=tmp_path)
+    assert nothing.stdout == b"no tapes; make one with `deltatape record`\n"
+    nothing = called("ls", "--exchanges", "--format", "json", "empty", folder=tmp_path)
+    assert json.loads(nothing.stdout) == {"version": 1, "exchanges": []}
+
+
+def test_a_tape_that_cannot_be_read_is_told_and_the_others_are_listed(tmp_path: Path) -> None:
+    recorded(tmp_path, CUT)
+    (tmp_path / ".deltatape" / "garbage.tape").write_bytes(b"garbage\n")
+    result = called("ls", "--exchanges", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"garbage.tape:1: no tape" in result.stderr
+    assert b"upstream closed" in result.stdout
+    both = called("ls", "--exchanges", "--trends", folder=tmp_path)
+    assert (both.returncode, both.stdout) == (2, b"")
+    assert b"give one" in both.stderr
+
+
+def test_shards_are_listed_as_one(tmp_path: Path) -> None:
+    shards = sharded(BROKEN, tmp_path)
+    result = called("ls", "--exchanges", "--format", "json", ".", folder=tmp_path)
+    rows = json.loads(result.stdout)["exchanges"]
+    assert len(rows) == len({each["exchange"] for each in rows})
+    assert len({each["tape"] for each in rows}) == 1 < len(shards)

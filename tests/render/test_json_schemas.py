@@ -10,17 +10,22 @@ import jsonschema
 import pytest
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.exchange_row import Mark
 from deltatape.model.explanation import EventSource, Explanation, TapeContext, VerdictKind
-from deltatape.model.finding import Blame, Confidence
+from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus, Channel
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.tape_summary import LogStream
 from deltatape.model.websocket import Side
+from deltatape.render.exchange_rows import ExchangesDocument, trends_json
 from deltatape.render.explanation import explanation_json
 from deltatape.render.show import calls_json, events_json, log_json, reads_json
 from deltatape.rules.event_contribution import ContributionKind
 from deltatape.store.reader import open_tape
 from deltatape.why import explain
+from deltatape.why.exchange_index import index_rows
+from deltatape.why.trends import Trends
 from helpers import corpus
 from helpers.console import called
 from helpers.incidents import BROKEN
@@ -124,6 +129,28 @@ def test_what_ls_lists_is_valid_and_every_key_is_named(tmp_path: Path) -> None:
     assert [type(tape["worst"]) for tape in document["tapes"]].count(dict) == 1
 
 
+@pytest.mark.exhaustive
+def test_the_rows_of_all_recordings_are_valid_and_named() -> None:
+    trends = Trends()
+    for path in (path for folder in FOLDERS for path in recordings(folder)):
+        tape, document = open_tape(path), ExchangesDocument()
+        rows = list(index_rows(tape, DEFAULTS, tape.logs))
+        validate("exchanges", json.loads(document.add(rows) + document.end()))
+        for row in rows:
+            trends.add(row)
+    validate("trends", json.loads(trends_json(trends)))
+
+
+def test_every_key_of_rows_and_trends_is_printed(tmp_path: Path) -> None:
+    shutil.copy(BROKEN, tmp_path)
+    shutil.copy(RECORDINGS / ATTEMPTS, tmp_path)
+    for name, option in (("exchanges", "--exchanges"), ("trends", "--trends")):
+        result = called("ls", ".", option, "--format", "json", folder=tmp_path)
+        document = json.loads(result.stdout)
+        validate(name, document)
+        assert printed(name, document) == keys(name)
+
+
 def test_the_commands_print_these_documents(tmp_path: Path) -> None:
     one = f"{BROKEN}#1"
     for name, arguments in (
@@ -149,7 +176,7 @@ def test_another_key_is_not_valid() -> None:
         validate(name, document)
 
 
-@pytest.mark.parametrize("name", ["why", "show", "ls"])
+@pytest.mark.parametrize("name", ["why", "show", "ls", "exchanges", "trends"])
 def test_what_a_key_means_is_said_unless_its_name_says_it(name: str) -> None:
     silent = {key for key, rules in described(name) if not {"description", "$ref"} & rules.keys()}
     assert silent <= {"version", "id", "name", "models", "kind"}
@@ -165,6 +192,10 @@ def test_the_schemas_know_every_value_of_an_enumeration() -> None:
     assert values("show", "read", "side") == set(Side)
     assert values("show", "contribution", "what") == set(ContributionKind)
     assert values("show", "log_line", "stream") == set(LogStream)
+    rows = schema("exchanges")["$defs"]["row"]["properties"]
+    assert set(rows["ending"]["enum"]) == {*EndReason, None}
+    assert set(rows["marks"]["items"]["enum"]) == set(Mark)
+    assert values("trends", "code", "severity") == set(Severity)
     assert values("why", "verdict", "kind") == set(VerdictKind)
     assert values("why", "verdict", "blame") == {*Blame, None}
     assert values("why", "verdict", "confidence") == {*Confidence, None} - {Confidence.POSSIBLE}

@@ -1,4 +1,4 @@
-"""`deltatape ls`: lists tapes."""
+"""`deltatape ls`: lists tapes, and their exchanges."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -6,15 +6,28 @@ from pathlib import Path
 
 import click
 
+from deltatape.cli import YOUNG_OBJECTS, collecting_seldom
 from deltatape.cli.options import FORMAT, option
-from deltatape.cli.terminal import list_width, show, write
+from deltatape.cli.terminal import Bar, list_width, say, show, write
 from deltatape.clock import SystemClock
-from deltatape.errors import DeltatapeError, TapeFormatError
+from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
+from deltatape.model.exchange_row import ExchangeRow
+from deltatape.model.tape_summary import LogEntry
+from deltatape.render.exchange_rows import (
+    ExchangesDocument,
+    exchange_lines,
+    trend_lines,
+    trends_json,
+)
+from deltatape.render.lines import line
 from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import ListedTape, list_named, list_tapes
+from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
+from deltatape.why.exchange_index import index_rows
 from deltatape.why.overview import overview
+from deltatape.why.trends import Trends
 
 _ONE_BYTES = 2 << 20
 """A larger tape is not analysed, which would take a second."""
@@ -25,18 +38,40 @@ _COUNTED_BYTES = 64 << 20
 
 
 @click.command("ls")
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER]...")
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER | TAPE]...")
 @FORMAT
+@option(
+    "--exchanges",
+    is_flag=True,
+    help="List the exchanges of every tape: model, times, tokens, worst finding, conversation.",
+)
+@option(
+    "--trends",
+    is_flag=True,
+    help="Count findings and dead zones of all exchanges by day, provider and model.",
+)
 @option(
     "--full",
     is_flag=True,
     help="Analyse every tape, however large; else only the newest, as far as that takes no time.",
 )
-def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # noqa: A002 - the option's name
+def command(
+    *,
+    folders: tuple[Path, ...],
+    format: str,  # noqa: A002 - the option's name
+    exchanges: bool,
+    trends: bool,
+    full: bool,
+) -> int:
     """List tapes, the newest first; by default those in .deltatape and recordings.
 
-    Shows each tape's size, number of exchanges, app, model, worst finding and age.
+    Shows each tape's size, number of exchanges, app, model, worst finding and age. With --exchanges
+    or --trends, all tapes are analysed, and single ones may be named, too.
     """
+    if exchanges or trends:
+        if exchanges and trends:
+            raise UsageError("--exchanges and --trends list different things; give one")
+        return _list_exchanges(_tapes(folders), format, trends=trends)
     now_ns = SystemClock().wall_ns()
     tapes = list_named(folders) if folders else list_tapes()
     each = tuple(_recordings(tapes))
@@ -46,6 +81,74 @@ def command(*, folders: tuple[Path, ...], format: str, full: bool) -> int:  # no
     else:
         show(tape_lines(rows, list_width()))
     return 0
+
+
+def _tapes(named: Sequence[Path]) -> list[Path]:
+    """Return the tapes that are named, and those of named folders; without names, all of `ls`."""
+    found: list[ListedTape | Path] = [] if named else [*_recordings(list_tapes())]
+    for path in named:
+        found += [path] if path.is_file() else _recordings(list_named([path]))
+    return [each.path if isinstance(each, ListedTape) else each for each in found]
+
+
+def _list_exchanges(paths: Sequence[Path], form: str, *, trends: bool) -> int:
+    """List the exchanges of tapes, or what is wrong with them over time; return the exit code."""
+    counted, written = Trends(), ExchangesDocument()
+    shown, failed = 0, False
+    with Bar("tapes", len(paths)) as bar, collecting_seldom(YOUNG_OBJECTS):
+        for path in paths:
+            try:
+                rows = _rows_of(path)
+            except DeltatapeError as problem:
+                failed = True
+                with bar.aside():
+                    say(f"deltatape: {problem}")
+                continue
+            finally:
+                bar.step()
+            if trends:
+                for row in rows:
+                    counted.add(row)
+                continue
+            with bar.aside():
+                if form == "json":
+                    write(written.add(rows))
+                else:
+                    show(
+                        [
+                            *([line()] if shown else ()),
+                            *exchange_lines(str(path), rows, list_width()),
+                        ]
+                    )
+            shown += 1
+    if trends:
+        if form == "json":
+            write(trends_json(counted))
+        else:
+            show(trend_lines(counted, list_width()))
+    elif form == "json":
+        write(written.end())
+    elif not paths:
+        show(tape_lines(()))
+    return DeltatapeError.exit_code if failed else 0
+
+
+def _rows_of(path: Path) -> list[ExchangeRow]:
+    """Return the rows of a tape, by their numbers.
+
+    Raises:
+        DeltatapeError: it cannot be read.
+    """
+    tape = open_recording(path)
+    alone = isinstance(tape, ShardedTape) and bool(tape.missing)
+    rows = index_rows(tape, current_rules(), _logs(tape), alone=alone)
+    latest = {row.exchange: row for row in rows}
+    return [latest[number] for number in sorted(latest)]
+
+
+def _logs(tape: Tape) -> Iterator[LogEntry]:
+    """Yield the app's output; reads the tape only when iterated."""
+    yield from tape.logs
 
 
 def _recordings(tapes: Sequence[ListedTape]) -> Iterable[ListedTape]:

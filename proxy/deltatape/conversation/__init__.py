@@ -94,13 +94,20 @@ class ConversationHistory:
         Findings on silences and on what the application printed need the whole tape, and are left
         out.
         """
+        turn = self.turn(digest)
+        return () if turn is None else whole_turn(turn, self._settings)
+
+    def turn(self, digest: Digest) -> Turn | None:
+        """Add an exchange, and return it as a turn of its conversation; see `add`.
+
+        None: it is with the application's own endpoint.
+        """
         if len(self.digests) >= _FULL * self._window:
             kept = self.digests[-self._window :]
             self.digests, self._read_backs, self._turns = [], ReadBackSearch(), TurnSearch()
             for each in kept:
                 self._turn(each)
-        turn = self._turn(digest)
-        return () if turn is None else whole_turn(turn, self._settings)
+        return self._turn(digest)
 
     def _turn(self, digest: Digest) -> Turn | None:
         self.digests.append(digest)

@@ -39,7 +39,7 @@ def attempts_of(digests: Iterable[Digest]) -> tuple[Attempts, ...]:
         if digest.tap is not Tap.PROVIDER or not digest.known:
             continue
         rest = waiting.setdefault(_key(digest), [])
-        row = max((row for row in rest if _had_ended(row[-1], digest)), key=_end, default=None)
+        row = max((row for row in rest if had_ended(row[-1], digest)), key=_end, default=None)
         if row is None:
             row = []
             rows.append(row)
@@ -116,7 +116,7 @@ def _end(row: Sequence[Digest]) -> int:
     return row[-1].end_ns or 0
 
 
-def _had_ended(before: Digest, digest: Digest) -> bool:
+def had_ended(before: Digest, digest: Digest) -> bool:
     """Return whether `before` had ended when `digest` was requested, by time or else order."""
     if before.end_ns is None or digest.t_ns is None:
         return before.t_ns is None

@@ -8,7 +8,7 @@ last `2 * NEAR` are watched for calls that nothing answers.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -104,6 +104,64 @@ def check_exchanges(
     return check.report(name)
 
 
+class ComparedExchanges(NamedTuple):
+    """Exchanges of a tape that are compared with each other."""
+
+    held: Mapping[int, tuple[Digest, ...]]
+    """By number."""
+    digests: Sequence[Digest]
+    """All of them, in the order of their requests."""
+    told: frozenset[int]
+    """The numbers of those that are not reported on: they were, or will be, in others."""
+    goes_on: bool
+    """Whether further exchanges follow."""
+
+    @property
+    def fresh(self) -> list[int]:
+        """The numbers of those that are reported on, ascending."""
+        return sorted(self.held.keys() - self.told)
+
+
+class ExchangeWindow:
+    """The digests of the latest exchanges of a tape, to be compared with each other.
+
+    Args:
+        near: see `NEAR`.
+    """
+
+    def __init__(self, near: int = NEAR) -> None:
+        self._near = near
+        self.held: dict[int, tuple[Digest, ...]] = {}
+        """By number."""
+        self._told: frozenset[int] = frozenset()
+        """Those of them that have been compared with later ones."""
+
+    def add(self, number: int, digests: tuple[Digest, ...]) -> ComparedExchanges | None:
+        """Add an exchange; once there are enough, return what to compare, and drop the oldest."""
+        self.held[number] = digests
+        if len(self.held) < 4 * self._near:
+            return None
+        ordered = sorted(self.held)
+        found = self._compared(ordered, followed=self._near)
+        kept = ordered[-2 * self._near :]
+        self.held = {each: self.held[each] for each in kept}
+        self._told = frozenset(kept[: -self._near])
+        return found
+
+    def rest(self) -> ComparedExchanges:
+        """Return what is left to compare where the tape ends."""
+        return self._compared(sorted(self.held), followed=0)
+
+    def _compared(self, ordered: Sequence[int], followed: int) -> ComparedExchanges:
+        """Return all that are held; the last `followed` have too few after them to report on."""
+        return ComparedExchanges(
+            held=self.held,
+            digests=in_order(self.held[number] for number in ordered),
+            told=self._told.union(ordered[len(ordered) - followed :]),
+            goes_on=bool(followed),
+        )
+
+
 class _TapeCheck:
     """A tape whose exchanges come one by one."""
 
@@ -120,11 +178,7 @@ class _TapeCheck:
         self._alone = alone
         self._only = only
         self._logs = logs
-        self._near = near
-        self._held: dict[int, tuple[Digest, ...]] = {}
-        """The latest exchanges, by number."""
-        self._told: frozenset[int] = frozenset()
-        """Those of them that have been compared with later ones."""
+        self._window = ExchangeWindow(near)
         self._numbers: list[int] = []
         self._found: dict[int, tuple[ReportedFinding, ...]] = {}
         """The findings of exchanges that have any."""
@@ -140,25 +194,21 @@ class _TapeCheck:
 
     def _add(self, analysis: Analysis, digests: tuple[Digest, ...], *, excerpts: bool) -> None:
         number = analysis.exchange.number
-        self._held[number] = digests
         self._readable |= analysis.reply.dialect != UNKNOWN
         if self._only in (None, number):
             self._numbers.append(number)
             found = _of_exchange(analysis, digests[0], self._settings, excerpts=excerpts)
             if found:
                 self._found[number] = found
-        if len(self._held) >= 4 * self._near:
-            ordered = sorted(self._held)
-            self._compare(ordered, followed=self._near)
-            kept = ordered[-2 * self._near :]
-            self._held = {each: self._held[each] for each in kept}
-            self._told = frozenset(kept[: -self._near])
+        compared = self._window.add(number, digests)
+        if compared is not None:
+            self._compare(compared)
 
     def report(self, name: str) -> TapeReport:
         """Return the report on the tape `name`, which has no more exchanges."""
-        self._compare(sorted(self._held), followed=0)
+        self._compare(self._window.rest())
         notes: tuple[str, ...] = ()
-        if not self._held:
+        if not self._window.held:
             notes = (f"{name}: no request was recorded",)
         elif not self._readable:
             notes = (f"{name}: the tape has no readable answer of an LLM provider",)
@@ -170,76 +220,85 @@ class _TapeCheck:
             notes=notes,
         )
 
-    def _compare(self, ordered: Sequence[int], followed: int) -> None:
-        """Compare exchanges with each other, and report on those that have not been reported on.
-
-        Args:
-            ordered: the numbers of those that are held, ascending.
-            followed: how many of the last are left out, since they have too few after them; 0: the
-                tape ends.
-        """
+    def _compare(self, compared: ComparedExchanges) -> None:
+        """Compare exchanges with each other, and report on those that have not been reported on."""
         if self._alone:
             return
-        digests = in_order(self._held[number] for number in ordered)
-        later = frozenset(ordered[len(ordered) - followed :])
-        fresh = [number for number in ordered if number not in self._told | later]
-        self._excuse_failed(digests, fresh)
-        told = self._told | later
-        if any(digest.calls or digest.text_calls for digest in digests):
+        fresh = {
+            number: [each.finding for each in self._found[number]]
+            for number in compared.fresh
+            if number in self._found
+        }
+        if may_need_logs(compared.digests, fresh.values()):
             self._logs = tuple(self._logs)  # they may be read again
+        for number, changed in excused(fresh, compared.digests, self._logs).items():
+            self._found[number] = tuple(
+                each._replace(finding=finding)
+                for each, finding in zip(self._found[number], changed, strict=True)
+            )
         asked: dict[tuple[int, int | None], str] = {}
         for finding in check_conversation(
-            digests, self._settings, self._logs, told=told, goes_on=bool(followed)
+            compared.digests,
+            self._settings,
+            self._logs,
+            told=compared.told,
+            goes_on=compared.goes_on,
         ):
             number = finding.exchange
             if self._only in (None, number):
-                digest = digest_at(self._held[number], number, finding.line)
+                digest = digest_at(compared.held[number], number, finding.line)
                 request = number, digest.line
                 if request not in asked:
                     asked[request] = request_identity(digest)
                 identity = fingerprint(finding, asked[request])
                 self._about_app.append(ReportedFinding(finding, identity, digest.path, None))
 
-    def _excuse_failed(self, digests: Sequence[Digest], fresh: Sequence[int]) -> None:
-        """Change findings on `fresh` exchanges that failed by what the application did then."""
-        found = {number: self._found[number] for number in fresh if number in self._found}
-        for row in attempts_of(digests):
-            for each in row.tries[:-1] if row.answered else ():
-                if each.exchange in found:
-                    answered = row.tries[-1].exchange
-                    found[each.exchange] = _as_retried(found[each.exchange], each, answered)
-        if any(is_departure(each.finding) for reported in found.values() for each in reported):
-            self._logs = logs = tuple(self._logs)
-            for number, reported in found.items():
-                found[number] = tuple(
-                    [
-                        each._replace(finding=explained(each.finding, digests, logs))
-                        if is_departure(each.finding)
-                        else each
-                        for each in reported
-                    ]
-                )
-        self._found |= found
+
+def may_need_logs(digests: Iterable[Digest], findings: Iterable[Sequence[Finding]]) -> bool:
+    """Return whether what the application printed matters: to take it may mean to read a tape."""
+    return any(digest.calls or digest.text_calls for digest in digests) or any(
+        is_departure(each) for own in findings for each in own
+    )
 
 
-def _as_retried(
-    reported: Sequence[ReportedFinding], failed: Attempt, answered: int
-) -> tuple[ReportedFinding, ...]:
+def excused(
+    found: Mapping[int, Sequence[Finding]], digests: Sequence[Digest], logs: Iterable[LogEntry]
+) -> dict[int, tuple[Finding, ...]]:
+    """Return findings of exchanges that failed, changed by what the application did then.
+
+    Args:
+        found: the findings of some exchanges, by number.
+        digests: of those and others, in the order of their requests.
+        logs: what the application printed; looked at if `may_need_logs`.
+    """
+    changed: dict[int, tuple[Finding, ...]] = {}
+    for row in attempts_of(digests):
+        for each in row.tries[:-1] if row.answered else ():
+            if each.exchange in found:
+                answered = row.tries[-1].exchange
+                own = changed.get(each.exchange, found[each.exchange])
+                changed[each.exchange] = _as_retried(own, each, answered)
+    for number, findings in found.items():
+        own = changed.get(number, findings)
+        if any(map(is_departure, own)):
+            logs = tuple(logs)
+            changed[number] = tuple(
+                [explained(each, digests, logs) if is_departure(each) else each for each in own]
+            )
+    return changed
+
+
+def _as_retried(findings: Sequence[Finding], failed: Attempt, answered: int) -> tuple[Finding, ...]:
     """Turn errors of a failed attempt that was retried and `answered` into infos."""
     return tuple(
-        each._replace(
-            finding=replace(
-                each.finding,
-                severity=Severity.INFO,
-                message=(
-                    f"{each.finding.message}; the request was sent again and answered"
-                    f" in #{answered}"
-                ),
-            )
+        replace(
+            each,
+            severity=Severity.INFO,
+            message=f"{each.message}; the request was sent again and answered in #{answered}",
         )
-        if each.finding.code == _REFUSAL and _is_within(each.finding, failed)
+        if each.code == _REFUSAL and _is_within(each, failed)
         else each
-        for each in reported
+        for each in findings
     )
 
 

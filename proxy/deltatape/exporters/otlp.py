@@ -21,6 +21,7 @@ from deltatape.exporters.parts import json_text, moment
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.reply import Choice, ToolCall
 from deltatape.model.request_summary import Message, RepeatedCall
+from deltatape.model.token_usage import tokens_in
 from deltatape.providers import provider_of_host
 from deltatape.secret_text.search import without_secrets
 from deltatape.wire.json_value import read_object
@@ -44,8 +45,6 @@ _FINISHES = {"tool_calls": "tool_call", "tool_use": "tool_call", "end_turn": "st
     "STOP": "stop",
     "MAX_TOKENS": "length",
 }
-_INPUT_TOKENS = ("prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens")
-_OUTPUT_TOKENS = ("completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens")
 Json = dict[str, object]
 
 
@@ -117,7 +116,7 @@ def _failure(analysis: Analysis) -> str:
 def _attributes(analysis: Analysis) -> Json:
     """Return the attributes of a span, false where there is nothing to say."""
     exchange, request, reply = analysis.exchange, analysis.request, analysis.reply
-    usage = reply.usage or {}
+    tokens = tokens_in(reply.usage)
     choices = [choice for choice in reply.choices if not _is_empty(choice)]
     return {
         "gen_ai.operation.name": "chat",
@@ -126,8 +125,8 @@ def _attributes(analysis: Analysis) -> Json:
         "gen_ai.response.model": reply.model,
         "gen_ai.response.id": reply.id,
         "gen_ai.response.finish_reasons": [_finish(choice) for choice in choices],
-        "gen_ai.usage.input_tokens": _first(usage, _INPUT_TOKENS),
-        "gen_ai.usage.output_tokens": _first(usage, _OUTPUT_TOKENS),
+        "gen_ai.usage.input_tokens": tokens and tokens.input,
+        "gen_ai.usage.output_tokens": tokens and tokens.output,
         "gen_ai.input.messages": _json([_message(each) for each in request.history]),
         "gen_ai.output.messages": _json([_answer(choice) for choice in choices]),
         "gen_ai.tool.definitions": _json(
@@ -156,11 +155,6 @@ def _server(exchange: Exchange) -> Json:
     except ValueError:  # no port, or brackets that hold no address
         return {}
     return {"server.address": parts.hostname, "server.port": port}
-
-
-def _first(usage: Mapping[str, object], names: Sequence[str]) -> int | None:
-    found = next((usage[name] for name in names if name in usage), None)
-    return found if type(found) is int else None
 
 
 def _is_empty(choice: Choice) -> bool:

@@ -3,14 +3,13 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta  # noqa: TID251 - they read no clock
+from datetime import UTC, datetime  # noqa: TID251 - they read no clock
 from typing import Protocol
 
 from deltatape.diagnose.exchange_parts import Part
 from deltatape.diagnose.rebuild import Analysis
-from deltatape.model.exchange import Exchange, Headers, uncoded_headers
+from deltatape.model.exchange import Exchange, Headers, uncoded_headers, wall_time
 
-_US_NS = 1000
 _CI_COMMAND = re.compile(r"##(?=[A-Za-z]*\[)")
 
 
@@ -51,11 +50,7 @@ class Exporter(Protocol):
 
 def moment(exchange: Exchange, t_ns: int) -> datetime:
     """Return a time of an exchange, to microseconds; one of 1970 where it is not known."""
-    try:
-        began = datetime.fromisoformat(exchange.recorded_at).astimezone(UTC)
-        return began + timedelta(microseconds=t_ns // _US_NS)
-    except (ValueError, OverflowError):  # an import, or the header of a tape, which is untrusted
-        return datetime(1970, 1, 1, tzinfo=UTC)
+    return wall_time(exchange.recorded_at, t_ns) or datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def time_of(exchange: Exchange, t_ns: int) -> str:

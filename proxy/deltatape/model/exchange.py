@@ -4,7 +4,8 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from datetime import UTC, datetime, timedelta  # noqa: TID251 - they read no clock
+from functools import cached_property, lru_cache
 from http import HTTPStatus
 from itertools import pairwise
 from operator import attrgetter
@@ -402,6 +403,27 @@ def content_codings(headers: Headers) -> tuple[str, ...]:
         value for name, value in headers if name.lower() == _CODING and isinstance(value, bytes)
     ]
     return parse_codings(b",".join(fields)) if fields else ()
+
+
+_US_NS = 1_000
+
+
+@lru_cache(maxsize=64)
+def _moment(recorded_at: str) -> datetime:
+    return datetime.fromisoformat(recorded_at).astimezone(UTC)
+
+
+def wall_time(recorded_at: str, t_ns: int) -> datetime | None:
+    """Return a time of a tape in UTC, to microseconds; None where its header has no time.
+
+    Args:
+        recorded_at: the header's; untrusted.
+        t_ns: nanoseconds since then.
+    """
+    try:
+        return _moment(recorded_at) + timedelta(microseconds=t_ns // _US_NS)
+    except (ValueError, OverflowError):
+        return None
 
 
 _IDLE_NS = 5_000_000_000

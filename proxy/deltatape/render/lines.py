@@ -170,6 +170,32 @@ def column_widths(rows: Sequence[Sequence[StyledText]]) -> list[int]:
     ]
 
 
+def without_columns(
+    rows: Sequence[Sequence[StyledText]],
+    width: int,
+    leave_out: Sequence[int],
+    give: Mapping[int, int],
+) -> list[int]:
+    """Return the columns to show in `width`: those with text, but for as many as do not fit.
+
+    Args:
+        rows: all of the same length; the first has the heads of the columns.
+        width: of the page.
+        leave_out: the columns that may be left out, in this order.
+        give: see `table`.
+    """
+    columns = zip(*rows[1:], strict=True)
+    shown = [at for at, cells in enumerate(columns) if any(cell.text for cell in cells)]
+    widths = column_widths(rows)
+    least = [min(each, give.get(column, each)) for column, each in enumerate(widths)]
+    for column in leave_out:
+        if sum(least[each] for each in shown) + len(_GAP) * (len(shown) - 1) <= width:
+            break
+        if column in shown:
+            shown.remove(column)
+    return shown
+
+
 def _fitting(widths: Sequence[int], room: int, give: Mapping[int, int]) -> list[int]:
     """Reduce the widths of the columns in `give` until all fit into `room`."""
     fitting = dict(enumerate(widths))

@@ -40,12 +40,7 @@ _THEN = {
 @exchange_rule("D001", "stall", Severity.WARNING)
 def stall(context: RuleContext) -> Iterator[Claim]:
     """Report a long time without progress."""
-    if not context.exchange.timed:
-        return
-    other = silence_after_result(context)
-    for silence in silences(context, int(context.settings.stall_s * NS)):
-        if silence == other or _is_awaited(context, silence):
-            continue
+    for silence in _stalls(context):
         blame, confidence = _stall_blame(context, silence)
         yield Claim(
             message=_stall_message(context, silence),
@@ -57,6 +52,22 @@ def stall(context: RuleContext) -> Iterator[Claim]:
             evidence=silence.after.data if silence.after else "",
             excluded=ALIVE if confidence is Confidence.PROVEN else (),
         )
+
+
+def _stalls(context: RuleContext) -> Iterator[Silence]:
+    if not context.exchange.timed:
+        return
+    other = silence_after_result(context)
+    for silence in silences(context, int(context.settings.stall_s * NS)):
+        if silence != other and not _is_awaited(context, silence):
+            yield silence
+
+
+def dead_zones(context: RuleContext) -> list[Silence]:
+    """Return the silences that D001 and D004 report, in order."""
+    after_result = silence_after_result(context)
+    found = [*_stalls(context), *([after_result] if after_result else [])]
+    return sorted(found, key=lambda silence: silence.start_ns)
 
 
 _HINTS = {

@@ -67,7 +67,7 @@ class ExchangeSurvey:
             found += tuple(one for each in within if each is not link for one in findings_of(each))
         else:
             found = tuple(each for each in self.silences if each.exchange == number)
-        return (*found, *(each for each in self.of_turns if _reply_of(each) == number))
+        return (*found, *(each for each in self.of_turns if reply_of(each) == number))
 
     def about_request(self, number: int) -> tuple[Finding, ...]:
         """Return findings about this exchange's request."""
@@ -209,7 +209,7 @@ class ExchangeSurvey:
             for finding in findings_of(link)
         ]
         silent = [(finding, finding.exchange) for finding in self.silences]
-        return (*repeated, *silent, *((each, _reply_of(each)) for each in self.of_turns))
+        return (*repeated, *silent, *((each, reply_of(each)) for each in self.of_turns))
 
     def _place(self, number: int) -> int:
         for place, digest in enumerate(self.digests):
@@ -232,8 +232,8 @@ def _overlap(one: Digest, other: Digest) -> bool:
     return other_start <= end and start <= other_end
 
 
-def _reply_of(finding: Finding) -> int | None:
-    """Return the exchange whose reply a finding about a turn is compared with."""
+def reply_of(finding: Finding) -> int | None:
+    """Return the exchange whose reply a finding about a turn is compared with, if it is another."""
     place = finding.against
     if place is None or place.exchange == finding.exchange or finding.code in _OF_REQUESTS:
         return None
