@@ -12,6 +12,8 @@ from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, exchange, recorded
 from helpers.program import deltatape
 from helpers.websocket import socket_tape, text
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 def test_each_exchange_is_a_line(tmp_path: Path) -> None:
     result = deltatape("show", BROKEN, folder=tmp_path, env={"COLUMNS": ""})
@@ -67,6 +69,20 @@ def test_calls_as_json_have_the_keys_of_the_contract(tmp_path: Path) -> None:
         }
     ]
     assert called("show", EMPTY, "--format", "json", folder=tmp_path).stdout == result.stdout
+
+
+def test_an_exchange_as_json_is_all_of_it(tmp_path: Path) -> None:
+    one = f"{BROKEN}#1"
+    told = json.loads(called("show", one, "--format", "json", folder=tmp_path).stdout)
+    for part in ("--calls", "--events", "--reads"):
+        shown = json.loads(called("show", one, part, "--format", "json", folder=tmp_path).stdout)
+        assert shown.items() <= told.items()
+    assert told["request"]["tools"][0]["name"] == "get_itinerary"
+    assert told["axis"]["phases"][0]["name"] == "sending"
+    stalled = ROOT / "recordings" / "rules" / "D003" / "fires.tape"
+    told = json.loads(called("show", f"{stalled}#1", "--format", "json", folder=tmp_path).stdout)
+    assert told["axis"]["dead_zones"][-1]["code"] == "D003"
+    assert told["exchange"]["marks"] == ["unanswered"]
 
 
 def test_events_have_time_and_place(tmp_path: Path) -> None:

@@ -116,8 +116,8 @@ def test_a_captured_case_is_reported(tmp_path: Path) -> None:
 def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     told = explanation(BROKEN, folder=tmp_path)
     assert set(told) == {
-        *("version", "tape", "exchange", "verdict", "suspects", "clients", "timeline", "findings"),
-        *("attempts", "repetition"),
+        *("version", "tape", "exchange", "verdict", "conclusion", "suspects", "clients", "axis"),
+        *("timeline", "requested", "arrived", "findings", "attempts", "repetition"),
     }
     assert (told["version"], told["tape"], told["exchange"]) == (1, str(BROKEN), 1)
     assert names(told, "suspects")[0] == "single-current-call"
@@ -126,7 +126,7 @@ def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     assert isinstance(timeline, list)
     assert isinstance(findings, list)
     assert set(verdict) == {
-        *("blame", "confidence", "summary", "fix", "kind", "shown", "code", "possible"),
+        *("blame", "confidence", "summary", "fix", "kind", "shown", "means", "code", "possible"),
     }
     assert (verdict["kind"], verdict["shown"]) == ("blamed", "app, proven")
     assert (verdict["blame"], verdict["confidence"]) == ("app", "proven")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from deltatape.model.exchange import EndReason, Exchange
+from deltatape.diagnose.rebuild import analyse
+from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.model.explanation import Explanation, TapeContext
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
@@ -20,6 +21,7 @@ from deltatape.render.explanation import (
     tried_lines,
 )
 from deltatape.render.lines import WIDTH, plain
+from deltatape.render.show import calls_json
 from deltatape.why import explain
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
@@ -423,8 +425,8 @@ BAD = calls(entry(0, "c1", name="get", arguments="[1]"))
 def test_a_story_has_exactly_the_keys_of_the_contract() -> None:
     document = json.loads(explanation_json(explain([timed((0.1, BAD), (0.2, FINISH))])))
     assert list(document) == [
-        *("version", "tape", "exchange", "verdict", "conclusion", "suspects", "clients"),
-        *("timeline", "findings", "attempts", "repetition"),
+        *("version", "tape", "exchange", "verdict", "conclusion", "suspects", "clients", "axis"),
+        *("timeline", "requested", "arrived", "findings", "attempts", "repetition"),
     ]
     assert list(document["verdict"]) == [
         *("blame", "confidence", "summary", "fix", "kind", "shown", "means", "code", "possible"),
@@ -473,6 +475,17 @@ def test_json_has_what_was_sent_back_beside_what_was_delivered_and_where_they_di
         "sent": {"id": "c1", "name": "get", "arguments": '{"a":25}'},
         "differs": True,
         "different": {"delivered": [5, 6], "sent": [5, 7]},
+        "edits": [
+            {"op": "equal", "delivered": [0, 5], "sent": [0, 5]},
+            {"op": "delete", "delivered": [5, 6], "sent": [5, 5]},
+            {"op": "insert", "delivered": [6, 6], "sent": [5, 7]},
+            {"op": "equal", "delivered": [6, 7], "sent": [7, 8]},
+        ],
+        "segments": [
+            {"range": [0, 3], "call": 0, "event": 2},
+            {"range": [3, 5], "call": 0, "event": 3},
+            {"range": [5, 8], "call": None, "event": None},
+        ],
     }
     assert (found["exchange"], found["extra"]) == (2, [])
     assert found["results"] == [{"id": "c1", "text": THROWN}]
@@ -494,6 +507,57 @@ def test_json_says_which_call_was_not_sent_back() -> None:
     first, second = repeated(explain(exchanges, 1))["calls"]
     assert (first["differs"], first["different"]) == (False, None)
     assert (second["sent"], second["differs"], second["different"]) == (None, True, None)
+    assert (second["edits"], second["segments"]) == (None, None)
+
+
+def test_json_says_from_which_fragments_an_invented_call_is_made() -> None:
+    two = [*call(), *call("put", '{"b":22}', 1), FINISH]
+    mixed = ("c9", "put", '{"a":1}{"b":22}')
+    delivered = (("c1", "get", '{"a":1}'), ("c2", "put", '{"b":22}'))
+    after = asks(USER, assistant(*delivered, mixed), result("c1"), result("c2"))
+    (extra,) = repeated(explain(conversation((asks(USER), two), (after, [])), 1))["extra"]
+    assert [(each["call"], each["event"]) for each in extra["segments"]] == [
+        *((0, 1), (0, 2), (1, 4), (1, 5))
+    ]
+
+
+def test_json_hides_secrets_in_what_was_sent_and_aligns_what_is_left() -> None:
+    key = "sk-proj-" + "Zq3x" * 8
+    (call_back,) = repeated(lost_arguments(arguments=f'{{"a":"{key}"}}'))["calls"]
+    assert "Zq3x" not in json.dumps(call_back)
+    sent = call_back["sent"]["arguments"]
+    assert call_back["segments"][-1]["range"][1] == len(sent)
+    assert call_back["edits"][-1]["sent"][1] == len(sent)
+
+
+def test_json_has_what_was_requested_and_what_arrived() -> None:
+    request = asks(USER, tools=TOOLS, tool_choice="auto")
+    exchange = timed(*((0.1, each) for each in [TEXT, *call(), FINISH]), request=request)
+    document = json.loads(explanation_json(explain([exchange])))
+    assert document["requested"] == {
+        "known": True,
+        "target": "POST /v1/chat/completions",
+        "model": "m",
+        "stream": True,
+        "tools": ["get"],
+        "tool_choice": "auto",
+        "messages": 1,
+    }
+    arrived = document["arrived"]
+    assert (arrived["status"], arrived["text"], arrived["events"]) == (200, 5, 5)
+    assert (arrived["finish_reason"], arrived["error"]) == ("tool_calls", None)
+    whole = json.loads(calls_json([analyse(exchange)]))
+    assert {key: arrived[key] for key in ("calls", "server_calls", "text_calls")} == {
+        key: whole[key] for key in ("calls", "server_calls", "text_calls")
+    }
+    assert document["axis"]["first_event_ns"] == 100_000_000
+
+
+def test_times_of_an_imported_file_are_on_the_timeline_if_it_has_any() -> None:
+    exchange = replace(timed((0.1, TEXT), (0.3, FINISH_TEXT)), source=Source.IMPORT)
+    shown = text(explain([exchange]))
+    assert "TIMELINE  seconds since the request, which came 0.000 s into the tape\n" in shown
+    assert "     0.100  wire  | text: 1 event\n" in shown
 
 
 def test_suspects_and_clients_have_exactly_the_keys_of_the_contract() -> None:

@@ -3,31 +3,36 @@
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import jsonschema
 import pytest
 
+from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import EndReason, Exchange
+from deltatape.model.exchange import EndReason, Exchange, Framing, Source, Tap
 from deltatape.model.exchange_row import Mark
 from deltatape.model.explanation import EventSource, Explanation, TapeContext, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus, Channel
 from deltatape.model.rule_settings import DEFAULTS
-from deltatape.model.tape_summary import LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.model.websocket import Side
 from deltatape.render.exchange_rows import ExchangesDocument, trends_json
 from deltatape.render.explanation import explanation_json
-from deltatape.render.show import calls_json, events_json, log_json, reads_json
+from deltatape.render.show import calls_json, events_json, exchange_json, log_json, reads_json
 from deltatape.rules.event_contribution import ContributionKind
+from deltatape.rules.progress import SilencePhase
 from deltatape.store.reader import open_tape
 from deltatape.why import explain
 from deltatape.why.exchange_index import index_rows
 from deltatape.why.trends import Trends
 from helpers import corpus
+from helpers.chat import FINISH
 from helpers.console import called
+from helpers.exchanges import USER, asks, assistant, call, conversation, pasted, result
 from helpers.incidents import BROKEN
 from helpers.json_schemas import NAMES, described, keys, printed, schema, validate
 
@@ -45,8 +50,12 @@ MORE = (
     "apps/search-of-the-provider.tape",
     "conformance/code-frame.tape",
     "conformance/code-log.tape",
+    "conformance/code-note.tape",
+    "rules/D005/fires.tape",
+    "dialects/websocket/openai-realtime.tape",
 )
-"""Of what the incidents lack: calls in text and of the provider, frames, bytes in the log."""
+"""Of what the incidents lack: calls in text and of the provider, frames, bytes in the log, notes, a
+slow client, responses on a WebSocket."""
 ATTEMPTS = "apps/retry-after-500.tape"
 
 Document: TypeAlias = tuple[str, Any]
@@ -63,10 +72,12 @@ def some(found: Sequence[Sample]) -> Sequence[Sample]:
     return found[::3] if len(found) > MANY else found
 
 
-def shown(exchange: Exchange) -> Iterator[Document]:
-    """What `show` prints of an exchange, part by part."""
+def shown(exchange: Exchange, log: Sequence[LogEntry] = ()) -> Iterator[Document]:
+    """What `show` prints of an exchange, part by part and as a whole."""
     analysis = analyse(exchange)
-    for text in (calls_json([analysis]), events_json(analysis), reads_json(exchange)):
+    (row,) = index_rows([exchange])
+    whole = exchange_json(analysis, row, check_analysis(analysis), log)
+    for text in (calls_json([analysis]), events_json(analysis), reads_json(exchange), whole):
         yield "show", json.loads(text)
 
 
@@ -79,11 +90,22 @@ def documents(path: Path) -> Iterator[Document]:
     tape = open_tape(path)
     exchanges = tuple(sorted(tape, key=lambda each: each.number))
     for exchange in exchanges:
-        yield from shown(exchange)
+        yield from shown(exchange, tape.logs)
     yield "show", json.loads(log_json(tape.logs))
     if exchanges:
         context = TapeContext(logs=tape.logs, clients=tape.clients)
         yield explained(explain(exchanges, context=context))
+
+
+def invented_call() -> list[Exchange]:
+    """An app that sends back a call beside the one that was delivered."""
+    after = asks(USER, assistant(("c1", "get", '{"a":1}'), ("c9", "put", "{}")), result("c1"))
+    return conversation((asks(USER), [*call(), FINISH]), (after, []))
+
+
+def binary_request() -> Exchange:
+    exchange = pasted(FINISH)
+    return replace(exchange, request=replace(exchange.request, body=b"\xff"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -113,6 +135,8 @@ def test_every_key_of_the_schemas_is_printed() -> None:
         *(document for path in MORE for document in documents(RECORDINGS / path)),
         explained(explain([open_tape(BROKEN)[1]], clients=True)),
         explained(explain(tuple(open_tape(RECORDINGS / ATTEMPTS)))),
+        explained(explain(invented_call(), 1)),
+        *shown(binary_request()),
     ]
     for name in ("why", "show"):
         found = [printed(name, document) for of, document in several if of == name]
@@ -156,6 +180,7 @@ def test_the_commands_print_these_documents(tmp_path: Path) -> None:
     for name, arguments in (
         ("why", ["why", one, "--suspects"]),
         ("show", ["show", one]),
+        ("show", ["show", BROKEN]),
         ("show", ["show", one, "--calls"]),
         ("show", ["show", one, "--events"]),
         ("show", ["show", one, "--reads"]),
@@ -176,7 +201,7 @@ def test_another_key_is_not_valid() -> None:
         validate(name, document)
 
 
-@pytest.mark.parametrize("name", ["why", "show", "ls", "exchanges", "trends"])
+@pytest.mark.parametrize("name", ["why", "show", "ls", "exchanges", "trends", "diff"])
 def test_what_a_key_means_is_said_unless_its_name_says_it(name: str) -> None:
     silent = {key for key, rules in described(name) if not {"description", "$ref"} & rules.keys()}
     assert silent <= {"version", "id", "name", "models", "kind"}
@@ -196,6 +221,12 @@ def test_the_schemas_know_every_value_of_an_enumeration() -> None:
     assert set(rows["ending"]["enum"]) == {*EndReason, None}
     assert set(rows["marks"]["items"]["enum"]) == set(Mark)
     assert values("trends", "code", "severity") == set(Severity)
+    assert values("show", "text", "channel") == set(Channel)
+    assert values("show", "recording", "source") == set(Source)
+    assert values("show", "recording", "tap") == set(Tap)
+    assert values("show", "response", "framing") == set(Framing)
+    assert values("show", "phase", "name") == {*SilencePhase, "sending"}
+    assert values("show", "dead_zone", "phase") == {*SilencePhase, "unanswered"}
     assert values("why", "verdict", "kind") == set(VerdictKind)
     assert values("why", "verdict", "blame") == {*Blame, None}
     assert values("why", "verdict", "confidence") == {*Confidence, None} - {Confidence.POSSIBLE}

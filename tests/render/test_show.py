@@ -1,13 +1,22 @@
 import gzip
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import Exchange, Source
+from deltatape.model.exchange import (
+    DeliveryProgress,
+    Exchange,
+    MaskedCredential,
+    Note,
+    RequestSent,
+    Source,
+)
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.model.websocket import Side
 from deltatape.render.lines import plain
@@ -16,6 +25,7 @@ from deltatape.render.show import (
     calls_json,
     event_lines,
     events_json,
+    exchange_json,
     log_hint,
     log_json,
     log_lines,
@@ -23,12 +33,18 @@ from deltatape.render.show import (
     reads_json,
 )
 from deltatape.render.summary import what_arrived
+from deltatape.why.exchange_index import index_rows
 from helpers import responses_socket as ws
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import (
+    FINISH_TEXT,
     TEXT,
+    USER,
+    asks,
+    assistant,
     call,
     pasted,
+    result,
     timed,
 )
 from helpers.websocket import KEY as MASK
@@ -374,3 +390,157 @@ def test_responses_on_a_websocket_are_shown_one_after_the_other() -> None:
         ["call_1", "get_weather", "complete"],
         ["call_2", "get_weather", "truncated"],
     ]
+
+
+# The whole of an exchange.
+
+
+def whole(exchange: Exchange, log: Sequence[LogEntry] = ()) -> dict[str, Any]:
+    analysis = analyse(exchange)
+    (row,) = index_rows([exchange])
+    found: dict[str, Any] = json.loads(exchange_json(analysis, row, check_analysis(analysis), log))
+    return found
+
+
+def test_the_whole_of_an_exchange_has_what_its_parts_have() -> None:
+    exchange = on_lines(timed((0.1, TEXT), *((0.2, each) for each in call()), (0.3, FINISH)))
+    analysis = analyse(exchange)
+    log = [LogEntry(t_ns=5, stream=LogStream.STDOUT, line=b"ready")]
+    document = whole(exchange, log)
+    for part in (
+        calls_json([analysis]),
+        events_json(analysis),
+        reads_json(exchange),
+        log_json(log),
+    ):
+        assert json.loads(part).items() <= document.items()
+    assert (document["frames"], document["turns"], document["delivered"]) == ([], [], [])
+    assert document["axis"]["first_event_ns"] == 100_000_000
+    assert document["recording"]["ended"] == "the response ended as announced"
+    assert (document["exchange"]["exchange"], document["exchange"]["calls"]) == (1, 1)
+
+
+def test_every_character_of_the_text_has_its_event() -> None:
+    thought = choice({"reasoning_content": "hm\u00e9"})
+    pieces = [thought, TEXT, choice({"content": " w\u00f6rld"}), choice({"content": "?"}), FINISH]
+    assert whole(pasted(*pieces))["text"] == [
+        {
+            "choice": 0,
+            "channel": "text",
+            "text": "Hello w\u00f6rld?",
+            "fragments": [
+                {"event": 1, "text": "Hello", "range": [0, 5]},
+                {"event": 2, "text": " w\u00f6rld", "range": [5, 11]},
+                {"event": 3, "text": "?", "range": [11, 12]},
+            ],
+        },
+        {
+            "choice": 0,
+            "channel": "reasoning",
+            "text": "hm\u00e9",
+            "fragments": [{"event": 0, "text": "hm\u00e9", "range": [0, 3]}],
+        },
+    ]
+
+
+def test_a_secret_that_spans_events_stands_in_none_of_the_texts() -> None:
+    key = "sk-proj-" + "Zq3x" * 8
+    said = [choice({"content": each}) for each in ("Use ", key[:12], key[12:], " \u00e9.")]
+    (found,) = whole(pasted(*said, FINISH_TEXT))["text"]
+    assert "Zq3x" not in json.dumps(found)
+    assert "".join(each["text"] for each in found["fragments"]) == found["text"]
+
+
+def test_the_request_is_shown_with_what_it_asks() -> None:
+    history = [USER, assistant(("c1", "get", '{"a":1}')), result("c1", "rain")]
+    tool = {"type": "function", "function": {"name": "get", "parameters": {"type": "object"}}}
+    request = whole(pasted(TEXT, request=asks(*history, tools=[tool], tool_choice="auto")))[
+        "request"
+    ]
+    assert (request["model"], request["stream"], request["tool_choice"]) == ("m", True, "auto")
+    assert request["tools"] == [{"name": "get", "parameters": {"type": "object"}}]
+    asked, repeated, answered = request["messages"]
+    assert (asked["role"], asked["text"]) == ("user", "What is the weather?")
+    assert repeated["calls"] == [{"id": "c1", "name": "get", "arguments": '{"a":1}'}]
+    assert (answered["text"], answered["call_id"]) == ("rain", "c1")
+    assert json.loads(request["body"])["tool_choice"] == "auto"
+    assert request["connection"] is None
+
+
+def with_request(exchange: Exchange, **changed: Any) -> dict[str, Any]:
+    request = replace(exchange.request, **changed)
+    found: dict[str, Any] = whole(replace(exchange, request=request))["request"]
+    return found
+
+
+def test_the_body_of_a_request_is_shown_without_its_content_coding() -> None:
+    body = json.dumps(asks(USER)).encode()
+    coded = gzip.compress(body)
+    headers = ((b"Content-Encoding", b"gzip"),)
+    request = with_request(timed((0.1, TEXT)), body=coded, headers=headers)
+    assert (request["body"], request["bytes"]) == (body.decode(), len(coded))
+    assert request["fault"] is None
+    broken = with_request(timed((0.1, TEXT)), body=b"\xff\x00", headers=headers)
+    assert broken["hex"] == "ff00"
+    assert "body" not in broken
+    assert broken["fault"]
+
+
+def test_credentials_are_asterisks_also_where_a_file_still_has_them() -> None:
+    request = with_request(
+        timed((0.1, TEXT)),
+        target=(b"/v1/x?key=", MaskedCredential(length=4, hash="00000000"), b"&api_key=visible1"),
+        headers=(
+            (b"Authorization", MaskedCredential(length=9, hash="00000000")),
+            (b"X-Api-Key", b"visible2"),
+            (b"Accept", b"*/*"),
+        ),
+        upstream="http://user:visible3@127.0.0.1",
+    )
+    assert request["target"] == "/v1/x?key=****&api_key=********"
+    assert [(each["value"], each["masked"]) for each in request["headers"]] == [
+        *(("*********", True), ("********", True), ("*/*", False))
+    ]
+    assert request["upstream"] == "http://127.0.0.1"
+
+
+def test_how_a_request_got_upstream_is_shown() -> None:
+    sent = RequestSent(t_ns=9, connect_ns=3, tls_ns=4, reused=False)
+    request = whole(replace(timed((0.1, TEXT)), sent=sent))["request"]
+    assert request["connection"] == {"reused": False, "connect_ns": 3, "tls_ns": 4}
+
+
+def test_an_exchange_without_anything_is_shown_as_such() -> None:
+    silent = whole(replace(timed(framing=None), end=None, open=True))
+    assert (silent["response"], silent["text"], silent["events"]) == (None, [], [])
+    assert silent["exchange"]["open"]
+    assert silent["recording"]["ended"] == "still going on when the tape was read"
+    imported = whole(pasted(TEXT))
+    assert imported["axis"]["phases"] == []
+    assert imported["recording"]["recorded_at"] is None
+    noted = replace(timed((0.1, TEXT)), notes=(Note(t_ns=7, text="odd"),))
+    assert whole(noted)["recording"]["notes"] == [{"t_ns": 7, "text": "odd"}]
+
+
+def test_a_slow_client_is_shown_beside_the_reads_that_it_took() -> None:
+    late = [DeliveryProgress(t_ns=ns, bytes=size) for ns, size in ((500, 0), (900, 12), (950, 99))]
+    reads = ((0.0000001, b"data: 1\n\n"), (0.0000002, b"data: 2\n\n"))
+    exchange = replace(timed(*reads), delivered=tuple(late))
+    first, second, beyond = whole(exchange)["delivered"]
+    times = [read.t_ns for read in exchange.reads]
+    assert first == {"t_ns": 500, "bytes": 0, "read": 0, "late_ns": 500 - times[0]}
+    assert second == {"t_ns": 900, "bytes": 12, "read": 1, "late_ns": 900 - times[1]}
+    assert beyond == {"t_ns": 950, "bytes": 99, "read": None, "late_ns": None}
+
+
+def test_a_websocket_is_shown_with_its_frames_and_the_requests_on_it() -> None:
+    exchange = socket(ws.question(), *ws.call(1), ws.result(1), *ws.call(2))
+    document = whole(exchange)
+    assert document["reads"] == []
+    assert [each["side"] for each in document["frames"]].count("client") == 2
+    first, second = document["turns"]
+    assert (first["choice"], first["events"][0]) == (0, 0)
+    assert (second["choice"], second["events"][0]) == (1, 7)
+    assert [each["choice"] for each in document["calls"]] == [0, 1]
+    assert second["messages"][-1]["call_id"] == "call_1"
+    assert first["t_ns"] == exchange.frames[0].t_ns

@@ -6,7 +6,14 @@ import pytest
 from deltatape.model.exchange import EndReason, Exchange, Tap
 from deltatape.model.explanation import ALONE, EventSource, TapeContext, TimelineEntry
 from deltatape.model.tape_summary import ClientChange, LogEntry, LogStream, TapeSummary
-from deltatape.why.tape_context import MOST, are_linked, around, stop_of
+from deltatape.why.tape_context import (
+    MOST,
+    MOST_LINES,
+    are_linked,
+    around,
+    printed_around,
+    stop_of,
+)
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, call, conversation, pasted, timed
 from helpers.watched import CALLS, NS, watched
@@ -230,3 +237,12 @@ def test_of_a_stack_trace_the_log_tells_what_was_thrown(printed: bytes, shown: l
     lines = tuple(log(0.1, line) for line in printed.split(b"\n"))
     found = told(watched(conversation(CALLS), 1), TapeContext(logs=lines))
     assert [each[2] for each in found if each[1] == "log"] == [f"stdout: {each}" for each in shown]
+
+
+def test_what_the_app_printed_around_an_exchange_is_all_of_the_log_there() -> None:
+    lines = (log(8.9, b"too early"), *[log(9.5, b"asking")] * 30, log(20.1, b"too late"))
+    tape = watched(conversation(HEALTHY, CALLS, HEALTHY), 60)
+    assert [each.line for each in printed_around(tape[1], tape, lines)] == [b"asking"] * 30
+    assert printed_around(pasted(TEXT), (), lines) == []
+    many = [log(9.5 + at / 1e6, b"%d" % at) for at in range(MOST_LINES + 5)]
+    assert printed_around(tape[1], tape, many) == many[5:]

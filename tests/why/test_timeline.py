@@ -4,10 +4,19 @@ import pytest
 
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
-from deltatape.model.exchange import DeliveryProgress, EndReason, Exchange, Note, RequestSent, Tap
-from deltatape.model.explanation import TimelineEntry
-from deltatape.model.rule_settings import Settings
-from deltatape.why.timeline import ENDINGS, ending_of, news, timeline
+from deltatape.model.exchange import (
+    DeliveryProgress,
+    EndReason,
+    Exchange,
+    Note,
+    RequestSent,
+    Source,
+    Tap,
+)
+from deltatape.model.explanation import TimeAxis, TimelineEntry
+from deltatape.model.rule_settings import DEFAULTS, Settings
+from deltatape.why import explain
+from deltatape.why.timeline import ENDINGS, ending_of, news, time_axis, timeline
 from helpers import responses_socket as ws
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
@@ -17,12 +26,14 @@ from helpers.exchanges import (
     asks,
     assistant,
     call,
+    conversation,
     from_bytes,
     pasted,
     result,
     timed,
 )
 from helpers.taped import MS
+from helpers.watched import watched
 from helpers.websocket import socket
 
 
@@ -333,3 +344,120 @@ def test_responses_on_a_websocket_begin_with_their_requests_and_waits_for_those_
         (120_120, "recorder", "the upstream closed the connection early"),
     ]
     assert [entry.codes for entry in entries(moved) if "arguments: 1" in entry.what] == [("T003",)]
+
+
+def test_an_imported_file_with_times_keeps_them_but_nobody_knows_when_its_head_came() -> None:
+    exchange = timed((0.1, TEXT), (0.4, FINISH_TEXT))
+    assert exchange.response
+    head = replace(exchange.response, t_ns=0)
+    imported = replace(exchange, source=Source.IMPORT, response=head, end=None)
+    assert told(imported) == [
+        (0, "app", "requests an answer from the model: 0 messages"),
+        (None, "wire", "status 200 OK"),
+        (100, "wire", "text: 1 event"),
+        (400, "wire", "ends: stop"),
+    ]
+    axis = axis_of(imported)
+    assert (axis.request_ns, axis.head_ns, axis.first_event_ns) == (0, None, 100 * MS)
+    assert (axis.sent_ns, axis.end_ns) == (None, None)
+    assert axis_of(from_bytes(b"", asks(USER))) == TimeAxis()
+
+
+# The axis.
+
+
+def axis_of(exchange: Exchange, settings: Settings = DEFAULTS) -> TimeAxis:
+    analysis = analyse(exchange)
+    return time_axis(analysis, check_analysis(analysis, settings), settings)
+
+
+def phases_of(exchange: Exchange) -> list[tuple[str, int, int]]:
+    return [(name, start // MS, end // MS) for name, start, end in axis_of(exchange).phases]
+
+
+def dead_zones(
+    exchange: Exchange, settings: Settings = DEFAULTS
+) -> list[tuple[str, int, int, int | None, str | None]]:
+    return [
+        (each.phase, each.start_ns // MS, each.end_ns // MS, each.event, each.code)
+        for each in axis_of(exchange, settings).dead_zones
+    ]
+
+
+def test_the_axis_tells_when_the_parts_of_an_exchange_happened() -> None:
+    exchange = timed((0.3, TEXT), (0.4, FINISH_TEXT), (0.5, b"data: [DONE]\n\n"), end_s=0.6)
+    sent = RequestSent(t_ns=200 * MS, connect_ns=1, tls_ns=1, reused=False)
+    axis = axis_of(replace(exchange, sent=sent))
+    assert (axis.request_ns, axis.sent_ns, axis.head_ns) == (0, 200 * MS, 5 * MS)
+    assert (axis.first_event_ns, axis.end_ns) == (300 * MS, 600 * MS)
+    assert axis.dead_zones == ()
+    assert axis_of(replace(exchange, response=None, reads=(), end=None)).first_event_ns is None
+
+
+def test_phases_follow_each_other_from_the_request_to_the_end() -> None:
+    chunks = [(0.1 * (at + 1), each) for at, each in enumerate([TEXT, TEXT, *call(), FINISH])]
+    exchange = timed(*chunks, (0.7, b"data: [DONE]\n\n"), end_s=0.8)
+    sent = RequestSent(t_ns=50 * MS, connect_ns=1, tls_ns=1, reused=False)
+    assert phases_of(replace(exchange, sent=sent)) == [
+        ("sending", 0, 50),
+        ("before-first", 50, 100),
+        ("in-text", 100, 300),
+        ("in-arguments", 300, 500),
+        ("after-call", 500, 600),
+        ("before-end", 600, 800),
+    ]
+    assert phases_of(timed((0.1, b": hi\n\n"), end_s=0.4)) == [("before-first", 0, 400)]
+    crashed = replace(timed((0.1, TEXT)), end=None, idle_ns=(5_100 * MS,))
+    assert phases_of(crashed) == [("before-first", 0, 100), ("in-text", 100, 5_100)]
+
+
+def test_dead_zones_are_times_without_progress_with_the_finding_about_them() -> None:
+    half = calls(entry(0, "c1", name="get", arguments='{"a":'))
+    rest = calls(entry(0, arguments="1}"))
+    exchange = timed(
+        *((1.5, TEXT), (1.6, half), (3.0, b": hi\n\n"), (20.0, rest), (20.1, FINISH)),
+        (22.0, b"data: [DONE]\n\n"),
+    )
+    assert dead_zones(exchange) == [
+        ("before-first", 0, 1_500, None, None),
+        ("in-arguments", 1_600, 20_000, 1, "D001"),
+        ("before-end", 20_100, 22_000, 3, None),
+    ]
+    short = timed((0.1, TEXT), (0.9, FINISH_TEXT))
+    assert dead_zones(short, Settings(stall_s=0.5)) == [("in-text", 100, 900, 0, "D001")]
+
+
+def test_a_dead_zone_after_tool_results_is_theirs() -> None:
+    request = asks(USER, assistant(("c1", "get", "{}")), result("c1"))
+    silent = timed(end_s=30, request=request)
+    assert dead_zones(silent) == [("before-first", 0, 30_000, None, "D004")]
+
+
+def test_calls_that_are_not_answered_are_a_dead_zone_after_the_end() -> None:
+    tape = watched(conversation((asks(USER), [*call(), FINISH])), 42.5)
+    zone = explain(tape).axis.dead_zones[-1]
+    assert (zone.phase, zone.start_ns, zone.end_ns) == ("unanswered", 500 * MS, 42_500 * MS)
+    assert (zone.event, zone.code) == (4, "D003")
+
+
+def test_each_response_on_a_websocket_has_its_phases() -> None:
+    exchange = socket(ws.question(), *ws.call(1), ws.result(1), *ws.call(2, ends=False))
+    axis = axis_of(exchange)
+    names = [each.name for each in axis.phases]
+    assert [name for name in names if name == "before-first"] == ["before-first"] * 2
+    assert axis.first_event_ns == min(each.t_ns for each in analyse(exchange).stream.events)
+
+
+def test_dead_zones_on_a_websocket_name_events_of_the_whole() -> None:
+    sent = [ws.question(), *ws.call(1), ws.result(1), *ws.call(2)]
+    exchange = socket(*sent)
+    frames = [
+        piece._replace(t_ns=piece.t_ns + (3_000 * MS if place > len(sent) - 3 else 0))
+        for place, piece in enumerate(exchange.frames)
+    ]
+    slow = replace(exchange, frames=tuple(frames))
+    (zone,) = axis_of(slow).dead_zones
+    new = news(analyse(slow))
+    assert zone.event is not None
+    assert zone.event > 6
+    assert new[zone.event].startswith("call 0")

@@ -20,6 +20,7 @@ from deltatape.render.show import (
     calls_json,
     event_lines,
     events_json,
+    exchange_json,
     log_hint,
     log_json,
     log_lines,
@@ -28,6 +29,8 @@ from deltatape.render.show import (
 )
 from deltatape.render.summary import exchange_line
 from deltatape.settings.defaults import current_rules
+from deltatape.why.exchange_index import index_rows
+from deltatape.why.tape_context import printed_around
 
 
 @click.command("show")
@@ -42,7 +45,8 @@ from deltatape.settings.defaults import current_rules
 def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noqa: A002 - the option's name
     """Show a tape: each exchange in a line, or the parts of one.
 
-    Without TAPE: the latest one.
+    Without TAPE: the latest one. `TAPE#N --format json` has all of an exchange, the request and the
+    time axis included.
     """
     asked = [part for part, wanted in parts.items() if wanted]
     if len(asked) > 1:
@@ -54,6 +58,8 @@ def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noq
         _show_log(source, format)
     elif asked and asked[0] != "calls":
         _show_part(_single_exchange(exchanges, source.name, asked[0]), asked[0], format)
+    elif format == "json" and not asked and source.number is not None:
+        write(_whole(source, exchanges[0]))
     elif format == "json":
         write(calls_json(analyse(exchange, app) for exchange in exchanges))
     elif asked:
@@ -61,6 +67,21 @@ def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noq
     else:
         _show_summaries(source)
     return 0
+
+
+def _whole(source: NamedExchanges, exchange: Exchange) -> str:
+    """Return all of an exchange as JSON, with what the rest of the tape says about it."""
+    rules, logs = current_rules(), source.beside().logs
+    alone = source.lacks_shards
+    rows = index_rows(source.exchanges, rules, logs, alone=alone)
+    row = [each for each in rows if each.exchange == exchange.number][-1]
+    digests = in_order(digests_of(analyse(each, rules.app), rules) for each in source.exchanges)
+    about_app = () if alone else check_conversation(digests, rules, logs)
+    analysis = analyse(exchange, rules.app)
+    findings = [each for each in about_app if each.exchange == exchange.number]
+    findings += check_analysis(analysis, rules)
+    log = printed_around(exchange, source.exchanges, logs)
+    return exchange_json(analysis, row, findings, log, rules)
 
 
 def _show_summaries(source: NamedExchanges) -> None:

@@ -73,15 +73,19 @@ def _check_turns(analysis: Analysis, settings: Settings) -> tuple[Finding, ...]:
     return first_the_loss(found)
 
 
-def _check_alone(analysis: Analysis, settings: Settings) -> Sequence[Finding]:
-    context = RuleContext(
+def context_of(analysis: Analysis, settings: Settings = DEFAULTS) -> RuleContext:
+    """Return what rules see of an exchange."""
+    return RuleContext(
         exchange=analysis.exchange,
         stream=analysis.stream,
         request=analysis.request,
         reply=analysis.reply,
         settings=settings,
     )
-    exchange = analysis.exchange
+
+
+def _check_alone(analysis: Analysis, settings: Settings) -> Sequence[Finding]:
+    context, exchange = context_of(analysis, settings), analysis.exchange
     rules = rules_about(subjects_of(context), is_open=exchange.open)
     if analysis.reply.dialect == MCP:  # the rules are about what models and their servers say
         rules = tuple(rule for rule in rules if rule.code == _LOSS)

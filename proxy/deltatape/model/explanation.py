@@ -1,11 +1,12 @@
 """The explanation of an exchange: what was requested, arrived and repeated, and the verdict."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deltatape.model.finding import Blame, Confidence, Finding
-from deltatape.model.reply import NOT_OURS, CallKind, ToolCall
+from deltatape.model.reply import NOT_OURS, CallKind, TextCall, ToolCall
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientTrial, Suspect
 from deltatape.model.tape_summary import ClientChange, LogEntry
@@ -52,6 +53,51 @@ class TimelineEntry:
     codes: tuple[str, ...] = ()
 
 
+class AxisPhase(NamedTuple):
+    """A part of an exchange."""
+
+    name: str
+    """`sending`: the request is on its way upstream; else one of `SilencePhase`."""
+    start_ns: int
+    end_ns: int
+
+
+class DeadZone(NamedTuple):
+    """A time without progress: keep-alives are none."""
+
+    phase: str
+    """One of `SilencePhase`; `unanswered`: the app did not answer the reply's calls."""
+    start_ns: int
+    end_ns: int
+    event: int | None
+    """The last event before it that contributed something; None if none did."""
+    code: str | None
+    """Of the finding that is about it, if there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAxis:
+    """When the parts of an exchange happened, in nanoseconds since its tape began.
+
+    None where that is unknown; without times, everything is.
+    """
+
+    request_ns: int | None = None
+    """The request came."""
+    sent_ns: int | None = None
+    """It had been sent upstream."""
+    head_ns: int | None = None
+    """The head of the response came."""
+    first_event_ns: int | None = None
+    """The first event was complete."""
+    end_ns: int | None = None
+    """The exchange ended."""
+    phases: tuple[AxisPhase, ...] = ()
+    """In order, without gaps; on a WebSocket those of each response."""
+    dead_zones: tuple[DeadZone, ...] = ()
+    """In order."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPromise:
     """The request in brief; `known` is False if it is not on the tape or cannot be read."""
@@ -63,6 +109,19 @@ class RequestPromise:
     tools: tuple[str, ...]
     tool_choice: str | None
     messages: int
+
+
+class CallPlace(NamedTuple):
+    """A call of a reply, and where it stands."""
+
+    list: str
+    """`calls`, `server_calls` or `text_calls`, as in `show --calls --format json`."""
+    choice: int
+    call: ToolCall
+    numbers: Sequence[int]
+    """Those of the events, by their number in the reply: on a WebSocket, each reply counts anew."""
+    written: TextCall | None = None
+    """As it stands in the text, if it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +136,8 @@ class Arrival:
     error: str | None
     calls: tuple[ToolCall, ...]
     """Calls for the app, calls that the provider runs, and text calls."""
+    places: tuple[CallPlace, ...]
+    """The calls of all choices, with their places."""
     finish_reason: str | None
     ending: str
     """How the transport ended, in words."""
@@ -106,6 +167,8 @@ class ReplyRepetition:
     extra: tuple[RepeatedCall, ...]
     results: tuple[tuple[str, str], ...]
     """Results that the request brings: call id and text."""
+    places: tuple[CallPlace, ...]
+    """The delivered calls with their places, in the order of `calls`."""
 
     def of(self, call: ToolCall) -> RepeatedCallPair | None:
         """Return the repetition of a call; None for calls that requests do not repeat."""
@@ -268,6 +331,9 @@ class Explanation:
     tape: str
     exchange: int
     timed: bool
+    """Whether it was recorded; else it was imported."""
+    has_times: bool
+    """Whether its times say something: see `Exchange.has_times`."""
     start_ns: int
     """When the request came, since `recorded_at`: the timeline counts from there."""
     came_from: str
@@ -276,6 +342,7 @@ class Explanation:
     arrival: Arrival
     repetition: ReplyRepetition | None
     timeline: tuple[TimelineEntry, ...]
+    axis: TimeAxis
     findings: tuple[Finding, ...]
     elsewhere: tuple[Finding, ...]
     """Those on the tape's other exchanges, in their order."""

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deltatape.conversation.attempts import sentence
 from deltatape.model.explanation import (
+    Arrival,
     Attempts,
     EventSource,
     Explanation,
     RepeatedCallPair,
     ReplyRepetition,
+    RequestPromise,
     TimelineEntry,
     VerdictKind,
 )
@@ -50,8 +52,9 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.numbers import NO_TIMES, duration, seconds, since_request, size
-from deltatape.render.show import call_cells
+from deltatape.render.show import axis_object, call_cells, call_lists, shown_fragments
 from deltatape.secret_text.search import without_secrets
+from deltatape.why.alignment import DeliveredFragment, common_start, edits, segments
 from deltatape.why.reproduction import mistakes
 from deltatape.why.verdict import LOSS
 
@@ -247,7 +250,7 @@ def _labelled(name: str, lines: list[Line]) -> list[Line]:
 
 def timeline_lines(explanation: Explanation, width: int = WIDTH) -> list[Line]:
     """Format the timeline; a blank line ends it."""
-    unit = since_request(explanation.start_ns) if explanation.timed else NO_TIMES
+    unit = since_request(explanation.start_ns) if explanation.has_times else NO_TIMES
     lines = wrapped(unit, _INDENT, DIM, width)
     entries = [_entry(entry, explanation, width) for entry in explanation.timeline]
     left = len(entries) - 2 * _HALF
@@ -497,12 +500,17 @@ def _call_text(call: RepeatedCall) -> str:
 
 def explanation_json(explanation: Explanation) -> str:
     """`why --format json`."""
+    return document(**explanation_object(explanation))
+
+
+def explanation_object(explanation: Explanation) -> dict[str, object]:
+    """Return an explanation with the keys of the contract; `document` hides its secrets."""
     verdict = explanation.verdict
     what, command = next_step(explanation)
-    return document(
-        tape=explanation.tape,
-        exchange=explanation.exchange,
-        verdict={
+    return {
+        "tape": explanation.tape,
+        "exchange": explanation.exchange,
+        "verdict": {
             "blame": verdict.blame,
             "confidence": verdict.confidence,
             "summary": verdict.summary,
@@ -513,23 +521,57 @@ def explanation_json(explanation: Explanation) -> str:
             "code": verdict.code,
             "possible": [finding_object(finding) for finding in verdict.possible],
         },
-        conclusion={
+        "conclusion": {
             "what": _happened(explanation),
             "next": {"what": what, "command": command},
         },
-        suspects=[_json_suspect(each) for each in explanation.suspects],
-        clients=[_json_trial(each) for each in explanation.tried],
-        timeline=[_json_entry(entry) for entry in explanation.timeline],
-        findings=[finding_object(finding) for finding in explanation.findings],
-        attempts=_json_attempts(explanation.attempts),
-        repetition=_json_repetition(explanation.repetition),
-    )
+        "suspects": [_json_suspect(each) for each in explanation.suspects],
+        "clients": [_json_trial(each) for each in explanation.tried],
+        "axis": axis_object(explanation.axis),
+        "timeline": [_json_entry(entry) for entry in explanation.timeline],
+        "requested": _json_promise(explanation.promise),
+        "arrived": _json_arrival(explanation.arrival, explanation.exchange),
+        "findings": [finding_object(finding) for finding in explanation.findings],
+        "attempts": _json_attempts(explanation.attempts),
+        "repetition": _json_repetition(explanation.repetition),
+    }
+
+
+def _json_promise(promise: RequestPromise) -> dict[str, object]:
+    return {
+        "known": promise.known,
+        "target": promise.target,
+        "model": promise.model,
+        "stream": promise.stream,
+        "tools": list(promise.tools),
+        "tool_choice": promise.tool_choice,
+        "messages": promise.messages,
+    }
+
+
+def _json_arrival(arrival: Arrival, exchange: int) -> dict[str, object]:
+    return {
+        "status": arrival.status,
+        "dialect": arrival.dialect,
+        "text": arrival.text,
+        "reasoning": arrival.reasoning,
+        "refusal": arrival.refusal,
+        "error": arrival.error,
+        "finish_reason": arrival.finish_reason,
+        "ending": arrival.ending,
+        "events": arrival.events,
+        "reads": arrival.reads,
+        "bytes": arrival.bytes,
+        "duration_ns": arrival.duration_ns,
+        **call_lists(arrival.places, exchange, arrival.dialect),
+    }
 
 
 def _json_repetition(repetition: ReplyRepetition | None) -> dict[str, object] | None:
     """Return what the app sent back beside what was delivered; None if it sent nothing back."""
     if repetition is None:
         return None
+    fragments = _delivered_fragments(repetition)
     return {
         "exchange": repetition.exchange,
         "calls": [
@@ -538,12 +580,54 @@ def _json_repetition(repetition: ReplyRepetition | None) -> dict[str, object] | 
                 "sent": _json_call(each.repetition) if each.repetition else None,
                 "differs": each.differs,
                 "different": _different(each),
+                "edits": _edits(each),
+                "segments": None
+                if each.repetition is None
+                else _segments(each.repetition, fragments, each.index),
             }
             for each in repetition.calls
         ],
-        "extra": [_json_call(each) for each in repetition.extra],
+        "extra": [
+            {**_json_call(each), "segments": _segments(each, fragments)}
+            for each in repetition.extra
+        ],
         "results": [{"id": call_id, "text": text} for call_id, text in repetition.results],
     }
+
+
+def _delivered_fragments(repetition: ReplyRepetition) -> list[DeliveredFragment]:
+    """Return the fragments of all calls, as they are shown, in the order in which they arrived."""
+    found = [
+        DeliveredFragment(place.call.index, each.event, each.text)
+        for place in repetition.places
+        for each in shown_fragments(place)
+    ]
+    return sorted(found, key=lambda each: each.event)
+
+
+def _segments(
+    sent: RepeatedCall, fragments: Sequence[DeliveredFragment], own: int | None = None
+) -> list[dict[str, object]]:
+    """Return where the sent arguments come from; `own` is the delivered call that they are of."""
+    return [
+        {
+            "range": [each.start, each.end],
+            "call": each.source.call if each.source else None,
+            "event": each.source.event if each.source else None,
+        }
+        for each in segments(without_secrets(sent.arguments), fragments, own)
+    ]
+
+
+def _edits(pair: RepeatedCallPair) -> list[dict[str, object]] | None:
+    """Return the steps from the delivered arguments to the sent ones; None: none were sent."""
+    if pair.repetition is None:
+        return None
+    texts = pair.delivered.arguments, pair.repetition.arguments
+    return [
+        {"op": each.op, "delivered": list(each.delivered), "sent": list(each.sent)}
+        for each in edits(*map(without_secrets, texts))  # as they are shown
+    ]
 
 
 def _different(pair: RepeatedCallPair) -> dict[str, list[int]] | None:
@@ -552,17 +636,11 @@ def _different(pair: RepeatedCallPair) -> dict[str, list[int]] | None:
         return None
     texts = pair.delivered.arguments, pair.repetition.arguments
     one, other = map(without_secrets, texts)  # as they are shown
-    front = _common(one, other)
-    back = _common(one[front:][::-1], other[front:][::-1])
+    front = common_start(one, other)
+    back = common_start(one[front:][::-1], other[front:][::-1])
     if one == other:
         return None
     return {"delivered": [front, len(one) - back], "sent": [front, len(other) - back]}
-
-
-def _common(one: str, other: str) -> int:
-    """Count the characters that are equal at the start."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
 
 
 def _json_attempts(row: Attempts | None) -> dict[str, object] | None:

@@ -2,14 +2,19 @@
 
 import itertools
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.diagnose.websocket import read_socket
-from deltatape.model.exchange import Exchange
-from deltatape.model.reply import CallKind, CallStatus, TextCall, ToolCall
+from deltatape.model.exchange import Exchange, Headers, Request
+from deltatape.model.exchange_row import ExchangeRow
+from deltatape.model.explanation import CallPlace, TimeAxis
+from deltatape.model.finding import Finding
+from deltatape.model.reply import CallKind, CallStatus, Channel, ToolCall
+from deltatape.model.request_summary import RequestSummary
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.stream import Comment, Event
 from deltatape.model.tape_summary import LogEntry
 from deltatape.model.websocket import (
@@ -22,6 +27,7 @@ from deltatape.model.websocket import (
     FramePiece,
 )
 from deltatape.printable import count, escape, excerpt
+from deltatape.render.exchange_rows import row_object
 from deltatape.render.json_document import document
 from deltatape.render.lines import (
     BOLD,
@@ -40,7 +46,15 @@ from deltatape.render.lines import (
 from deltatape.render.numbers import NO_TIMES, seconds, since_request
 from deltatape.rules.event_contribution import ContributionKind
 from deltatape.secret_text.search import without_secrets
-from deltatape.why.timeline import contributions_of, news
+from deltatape.tape.mask import credential_spans, must_be_masked, without_userinfo
+from deltatape.why.timeline import (
+    call_places,
+    contributions_of,
+    ending_of,
+    news,
+    numbered_choices,
+    time_axis,
+)
 from deltatape.wire.websocket import read_closure
 
 _BROKEN = "red"
@@ -262,43 +276,30 @@ def calls_json(analyses: Iterable[Analysis]) -> str:
     """`show --calls --format json`."""
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in _LISTS}
     for analysis in analyses:
-        for place in _call_places(analysis):
-            rows[place.list].append(_call(place, analysis))
+        number, dialect = analysis.exchange.number, analysis.reply.dialect
+        for name, calls in call_lists(call_places(analysis), number, dialect).items():
+            rows[name] += calls
     return document(**rows)
+
+
+def call_lists(
+    places: Iterable[CallPlace], exchange: int, dialect: str
+) -> dict[str, list[dict[str, object]]]:
+    """Return the lists of calls of an exchange, with the keys of the contract."""
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in _LISTS}
+    for place in places:
+        rows[place.list].append(_call(place, exchange, dialect))
+    return rows
 
 
 _LISTS = ("calls", "server_calls", "text_calls")
 
 
-class _CallPlace(NamedTuple):
-    """Where a call stands in `show --calls --format json`."""
-
-    list: str
-    choice: int
-    call: ToolCall
-    numbers: Sequence[int]
-    """Those of the events, by their number in the reply: on a WebSocket, each reply counts anew."""
-    written: TextCall | None = None
-
-
-def _call_places(analysis: Analysis) -> Iterator[_CallPlace]:
-    every = tuple(range(len(analysis.stream.events)))
-    replies = [(turn.numbers, turn.reply) for turn in analysis.turns] or [(every, analysis.reply)]
-    numbers = [known for known, reply in replies for _ in reply.choices]
-    for choice, known in zip(analysis.reply.choices, numbers, strict=True):
-        for call in choice.tool_calls:
-            yield _CallPlace("calls", choice.index, call, known)
-        for call in choice.server_calls:
-            yield _CallPlace("server_calls", choice.index, call, known)
-        for written in choice.text_calls:
-            yield _CallPlace("text_calls", choice.index, written.call, known, written)
-
-
-def _call(place: _CallPlace, analysis: Analysis) -> dict[str, object]:
+def _call(place: CallPlace, exchange: int, dialect: str) -> dict[str, object]:
     call, written = place.call, place.written
     return {
-        "exchange": analysis.exchange.number,
-        "dialect": analysis.reply.dialect,
+        "exchange": exchange,
+        "dialect": dialect,
         "choice": place.choice,
         "index": call.index,
         "wire_index": call.wire_index,
@@ -310,10 +311,7 @@ def _call(place: _CallPlace, analysis: Analysis) -> dict[str, object]:
         "status": call.status,
         "repairs": list(call.repairs),
         "start_event": place.numbers[call.start_event],
-        "fragments": [
-            {"event": place.numbers[each.event], "text": each.text, "range": list(each.range)}
-            for each in _shown_fragments(call)
-        ],
+        "fragments": [_fragment_object(each) for each in shown_fragments(place)],
         **(
             {"family": written.family, "channel": written.channel, "closed": written.closed}
             if written
@@ -322,27 +320,43 @@ def _call(place: _CallPlace, analysis: Analysis) -> dict[str, object]:
     }
 
 
-class _ShownFragment(NamedTuple):
-    """A fragment as it stands in the raw arguments that are shown."""
+class ShownFragment(NamedTuple):
+    """A fragment as it stands in the text that is shown: arguments, or those of a choice."""
 
     event: int
     text: str
     range: tuple[int, int]
 
 
-def _shown_fragments(call: ToolCall) -> Iterator[_ShownFragment]:
-    """Yield the fragments of a call without secrets: not even those that span several of them."""
-    shown = without_secrets(call.arguments_raw).encode(*_CODING)
+def shown_fragments(place: CallPlace) -> Iterator[ShownFragment]:
+    """Yield the fragments of a call's raw arguments, with the events of the whole exchange."""
+    call = place.call
+    pieces = [(place.numbers[each.event], each.text) for each in call.fragments]
+    return _without_secrets(call.arguments_raw, pieces)
+
+
+def _without_secrets(whole: str, pieces: Iterable[tuple[int, str]]) -> Iterator[ShownFragment]:
+    """Yield the pieces of a text without secrets: not even those that span several of them.
+
+    Args:
+        whole: the text.
+        pieces: its parts, each after the number of its event.
+    """
+    shown = without_secrets(whole).encode(*_CODING)
     start = at = 0
-    for fragment in call.fragments:
-        end = start + len(fragment.text.encode(*_CODING))
+    for event, piece in pieces:
+        end = start + len(piece.encode(*_CODING))
         text = shown[start:end].decode(*_CODING)
-        yield _ShownFragment(fragment.event, text, (at, at + len(text)))
+        yield ShownFragment(event, text, (at, at + len(text)))
         start, at = end, at + len(text)
 
 
 _CODING = ("utf-8", "surrogatepass")
 """Asterisks are as many as the bytes that they hide."""
+
+
+def _fragment_object(fragment: ShownFragment) -> dict[str, object]:
+    return {"event": fragment.event, "text": fragment.text, "range": list(fragment.range)}
 
 
 def events_json(analysis: Analysis) -> str:
@@ -352,11 +366,11 @@ def events_json(analysis: Analysis) -> str:
 
 def _events(analysis: Analysis) -> Iterator[dict[str, object]]:
     exchange, contributions = analysis.exchange, contributions_of(analysis)
-    places = {id(place.call): place for place in _call_places(analysis)}
-    fragments: dict[tuple[int, int], list[_ShownFragment]] = {}
+    places = {id(place.call): place for place in call_places(analysis)}
+    fragments: dict[tuple[int, int], list[ShownFragment]] = {}
     for key, place in places.items():
-        for fragment in _shown_fragments(place.call):
-            fragments.setdefault((key, place.numbers[fragment.event]), []).append(fragment)
+        for fragment in shown_fragments(place):
+            fragments.setdefault((key, fragment.event), []).append(fragment)
     lines = [each.line for each in exchange.frames] or [each.line for each in exchange.reads]
     read_by_line: dict[int | None, int] = {
         line: number for number, line in enumerate(lines) if line is not None
@@ -398,44 +412,49 @@ def _events(analysis: Analysis) -> Iterator[dict[str, object]]:
 
 def reads_json(exchange: Exchange) -> str:
     """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
+    return document(reads=_frames(exchange) if exchange.upgraded else _reads(exchange))
+
+
+def _frames(exchange: Exchange) -> list[dict[str, object]]:
     has_times = exchange.has_times
-    if exchange.upgraded:
-        return document(
-            reads=[
-                {
-                    "t_ns": piece.t_ns if has_times else None,
-                    "line": piece.line,
-                    "bytes": len(piece.data),
-                    "side": piece.side.value,
-                    "frame": frame_name(piece),
-                    **_text_or_hex("data", piece.data),
-                }
-                for piece in exchange.frames
-            ]
-        )
+    return [
+        {
+            "t_ns": piece.t_ns if has_times else None,
+            "line": piece.line,
+            "bytes": len(piece.data),
+            "side": piece.side.value,
+            "frame": frame_name(piece),
+            **_text_or_hex("data", piece.data),
+        }
+        for piece in exchange.frames
+    ]
+
+
+def _reads(exchange: Exchange) -> list[dict[str, object]]:
+    has_times = exchange.has_times
     ends = itertools.accumulate(len(read.data) for read in exchange.reads)
-    return document(
-        reads=[
-            {
-                "t_ns": read.t_ns if has_times else None,
-                "line": read.line,
-                "span": [end - len(read.data), end],
-                "bytes": len(read.data),
-                **_text_or_hex("data", read.data),
-            }
-            for read, end in zip(exchange.reads, ends, strict=True)
-        ]
-    )
+    return [
+        {
+            "t_ns": read.t_ns if has_times else None,
+            "line": read.line,
+            "span": [end - len(read.data), end],
+            "bytes": len(read.data),
+            **_text_or_hex("data", read.data),
+        }
+        for read, end in zip(exchange.reads, ends, strict=True)
+    ]
 
 
 def log_json(entries: Iterable[LogEntry]) -> str:
     """`show --log --format json`; a line that is not UTF-8 is in hexadecimal."""
-    return document(
-        log=[
-            {"t_ns": entry.t_ns, "stream": entry.stream, **_text_or_hex("line", entry.line)}
-            for entry in entries
-        ]
-    )
+    return document(log=_log(entries))
+
+
+def _log(entries: Iterable[LogEntry]) -> list[dict[str, object]]:
+    return [
+        {"t_ns": entry.t_ns, "stream": entry.stream, **_text_or_hex("line", entry.line)}
+        for entry in entries
+    ]
 
 
 def _text_or_hex(name: str, data: bytes) -> dict[str, str]:
@@ -444,3 +463,231 @@ def _text_or_hex(name: str, data: bytes) -> dict[str, str]:
         return {name: data.decode()}
     except UnicodeDecodeError:
         return {"hex": data.hex()}
+
+
+# The whole of an exchange.
+
+
+def exchange_json(
+    analysis: Analysis,
+    row: ExchangeRow,
+    findings: Iterable[Finding] = (),
+    log: Iterable[LogEntry] = (),
+    settings: Settings = DEFAULTS,
+) -> str:
+    """`show TAPE#N --format json`; see `exchange_object`."""
+    return document(**exchange_object(analysis, row, findings, log, settings))
+
+
+def exchange_object(
+    analysis: Analysis,
+    row: ExchangeRow,
+    findings: Iterable[Finding] = (),
+    log: Iterable[LogEntry] = (),
+    settings: Settings = DEFAULTS,
+) -> dict[str, object]:
+    """Return the whole of an exchange with the keys of the contract; `document` hides its secrets.
+
+    Args:
+        analysis: of the exchange.
+        row: of the exchange, in the list of exchanges.
+        findings: on it, and on what the app made of its reply.
+        log: what the app printed around it.
+        settings: the thresholds by which the findings were found.
+    """
+    exchange = analysis.exchange
+    return {
+        "exchange": row_object(row),
+        "recording": _recording(exchange),
+        "request": _request(analysis),
+        "response": _response(exchange),
+        "reply": _reply(analysis),
+        **call_lists(call_places(analysis), exchange.number, analysis.reply.dialect),
+        "text": list(_texts(analysis)),
+        "turns": list(_turns(analysis)),
+        "events": list(_events(analysis)),
+        "reads": _reads(exchange),
+        "frames": _frames(exchange),
+        "delivered": list(_delivered(exchange)),
+        "log": _log(log),
+        "axis": axis_object(time_axis(analysis, findings, settings)),
+    }
+
+
+def _recording(exchange: Exchange) -> dict[str, object]:
+    has_times = exchange.has_times
+    return {
+        "id": exchange.id,
+        "source": exchange.source.value,
+        "tap": exchange.tap.value,
+        "recorded_at": exchange.recorded_at or None,
+        "ended": ending_of(exchange),
+        "notes": [
+            {"t_ns": note.t_ns if has_times else None, "text": note.text} for note in exchange.notes
+        ],
+    }
+
+
+def _request(analysis: Analysis) -> dict[str, object]:
+    request, sent = analysis.exchange.request, analysis.exchange.sent
+    return {
+        "method": request.method,
+        "target": _target(request),
+        "upstream": without_userinfo(request.upstream),
+        "http": request.http,
+        "headers": _headers(request.headers),
+        "bytes": len(request.body),
+        **_text_or_hex("body", request.content),
+        "fault": request.content_fault or None,
+        "connection": {"reused": sent.reused, "connect_ns": sent.connect_ns, "tls_ns": sent.tls_ns}
+        if sent
+        else None,
+        **_asked(analysis.request),
+    }
+
+
+def _asked(request: RequestSummary) -> dict[str, object]:
+    return {
+        "known": request.known,
+        "model": request.model,
+        "stream": request.stream,
+        "tool_choice": request.tool_choice,
+        "tools": [{"name": each.name, "parameters": each.parameters} for each in request.tools],
+        "messages": [
+            {
+                "role": each.role,
+                "text": each.text,
+                "calls": [
+                    {"id": call.id, "name": call.name, "arguments": call.arguments}
+                    for call in each.calls
+                ],
+                "call_id": each.call_id,
+            }
+            for each in request.history
+        ],
+    }
+
+
+def _response(exchange: Exchange) -> dict[str, object] | None:
+    head = exchange.response
+    if head is None:
+        return None
+    return {
+        "status": head.status,
+        "reason": head.reason.decode("latin-1"),
+        "http": head.http,
+        "framing": head.framing.value,
+        "headers": _headers(head.headers),
+        "trailers": _headers(exchange.trailers),
+        "bytes": exchange.body_size,
+    }
+
+
+def _headers(headers: Headers) -> list[dict[str, object]]:
+    """Return header fields in wire order, without the credentials that an imported file has."""
+    found: list[dict[str, object]] = []
+    for name, value in headers:
+        masked = not isinstance(value, bytes) or must_be_masked(name, value)
+        size = len(value) if isinstance(value, bytes) else value.length
+        shown = value.decode("latin-1") if isinstance(value, bytes) and not masked else "*" * size
+        found.append({"name": name.decode("latin-1"), "value": shown, "masked": masked})
+    return found
+
+
+def _target(request: Request) -> str:
+    target = bytearray(request.target_bytes)
+    for start, end in credential_spans(request.target_bytes):
+        target[start:end] = b"*" * (end - start)
+    return target.decode("latin-1")
+
+
+def _reply(analysis: Analysis) -> dict[str, object]:
+    reply = analysis.reply
+    return {
+        "dialect": reply.dialect,
+        "id": reply.id,
+        "model": reply.model,
+        "error": reply.error,
+        "terminated": reply.terminated,
+        "terminator": reply.terminator,
+        "usage": reply.usage,
+        "finishes": [
+            {
+                "choice": each.index,
+                "reason": each.finish_reason_raw,
+                "detail": each.finish_detail,
+            }
+            for each in reply.choices
+        ],
+    }
+
+
+def _texts(analysis: Analysis) -> Iterator[dict[str, object]]:
+    """Yield the texts of each choice: what is shown, reasoning, refusal."""
+    for choice, numbers in numbered_choices(analysis):
+        for channel in Channel:
+            pieces = [each for each in choice.pieces if each.channel is channel]
+            if not pieces:
+                continue
+            whole = "".join(each.text for each in pieces)
+            shown = _without_secrets(whole, [(numbers[each.event], each.text) for each in pieces])
+            fragments = [_fragment_object(each) for each in shown]
+            yield {
+                "choice": choice.index,
+                "channel": channel.value,
+                "text": whole,
+                "fragments": fragments,
+            }
+
+
+def _turns(analysis: Analysis) -> Iterator[dict[str, object]]:
+    """Yield the responses that came over a WebSocket, with their requests."""
+    choice = 0
+    for turn in analysis.turns:
+        yield {
+            "choice": choice,
+            "t_ns": turn.exchange.request.t_ns if analysis.exchange.has_times else None,
+            "line": turn.exchange.request.line,
+            "events": list(turn.numbers),
+            **_asked(turn.request),
+        }
+        choice += len(turn.reply.choices)
+
+
+def _delivered(exchange: Exchange) -> Iterator[dict[str, object]]:
+    """Yield how far a slow client had got, beside the read that brought the last of it."""
+    ends = list(itertools.accumulate(len(read.data) for read in exchange.reads))
+    for each in exchange.delivered:
+        read = bisect_left(ends, max(1, each.bytes))
+        known = read < len(ends)
+        yield {
+            "t_ns": each.t_ns,
+            "bytes": each.bytes,
+            "read": read if known else None,
+            "late_ns": each.t_ns - exchange.reads[read].t_ns if known else None,
+        }
+
+
+def axis_object(axis: TimeAxis) -> dict[str, object]:
+    """Return a time axis with the keys of the contract."""
+    return {
+        "request_ns": axis.request_ns,
+        "sent_ns": axis.sent_ns,
+        "head_ns": axis.head_ns,
+        "first_event_ns": axis.first_event_ns,
+        "end_ns": axis.end_ns,
+        "phases": [
+            {"name": each.name, "from_ns": each.start_ns, "to_ns": each.end_ns}
+            for each in axis.phases
+        ],
+        "dead_zones": [
+            {
+                "phase": each.phase,
+                "from_ns": each.start_ns,
+                "to_ns": each.end_ns,
+                "event": each.event,
+                "code": each.code,
+            }
+            for each in axis.dead_zones
+        ],
+    }

@@ -6,15 +6,16 @@ recorder itself wrote nothing does not count as silence: it was not watched.
 
 import enum
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event
 from deltatape.rules.context import NS, RuleContext
-from deltatape.rules.event_contribution import ENDS, ContributionKind
+from deltatape.rules.event_contribution import ENDS, ContributionKind, EventContribution
 from deltatape.rules.loss import unwatched_ns
 
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
@@ -127,7 +128,8 @@ def _silence(
     *,
     last: bool = False,
 ) -> Silence:
-    phase, call = _phase(context, after)
+    things = context.brought
+    phase, call = _phase(things, after, _last_content(things))
     comments = [each.place.t_ns for each in context.stream.comments]
     comments = [t_ns for t_ns in comments if start_ns < t_ns <= end_ns]
     signs = sorted((start_ns, *comments, *idle, end_ns))
@@ -145,25 +147,63 @@ def _silence(
     )
 
 
-def _phase(context: RuleContext, after: Event | None) -> tuple[SilencePhase, ToolCall | None]:
+def _last_content(things: Mapping[int, tuple[EventContribution, ...]]) -> int:
+    """Return the number of the last event that brings more than an end; -1 if there is none."""
+    more = (
+        number for number, brought in things.items() if any(b.what not in ENDS for b in brought)
+    )
+    return max(more, default=-1)
+
+
+def _phase(
+    things: Mapping[int, tuple[EventContribution, ...]], after: Event | None, last_content: int
+) -> tuple[SilencePhase, ToolCall | None]:
+    """Return the part of an answer that follows an event, and the call that it is about.
+
+    Args:
+        things: what each event brings.
+        after: the last event that brought something.
+        last_content: the number of the last one that brings more than an end.
+    """
     if after is None:
         return SilencePhase.BEFORE_FIRST, None
-    things = context.brought
     brought = things.get(after.number, ())
     # Each of several choices ends for itself, and some providers say "stop" in every event.
-    goes_on = any(
-        number > after.number and any(one.what not in ENDS for one in later)
-        for number, later in things.items()
-    )
-    if not goes_on and any(one.what in ENDS for one in brought):
+    if after.number >= last_content and any(one.what in ENDS for one in brought):
         return SilencePhase.BEFORE_END, None
     call = next((one.call for one in reversed(brought) if one.call), None)
     if call is None:
         ran = any(one.what is ContributionKind.RESULT for one in brought)
         return (SilencePhase.AFTER_CALL if ran else SilencePhase.IN_TEXT), None
-    events = [call.start_event, *(fragment.event for fragment in call.fragments)]
-    ended = after.number == events[-1] and call.status in _WHOLE
+    last = call.fragments[-1].event if call.fragments else call.start_event
+    ended = after.number == last and call.status in _WHOLE
     return (SilencePhase.AFTER_CALL if ended else SilencePhase.IN_ARGUMENTS), call
+
+
+class AnswerPhase(NamedTuple):
+    """A part of an answer: from an event that contributes to the next, or several alike."""
+
+    phase: SilencePhase
+    start_ns: int
+    end_ns: int
+
+
+def phases(context: RuleContext) -> Iterator[AnswerPhase]:
+    """Yield the parts of an answer, in order, without gaps: neighbours are of different phases.
+
+    The first begins when the request had left; the last ends with the exchange.
+    """
+    exchange, things = context.exchange, context.brought
+    last_content = _last_content(things)
+    begun_ns = exchange.sent.t_ns if exchange.sent else exchange.request.t_ns
+    phase = SilencePhase.BEFORE_FIRST
+    for event in context.stream.events:
+        if event.number in things:
+            following, _ = _phase(things, event, last_content)
+            if following is not phase:
+                yield AnswerPhase(phase, begun_ns, event.t_ns)
+                phase, begun_ns = following, event.t_ns
+    yield AnswerPhase(phase, begun_ns, max(begun_ns, watched_until(exchange)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from deltatape.conversation import (
     unanswered,
 )
 from deltatape.conversation.attempts import had_ended
-from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.check import check_analysis, context_of
 from deltatape.diagnose.check_tape import (
     NEAR,
     ComparedExchanges,
@@ -43,7 +43,6 @@ from deltatape.model.tape_summary import LogEntry, TapeSummary
 from deltatape.model.token_usage import tokens_in
 from deltatape.model.turn import Turn
 from deltatape.providers import provider_of_host
-from deltatape.rules.context import RuleContext
 from deltatape.rules.stalls import dead_zones
 from deltatape.secret_text.search import without_secrets
 from deltatape.why.survey import reply_of
@@ -189,7 +188,7 @@ class ExchangeIndexer:
             zones = [
                 each.end_ns - each.start_ns
                 for turn in analysis.turns or (analysis,)
-                for each in dead_zones(_context(turn, self._settings))
+                for each in dead_zones(context_of(turn, self._settings))
             ]
             row = replace(row, dead_zones=len(zones), dead_ns=sum(zones))
         return _Entry(row=row, own=own, thread=row.exchange)
@@ -314,16 +313,6 @@ def _watched(compared: ComparedExchanges, watch: TapeSummary) -> ComparedExchang
             each if each.watch is not None else replace(each, watch=watch)
             for each in compared.digests
         ]
-    )
-
-
-def _context(analysis: Analysis, settings: Settings) -> RuleContext:
-    return RuleContext(
-        exchange=analysis.exchange,
-        stream=analysis.stream,
-        request=analysis.request,
-        reply=analysis.reply,
-        settings=settings,
     )
 
 

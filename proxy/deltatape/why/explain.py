@@ -34,7 +34,14 @@ from deltatape.why.accusation import (
 from deltatape.why.survey import survey
 from deltatape.why.tape_context import around, stop_of
 from deltatape.why.tape_verdict import case_of, codes_of, ruling, ruling_on_all
-from deltatape.why.timeline import ending_of, is_printed, timeline, timeline_entry
+from deltatape.why.timeline import (
+    call_places,
+    ending_of,
+    is_printed,
+    time_axis,
+    timeline,
+    timeline_entry,
+)
 from deltatape.why.verdict import Case, as_sentence
 
 _KNOWN = 20
@@ -106,7 +113,7 @@ def explain(
     if case.read_back is not None:
         request = case.read_back.later
         later = analyse(by_number[request.exchange], settings.app).turn_at(request.line)
-        repetition = _repetition(case.read_back, later)
+        repetition = _repetition(case.read_back, replied, later)
     entries = [
         *_own_entries(analysis, case, exchanges, context),
         *_repetition_entries(case, repetition, later),
@@ -121,12 +128,14 @@ def explain(
         tape=exchange.tape,
         exchange=chosen,
         timed=exchange.timed,
+        has_times=exchange.has_times,
         start_ns=exchange.request.t_ns,
         came_from=came_from(exchange),
         promise=_promise(analysis),
         arrival=_arrival(analysis),
         repetition=repetition,
         timeline=tuple(entries),
+        axis=time_axis(analysis, (*case.findings, *case.about_reply), settings),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
         elsewhere=surveyed.elsewhere(chosen),
         verdict=replace(verdict, summary=as_sentence(verdict.summary)),
@@ -156,7 +165,7 @@ def _own_entries(
         if each not in printed:
             # Requests over a WebSocket have times of their own.
             came_ns = each.t_ns if analysis.turns else exchange.request.t_ns
-            marks.setdefault(came_ns if exchange.timed else None, []).append(each)
+            marks.setdefault(came_ns if exchange.has_times else None, []).append(each)
     for entry in timeline(analysis, (*case.findings, *case.about_reply, *printed), surroundings):
         own = entry.exchange == exchange.number and entry.source is EventSource.APP
         codes = codes_of(marks.pop(entry.t_ns, ())) if own else ()
@@ -187,6 +196,7 @@ def _arrival(analysis: Analysis) -> Arrival:
         refusal=reply.choices[0].refusal,
         error=reply.error,
         calls=reply.choices[0].every_call,
+        places=tuple(call_places(analysis)),
         finish_reason=reply.finish_reason_raw,
         ending=ending_of(exchange),
         events=len(analysis.stream.events),
@@ -196,7 +206,7 @@ def _arrival(analysis: Analysis) -> Arrival:
     )
 
 
-def _repetition(read_back: ReadBack, later: Analysis) -> ReplyRepetition:
+def _repetition(read_back: ReadBack, replied: Analysis, later: Analysis) -> ReplyRepetition:
     pairs = {pair.delivered.index: pair for pair in read_back.pairs}
     calls = []
     for call in read_back.reply.calls:
@@ -224,6 +234,11 @@ def _repetition(read_back: ReadBack, later: Analysis) -> ReplyRepetition:
         calls=tuple(calls),
         extra=read_back.extra,
         results=results,
+        places=tuple(
+            place
+            for place in call_places(replied)
+            if place.list == "calls" and place.choice == replied.reply.choices[0].index
+        ),
     )
 
 

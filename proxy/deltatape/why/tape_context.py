@@ -20,6 +20,8 @@ from deltatape.why.timeline import ENDINGS, SILENCE_NS, timeline_entry
 
 MOST = 20
 """The most entries of one kind to show; the others are only counted."""
+MOST_LINES = 1000
+"""The most lines of a log around an exchange, for programs."""
 _BEFORE_NS = 1_000_000_000
 _NS = 1_000_000_000
 LATE_NS = 50_000_000
@@ -64,31 +66,55 @@ def around(
     """
     if not exchange.timed:
         return
-    end_ns = watched_until(exchange)
-    after = [each.request.t_ns for each in others if each.request.t_ns >= end_ns]
-    after = [] if silent or exchange.end is None else after
-    until_ns = min(after, default=max(end_ns, exchange.watch.until_ns if exchange.watch else 0))
-    window = _Window(exchange.request.t_ns - _BEFORE_NS, end_ns, until_ns)
+    window, goes_on = _window(exchange, others, silent=silent)
     number = exchange.number
-    late = replace(window, end_ns=window.end_ns + LATE_NS) if after else window
-    yield from _logged(number, late, context.logs)
+    yield from _logged(number, _with_late_lines(window, goes_on=goes_on), context.logs)
     yield from _closed_clients(number, window, context)
     for other in others:
         if other.tap is not exchange.tap and are_linked(exchange, other):
             yield from _other_side(other)
-    if exchange.watch and exchange.end and not after:
+    if exchange.watch and exchange.end and not goes_on:
         yield from _watched_silence(number, window, exchange.watch, silent=silent)
 
 
+def printed_around(
+    exchange: Exchange, others: Iterable[Exchange], logs: Iterable[LogEntry]
+) -> list[LogEntry]:
+    """Return what the app printed from a second before the request to the next one, in order.
+
+    Of a long log those lines nearest to the end of the response.
+    """
+    if not exchange.timed:
+        return []
+    window, goes_on = _window(exchange, others, silent=False)
+    window = _with_late_lines(window, goes_on=goes_on)
+    return _nearest(window, logs, lambda entry: entry.t_ns, MOST_LINES)[0]
+
+
+def _window(
+    exchange: Exchange, others: Iterable[Exchange], *, silent: bool
+) -> tuple[_Window, bool]:
+    """Return the time around an exchange, and whether a later request ends it."""
+    end_ns = watched_until(exchange)
+    after = [each.request.t_ns for each in others if each.request.t_ns >= end_ns]
+    after = [] if silent or exchange.end is None else after
+    until_ns = min(after, default=max(end_ns, exchange.watch.until_ns if exchange.watch else 0))
+    return _Window(exchange.request.t_ns - _BEFORE_NS, end_ns, until_ns), bool(after)
+
+
+def _with_late_lines(window: _Window, *, goes_on: bool) -> _Window:
+    return replace(window, end_ns=window.end_ns + LATE_NS) if goes_on else window
+
+
 def _nearest(
-    window: _Window, every: Iterable[_T], t_ns: Callable[[_T], int]
+    window: _Window, every: Iterable[_T], t_ns: Callable[[_T], int], most: int = MOST
 ) -> tuple[list[_T], list[_T]]:
-    """Split `every` into the `MOST` entries nearest to the window's centre, and the others."""
+    """Split `every` into the entries nearest to the window's centre, and the others."""
     inside = [each for each in every if window.holds(t_ns(each))]
     by_distance = sorted(
         range(len(inside)), key=lambda place: abs(t_ns(inside[place]) - window.centre_ns)
     )
-    near = set(by_distance[:MOST])
+    near = set(by_distance[:most])
     kept = [each for place, each in enumerate(inside) if place in near]
     return kept, [each for place, each in enumerate(inside) if place not in near]
 

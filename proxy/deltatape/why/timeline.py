@@ -9,23 +9,32 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from deltatape.diagnose.check import context_of
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.dialects import UNKNOWN
 from deltatape.model.exchange import EndReason, Exchange, Tap
-from deltatape.model.explanation import EventSource, TimelineEntry
+from deltatape.model.explanation import (
+    AxisPhase,
+    CallPlace,
+    DeadZone,
+    EventSource,
+    TimeAxis,
+    TimelineEntry,
+)
 from deltatape.model.finding import Finding
-from deltatape.model.reply import NOT_OURS, ToolCall
+from deltatape.model.reply import NOT_OURS, Choice, ToolCall
 from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.stream import Event
 from deltatape.printable import count
+from deltatape.rules.context import NS
 from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
-from deltatape.rules.progress import lags, watched_until
+from deltatape.rules.progress import Silence, SilencePhase, lags, phases, silences, watched_until
 
 SILENCE_NS = 1_000_000_000
 """A gap that is worth a line."""
 _SLOW_NS = 200_000_000
 """A way to the upstream, or a lag of the client, that is worth a line."""
-_NS = 1_000_000_000
 _OF_SILENCE = ("D001", "D004")
 _PRINTED = ("C009",)
 _WITHOUT_END = ("S001",)
@@ -75,11 +84,11 @@ def timeline(
         place = _entry_of(finding, entries)
         if place is not None:
             marks.setdefault(place, []).append(finding.code)
-    timed = analysis.exchange.timed
+    has_times = analysis.exchange.has_times
     return tuple(
         replace(
             entry,
-            t_ns=entry.t_ns if timed else None,
+            t_ns=entry.t_ns if has_times else None,
             codes=tuple(dict.fromkeys(marks.get(place, ()))),
         )
         for place, entry in enumerate(entries)
@@ -124,6 +133,7 @@ def _wire_entry_at(finding: Finding, entries: Sequence[TimelineEntry]) -> int | 
             place
             for place, entry in enumerate(entries)
             if entry.exchange == finding.exchange
+            and finding.t_ns is not None
             and entry.t_ns == finding.t_ns
             and entry.source in _OF_WIRE
         ]
@@ -140,14 +150,15 @@ def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
         what = _request_line(turn.request, turn.exchange)
         yield timeline_entry(number, turn.exchange.request.t_ns, EventSource.APP, what)
     if sent and sent.t_ns - start_ns >= _SLOW_NS:
-        how = f"connected in {sent.connect_ns / _NS:.2f} s, TLS in {sent.tls_ns / _NS:.2f} s"
+        how = f"connected in {sent.connect_ns / NS:.2f} s, TLS in {sent.tls_ns / NS:.2f} s"
         if sent.reused:
             how = "on a connection used before"
-        took = f"sent upstream {(sent.t_ns - start_ns) / _NS:.2f} s after it came, {how}"
+        took = f"sent upstream {(sent.t_ns - start_ns) / NS:.2f} s after it came, {how}"
         yield timeline_entry(number, sent.t_ns, EventSource.RECORDER, took)
     if head:
         reason = f" {head.reason.decode('latin-1')}" if head.reason else ""
-        yield timeline_entry(number, head.t_ns, EventSource.WIRE, f"status {head.status}{reason}")
+        came = f"status {head.status}{reason}"
+        yield timeline_entry(number, _head_ns(exchange), EventSource.WIRE, came)
     yield from _events(analysis, sent.t_ns if sent else start_ns)
     yield from _lag(exchange)
     for note in exchange.notes:
@@ -160,6 +171,12 @@ def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
             ending_of(exchange),
             codes=_OF_ENDING,
         )
+
+
+def _head_ns(exchange: Exchange) -> int | None:
+    """Return when the head of the response came; None: nobody knows, as in most imported files."""
+    head = exchange.response
+    return head.t_ns if head and (exchange.timed or head.t_ns) else None
 
 
 def timeline_entry(
@@ -182,7 +199,7 @@ def _lag(exchange: Exchange) -> Iterator[TimelineEntry]:
     if not slow:
         return
     worst = max(slow, key=lambda lag: lag.end_ns - lag.start_ns)
-    late = (worst.end_ns - worst.start_ns) / _NS
+    late = (worst.end_ns - worst.start_ns) / NS
     more = f"; {count(len(slow) - 1, 'smaller lag')}" if len(slow) > 1 else ""
     what = f"the client took byte {worst.offset} only now, {late:.1f} s after it came{more}"
     yield timeline_entry(exchange.number, worst.end_ns, EventSource.RECORDER, what)
@@ -246,14 +263,14 @@ def _silence(analysis: Analysis, start_ns: int, end_ns: int) -> TimelineEntry:
     noise = f", {count(comments, 'keep-alive comment')}" if comments else ""
     watched = sum(start_ns < at <= end_ns for at in analysis.exchange.idle_ns)
     proof = f", watched ({count(watched, 'idle record')})" if watched else ""
-    what = f"silence for {(end_ns - start_ns) / _NS:.1f} s{noise}{proof}"
+    what = f"silence for {(end_ns - start_ns) / NS:.1f} s{noise}{proof}"
     return timeline_entry(
         analysis.exchange.number, start_ns, EventSource.RECORDER, what, codes=_OF_SILENCE
     )
 
 
 def _duration(run: Sequence[Event]) -> str:
-    spread = (run[-1].t_ns - run[0].t_ns) / _NS
+    spread = (run[-1].t_ns - run[0].t_ns) / NS
     return f" over {spread:.2f} s" if spread >= 0.01 else ""  # noqa: PLR2004 - two decimals
 
 
@@ -293,6 +310,25 @@ def contributions_of(analysis: Analysis) -> Mapping[int, tuple[EventContribution
             for number, brought_by in brought(turn.reply, turn.stream, known=True).items()
         }
     return brought(reply, analysis.stream, known=reply.dialect != UNKNOWN)
+
+
+def numbered_choices(analysis: Analysis) -> Iterator[tuple[Choice, Sequence[int]]]:
+    """Yield the choices of a reply, each with the numbers that its events have in the exchange."""
+    known = analysis.numbers or tuple(range(len(analysis.stream.events)))
+    replies = [(turn.numbers, turn.reply) for turn in analysis.turns] or [(known, analysis.reply)]
+    numbers = [known for known, reply in replies for _ in reply.choices]
+    return zip(analysis.reply.choices, numbers, strict=True)
+
+
+def call_places(analysis: Analysis) -> Iterator[CallPlace]:
+    """Yield the calls of a reply with their places, choice by choice."""
+    for choice, numbers in numbered_choices(analysis):
+        for call in choice.tool_calls:
+            yield CallPlace("calls", choice.index, call, numbers)
+        for call in choice.server_calls:
+            yield CallPlace("server_calls", choice.index, call, numbers)
+        for written in choice.text_calls:
+            yield CallPlace("text_calls", choice.index, written.call, numbers, written)
 
 
 def label(call: ToolCall) -> str:
@@ -396,3 +432,78 @@ def _contribution_text(contribution: EventContribution) -> str:
     if contribution.what is ContributionKind.OPEN:
         return f"{label(call)} opens: {identity(call)}"
     return f"{label(call)} arguments: '{text}'"
+
+
+# The time axis: when the parts of an exchange happened, and how long nothing did.
+
+_SENDING = "sending"
+_UNANSWERED = "unanswered"
+_STALL, _AFTER_RESULT, _NO_ANSWER = "D001", "D004", "D003"
+
+
+def time_axis(
+    analysis: Analysis, findings: Iterable[Finding], settings: Settings = DEFAULTS
+) -> TimeAxis:
+    """Return when the parts of an exchange happened.
+
+    Args:
+        analysis: of the exchange.
+        findings: on it, and on what the app made of its reply.
+        settings: the thresholds by which they were found.
+    """
+    exchange = analysis.exchange
+    if not exchange.has_times:
+        return TimeAxis()
+    events, sent, end = analysis.stream.events, exchange.sent, exchange.end
+    return TimeAxis(
+        request_ns=exchange.request.t_ns,
+        sent_ns=sent.t_ns if sent else None,
+        head_ns=_head_ns(exchange),
+        first_event_ns=events[0].t_ns if events else None,
+        end_ns=end.t_ns if end else None,
+        phases=tuple(_axis_phases(analysis)),
+        dead_zones=tuple(_dead_zones(analysis, [*findings], settings)),
+    )
+
+
+def _axis_phases(analysis: Analysis) -> Iterator[AxisPhase]:
+    exchange = analysis.exchange
+    if exchange.sent and exchange.sent.t_ns > exchange.request.t_ns:
+        yield AxisPhase(_SENDING, exchange.request.t_ns, exchange.sent.t_ns)
+    for turn in analysis.turns or (analysis,):
+        for each in phases(context_of(turn)):
+            if each.end_ns > each.start_ns:
+                yield AxisPhase(each.phase.value, each.start_ns, each.end_ns)
+
+
+def _dead_zones(
+    analysis: Analysis, findings: Sequence[Finding], settings: Settings
+) -> Iterator[DeadZone]:
+    least_s = min(settings.stall_s, settings.after_result_s)
+    for turn in analysis.turns or (analysis,):
+        for silence in silences(context_of(turn, settings), min(SILENCE_NS, int(least_s * NS))):
+            number = silence.after.number if silence.after else None
+            if number is not None and turn.numbers:
+                number = turn.numbers[number]
+            code = _code_of(silence, number, findings, settings)
+            phase, start_ns, end_ns = silence.phase.value, silence.start_ns, silence.end_ns
+            yield DeadZone(phase, start_ns, end_ns, number, code)
+    watch = analysis.exchange.watch
+    for each in findings:
+        if each.code == _NO_ANSWER and each.t_ns is not None and watch is not None:
+            last = analysis.stream.events[-1].number if analysis.stream.events else None
+            yield DeadZone(_UNANSWERED, each.t_ns, watch.until_ns, last, each.code)
+
+
+def _code_of(
+    silence: Silence, number: int | None, findings: Iterable[Finding], settings: Settings
+) -> str | None:
+    """Return the code of the finding that is about a silence after the event `number`."""
+    first = silence.phase is SilencePhase.BEFORE_FIRST
+    stalls = silence.end_ns - silence.start_ns >= int(settings.stall_s * NS)
+    for each in findings:
+        if each.code == _STALL and each.event == number and stalls:
+            return each.code
+        if each.code == _AFTER_RESULT and each.t_ns == silence.start_ns and first:
+            return each.code
+    return None

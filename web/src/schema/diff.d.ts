@@ -1,25 +1,113 @@
 // From docs/diff.schema.json: npm run types --prefix web
 
 /**
- * This interface was referenced by `DiffDocument`'s JSON-Schema
- * via the `definition` "call".
+ * The call before the hop.
  */
 export type Call = ({
+/**
+ * Its place among the calls of its answer, from 0.
+ */
 index: number
+/**
+ * As the side brings it; null: it brings none.
+ */
 id: (string | null)
+/**
+ * Of the tool; null: none came.
+ */
 name: (string | null)
+/**
+ * As in show --calls.
+ */
 kind: string
+/**
+ * The exact text that a correct client passes on.
+ */
 arguments: string
+/**
+ * What a correct client can do with it, as in show --calls.
+ */
 status: string
 [k: string]: unknown
 } | null)
+/**
+ * The call behind it.
+ */
+export type Call1 = ({
+/**
+ * Its place among the calls of its answer, from 0.
+ */
+index: number
+/**
+ * As the side brings it; null: it brings none.
+ */
+id: (string | null)
+/**
+ * Of the tool; null: none came.
+ */
+name: (string | null)
+/**
+ * As in show --calls.
+ */
+kind: string
+/**
+ * The exact text that a correct client passes on.
+ */
+arguments: string
+/**
+ * What a correct client can do with it, as in show --calls.
+ */
+status: string
+[k: string]: unknown
+} | null)
+/**
+ * Those of the left side; empty: none.
+ */
+export type Events = number[]
+/**
+ * Those of the right side; empty: none.
+ */
+export type Events1 = number[]
 /**
  * Numbers of events, from 0.
  * 
  * This interface was referenced by `DiffDocument`'s JSON-Schema
  * via the `definition` "events".
  */
-export type Events = number[]
+export type Events2 = number[]
+/**
+ * A call of one side; null: this side lacks it.
+ * 
+ * This interface was referenced by `DiffDocument`'s JSON-Schema
+ * via the `definition` "call".
+ */
+export type Call2 = ({
+/**
+ * Its place among the calls of its answer, from 0.
+ */
+index: number
+/**
+ * As the side brings it; null: it brings none.
+ */
+id: (string | null)
+/**
+ * Of the tool; null: none came.
+ */
+name: (string | null)
+/**
+ * As in show --calls.
+ */
+kind: string
+/**
+ * The exact text that a correct client passes on.
+ */
+arguments: string
+/**
+ * What a correct client can do with it, as in show --calls.
+ */
+status: string
+[k: string]: unknown
+} | null)
 
 /**
  * Keys are added to, never renamed or removed, while the version stays.
@@ -48,13 +136,13 @@ hops: [Hop, ...(Hop)[]]
  */
 export interface Hop {
 left: Side
-right: Side
+right: Side1
 /**
  * Whether nothing differs but fields that are not compared.
  */
 equal: boolean
 /**
- * content: the dialects differ, so that what events bring was compared.
+ * events: one by one; content: the dialects differ, so that what events bring was compared.
  */
 compared: ("events" | "content")
 /**
@@ -73,7 +161,13 @@ framing: Framed[]
  * Fields that were not compared and differ, and in how many equal events.
  */
 ignored: {
+/**
+ * The JSON path of the field.
+ */
 path: string
+/**
+ * In how many events it differs.
+ */
 events: number
 [k: string]: unknown
 }[]
@@ -81,6 +175,9 @@ events: number
  * What differs around the answers; it does not make them unequal.
  */
 context?: {
+/**
+ * request: its path or its JSON; headers: of the response; model and usage: as the answer reports them.
+ */
 part: ("request" | "headers" | "model" | "usage")
 /**
  * A JSON path, the name of a header, or what is compared.
@@ -103,20 +200,54 @@ changes: Change[]
 [k: string]: unknown
 }
 /**
- * This interface was referenced by `DiffDocument`'s JSON-Schema
- * via the `definition` "side".
+ * The side nearer to the provider.
  */
 export interface Side {
 /**
  * As it was named.
  */
 name: string
+/**
+ * Its number on the tape, from 1.
+ */
 exchange: number
 /**
  * ULID of the exchange; empty for a body that was not taped.
  */
 id: string
+/**
+ * How the response is written; docs/dialects.md lists them.
+ */
 dialect: string
+/**
+ * How many the response has.
+ */
+events: number
+[k: string]: unknown
+}
+/**
+ * The side nearer to the app.
+ */
+export interface Side1 {
+/**
+ * As it was named.
+ */
+name: string
+/**
+ * Its number on the tape, from 1.
+ */
+exchange: number
+/**
+ * ULID of the exchange; empty for a body that was not taped.
+ */
+id: string
+/**
+ * How the response is written; docs/dialects.md lists them.
+ */
+dialect: string
+/**
+ * How many the response has.
+ */
 events: number
 [k: string]: unknown
 }
@@ -125,10 +256,19 @@ events: number
  * via the `definition` "call_change".
  */
 export interface CallChange {
+/**
+ * lost: only on the left; added: only on the right; arguments: they mean something else; identity: another name or id, or an index that two calls share.
+ */
 damage: ("lost" | "added" | "arguments" | "identity")
+/**
+ * Which answer of the response it belongs to.
+ */
 choice: number
 left: Call
-right: Call
+right: Call1
+/**
+ * What of the call differs.
+ */
 differences: Difference[]
 /**
  * The first change that concerns the call; null: none does.
@@ -160,13 +300,19 @@ right: string
  * via the `definition` "change".
  */
 export interface Change {
+/**
+ * What became of the events: dropped ones are only on the left, inserted ones only on the right; altered: something in them differs; re-indexed: a call has another index; merged, split, re-cut: the same text and arguments in fewer events, in more, or cut elsewhere; moved: in another place.
+ */
 kind: ("equal" | "dropped" | "inserted" | "altered" | "re-indexed" | "merged" | "split" | "re-cut" | "moved")
 left: Events
-right: Events
+right: Events1
 /**
  * What of the content, where that was compared: text, call 0, call 0 arguments, finish.
  */
 part: (string | null)
+/**
+ * What in them differs; empty: nothing does, or that says it all.
+ */
 differences: Difference[]
 [k: string]: unknown
 }
@@ -175,6 +321,9 @@ differences: Difference[]
  * via the `definition` "framed".
  */
 export interface Framed {
+/**
+ * What is framed in another way: docs/diff.md explains each.
+ */
 what: ("format" | "event-line" | "id-line" | "retry-line" | "line-ends" | "json" | "fields" | "comments" | "pending")
 /**
  * How many events differ so; null: it is about the body as a whole.
@@ -191,6 +340,35 @@ right: string
 /**
  * The first events that differ so, left and right.
  */
-first: (null | Events)
+first: (null | Events2)
+[k: string]: unknown
+}
+/**
+ * An exchange that is compared.
+ * 
+ * This interface was referenced by `DiffDocument`'s JSON-Schema
+ * via the `definition` "side".
+ */
+export interface Side2 {
+/**
+ * As it was named.
+ */
+name: string
+/**
+ * Its number on the tape, from 1.
+ */
+exchange: number
+/**
+ * ULID of the exchange; empty for a body that was not taped.
+ */
+id: string
+/**
+ * How the response is written; docs/dialects.md lists them.
+ */
+dialect: string
+/**
+ * How many the response has.
+ */
+events: number
 [k: string]: unknown
 }

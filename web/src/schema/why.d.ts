@@ -7,9 +7,37 @@
  * @maxItems 2
  */
 export type Span = [number, number]
+/**
+ * [start, end): where the text stands in arguments_raw of the call, or in the text of a choice, in characters (Unicode code points) from 0.
+ * 
+ * @minItems 2
+ * @maxItems 2
+ */
+export type Range = [number, number]
+/**
+ * [start, end): two offsets from 0, in bytes unless something else is said.
+ * 
+ * @minItems 2
+ * @maxItems 2
+ */
+export type Span1 = [number, number]
+/**
+ * [start, end): two offsets from 0, in bytes unless something else is said.
+ * 
+ * @minItems 2
+ * @maxItems 2
+ */
+export type Span2 = [number, number]
+/**
+ * [start, end): two offsets from 0, in bytes unless something else is said.
+ * 
+ * @minItems 2
+ * @maxItems 2
+ */
+export type Span3 = [number, number]
 
 /**
- * The explanation of one exchange. Keys are added to, never renamed or removed, while the version stays. References lead to findings.schema.json beside this file.
+ * The explanation of one exchange. Keys are added to, never renamed or removed, while the version stays. References lead to findings.schema.json and show.schema.json beside this file.
  */
 export interface WhyDocument {
 version: 1
@@ -56,6 +84,9 @@ suspects: Suspect[]
  * What known clients read from the response; empty without --suspects and --with.
  */
 clients: Client[]
+axis: Axis
+requested: Requested
+arrived: Arrived
 /**
  * What happened, in order; neighbouring events of one kind are one entry.
  */
@@ -324,6 +355,255 @@ text: (string | null)
 [k: string]: unknown
 }
 /**
+ * When the parts of the exchange happened.
+ */
+export interface Axis {
+/**
+ * The request came.
+ */
+request_ns: (number | null)
+/**
+ * It had been sent upstream.
+ */
+sent_ns: (number | null)
+/**
+ * The head of the response came.
+ */
+head_ns: (number | null)
+/**
+ * The first event was complete.
+ */
+first_event_ns: (number | null)
+/**
+ * The exchange ended.
+ */
+end_ns: (number | null)
+/**
+ * In order, from the request to the last moment that the tape tells of, without gaps; on a WebSocket, those of each response.
+ */
+phases: Phase[]
+/**
+ * Times of a second or more without progress, in order; keep-alives and empty events are no progress.
+ */
+dead_zones: DeadZone[]
+[k: string]: unknown
+}
+export interface Phase {
+/**
+ * sending: until the request had left; before-first: until an event brings something; in-text; in-arguments: of a call that is not complete; after-call: until something follows a complete call; before-end: after a reason to finish.
+ */
+name: ("sending" | "before-first" | "in-text" | "in-arguments" | "after-call" | "before-end")
+/**
+ * It begins.
+ */
+from_ns: number
+/**
+ * It ends.
+ */
+to_ns: number
+[k: string]: unknown
+}
+export interface DeadZone {
+/**
+ * The phase in which it lies; unanswered: after the end, while calls were not answered.
+ */
+phase: ("before-first" | "in-text" | "in-arguments" | "after-call" | "before-end" | "unanswered")
+/**
+ * It begins.
+ */
+from_ns: number
+/**
+ * It ends.
+ */
+to_ns: number
+/**
+ * The number of the last event before it that brought something; null: none did.
+ */
+event: (number | null)
+/**
+ * Of the finding that is about it; null: it is too short for one, or there is none.
+ */
+code: (string | null)
+[k: string]: unknown
+}
+/**
+ * The request in brief; show has all of it.
+ */
+export interface Requested {
+/**
+ * Whether the body could be read; else there is no model, tool or message.
+ */
+known: boolean
+/**
+ * Method and path.
+ */
+target: string
+/**
+ * The model that is asked; null: the request names none.
+ */
+model: (string | null)
+/**
+ * Whether it asks for a stream.
+ */
+stream: boolean
+/**
+ * The names of those that it offers to the model.
+ */
+tools: string[]
+/**
+ * auto, none, required, or the name of the tool that the model must call; null: not said.
+ */
+tool_choice: (string | null)
+/**
+ * How many the history has.
+ */
+messages: number
+[k: string]: unknown
+}
+/**
+ * The response in brief, and its calls.
+ */
+export interface Arrived {
+/**
+ * The status code; null: no response came.
+ */
+status: (number | null)
+/**
+ * How the response is written; docs/dialects.md lists them.
+ */
+dialect: string
+/**
+ * How many characters of text.
+ */
+text: number
+/**
+ * How many characters of reasoning.
+ */
+reasoning: number
+/**
+ * The text of a refusal; empty: none.
+ */
+refusal: string
+/**
+ * The message of an error; null: there is none.
+ */
+error: (string | null)
+/**
+ * The provider's word for why it ended; null: none came.
+ */
+finish_reason: (string | null)
+/**
+ * How the transport ended, for people.
+ */
+ending: string
+/**
+ * How many.
+ */
+events: number
+/**
+ * How many; on a WebSocket, pieces of frames.
+ */
+reads: number
+/**
+ * How many of the body.
+ */
+bytes: number
+/**
+ * Nanoseconds from the request to the end; null: the end is not on the tape.
+ */
+duration_ns: (number | null)
+/**
+ * Calls that the app is to run, with the fragments that each event brings.
+ */
+calls: Call1[]
+/**
+ * Calls of tools that the app did not define.
+ */
+server_calls: Call1[]
+/**
+ * Calls that the model wrote into its text.
+ */
+text_calls: Call1[]
+[k: string]: unknown
+}
+export interface Call1 {
+/**
+ * Its number on the tape, from 1.
+ */
+exchange: number
+/**
+ * How the response is written; docs/dialects.md lists them.
+ */
+dialect: string
+/**
+ * Which answer of the response it belongs to: 0, unless n is more than 1, or several answers came over a WebSocket.
+ */
+choice: number
+/**
+ * Its place among the calls of this list in the same answer, from 0.
+ */
+index: number
+/**
+ * The index that the wire gives it; null: none.
+ */
+wire_index: (number | null)
+id: (string | null)
+name: (string | null)
+/**
+ * function: arguments are JSON; custom: free text; legacy: function_call; server and mcp: the provider runs it; built-in: the provider defines the tool and the app runs it; text: the model wrote the call into its text.
+ */
+kind: ("function" | "custom" | "legacy" | "server" | "built-in" | "mcp" | "text")
+/**
+ * The exact text that a correct client passes on.
+ */
+arguments: string
+/**
+ * The texts of all fragments, one after the other: the same as arguments, unless repairs were needed; of a text call, the text with its tags.
+ */
+arguments_raw: string
+/**
+ * What a correct client can do with the call: complete and empty_ok can be run.
+ */
+status: ("complete" | "empty_ok" | "empty_suspect" | "truncated" | "malformed" | "not_object" | "double_encoded" | "extra_data" | "no_name" | "orphan")
+/**
+ * Codes of the findings that had to be mended to rebuild it.
+ */
+repairs: string[]
+/**
+ * The number of the event that opens it, from 0.
+ */
+start_event: number
+/**
+ * What each event brings of the arguments, in order.
+ */
+fragments: Fragment[]
+/**
+ * Of a text call: its notation, such as hermes.
+ */
+family?: string
+/**
+ * Of a text call: where the model wrote it.
+ */
+channel?: ("text" | "reasoning" | "refusal")
+/**
+ * Of a text call: whether its end arrived.
+ */
+closed?: boolean
+[k: string]: unknown
+}
+export interface Fragment {
+/**
+ * The number of the event in the response, from 0.
+ */
+event: number
+/**
+ * What it adds.
+ */
+text: string
+range: Range
+[k: string]: unknown
+}
+/**
  * This interface was referenced by `WhyDocument`'s JSON-Schema
  * via the `definition` "timeline_entry".
  */
@@ -418,7 +698,7 @@ calls: RepeatedCall[]
 /**
  * Calls that the app sent although none was delivered.
  */
-extra: Call[]
+extra: ExtraCall[]
 /**
  * The results that the request brings, in order.
  */
@@ -430,7 +710,7 @@ results: Result[]
  * via the `definition` "repeated_call".
  */
 export interface RepeatedCall {
-delivered: Call1
+delivered: Call2
 /**
  * As the app sent it back; null: it did not.
  */
@@ -443,12 +723,20 @@ differs: boolean
  * The part of the arguments whose text differs; null: the call does not differ, differs in id or name alone, or was not sent.
  */
 different: (Different | null)
+/**
+ * How the sent arguments differ from the delivered ones, in order, without gaps: character by character; in long texts word by word, in longer ones as a whole; null: nothing was sent.
+ */
+edits: (Edit[] | null)
+/**
+ * Where the sent arguments come from, in order, without gaps; null: nothing was sent.
+ */
+segments: (Segment[] | null)
 [k: string]: unknown
 }
 /**
  * As the response brought it.
  */
-export interface Call1 {
+export interface Call2 {
 id: (string | null)
 name: (string | null)
 /**
@@ -466,6 +754,56 @@ arguments: string
 export interface Different {
 delivered: Span
 sent: Span
+[k: string]: unknown
+}
+/**
+ * A step from the delivered arguments to the sent ones; ranges in characters (Unicode code points).
+ * 
+ * This interface was referenced by `WhyDocument`'s JSON-Schema
+ * via the `definition` "edit".
+ */
+export interface Edit {
+/**
+ * What it does.
+ */
+op: ("equal" | "insert" | "delete")
+delivered: Span1
+sent: Span2
+[k: string]: unknown
+}
+/**
+ * A part of arguments that the app sent.
+ * 
+ * This interface was referenced by `WhyDocument`'s JSON-Schema
+ * via the `definition` "segment".
+ */
+export interface Segment {
+range: Span3
+/**
+ * The place in calls of the repetition, from 0, of the call whose fragment it comes from; null: that cannot be told.
+ */
+call: (number | null)
+/**
+ * The number of the event that brought the fragment; null: that cannot be told.
+ */
+event: (number | null)
+[k: string]: unknown
+}
+/**
+ * This interface was referenced by `WhyDocument`'s JSON-Schema
+ * via the `definition` "extra_call".
+ */
+export interface ExtraCall {
+id: (string | null)
+name: (string | null)
+/**
+ * The exact text.
+ */
+arguments: string
+/**
+ * Where its arguments come from, in order, without gaps.
+ */
+segments: Segment[]
 [k: string]: unknown
 }
 /**
@@ -502,5 +840,107 @@ errors: string[]
  * The text that it would show; null: the same as a correct client.
  */
 text: (string | null)
+[k: string]: unknown
+}
+/**
+ * This interface was referenced by `WhyDocument`'s JSON-Schema
+ * via the `definition` "requested".
+ */
+export interface Requested1 {
+/**
+ * Whether the body could be read; else there is no model, tool or message.
+ */
+known: boolean
+/**
+ * Method and path.
+ */
+target: string
+/**
+ * The model that is asked; null: the request names none.
+ */
+model: (string | null)
+/**
+ * Whether it asks for a stream.
+ */
+stream: boolean
+/**
+ * The names of those that it offers to the model.
+ */
+tools: string[]
+/**
+ * auto, none, required, or the name of the tool that the model must call; null: not said.
+ */
+tool_choice: (string | null)
+/**
+ * How many the history has.
+ */
+messages: number
+[k: string]: unknown
+}
+/**
+ * This interface was referenced by `WhyDocument`'s JSON-Schema
+ * via the `definition` "arrived".
+ */
+export interface Arrived1 {
+/**
+ * The status code; null: no response came.
+ */
+status: (number | null)
+/**
+ * How the response is written; docs/dialects.md lists them.
+ */
+dialect: string
+/**
+ * How many characters of text.
+ */
+text: number
+/**
+ * How many characters of reasoning.
+ */
+reasoning: number
+/**
+ * The text of a refusal; empty: none.
+ */
+refusal: string
+/**
+ * The message of an error; null: there is none.
+ */
+error: (string | null)
+/**
+ * The provider's word for why it ended; null: none came.
+ */
+finish_reason: (string | null)
+/**
+ * How the transport ended, for people.
+ */
+ending: string
+/**
+ * How many.
+ */
+events: number
+/**
+ * How many; on a WebSocket, pieces of frames.
+ */
+reads: number
+/**
+ * How many of the body.
+ */
+bytes: number
+/**
+ * Nanoseconds from the request to the end; null: the end is not on the tape.
+ */
+duration_ns: (number | null)
+/**
+ * Calls that the app is to run, with the fragments that each event brings.
+ */
+calls: Call1[]
+/**
+ * Calls of tools that the app did not define.
+ */
+server_calls: Call1[]
+/**
+ * Calls that the model wrote into its text.
+ */
+text_calls: Call1[]
 [k: string]: unknown
 }
