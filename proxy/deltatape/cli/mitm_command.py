@@ -23,41 +23,30 @@ from deltatape.cli.options import (
     fail_on,
     option,
 )
-from deltatape.cli.record_command import Judgement, control_address, mitm_options, run
+from deltatape.cli.record_command import (
+    Judgement,
+    TapingArguments,
+    mitm_options,
+    run,
+    taping_options,
+)
 from deltatape.cli.terminal import write
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import parse_upstream
 from deltatape.http1.listener import parse_address
 from deltatape.mitm.mitmdump import ADDON
 from deltatape.record.recording import RecordOptions
-from deltatape.settings.defaults import current_rules
-from deltatape.store.ring import parse_keep
 
 _LOGIN = "proxyauth"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MitmArguments:
+class MitmArguments(TapingArguments):
     """The options."""
 
     listen: str
     upstream: str | None
     to: Path
-    hosts: tuple[str, ...]
-    quiet: bool
-    no_bodies: bool
-    keep: str | None
-    on_finding: str | None
-    fail_on: str
-    ca: Path | None
-    client_cert: Path | None
-    client_key: Path | None
-    control: str | None
-    ready_file: Path | None
-    grace: float
-    durability: str
-    strict: bool
     addon_path: bool
     mitmproxy_options: tuple[str, ...]
 
@@ -121,33 +110,7 @@ def _recording(arguments: MitmArguments) -> RecordOptions:
     listen = parse_address(arguments.listen)
     if listen.path:
         raise UsageError(f"--listen {arguments.listen}: mitmproxy listens on HOST:PORT only")
-    return RecordOptions(
-        listen=listen,
-        workers=1,
-        upstreams=(),
-        to=arguments.to,
-        app=None,
-        app_listen=listen,
-        token=None,
-        check_keys=False,
-        outbound=outbound_from(
-            os.environ,
-            ca=arguments.ca,
-            client_cert=arguments.client_cert,
-            client_key=arguments.client_key,
-        ),
-        grace_s=arguments.grace,
-        durable=arguments.durability == "exchange",
-        bodies=not arguments.no_bodies,
-        keep=parse_keep(arguments.keep) if arguments.keep else None,
-        on_finding=arguments.on_finding,
-        ready_file=arguments.ready_file,
-        control=control_address(arguments.control),
-        command=(),
-        log=False,
-        tunnel=False,
-        rules=current_rules(),
-    )
+    return taping_options(arguments, os.environ, listen, arguments.to)
 
 
 def _refuse_strangers(arguments: MitmArguments, recording: RecordOptions) -> None:

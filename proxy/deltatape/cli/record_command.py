@@ -39,7 +39,7 @@ from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
 from deltatape.environment.clients import recognised
 from deltatape.errors import UsageError
-from deltatape.gateway.outbound import OutboundSettings, outbound_from
+from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.http1.event_loop import StreamingEventLoop
 from deltatape.http1.listener import Address, parse_address
@@ -80,27 +80,14 @@ _WITH_CMD = frozenset({"mcp_stdio", "name", "via", "hosts", "no_log", "no_tunnel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordArguments:
-    """The options."""
+class TapingArguments:
+    """The options of every way to record."""
 
-    mcp_stdio: bool
-    name: str | None
-    via: str | None
     hosts: tuple[str, ...]
-    listen: str | None
-    workers: int
-    upstream: tuple[str, ...]
-    to: Path | None
-    token: str | None
-    app: str | None
-    app_listen: str
-    allow_key_mismatch: bool
     ca: Path | None
     client_cert: Path | None
     client_key: Path | None
     no_bodies: bool
-    no_log: bool
-    no_tunnel: bool
     quiet: bool
     keep: str | None
     on_finding: str | None
@@ -110,6 +97,25 @@ class RecordArguments:
     grace: float
     durability: str
     strict: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordArguments(TapingArguments):
+    """The options."""
+
+    mcp_stdio: bool
+    name: str | None
+    via: str | None
+    listen: str | None
+    workers: int
+    upstream: tuple[str, ...]
+    to: Path | None
+    token: str | None
+    app: str | None
+    app_listen: str
+    allow_key_mismatch: bool
+    no_log: bool
+    no_tunnel: bool
 
 
 @click.command("record", cls=WrapperCommand)
@@ -374,26 +380,56 @@ def options_of(
     app_listen = parse_address(arguments.app_listen, "--app-listen")
     if arguments.workers > 1:
         _refuse_workers(argv, listen, app_listen if arguments.app else listen)
-    return RecordOptions(
-        listen=listen,
+    return replace(
+        taping_options(arguments, environment, listen, _folder(arguments, argv, environment)),
         workers=arguments.workers,
         upstreams=upstreams_of(arguments.upstream),
-        to=_folder(arguments, argv, environment),
         app=_app(arguments.app),
         app_listen=app_listen,
         token=_token(arguments.token, listen, app_listen if arguments.app else listen),
         check_keys=not arguments.allow_key_mismatch,
-        outbound=_outbound(arguments, environment),
+        command=argv,
+        log=not arguments.no_log,
+        tunnel=not arguments.no_tunnel,
+    )
+
+
+def taping_options(
+    arguments: TapingArguments, environment: Mapping[str, str], listen: Address, to: Path
+) -> RecordOptions:
+    """Return how every way to record is run: as a proxy that has no upstreams, app or command.
+
+    Args:
+        arguments: the options.
+        environment: of the process, which may name a proxy.
+        listen: where apps are listened for.
+        to: the folder for tapes.
+    """
+    return RecordOptions(
+        listen=listen,
+        workers=1,
+        upstreams=(),
+        to=to,
+        app=None,
+        app_listen=listen,
+        token=None,
+        check_keys=False,
+        outbound=outbound_from(
+            environment,
+            ca=arguments.ca,
+            client_cert=arguments.client_cert,
+            client_key=arguments.client_key,
+        ),
         grace_s=arguments.grace,
         durable=arguments.durability == "exchange",
         bodies=not arguments.no_bodies,
         keep=parse_keep(arguments.keep) if arguments.keep else None,
         on_finding=arguments.on_finding,
         ready_file=arguments.ready_file,
-        control=control_address(arguments.control),
-        command=argv,
-        log=not arguments.no_log,
-        tunnel=not arguments.no_tunnel,
+        control=_control_address(arguments.control),
+        command=(),
+        log=False,
+        tunnel=False,
         rules=current_rules(),
     )
 
@@ -422,16 +458,7 @@ def _refuse_workers(argv: tuple[str, ...], *addresses: Address) -> None:
         raise UsageError("--workers: this system cannot share a port (SO_REUSEPORT)")
 
 
-def _outbound(arguments: RecordArguments, environment: Mapping[str, str]) -> OutboundSettings:
-    return outbound_from(
-        environment,
-        ca=arguments.ca,
-        client_cert=arguments.client_cert,
-        client_key=arguments.client_key,
-    )
-
-
-def control_address(address_text: str | None) -> Address | None:
+def _control_address(address_text: str | None) -> Address | None:
     """Parse `--control`."""
     address = parse_address(address_text, "--control") if address_text else None
     if address is not None and (address.path or not address.loopback):
