@@ -1,13 +1,10 @@
 """A page in a real browser talks to the app through `record --app`: both sides on one tape."""
 
 import asyncio
-import os
 import re
-import shutil
 import signal
 from pathlib import Path
 
-import pytest
 from aiohttp import WSMsgType, web
 
 from deltatape.demo.demo import Background, background
@@ -15,7 +12,7 @@ from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import EndReason, Tap, header
 from deltatape.model.websocket import Side
 from deltatape.store.reader import open_tape
-from helpers.clients import CLIENTS, PYTHON
+from helpers.clients import browse
 from helpers.console import called
 from helpers.program import environment
 from helpers.recorded_apps import Provider
@@ -85,23 +82,6 @@ class App:
             await peer.send(b"%x\r\n%b\r\n" % (len(event), event))
             await asyncio.sleep(0.02)
         await peer.send(b"0\r\n\r\n")
-
-
-async def browse(url: str, *archive: Path) -> str:
-    """What the page at `url` shows once it is done; an archive is recorded where one is named."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if (program is None or not PYTHON.exists()) and not os.environ.get("CI"):
-        pytest.skip("no Chromium or no Playwright; scripts/setup clients browser installs them")
-    assert program is not None, "Chromium must be installed in CI"
-    process = await asyncio.create_subprocess_exec(
-        *(PYTHON, CLIENTS / "browse.py", url, program),
-        *archive,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    return out.decode().rstrip("\n")
 
 
 SHOWN = b"".join(EVENTS).decode().rstrip("\n")

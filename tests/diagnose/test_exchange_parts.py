@@ -1,13 +1,18 @@
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from deltatape.diagnose.exchange_parts import Part, value_of
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, MaskedCredential, Note
+from deltatape.model.websocket import Side
 from helpers.chat import FINISH, choice, sse
 from helpers.exchanges import USER, call, timed
+from helpers.responses_socket import call as called
+from helpers.responses_socket import question
 from helpers.taped import taped
+from helpers.websocket import ping, socket
 
 SECRET = MaskedCredential(length=4, hash="0a0a0a0a")
 OTHER = MaskedCredential(length=4, hash="0b0b0b0b")
@@ -31,7 +36,14 @@ def test_every_part_has_a_value() -> None:
     assert found[Part.MASKED] == ["0a0a0a0a"]
     assert found[Part.REPLY] == [("hi", "", [])]
     assert [part for part in Part if not found[part]] == [
-        *(Part.TOOLS, Part.CODED, Part.TRAILERS, Part.NOTES)
+        *(Part.TOOLS, Part.SOCKET, Part.CODED, Part.TRAILERS, Part.NOTES)
+    ]
+
+
+def test_a_websocket_has_messages_without_control_frames() -> None:
+    sent = values(socket(question(), *called(1), (Side.SERVER, ping())))[Part.SOCKET]
+    assert [side for side, _, _ in cast("list[tuple[Side, int, bytes]]", sent)] == [
+        *(Side.CLIENT, *[Side.SERVER] * 7)
     ]
 
 

@@ -56,6 +56,23 @@ SDKS = (
 CURL = Client("curl", ("sh", str(CLIENTS / "stream.sh")))
 
 
+async def browse(url: str, *archive: Path) -> str:
+    """What the page at `url` shows once it is done; an archive is recorded where one is named."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if (program is None or not PYTHON.exists()) and not os.environ.get("CI"):
+        pytest.skip("no Chromium or no Playwright; scripts/setup clients browser installs them")
+    assert program is not None, "Chromium must be installed in CI"
+    process = await asyncio.create_subprocess_exec(
+        *(PYTHON, CLIENTS / "browse.py", url, program),
+        *archive,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return out.decode().rstrip("\n")
+
+
 @dataclass(frozen=True)
 class Sdk(Client):
     """An SDK that converses with one base URL after another, in one dialect.

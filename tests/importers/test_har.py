@@ -3,22 +3,28 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from datetime import datetime  # noqa: TID251 - it reads no clock
 
 import pytest
 
 from deltatape.diagnose.check_tape import check_exchanges
+from deltatape.diagnose.websocket import read_socket
 from deltatape.errors import UsageError
 from deltatape.importers import har
 from deltatape.importers.har import HarImporter
 from deltatape.importers.parts import ImportSource
 from deltatape.model.exchange import Exchange, Framing
 from deltatape.model.rule_settings import Settings
+from deltatape.model.websocket import Side, whole_messages
 from helpers.chat import FINISH, calls, sse
 from helpers.chat import entry as chat_entry
 from helpers.eventstream import event
 from helpers.imported import imported, notes, source
+from helpers.responses_socket import call
 from helpers.secret_tapes import words
+from helpers.websocket import split
 
+RESPONSE = [piece.data for _, sent in call(1) for piece in split([sent])]
 STREAM = sse(words("Hello"))
 JSON = "application/json"
 
@@ -174,6 +180,95 @@ def test_rows_of_the_event_stream_tab_are_written_as_events() -> None:
     assert found.body == b'data: {"a": 1}\n\nid: 7\nevent: ping\ndata: x\ndata: y\n\ndata: \n\n'
     assert notes(found)[1].startswith("HAR: the body was written anew from 3 rows of the EventStr")
     assert read({**entry(text(STREAM)), "_eventSourceMessages": rows}).body == STREAM
+
+
+def row(kind: str, time: object, data: str, opcode: object = 1) -> dict[str, object]:
+    return {"type": kind, "time": time, "opcode": opcode, "data": data}
+
+
+def opened(
+    rows: object = None, at: str = "2026-01-01T00:00:01Z", **of: object
+) -> dict[str, object]:
+    """An entry of a WebSocket; its rows are an attached file where there are none."""
+    request = {"method": "GET", "url": "wss://api.example.com/v1/responses", "headers": []}
+    listed = {} if rows is None else {"_webSocketMessages": rows}
+    made = entry({"size": 0, **of}, status=101)
+    return {
+        **made,
+        "request": request,
+        "_resourceType": "websocket",
+        "startedDateTime": at,
+    } | listed
+
+
+BEGUN = datetime.fromisoformat("2026-01-01T00:00:00Z").timestamp()
+ROWS = [
+    row("send", BEGUN + 2, '{"type": "response.create", "input": "Grüße"}'),
+    row("receive", BEGUN + 2.5, '{"type": "response.created"}'),
+    row("receive", BEGUN + 2.25, "/wA=", 2),
+]
+
+
+def test_rows_of_a_websocket_are_messages_with_their_times() -> None:
+    first = started("2026-01-01T00:00:00Z")
+    odd = [row("error", BEGUN, "gone"), row("send", BEGUN, "", 8), {}, 7]
+    _, found = imported(archive(opened([*ROWS, *odd]), first))
+    assert found.response is not None
+    assert (found.response.status, found.response.framing) == (101, Framing.NONE)
+    assert found.request.upstream == "https://api.example.com"
+    assert (found.request.t_ns, found.response.t_ns) == (10**9, 10**9)
+    sent = read_socket(found)
+    assert sent.violations == ()
+    assert [(each.side, each.t_ns // 10**6, each.data) for each in sent.messages] == [
+        (Side.CLIENT, 2000, '{"type": "response.create", "input": "Grüße"}'.encode()),
+        (Side.SERVER, 2500, b'{"type": "response.created"}'),
+        (Side.SERVER, 2500, b"\xff\0"),
+    ]
+    assert notes(found)[1:] == [
+        "HAR: left out 4 rows of the WebSocket that are no messages",
+        whole_messages("the archive"),
+    ]
+
+
+def test_times_in_milliseconds_are_playwrights() -> None:
+    rows = [{**each, "time": float(str(each["time"])) * 1000} for each in ROWS]
+    rows.append(row("send", -1, "a", 2))
+    found = imported(archive(opened(rows, at="2026-01-01T00:00:00Z")))[0]
+    assert [piece.t_ns // 10**6 for piece in found.frames] == [2000, 2500, 2500, 2500]
+    assert found.frames[-1].data == b"a"
+
+
+def test_messages_that_are_attached_are_read() -> None:
+    lines = "".join(json.dumps(each) + "\n" for each in ROWS) + "torn"
+    made = archive(opened(_file="0a.jsonl"))
+    (found,) = imported(zipped({"0a.jsonl": lines.encode(), "har.har": made}))
+    assert len(found.frames) == 3
+    with pytest.raises(UsageError, match="the messages of the WebSocket are not in the archive"):
+        imported(made)
+    with pytest.raises(UsageError, match="the messages of the WebSocket are not in the archive"):
+        imported(archive(opened()))
+
+
+def test_a_websocket_of_no_model_is_left_out() -> None:
+    other = {"method": "GET", "url": "wss://example.com/chat", "headers": []}
+    page = {**opened([row("receive", 0, "reload")]), "request": other}
+    (found,) = imported(archive(page, entry(text(STREAM))))
+    assert "left out what is no traffic of an LLM: 1 WebSocket" in notes(found)
+    elsewhere = {**opened(ROWS[:1]), "request": other}
+    with pytest.raises(UsageError, match="1 WebSocket"):
+        imported(archive(elsewhere))
+    asked = [row("send", 0, '{"type": "response.create", "model": "m", "input": []}')]
+    shown = [row("receive", 0, each.decode()) for each in RESPONSE]
+    assert imported(archive({**opened([*asked, *shown]), "request": other}))
+
+
+def test_a_websocket_over_http_2_is_told() -> None:
+    made = opened(ROWS)
+    made["response"] = {"status": 200, "content": {}}
+    (found,) = imported(archive(made))
+    assert found.response is not None
+    assert found.response.status == 101
+    assert notes(found)[-1] == "a WebSocket whose handshake had the status 200; here it is 101"
 
 
 def test_a_conversation_is_compared_across_entries() -> None:

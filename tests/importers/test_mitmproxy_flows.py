@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.diagnose.websocket import read_socket
 from deltatape.errors import UsageError
 from deltatape.importers.mitmproxy_flows import FlowsImporter
 from deltatape.model.exchange import Exchange
+from deltatape.model.websocket import BINARY, CLOSE, TEXT, Side, whole_messages
 from helpers.chat import choice, sse
 from helpers.imported import imported, notes, source
 
@@ -130,6 +132,59 @@ def test_a_response_that_is_not_in_the_file_is_told() -> None:
         "mitmproxy: the flow has no response",
     ]
     assert notes(found[1]) == ["mitmproxy: the response body was not saved, since it was streamed"]
+
+
+def socket_flow(*messages: object, **closed: object) -> dict[str, object]:
+    """A flow of a WebSocket that began a second after the others."""
+    made = flow(
+        response={"status_code": 101, "headers": [], "timestamp_start": 6.75},
+        method=b"GET",
+        path=b"/v1/responses",
+        timestamp_start=6.5,
+        content=b"",
+    )
+    return {**made, "websocket": {"messages": [*messages], **closed}}
+
+
+def test_the_messages_of_a_websocket_are_kept_with_their_times() -> None:
+    messages = [
+        [1, True, b"{}", 7.0, False, False],
+        [1, True, b"dropped", 7.25, True, False],
+        [1, False, b'{"a": 1}', 8.5, False, False],
+        [2, False, b"\xff", 8.0, False, False],
+        [9, False, b"", 8.0, False, False],
+        "odd",
+    ]
+    closed = {"closed_by_client": True, "close_code": 4001, "close_reason": "enough"}
+    made = socket_flow(*messages, **closed, timestamp_end=9.5)
+    _, found = imported(file(made, flow(response={})))
+    assert found.response is not None
+    times = [found.request.t_ns, found.response.t_ns, *(piece.t_ns for piece in found.frames)]
+    assert [at // 10**7 for at in times] == [100, 125, 150, 300, 300, 400]
+    sent = read_socket(found)
+    assert sent.violations == ()
+    assert [(each.side, each.opcode, each.data) for each in sent.messages] == [
+        (Side.CLIENT, TEXT, b"{}"),
+        (Side.SERVER, TEXT, b'{"a": 1}'),
+        (Side.SERVER, BINARY, b"\xff"),
+        (Side.CLIENT, CLOSE, b"\x0f\xa1enough"),
+    ]
+    assert notes(found) == [
+        "mitmproxy: left out 1 message that it did not pass on",
+        whole_messages("mitmproxy"),
+    ]
+
+
+@pytest.mark.parametrize("code", [None, 1006, "1000"])
+def test_a_websocket_that_was_not_closed_has_no_close_frame(code: object) -> None:
+    (found,) = imported(file(socket_flow(close_code=code, messages=None)))
+    assert found.upgraded
+    assert read_socket(found).ending == "not closed"
+
+
+def test_a_websocket_that_the_server_closed_says_so() -> None:
+    (found,) = imported(file(socket_flow(close_code=1005, closed_by_client=False)))
+    assert read_socket(found).ending == "closed by the server, without a code"
 
 
 def test_what_is_no_traffic_of_a_model_is_left_out() -> None:

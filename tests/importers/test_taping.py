@@ -1,7 +1,18 @@
 from dataclasses import replace
 
+import pytest
+
+from deltatape.diagnose.websocket import read_socket
+from deltatape.importers.parts import (
+    ImportedMessage,
+    ImportedRequest,
+    ImportedResponse,
+    build_socket,
+    elapsed_ns,
+)
 from deltatape.importers.taping import tape_lines
 from deltatape.model.exchange import Exchange, Source
+from deltatape.model.websocket import BINARY, CLOSE, TEXT, Side
 from deltatape.tape.assemble import assemble
 from deltatape.tape.decode import decode_header, decode_record
 from helpers.imported import only
@@ -70,3 +81,35 @@ def test_an_exchange_without_response_is_taped_without_one() -> None:
         "request-end",
         "stop",
     ]
+
+
+def test_the_messages_of_a_websocket_come_back_without_its_credentials() -> None:
+    asked = ImportedRequest(method="GET", url="wss://host/x?key=fake-0000")
+    agreed = ((b"Sec-WebSocket-Extensions", b"permessage-deflate"),)
+    long = b"x" * (1 << 20)
+    sent = [
+        ImportedMessage(20, Side.CLIENT, TEXT, b"my key is fake-0000"),
+        ImportedMessage(10, Side.SERVER, BINARY, long),
+        ImportedMessage(30, Side.SERVER, CLOSE, b"\x03\xe8"),
+    ]
+    exchange = build_socket(
+        *("x", asked, ImportedResponse(status=101, headers=agreed), sent),
+        program="y",
+        asked_ns=5,
+        answered_ns=3,
+    )
+    lines = tape_lines([exchange], header=IMPORT, idents=["01A"], masker=MASKER)
+    found = read_back(lines)
+    socket = read_socket(found)
+    assert socket.violations == ()
+    assert [(each.side, each.opcode, each.data, each.t_end_ns) for each in socket.messages] == [
+        (Side.CLIENT, TEXT, b"my key is *********", 20),
+        (Side.SERVER, BINARY, long, 20),
+        (Side.SERVER, CLOSE, b"\x03\xe8", 30),
+    ]
+    assert (found.request.t_ns, found.stopped_ns, found.cut) == (5, 30, False)
+
+
+@pytest.mark.parametrize("time", [None, "1", float("nan"), 9, 1e300])
+def test_a_time_that_makes_no_sense_is_unknown(time: object) -> None:
+    assert elapsed_ns(10, time) == 0

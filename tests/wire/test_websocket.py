@@ -22,6 +22,7 @@ from deltatape.model.websocket import (
 from deltatape.wire.websocket import (
     MAX_LENGTH,
     MOST_INFLATED,
+    NO_CLOSE_FRAME,
     NO_CODE,
     STEP,
     Deflate,
@@ -30,11 +31,13 @@ from deltatape.wire.websocket import (
     MessageReader,
     SplitPiece,
     apply_mask,
+    closure_data,
     encode_head,
     is_wide,
     negotiated_deflate,
     read_closure,
     stored,
+    whole_message_head,
 )
 from helpers.clients import PYTHON, Client, available
 from helpers.splits import cut, cuttings, random_cuts
@@ -402,6 +405,18 @@ def test_a_closure_says_its_code_and_what_that_means() -> None:
     assert str(read_closure(b"\x0f\xa1")) == "4001"
     assert read_closure(b"") == (NO_CODE, "")
     assert str(read_closure(b"\x03")) == "without a code"
+
+
+def test_a_closure_that_a_program_tells_of_is_the_payload_of_a_close_frame() -> None:
+    assert closure_data(4001, "enough") == b"\x0f\xa1enough"
+    assert closure_data(NO_CODE, "") == b""
+    assert [closure_data(code, "") for code in (None, NO_CLOSE_FRAME, -1, 1 << 16)] == [None] * 4
+
+
+def test_a_whole_message_is_a_frame_as_its_side_must_send_it() -> None:
+    for side in Side:
+        head = whole_message_head(side, TEXT, 300)
+        assert messages(split([encode_head(head) + b"x" * 300]), side)[1] == []
 
 
 # Compressed messages.

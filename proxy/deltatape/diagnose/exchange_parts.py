@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from deltatape.diagnose.rebuild import Analysis
+from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import Exchange, Headers, MaskedCredential
 from deltatape.model.reply import ToolCall
 from deltatape.model.request_summary import Message
+from deltatape.wire.websocket import is_control
 
 _FRAMING_FIELDS = (b"content-encoding", b"content-length", b"transfer-encoding")
 """They describe bytes on the wire, which most formats do not have."""
@@ -31,6 +33,7 @@ class Part(enum.StrEnum):
     BODY = "response body"
     EVENTS = "events"
     REPLY = "text and tool calls of the answer"
+    SOCKET = "messages of a WebSocket"
     HTTP = "HTTP version"
     FIELD_ORDER = "order of fields"
     CODED = "coded bytes"
@@ -171,6 +174,11 @@ def _call(call: ToolCall) -> object:
     return call.id, call.name, call.arguments
 
 
+def _socket(analysis: Analysis) -> object:
+    messages = read_socket(analysis.exchange).messages if analysis.exchange.upgraded else ()
+    return [(each.side, each.opcode, each.data) for each in messages if not is_control(each.opcode)]
+
+
 def _http(analysis: Analysis) -> object:
     response = analysis.exchange.response
     return analysis.exchange.request.http, response.http if response else None
@@ -239,6 +247,7 @@ _VALUES: Mapping[Part, Callable[[Analysis], object]] = {
     Part.CONVERSATION: _conversation,
     Part.TOOLS: _tools,
     Part.REPLY: _reply,
+    Part.SOCKET: _socket,
     Part.HTTP: _http,
     Part.FIELD_ORDER: _field_order,
     Part.CODED: _coded,

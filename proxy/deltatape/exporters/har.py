@@ -31,7 +31,7 @@ class HarExporter:
     name = "har"
     title = "an HTTP archive (HAR 1.2)"
     holds = HarImporter.holds
-    remark = "also has the times of request and response, and the messages of a WebSocket"
+    remark = "also has the times of request and response, and of the messages of a WebSocket"
     is_folder = False
 
     def refuses(self, _: Analysis) -> str:

@@ -4,7 +4,8 @@ Format: http://www.softwareishard.com/blog/har-12-spec/. Bodies stand in it as t
 with their content-coding removed; a note says if a binary one that was saved as text lost bytes.
 Where an archive has no body, but the rows of Chrome's EventStream tab (`_eventSourceMessages`), the
 events are written anew from them. Where it has neither, the response is left out rather than taken
-for an empty one.
+for an empty one. The messages of WebSockets are in `_webSocketMessages`, as Chromium, Playwright
+and mitmproxy write them, each with its time.
 
 Programs list entries in an order of their own, so they are sorted by their start.
 """
@@ -17,31 +18,39 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime  # noqa: TID251 - it reads no clock
 
 from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
+    ImportedMessage,
     ImportedRequest,
     ImportedResponse,
     ImportSource,
     PlainHeaders,
     build,
+    build_socket,
+    elapsed_ns,
     event_text,
     field_lines,
+    seconds_of,
 )
 from deltatape.importers.traffic import describe
 from deltatape.model.exchange import Exchange
+from deltatape.model.websocket import BINARY, TEXT, Side
 from deltatape.printable import count, excerpt
 from deltatape.wire.aws_eventstream import is_message
 from deltatape.wire.framer import BYTE_ORDER_MARK
-from deltatape.wire.json_value import parse
+from deltatape.wire.json_value import parse, read_object
 
 _START = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*\"log\"\s*:")
 _VERSION = re.compile(r"(?:HTTP/|h)?(1\.[01]|[0-9])(?:\.0)?", re.IGNORECASE)
 _STATUSES = range(100, 1000)
 _UNDONE = (b"content-encoding", b"content-length", b"transfer-encoding")
 """Codings that an archive has removed."""
+_SOCKET = "websocket"
+_SIDES = {"send": Side.CLIENT, "receive": Side.SERVER}
+_MILLISECONDS = 1e11
+"""Playwright's times of messages are in milliseconds, all others' in seconds."""
 _LOST = "\ufffd"
 _ZIP = b"PK\x03\x04"
 _HAR = ".har"
@@ -63,7 +72,7 @@ class HarImporter:
     name = "a HAR"
     accepts = "an HTTP archive (HAR) with content"
     is_body = False
-    holds = HTTP_MESSAGES | {Part.REASON, Part.HTTP, Part.FIELD_ORDER}
+    holds = HTTP_MESSAGES | {Part.REASON, Part.HTTP, Part.FIELD_ORDER, Part.SOCKET}
     remark = "Chrome's rows of the EventStream tab stand in for a body that is missing"
 
     def claims(self, source: ImportSource) -> bool:
@@ -90,7 +99,7 @@ class HarImporter:
         listed = _object(_object(archive.value).get("log")).get("entries")
         entries = [_object(entry) for entry in listed] if isinstance(listed, list) else []
         answered = [
-            (_start(entry), number, entry)
+            (seconds_of(entry.get("startedDateTime")), number, entry)
             for number, entry in enumerate(entries, 1)
             if _status(_object(entry.get("response"))) in _STATUSES
         ]
@@ -100,18 +109,16 @@ class HarImporter:
                 "save the archive with response content"
             )
         answered.sort(key=lambda each: each[:2])
-        return [
-            _exchange(source.name, entry, f"HAR: entry {number} of {len(entries)}", files)
-            for _, number, entry in answered
-        ]
-
-
-def _start(entry: Json) -> float:
-    """Return when the request began, in seconds; 0 if unknown."""
-    try:
-        return datetime.fromisoformat(_text(entry.get("startedDateTime"))).timestamp()
-    except (ValueError, OverflowError):
-        return 0
+        begun = answered[0][0]
+        exchanges = []
+        for _, number, entry in answered:
+            note = f"HAR: entry {number} of {len(entries)}"
+            rows = _messages(entry, files)
+            if rows is None:
+                exchanges.append(_exchange(source.name, entry, note, files))
+            else:
+                exchanges.append(_socket(source.name, entry, note, begun, rows))
+        return exchanges
 
 
 def _zipped(data: bytes) -> Sequence[str]:
@@ -146,11 +153,65 @@ def _exchange(name: str, entry: Json, note: str, files: Mapping[str, bytes]) -> 
     rows = entry.get("_eventSourceMessages")
     if isinstance(rows, list) and rows and "text" not in _object(answer.get("content")):
         body: bytes | None = _event_stream(rows, notes)
+    elif entry.get("_resourceType") == _SOCKET:
+        notes.append("HAR: the messages of the WebSocket are not in the archive")
+        body = None
     else:
         body = _body(answer, notes, files)
     request = _request(_object(entry.get("request")))
     head = None if body is None else _response_head(answer)
     return build(name, request, head, body or b"", notes)
+
+
+def _messages(entry: Json, files: Mapping[str, bytes]) -> Sequence[Json] | None:
+    """Return what went over a WebSocket; None if it is none, or that is not in the archive."""
+    listed = entry.get("_webSocketMessages")
+    if isinstance(listed, list):
+        return [*map(_object, listed)]
+    at = _object(_object(entry.get("response")).get("content")).get("_file")
+    if entry.get("_resourceType") != _SOCKET or not isinstance(at, str) or at not in files:
+        return None
+    return [read_object(line) or {} for line in files[at].decode(errors="replace").splitlines()]
+
+
+def _socket(name: str, entry: Json, note: str, begun: float, rows: Sequence[Json]) -> Exchange:
+    """Return the exchange of a WebSocket.
+
+    Args:
+        name: of the file.
+        entry: of the handshake.
+        note: about the entry.
+        begun: when the first request of the archive did, in seconds; 0 if unknown.
+        rows: what went over it.
+    """
+    notes = [note]
+    messages = []
+    for row in rows:
+        side, opcode = _SIDES.get(_string(row.get("type"))), row.get("opcode")
+        if side is None or opcode not in (TEXT, BINARY):
+            continue
+        time = row.get("time")
+        if isinstance(time, int | float) and time > _MILLISECONDS:
+            time /= 1000
+        data = _string(row.get("data")).encode("utf-8", "replace")
+        if opcode == BINARY:
+            with contextlib.suppress(binascii.Error):
+                data = base64.b64decode(data)
+        messages.append(ImportedMessage(elapsed_ns(begun, time), side, opcode, data))
+    if len(messages) < len(rows):
+        left = count(len(rows) - len(messages), "row")
+        notes.append(f"HAR: left out {left} of the WebSocket that are no messages")
+    asked_ns = elapsed_ns(begun, seconds_of(entry.get("startedDateTime")))
+    return build_socket(
+        name,
+        _request(_object(entry.get("request"))),
+        _response_head(_object(entry.get("response"))),
+        messages,
+        program="the archive",
+        asked_ns=asked_ns,
+        answered_ns=asked_ns,
+        notes=notes,
+    )
 
 
 def _event_stream(rows: Sequence[object], notes: list[str]) -> bytes:

@@ -4,7 +4,8 @@ Format: tagged netstrings, one dictionary per flow
 (https://github.com/mitmproxy/mitmproxy/blob/main/mitmproxy/io/tnetstring.py): `5:hello,` is bytes,
 `;` text, `#` an integer, `^` a float, `!` a boolean, `~` null, `]` a list, `}` a dictionary. Bodies
 have their content-coding; of responses that mitmproxy streamed it keeps none. It says when a
-request began, but not when the pieces of a response came.
+request began, but not when the pieces of a response came. Of a WebSocket it keeps whole messages,
+each with its time, and who closed it.
 """
 
 import re
@@ -13,14 +14,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
+    ImportedMessage,
     ImportedRequest,
     ImportedResponse,
     ImportSource,
     PlainHeaders,
     build,
+    build_socket,
+    elapsed_ns,
 )
 from deltatape.model.exchange import Exchange
+from deltatape.model.websocket import BINARY, CLOSE, TEXT, Side
 from deltatape.printable import count, excerpt
+from deltatape.wire.websocket import closure_data
 
 _START = re.compile(rb"[1-9][0-9]{1,11}:[1-9][0-9]?:[a-z_]+;")
 _LENGTH = re.compile(rb"(0|[1-9][0-9]{0,11}):")
@@ -28,6 +34,7 @@ _OLDEST = 8
 """The version of the format from which on names are text (mitmproxy 5)."""
 _DEEPEST = 50
 _STATUSES = range(100, 1000)
+_DATA = (TEXT, BINARY)
 _PORTS = {"http": 80, "https": 443}
 
 Flow = Mapping[object, object]
@@ -39,7 +46,7 @@ class FlowsImporter:
     name = "flows of mitmproxy"
     accepts = "flows that mitmproxy saved"
     is_body = False
-    holds = HTTP_MESSAGES | {Part.REASON, Part.HTTP, Part.FIELD_ORDER, Part.CODED}
+    holds = HTTP_MESSAGES | {Part.REASON, Part.HTTP, Part.FIELD_ORDER, Part.CODED, Part.SOCKET}
     remark = "as `-w FILE` saves them, version 5 and later; no body of a streamed response"
 
     def claims(self, source: ImportSource) -> bool:
@@ -72,7 +79,8 @@ class FlowsImporter:
                 )
         flows = [flow for flow in flows if isinstance(flow.get("request"), dict)]
         flows.sort(key=_start)
-        return [_exchange(source.name, flow) for flow in flows]
+        begun = _start(flows[0]) if flows else 0
+        return [_exchange(source.name, flow, begun) for flow in flows]
 
 
 def _value(data: memoryview, at: int, stop: int, depth: int) -> tuple[object, int]:
@@ -124,7 +132,7 @@ def _start(flow: Flow) -> float:
     return value if isinstance(value, float) else 0
 
 
-def _exchange(name: str, flow: Flow) -> Exchange:
+def _exchange(name: str, flow: Flow, begun: float) -> Exchange:
     asked, answer = _object(flow.get("request")), _object(flow.get("response"))
     notes = []
     problem = _object(flow.get("error")).get("msg")
@@ -140,16 +148,51 @@ def _exchange(name: str, flow: Flow) -> Exchange:
     status = answer.get("status_code")
     if not isinstance(status, int) or status not in _STATUSES:
         return build(name, request, None, b"", [*notes, "mitmproxy: the flow has no response"])
-    if answer.get("content") is None:
-        streamed = "mitmproxy: the response body was not saved, since it was streamed"
-        return build(name, request, None, b"", [*notes, streamed])
     response = ImportedResponse(
         status=status,
         reason=_bytes(answer.get("reason")),
         http=_version(answer),
         headers=_headers(answer),
     )
+    socket = flow.get("websocket")
+    if isinstance(socket, dict):
+        return build_socket(
+            name,
+            request,
+            response,
+            _messages(socket, begun, notes),
+            program="mitmproxy",
+            asked_ns=elapsed_ns(begun, asked.get("timestamp_start")),
+            answered_ns=elapsed_ns(begun, answer.get("timestamp_start")),
+            notes=notes,
+        )
+    if answer.get("content") is None:
+        streamed = "mitmproxy: the response body was not saved, since it was streamed"
+        return build(name, request, None, b"", [*notes, streamed])
     return build(name, request, response, _bytes(answer.get("content")), notes)
+
+
+def _messages(socket: Flow, begun: float, notes: list[str]) -> list[ImportedMessage]:
+    """Return what went over a WebSocket; what was not passed on is added to `notes`."""
+    listed = socket.get("messages")
+    messages = []
+    dropped = 0
+    for each in listed if isinstance(listed, list) else ():
+        match each:
+            case [_, _, _, _, True, *_]:
+                dropped += 1
+            case [int() as opcode, bool() as asked, bytes() as data, time, *_] if opcode in _DATA:
+                side = Side.CLIENT if asked else Side.SERVER
+                messages.append(ImportedMessage(elapsed_ns(begun, time), side, opcode, data))
+    if dropped:
+        notes.append(f"mitmproxy: left out {count(dropped, 'message')} that it did not pass on")
+    code, reason = socket.get("close_code"), socket.get("close_reason")
+    closing = closure_data(code if isinstance(code, int) else None, _text(reason))
+    if closing is not None:
+        side = Side.CLIENT if socket.get("closed_by_client") else Side.SERVER
+        end_ns = elapsed_ns(begun, socket.get("timestamp_end"))
+        messages.append(ImportedMessage(end_ns, side, CLOSE, closing))
+    return messages
 
 
 def _url(request: Flow) -> str:

@@ -12,8 +12,10 @@ people have at hand. Headers are an object or a list of pairs. Other keys are ig
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from datetime import datetime  # noqa: TID251 - it reads no clock
+from http import HTTPStatus
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from deltatape.diagnose.decode import format_of
@@ -31,12 +33,17 @@ from deltatape.model.exchange import (
     header,
 )
 from deltatape.model.stream import Format
+from deltatape.model.websocket import FramePiece, Side, whole_messages
+from deltatape.wire.websocket import whole_message_head
 
 PlainHeaders = tuple[tuple[bytes, bytes], ...]
 
 _CODED = {b"gzip": b"\x1f\x8b", b"zstd": b"\x28\xb5\x2f\xfd"}
 """How bodies of a content-coding begin, where they begin with something certain."""
 _SSE_LINE = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
+_LONGEST_S = 1e8
+"""Between the first request and another time of a file: three years."""
+_SOCKET_SCHEME = re.compile(r"^ws(s?):")
 UNKNOWN = "application/octet-stream"
 """The media type of a body of no known format."""
 _MEDIA_TYPES: Mapping[Format, str] = {
@@ -169,6 +176,85 @@ def build(
         reads=(Read(t_ns=0, data=body, boundaries=ends, line=None),) if body else (),
         notes=tuple(Note(t_ns=0, text=text) for text in (*notes, *more)),
     )
+
+
+class ImportedMessage(NamedTuple):
+    """A message of a WebSocket, or what a side closed it with."""
+
+    t_ns: int
+    side: Side
+    opcode: int
+    data: bytes
+
+
+def build_socket(
+    name: str,
+    request: ImportedRequest,
+    response: ImportedResponse,
+    messages: Iterable[ImportedMessage],
+    *,
+    program: str,
+    asked_ns: int,
+    answered_ns: int,
+    notes: Iterable[str] = (),
+) -> Exchange:
+    """Build an exchange whose connection became a WebSocket, each message one frame.
+
+    Times are nanoseconds since the first request of the file; one that decreases is taken for the
+    one before it.
+
+    Args:
+        name: of the file, as the user gave it.
+        request: what is known of the handshake.
+        response: the head of its answer. Over HTTP/2 that has another status, which is noted.
+        messages: in their order.
+        program: which wrote the file.
+        asked_ns: when the request began.
+        answered_ns: when the response came.
+        notes: what was done before.
+    """
+    told = [*notes, whole_messages(program)]
+    if response.status != HTTPStatus.SWITCHING_PROTOCOLS:
+        told.append(f"a WebSocket whose handshake had the status {response.status}; here it is 101")
+    url = _SOCKET_SCHEME.sub(r"http\1:", request.url)  # as a recorder has it
+    asked = build(name, replace(request, url=url), None, b"", told)
+    last_ns = answered_ns = max(asked_ns, answered_ns)
+    frames = []
+    for t_ns, side, opcode, data in messages:
+        last_ns = max(last_ns, t_ns)
+        frames.append(
+            FramePiece(last_ns, side, opcode, whole_message_head(side, opcode, len(data)), 0, data)
+        )
+    return replace(
+        asked,
+        request=replace(asked.request, t_ns=asked_ns, t_end_ns=asked_ns),
+        response=ResponseHead(
+            status=HTTPStatus.SWITCHING_PROTOCOLS.value,
+            reason=response.reason,
+            http=response.http,
+            framing=Framing.NONE,
+            headers=response.headers,
+            t_ns=answered_ns,
+            line=None,
+        ),
+        frames=tuple(frames),
+    )
+
+
+def seconds_of(value: object) -> float:
+    """Return an instant as RFC 3339 writes it, in seconds since 1970; 0 if it is none."""
+    try:
+        return datetime.fromisoformat(value if isinstance(value, str) else "").timestamp()
+    except (ValueError, OverflowError):
+        return 0
+
+
+def elapsed_ns(begun: float, time: object) -> int:
+    """Return how long after `begun` a time was, both in seconds; 0 if that is not known."""
+    if not isinstance(time, int | float):
+        return 0
+    seconds = time - begun
+    return round(seconds * 1e9) if 0 < seconds < _LONGEST_S else 0
 
 
 def _head(response: ImportedResponse, body: bytes) -> tuple[ResponseHead, list[str]]:

@@ -14,6 +14,7 @@ from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker
 from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
+from deltatape.wire.websocket import encode_head
 
 
 def tape_lines(
@@ -41,7 +42,9 @@ def tape_lines(
 
 def _last_ns(exchange: Exchange) -> int:
     head = exchange.response.t_ns if exchange.response else 0
-    return max(exchange.request.t_ns, head, *(read.t_ns for read in exchange.reads[-1:]), 0)
+    times = [read.t_ns for read in exchange.reads[-1:]]
+    times += [piece.t_ns for piece in exchange.frames[-1:]]
+    return max(exchange.request.t_ns, head, *times, 0)
 
 
 def _tape(exchange: Exchange, ident: str, tap: ExchangeTap) -> None:
@@ -70,6 +73,9 @@ def _tape(exchange: Exchange, ident: str, tap: ExchangeTap) -> None:
         )
     for read in exchange.reads:
         tap.read(read.t_ns, read.data, read.boundaries)
+    for piece in exchange.frames:
+        assert piece.head is not None  # each is a whole message
+        tap.frames(piece.t_ns, piece.side, encode_head(piece.head) + piece.data)
     for note in exchange.notes:
         tap.note(_last_ns(exchange), note.text)
     tap.flush()

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 
 from deltatape.diagnose.decode import decode, media_type
-from deltatape.diagnose.rebuild import dialect_of, rebuild
-from deltatape.dialects import dialects_for
+from deltatape.diagnose.rebuild import analyse_all, dialect_of, rebuild
+from deltatape.dialects import dialects_for, expect
 from deltatape.model.app_names import AppNames
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import AnomalyKind, Format, Stream
@@ -58,10 +58,19 @@ def is_traffic(exchange: Exchange, app: AppNames) -> bool:
     """Check whether an exchange of a capture is traffic of an LLM."""
     if exchange.request.method in _NO_BODY:
         return False
+    if exchange.upgraded:
+        return _asks_on_socket(exchange, app)
     stream = decode(exchange)
     if dialect_of(exchange, stream, dialects_for(app)) is not None or asks_model(exchange):
         return True
     return exchange.request.method == "POST" and _is_event_stream(stream)
+
+
+def _asks_on_socket(exchange: Exchange, app: AppNames) -> bool:
+    """Check for a response of a model among the messages, or for the path of one."""
+    (analysis,) = analyse_all([exchange], app)
+    known = [each for each in dialects_for(app) if Format.WEBSOCKET in each.traits.formats]
+    return bool(analysis.turns) or expect(exchange.request.path, known) is not None
 
 
 def is_answer(exchange: Exchange, app: AppNames) -> bool:
@@ -95,6 +104,8 @@ def _is_event_stream(stream: Stream) -> bool:
 
 def kind_of(exchange: Exchange) -> str:
     """Return a word for what an exchange is, other than traffic of an LLM: its media type."""
+    if exchange.upgraded:
+        return "WebSocket"
     headers = exchange.response.headers if exchange.response else ()
     return media_type(headers) or "no media type"
 

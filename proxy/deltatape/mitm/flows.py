@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from deltatape.model.exchange import EndReason
-from deltatape.model.websocket import CLOSE, FrameHead
-from deltatape.wire.websocket import NO_CODE, encode_head
+from deltatape.model.websocket import CLOSE, Side
+from deltatape.wire.websocket import closure_data, encode_head, whole_message_head
 
 Address: TypeAlias = tuple[str, int]
 Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -112,14 +112,8 @@ class SocketData(Protocol):
     messages: list[SocketMessage]
     closed_by_client: bool | None
     close_code: int | None
-    """`NO_CLOSE_FRAME` if the connection ended without a close frame."""
+    """1006 if the connection ended without a close frame."""
     close_reason: str | None
-
-
-NO_CLOSE_FRAME = 1006
-"""RFC 6455 section 7.1.5."""
-_NO_KEY = bytes(4)
-"""A masking key that changes nothing."""
 
 
 def message_frame(message: SocketMessage) -> bytes:
@@ -129,17 +123,13 @@ def message_frame(message: SocketMessage) -> bytes:
 
 def close_frame(socket: SocketData) -> bytes:
     """Return the close frame of a WebSocket; empty if there was none."""
-    code = socket.close_code
-    if code in (None, NO_CLOSE_FRAME):
-        return b""
-    data = b"" if code == NO_CODE else int(code or 0).to_bytes(2, "big")
-    data += (socket.close_reason or "").encode("utf-8", "replace")
-    return _frame(CLOSE, data, from_client=bool(socket.closed_by_client))
+    data = closure_data(socket.close_code, socket.close_reason or "")
+    return b"" if data is None else _frame(CLOSE, data, from_client=bool(socket.closed_by_client))
 
 
 def _frame(opcode: int, data: bytes, *, from_client: bool) -> bytes:
-    key = _NO_KEY if from_client else b""
-    return encode_head(FrameHead(opcode, len(data), mask=key)) + data
+    side = Side.CLIENT if from_client else Side.SERVER
+    return encode_head(whole_message_head(side, opcode, len(data))) + data
 
 
 class Flow(Protocol):

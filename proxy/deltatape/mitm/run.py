@@ -33,7 +33,7 @@ from deltatape.mitm.flows import (
 )
 from deltatape.mitm.run_session import RunSession
 from deltatape.model.exchange import EndReason, Framing, Source
-from deltatape.model.websocket import Side
+from deltatape.model.websocket import Side, whole_messages
 from deltatape.record.worker_messages import RecordingCounts
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import check_name
@@ -396,10 +396,7 @@ class MitmRun:
         if flow.server_conn.timestamp_start is None:
             taping.note("mitmproxy answered itself; nothing went upstream")
         if flow.websocket is not None:
-            taping.note(
-                "a WebSocket, of which mitmproxy tells whole messages, decompressed: each is one"
-                " frame here; how it was fragmented and masked, and pings, are not known"
-            )
+            taping.note(whole_messages("mitmproxy"))
             return
         self._end(flow, taping, EndReason.COMPLETE, "")
 

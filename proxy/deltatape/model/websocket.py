@@ -103,3 +103,11 @@ class Violation(NamedTuple):
     detail: str
     t_ns: int
     line: int | None
+
+
+def whole_messages(program: str) -> str:
+    """Return the note on a WebSocket of which a program tells no frames."""
+    return (
+        f"a WebSocket, of which {program} tells whole messages, decompressed: each is one frame"
+        " here; how it was fragmented and masked, and pings, are not known"
+    )

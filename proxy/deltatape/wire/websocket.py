@@ -174,6 +174,15 @@ def encode_head(head: FrameHead) -> bytes:
     return bytes((first, second)) + extended + head.mask
 
 
+_NO_KEY = bytes(_KEY)
+"""A masking key that changes nothing."""
+
+
+def whole_message_head(side: Side, opcode: int, size: int) -> FrameHead:
+    """Return the head of a frame for a whole message, of which no more is known than its bytes."""
+    return FrameHead(opcode, size, mask=_NO_KEY if side is Side.CLIENT else b"")
+
+
 def apply_mask(data: bytes, key: bytes, at: int = 0) -> bytes:
     """Mask or unmask `data`, which begins at offset `at` of a payload; as it is without a key."""
     if not key or not data:
@@ -316,6 +325,8 @@ _OWN_CODES = range(3000, 5000)
 """Those of libraries and applications."""
 NO_CODE = 1005
 """What stands for the code of a close frame without one (RFC 6455 section 7.4.1)."""
+NO_CLOSE_FRAME = 1006
+"""What stands for the code where the connection ended without a close frame."""
 
 
 class SocketClosure(NamedTuple):
@@ -336,6 +347,14 @@ def read_closure(data: bytes) -> SocketClosure:
     if len(data) < 2:  # noqa: PLR2004 - the size of a code
         return SocketClosure(NO_CODE, "")
     return SocketClosure(int.from_bytes(data[:2], "big"), data[2:].decode(errors="replace"))
+
+
+def closure_data(code: int | None, reason: str) -> bytes | None:
+    """Return the payload of the close frame that a program tells of; None if there was none."""
+    if code is None or code == NO_CLOSE_FRAME or not 0 <= code < _TWO_BYTES:
+        return None
+    data = b"" if code == NO_CODE else code.to_bytes(2, "big")
+    return data + reason.encode("utf-8", "replace")
 
 
 def _closure_problem(data: bytes) -> str:

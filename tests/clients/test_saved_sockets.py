@@ -1,0 +1,219 @@
+"""WebSockets as mitmproxy and Chromium save them are imported: every message, its side and time."""
+
+import asyncio
+import contextlib
+import json
+import zipfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime  # noqa: TID251 - it reads no clock
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from aiohttp import ClientSession, WSMsgType, web
+
+from deltatape.diagnose.rebuild import analyse_all
+from deltatape.diagnose.websocket import Socket, read_socket
+from deltatape.model.websocket import Side
+from deltatape.store.reader import open_tape
+from deltatape.wire.websocket import is_control
+from helpers.clients import browse
+from helpers.console import called
+from helpers.mitm import VENVS, installed, variables
+from helpers.responses_socket import call, question, result
+from helpers.upstream import Peer, connect, free_port, provider, run
+from helpers.websocket import split
+
+LIMIT_S = 90.0
+PATH = "/v1/responses"
+
+
+def texts(*sent: tuple[Side, bytes]) -> list[str]:
+    """The messages in frames."""
+    return [piece.data.decode() for _, data in sent for piece in split([data])]
+
+
+ASKED = texts(question("Grüße aus Gent?"), result(1))
+CITIES = ('{"city":"Gent"}', '{"city":"Brügge"}')
+ANSWERS = tuple(texts(*call(number, city)) for number, city in enumerate(CITIES, 1))
+
+
+class Imported(NamedTuple):
+    """What `import` printed, and what is on the tape."""
+
+    printed: str
+    socket: Socket
+
+
+@dataclass
+class Server:
+    """Answers two questions on a WebSocket."""
+
+    port: int = 0
+    said: list[tuple[Side, str]] = field(default_factory=list)
+    """What went over it, in order."""
+
+    async def serve(self, request: web.Request) -> web.WebSocketResponse:
+        """One connection."""
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        for answer in ANSWERS:
+            asked = await socket.receive_str()
+            self.said.append((Side.CLIENT, asked))
+            for text in answer:
+                await socket.send_str(text)
+                self.said.append((Side.SERVER, text))
+        async for _ in socket:
+            pass
+        return socket
+
+
+@contextlib.asynccontextmanager
+async def serving() -> AsyncIterator[Server]:
+    server = Server()
+    app = web.Application()
+    app.router.add_get(PATH, server.serve)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server.port = runner.addresses[0][1]
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def saved_times(path: Path) -> list[float]:
+    """When each message came, in seconds since the first request, as an archive says itself."""
+    files = {"": path.read_bytes()}
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+            files[""] = files["har.har"]
+    entries = json.loads(files[""])["log"]["entries"]
+    begun = min(datetime.fromisoformat(each["startedDateTime"]).timestamp() for each in entries)
+    (socket,) = (each for each in entries if each["_resourceType"] == "websocket")
+    if path.suffix == ".zip":
+        lines = files[socket["response"]["content"]["_file"]].splitlines()
+        socket["_webSocketMessages"] = [*map(json.loads, lines)]
+    unit = 1 if path.name == "saved.har" else 1000  # of mitmproxy, and of Playwright
+    return [each["time"] / unit - begun for each in socket["_webSocketMessages"]]
+
+
+def assert_imported(
+    folder: Path, saved: str, said: list[tuple[Side, str]], times: list[float]
+) -> Imported:
+    """Import what was saved, and compare it with what was said, and when."""
+    done = called("import", saved, "-o", f"{saved}.tape", folder=folder)
+    assert done.returncode == 0, done.stderr
+    (exchange,) = open_tape(folder / f"{saved}.tape")
+    assert exchange.request.path == PATH
+    assert exchange.request.upstream.startswith("http://127.0.0.1:")
+    socket = read_socket(exchange)
+    assert socket.violations == ()
+    messages = [each for each in socket.messages if not is_control(each.opcode)]
+    assert [(each.side, each.data.decode()) for each in messages] == said
+    taped = [each.t_ns / 1e9 for each in messages]
+    assert taped == sorted(taped)
+    assert taped == pytest.approx([*accumulate(times, max)], abs=1e-5)
+    (analysis,) = analyse_all([exchange])
+    calls = (each for choice in analysis.reply.choices for each in choice.tool_calls)
+    assert [(each.name, each.arguments) for each in calls] == [
+        ("get_weather", city) for city in CITIES
+    ]
+    checked = called("check", f"{saved}.tape", folder=folder)
+    assert (checked.returncode, b"no findings" in checked.stdout) == (0, True), checked.stdout
+    return Imported(done.stderr.decode(), socket)
+
+
+@pytest.mark.parametrize("version", VENVS)
+def test_what_mitmproxy_saves_of_a_websocket_is_imported(tmp_path: Path, version: str) -> None:
+    venv = installed(version)
+
+    async def scenario() -> list[tuple[Side, str]]:
+        async with serving() as server:
+            port = free_port()
+            process = await asyncio.create_subprocess_exec(
+                *(venv / "bin" / "mitmdump", "-q", "-w", "flows", "--set", "hardump=saved.har"),
+                *("--set", f"confdir={tmp_path / 'conf'}", "--listen-host", "127.0.0.1"),
+                *("--mode", f"reverse:http://127.0.0.1:{server.port}", "--listen-port", str(port)),
+                env=variables(tmp_path, venv),
+                cwd=tmp_path,
+            )
+            try:
+                await listening(port)
+                async with (
+                    ClientSession() as session,
+                    session.ws_connect(f"http://127.0.0.1:{port}{PATH}", compress=15) as client,
+                ):
+                    for asked, answer in zip(ASKED, ANSWERS, strict=True):
+                        await client.send_str(asked)
+                        for _ in answer:
+                            assert (await client.receive()).type is WSMsgType.TEXT
+                    await client.close(code=4001, message=b"enough")
+            finally:
+                process.terminate()
+                await process.wait()
+            return server.said
+
+    said = run(scenario(), LIMIT_S)
+    times = saved_times(tmp_path / "saved.har")
+    printed, socket = assert_imported(tmp_path, "flows", said, times)
+    assert "read as flows of mitmproxy: 1 exchange" in printed
+    assert "note: a WebSocket, of which mitmproxy tells whole messages" in printed
+    assert socket.ending == "closed by the client, 4001: enough"
+    printed, socket = assert_imported(tmp_path, "saved.har", said, times)
+    assert "read as a HAR: 1 exchange" in printed
+    assert socket.ending == "not closed"  # as far as the archive tells
+
+
+async def listening(port: int) -> None:
+    """Wait until a program listens there."""
+    while True:
+        with contextlib.suppress(ConnectionError):
+            (await connect(port)).close()
+            return
+        await asyncio.sleep(0.05)
+
+
+PAGE = """<!doctype html><pre id="out"></pre><script>
+const asked = %s, answers = %s;
+const socket = new WebSocket("ws://127.0.0.1:%d%s");
+let left = 0;
+const ask = () => {
+  if (!asked.length) { socket.close(); document.title = "done"; return; }
+  left = answers.shift();
+  socket.send(asked.shift());
+};
+socket.onopen = ask;
+socket.onmessage = () => { left -= 1; if (!left) ask(); };
+</script>"""
+
+
+@pytest.mark.parametrize("saved", ["page.har", "page.har.zip"])
+def test_what_playwright_saves_of_a_websocket_is_imported(tmp_path: Path, saved: str) -> None:
+    """As a text, and with the messages as a file of their own."""
+
+    async def scenario() -> list[tuple[Side, str]]:
+        async with serving() as server:
+            counts = json.dumps([len(each) for each in ANSWERS])
+            page = (PAGE % (json.dumps(ASKED), counts, server.port, PATH)).encode()
+
+            async def serve(peer: Peer) -> None:
+                while True:
+                    await peer.request()
+                    kind = b"Content-Type: text/html; charset=utf-8\r\n"
+                    size = b"Content-Length: %d\r\n\r\n" % len(page)
+                    await peer.send(b"HTTP/1.1 200 OK\r\n" + kind + size + page)
+
+            async with provider(serve) as port:
+                await browse(f"http://localhost:{port}", tmp_path / saved)
+            return server.said
+
+    said = run(scenario(), LIMIT_S)
+    printed, _ = assert_imported(tmp_path, saved, said, saved_times(tmp_path / saved))
+    assert "read as a HAR: 1 exchange" in printed
+    assert "left out what is no traffic of an LLM: 1 text/html" in printed
+    assert "note: a WebSocket, of which the archive tells whole messages" in printed
