@@ -9,28 +9,25 @@ import re
 from collections.abc import Sequence
 
 from deltatape.diagnose.exchange_parts import Part
-from deltatape.errors import UsageError
 from deltatape.importers.messages import (
     Json,
     ReportedCall,
     as_json,
     chat_call,
     chat_message,
+    exchanges_of,
+    has_members,
     list_in,
     object_in,
     objects,
-    reported,
+    objects_of,
     text_in,
-    values_in,
 )
 from deltatape.importers.parts import ImportSource
-from deltatape.importers.traffic import describe
 from deltatape.model.exchange import Exchange
 from deltatape.printable import excerpt
-from deltatape.wire.framer import BYTE_ORDER_MARK
 
-_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
-_KEYS = (b'"fixtures"', b'"match"', b'"response"')
+_MEMBERS = [re.compile(rb'"%b"\s*:' % name) for name in (b"fixtures", b"match", b"response")]
 _ORIGIN = "aimock"
 
 
@@ -44,8 +41,7 @@ class AimockImporter:
     remark = "answers, and conditions on requests instead of requests"
 
     def claims(self, source: ImportSource) -> bool:
-        data = source.only or b""
-        return _START.match(data) is not None and all(key in data for key in _KEYS)
+        return has_members(source, *_MEMBERS)
 
     def read(self, source: ImportSource) -> Sequence[Exchange]:
         """See `Importer.read`.
@@ -53,17 +49,9 @@ class AimockImporter:
         Raises:
             UsageError: it is torn, or has no answer with text or calls.
         """
-        data = (source.only or b"").removeprefix(BYTE_ORDER_MARK)
-        values = values_in(data)
-        if values is None:
-            raise UsageError(f"{source.name}: is {self.name}, but {describe(data)}")
+        values = objects_of(source, self.name)
         fixtures = [each for value in values for each in objects(list_in(value.get("fixtures")))]
-        calls = [call for each in fixtures if (call := _call(each)) is not None]
-        if not calls:
-            raise UsageError(
-                f"{source.name}: is {self.name}, none of which answers with text or calls"
-            )
-        return [reported(source.name, call) for call in calls]
+        return exchanges_of(source, self.name, map(_call, fixtures), "answers with text or calls")
 
 
 def _call(fixture: Json) -> ReportedCall | None:

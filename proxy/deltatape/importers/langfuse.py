@@ -8,28 +8,24 @@ by hand has an input and an output of any form: those that are no messages are l
 
 import re
 from collections.abc import Sequence
-from datetime import datetime  # noqa: TID251 - it reads no clock
 
 from deltatape.diagnose.exchange_parts import MESSAGES
-from deltatape.errors import UsageError
 from deltatape.importers.messages import (
     Json,
     ReportedCall,
     chat_message,
+    exchanges_of,
+    has_members,
     json_in,
     list_in,
     object_in,
     objects,
-    reported,
+    objects_of,
     text_in,
-    values_in,
 )
-from deltatape.importers.parts import ImportSource
-from deltatape.importers.traffic import describe
+from deltatape.importers.parts import ImportSource, seconds_of
 from deltatape.model.exchange import Exchange
-from deltatape.wire.framer import BYTE_ORDER_MARK
 
-_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*[\[{]")
 _TYPE = re.compile(rb'"type"\s*:\s*"GENERATION"', re.IGNORECASE)
 _TRACE = re.compile(rb'"trace_?id"', re.IGNORECASE)
 _ORIGIN = "Langfuse"
@@ -45,12 +41,7 @@ class LangfuseImporter:
     remark = "generations whose input and output are messages: what an SDK made of them"
 
     def claims(self, source: ImportSource) -> bool:
-        data = source.only or b""
-        return (
-            _START.match(data) is not None
-            and _TYPE.search(data) is not None
-            and _TRACE.search(data) is not None
-        )
+        return has_members(source, _TYPE, _TRACE)
 
     def read(self, source: ImportSource) -> Sequence[Exchange]:
         """See `Importer.read`.
@@ -58,18 +49,10 @@ class LangfuseImporter:
         Raises:
             UsageError: it is torn, or has no generation with messages.
         """
-        data = (source.only or b"").removeprefix(BYTE_ORDER_MARK)
-        values = values_in(data)
-        if values is None:
-            raise UsageError(f"{source.name}: is {self.name}, but {describe(data)}")
+        values = objects_of(source, self.name)
         observations = [each for value in values for each in _observations(value)]
-        observations.sort(key=_start)
-        calls = [call for each in observations if (call := langfuse_call(each)) is not None]
-        if not calls:
-            raise UsageError(
-                f"{source.name}: is {self.name}, none of which is a generation with messages"
-            )
-        return [reported(source.name, call) for call in calls]
+        calls = map(langfuse_call, observations)
+        return exchanges_of(source, self.name, calls, "is a generation with messages")
 
 
 def _observations(value: Json) -> Sequence[Json]:
@@ -77,15 +60,6 @@ def _observations(value: Json) -> Sequence[Json]:
         if key in value:
             return objects(list_in(value[key]))
     return [value]
-
-
-def _start(observation: Json) -> float:
-    """Return when it began, in seconds; 0 if unknown."""
-    started = observation.get("startTime", observation.get("start_time"))
-    try:
-        return datetime.fromisoformat(text_in(started)).timestamp()
-    except (ValueError, OverflowError):
-        return 0
 
 
 def langfuse_call(observation: Json) -> ReportedCall | None:
@@ -106,6 +80,8 @@ def langfuse_call(observation: Json) -> ReportedCall | None:
         tools=tools,
         model=text_in(observation.get("model")),
         error=error,
+        began_s=seconds_of(observation.get("startTime", observation.get("start_time"))),
+        ended_s=seconds_of(observation.get("endTime", observation.get("end_time"))),
     )
 
 

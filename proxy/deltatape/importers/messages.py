@@ -6,18 +6,29 @@ show calls and what became of them, never who is at fault: a note says this on e
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from deltatape.importers.parts import ImportedRequest, ImportedResponse, build
+from deltatape.errors import UsageError
+from deltatape.importers.parts import (
+    ImportedRequest,
+    ImportedResponse,
+    ImportSource,
+    build,
+    elapsed_ns,
+)
+from deltatape.importers.traffic import describe
 from deltatape.model.exchange import REPORTED, Exchange
 from deltatape.printable import count
+from deltatape.wire.framer import BYTE_ORDER_MARK
 from deltatape.wire.json_value import parse, read_object
 
 Json = Mapping[str, object]
 
 HEADERS = ((b"content-type", b"application/json"),)
 PATH = "/v1/chat/completions"
+_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*[\[{]")
 _ERROR = 500
 _FINISHES = {"tool_call": "tool_calls", "max_tokens": "length", "end_turn": "stop"}
 """Finish reasons by other names for them."""
@@ -40,6 +51,63 @@ class ReportedCall:
     usage: Json | None = None
     error: str = ""
     notes: Sequence[str] = ()
+    began_s: float = 0
+    """When it was asked, in seconds since 1970; 0 if unknown."""
+    ended_s: float = 0
+    """When the answer was complete."""
+
+
+def has_members(source: ImportSource, *members: re.Pattern[bytes]) -> bool:
+    """Check whether a file begins as JSON does, and each of `members` is somewhere in it."""
+    data = source.only or b""
+    return _START.match(data) is not None and all(each.search(data) for each in members)
+
+
+def objects_of(source: ImportSource, kind: str) -> list[Json]:
+    """Return the objects in a file of this kind; see `values_in`.
+
+    Raises:
+        UsageError: it is torn.
+    """
+    data = (source.only or b"").removeprefix(BYTE_ORDER_MARK)
+    values = values_in(data)
+    if values is None:
+        raise UsageError(f"{source.name}: is {kind}, but {describe(data)}")
+    return values
+
+
+def exchanges_of(
+    source: ImportSource, kind: str, calls: Iterable[ReportedCall | None], lacking: str
+) -> list[Exchange]:
+    """Return the exchanges of the calls in a file of this kind, in the order in which they began.
+
+    Args:
+        source: the file.
+        kind: what it is.
+        calls: in the order of the file; None for what is no call.
+        lacking: says what none of them is.
+
+    Raises:
+        UsageError: there is no call.
+    """
+    found = sorted(filter(None, calls), key=lambda call: call.began_s)
+    if not found:
+        raise UsageError(f"{source.name}: is {kind}, none of which {lacking}")
+    begun = next((call.began_s for call in found if call.began_s), 0)
+    return [_at_times(reported(source.name, call), call, begun) for call in found]
+
+
+def _at_times(exchange: Exchange, call: ReportedCall, begun: float) -> Exchange:
+    """Return an exchange with the times of its call, since that of the first one, `begun`."""
+    asked_ns = elapsed_ns(begun, call.began_s)
+    answered_ns = max(asked_ns, elapsed_ns(begun, call.ended_s))
+    head = exchange.response
+    return replace(
+        exchange,
+        request=replace(exchange.request, t_ns=asked_ns, t_end_ns=asked_ns),
+        response=None if head is None else replace(head, t_ns=answered_ns),
+        reads=tuple(read._replace(t_ns=answered_ns) for read in exchange.reads),
+    )
 
 
 def reported(name: str, call: ReportedCall) -> Exchange:

@@ -13,10 +13,8 @@ Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime  # noqa: TID251 - it reads no clock
 
 from deltatape.diagnose.exchange_parts import MESSAGES
-from deltatape.errors import UsageError
 from deltatape.importers.langfuse import langfuse_call
 from deltatape.importers.messages import (
     Json,
@@ -24,22 +22,20 @@ from deltatape.importers.messages import (
     as_json,
     chat_call,
     chat_message,
+    exchanges_of,
+    has_members,
     json_in,
     list_in,
     object_in,
     objects,
-    reported,
+    objects_of,
     text_in,
-    values_in,
 )
-from deltatape.importers.parts import ImportSource
-from deltatape.importers.traffic import describe
+from deltatape.importers.parts import ImportSource, seconds_of
 from deltatape.model.exchange import Exchange
-from deltatape.wire.framer import BYTE_ORDER_MARK
 
-_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*[\[{]")
-_SPANS = (b'"resourceSpans"', b'"trace_id"')
-_ATTRIBUTES = (b"gen_ai.", b"langfuse.observation.")
+_SPANS = re.compile(rb'"(?:resourceSpans|trace_id)"')
+_ATTRIBUTES = re.compile(rb"gen_ai\.|langfuse\.observation\.")
 _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 _NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,4})\.(.+)")
 _CALL = re.compile(r"tool_calls\.(\d{1,4})\.(id|name|arguments)")
@@ -52,6 +48,7 @@ _CAPTURE = (
 )
 _VALUES = ("stringValue", "boolValue", "intValue", "doubleValue")
 _HTTPS = "443"
+_BASE = re.compile(r"https?://[^/\s]+")
 
 
 class SpansImporter:
@@ -64,12 +61,7 @@ class SpansImporter:
     remark = "messages and no bytes: what an SDK or a tracer made of them"
 
     def claims(self, source: ImportSource) -> bool:
-        data = source.only or b""
-        return (
-            _START.match(data) is not None
-            and any(each in data for each in _SPANS)
-            and any(each in data for each in _ATTRIBUTES)
-        )
+        return has_members(source, _SPANS, _ATTRIBUTES)
 
     def read(self, source: ImportSource) -> Sequence[Exchange]:
         """See `Importer.read`.
@@ -77,18 +69,10 @@ class SpansImporter:
         Raises:
             UsageError: it is torn, or no span has messages.
         """
-        data = (source.only or b"").removeprefix(BYTE_ORDER_MARK)
-        values = values_in(data)
-        if values is None:
-            raise UsageError(f"{source.name}: is {self.name}, but {describe(data)}")
-        spans = sorted((each for value in values for each in _spans(value)), key=_start)
-        calls = [call for _, attributes in spans if (call := _call(attributes)) is not None]
-        if not calls:
-            raise UsageError(
-                f"{source.name}: is {self.name}, none of which has the messages of a call;"
-                f" {_CAPTURE}"
-            )
-        return [reported(source.name, call) for call in calls]
+        values = objects_of(source, self.name)
+        calls = (_call(*each) for value in values for each in _spans(value))
+        lacking = f"has the messages of a call; {_CAPTURE}"
+        return exchanges_of(source, self.name, calls, lacking)
 
 
 def _spans(value: Json) -> Iterator[tuple[Json, Json]]:
@@ -120,19 +104,23 @@ def _value(value: Json) -> object:
     return None
 
 
-def _start(pair: tuple[Json, Json]) -> float:
-    """Return when a span began, in seconds; 0 if unknown."""
-    started = pair[0].get("startTimeUnixNano", pair[0].get("start_time"))
-    try:
-        if isinstance(started, str) and not started.isdecimal():
-            return datetime.fromisoformat(started).timestamp()
-        return int(str(started)[:30]) / 1e9
-    except (ValueError, OverflowError):
-        return 0
+def _seconds(span: Json, of_otlp: str, printed: str) -> float:
+    """Return a time of a span, in seconds since 1970; 0 if unknown."""
+    nanoseconds = str(span.get(of_otlp))[:30]
+    return int(nanoseconds) / 1e9 if nanoseconds.isdecimal() else seconds_of(span.get(printed))
 
 
-def _call(attributes: Json) -> ReportedCall | None:
+def _call(span: Json, attributes: Json) -> ReportedCall | None:
     """Return the call that a span is about; None if it is about something else."""
+    call = _reported(attributes)
+    return call and replace(
+        call,
+        began_s=_seconds(span, "startTimeUnixNano", "start_time"),
+        ended_s=_seconds(span, "endTimeUnixNano", "end_time"),
+    )
+
+
+def _reported(attributes: Json) -> ReportedCall | None:
     operation = text_in(attributes.get("gen_ai.operation.name"))
     if any(each in operation for each in _OTHER_OPERATIONS):
         return None
@@ -196,7 +184,8 @@ def _about(attributes: Json, call: ReportedCall) -> ReportedCall:
 def _base(attributes: Json) -> str:
     host = text_in(attributes.get("server.address"))
     if not host or not host.isprintable():
-        return ""
+        named = _BASE.match(text_in(attributes.get("gen_ai.openai.api_base")))  # of OpenLLMetry
+        return named[0] if named else ""
     port = str(attributes.get("server.port", _HTTPS))
     return f"https://{host}" if port == _HTTPS else f"http://{host}:{port}"
 

@@ -1,0 +1,86 @@
+"""An application of two turns with calls of tools, and what traces it.
+
+trace.py HOW BASE_URL FILE
+
+HOW is `otlp` or `console`: OpenLLMetry, into a file of OTLP/JSON or as the SDK prints spans; or
+`langfuse`: its SDK, into such a file, too. It sends the same to LANGFUSE_HOST.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TextIO
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "weather",
+            "description": "The weather of a city.",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        },
+    }
+]
+ASKED: list[dict[str, object]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Which weather have Gent and Brügge?"},
+]
+
+
+def converse(client: Any) -> None:
+    """Ask, call the tools, and ask again with their results."""
+    messages: list[dict[str, object]] = [*ASKED]
+    calls = streamed(client, messages)
+    messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+    messages += [{"role": "tool", "tool_call_id": call["id"], "content": "rain"} for call in calls]
+    streamed(client, messages)
+
+
+def streamed(client: Any, messages: list[dict[str, object]]) -> list[dict[str, Any]]:
+    """The calls of an answer, put together as an application does."""
+    calls: dict[int, dict[str, Any]] = {}
+    for chunk in client.chat.completions.create(
+        model="m", messages=messages, tools=TOOLS, stream=True
+    ):
+        for delta in chunk.choices[0].delta.tool_calls or ():
+            empty = {"type": "function", "function": {"name": "", "arguments": ""}}
+            call = calls.setdefault(delta.index, empty)
+            if delta.id:
+                call["id"] = delta.id
+            call["function"]["name"] += delta.function.name or ""
+            call["function"]["arguments"] += delta.function.arguments or ""
+    return [call for _, call in sorted(calls.items())]
+
+
+def traced(how: str, written: TextIO) -> tuple[Any, Any]:
+    """What traces into a file, and the module `openai` that it traces."""
+    trace = import_module("opentelemetry.sdk.trace")
+    export = import_module("opentelemetry.sdk.trace.export")
+    otlp = import_module("opentelemetry.exporter.otlp.json.file.trace_exporter")
+    console = how == "console"
+    exporter = (
+        export.ConsoleSpanExporter(out=written)
+        if console
+        else otlp.FileSpanExporter(stream=written)
+    )
+    tracing = trace.TracerProvider()
+    tracing.add_span_processor(export.SimpleSpanProcessor(exporter))
+    if how == "langfuse":
+        import_module("langfuse").Langfuse(tracer_provider=tracing)
+        return tracing, import_module("langfuse.openai").openai
+    instrumentation = import_module("opentelemetry.instrumentation.openai")
+    instrumentation.OpenAIInstrumentor().instrument(tracer_provider=tracing)
+    return tracing, import_module("openai")
+
+
+def main() -> None:
+    """Converse, and write what was traced."""
+    how, url, path = sys.argv[1:]
+    with Path(path).open("w") as written:
+        tracing, openai = traced(how, written)
+        converse(openai.OpenAI(base_url=f"{url}/v1", api_key="sk-fake-000000", max_retries=0))
+        tracing.shutdown()
+
+
+if __name__ == "__main__":
+    main()
