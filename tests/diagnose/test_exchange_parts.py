@@ -60,9 +60,16 @@ def test_values_differ_only_in_the_part_that_was_changed() -> None:
         Part.ENDING: replace(before, end=None),
         Part.FIELD_ORDER: replace(before, request=replace(request, headers=((b"a", SECRET),))),
     }
+    old = values(before)
     for part, after in changed.items():
-        different = [each for each in Part if values(before)[each] != values(after)[each]]
-        assert different == [part]
+        new = values(after)
+        assert [each for each in Part if old[each] != new[each]] == [part]
+
+
+def test_whoever_gives_the_result_of_a_call_is_the_tool() -> None:
+    result = {"role": "tool", "tool_call_id": "c1", "content": "8 C"}
+    found = timed((0.01, FINISH), request={"messages": [USER, result]})
+    assert [said[0] for said in values(found)[Part.CONVERSATION]] == ["user", "tool"]  # type: ignore[attr-defined]
 
 
 def test_an_exchange_without_a_response_has_no_value_of_it() -> None:

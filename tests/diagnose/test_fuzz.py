@@ -100,7 +100,7 @@ def test_random_bytes_are_read_to_their_end(body: bytes, path: str, media: str) 
     survives(made, body)
 
 
-BOMB = 60_000
+BOMB = 30_000
 
 
 @pytest.mark.exhaustive

@@ -77,6 +77,13 @@ def test_only_the_body_is_needed_and_what_is_named_aside_wins() -> None:
     assert exchange.request.body == b"new"
 
 
+def test_a_request_body_beside_its_description_is_sent_as_it_is() -> None:
+    described = b'{"url": "https://host/v1", "body": "as text"}'
+    files = {"body.raw": b"{}", "request.json": described, "request.raw": b"\xff\x00"}
+    (exchange,) = FolderImporter().read(ImportSource(name="case", files=files))
+    assert (exchange.request.path, exchange.request.body) == ("/v1", b"\xff\x00")
+
+
 def cases() -> list[Path]:
     found = sorted(path.parent for path in CORPUS.glob(f"*/{BODY}"))
     if not found and os.environ.get("CI") == "true":
