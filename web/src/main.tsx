@@ -2,6 +2,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { go, toExchange } from "./router";
 import { start } from "./source";
+import "./print";
 import "./theme";
 
 // A report opens on its exchange.

@@ -3,7 +3,7 @@ import type { Ref } from "./router";
 import type { DiffDocument } from "./schema/diff";
 import type { ExchangesDocument } from "./schema/exchanges";
 import type { LsDocument } from "./schema/ls";
-import type { ShowDocument } from "./schema/show";
+import type { ExchangeDocument } from "./schema/show";
 import type { StepsDocument } from "./schema/steps";
 import type { TrendsDocument } from "./schema/trends";
 import type { WhyDocument } from "./schema/why";
@@ -34,7 +34,7 @@ export interface Source {
   exchanges(query: URLSearchParams): Promise<Exchanges>;
   thread(ref: Ref): Promise<Row[]>;
   trends(query: URLSearchParams): Promise<TrendsDocument>;
-  show(ref: Ref, full?: boolean): Promise<ShowDocument>;
+  show(ref: Ref, full?: boolean): Promise<ExchangeDocument>;
   why(ref: Ref): Promise<WhyDocument>;
   steps(ref: Ref): Promise<StepsDocument>;
   diff(one: Ref, other: Ref): Promise<DiffDocument>;
@@ -81,7 +81,7 @@ class HttpSource implements Source {
   thread = async (ref: Ref) => (await this.json<{ rows: Row[] }>("/api/thread", of(ref))).rows;
   trends = (query: URLSearchParams) => this.json<TrendsDocument>("/api/trends", query);
   show = (ref: Ref, full = false) =>
-    this.json<ShowDocument>("/api/show", { ...of(ref), ...(full ? { full: "1" } : {}) });
+    this.json<ExchangeDocument>("/api/show", { ...of(ref), ...(full ? { full: "1" } : {}) });
   why = (ref: Ref) => this.json<WhyDocument>("/api/why", of(ref));
   steps = (ref: Ref) => this.json<StepsDocument>("/api/steps", of(ref));
   diff = (one: Ref, other: Ref) =>
@@ -113,8 +113,11 @@ class HttpSource implements Source {
 /** What the report embeds: the documents of the one exchange that it is about. */
 export interface Embedded {
   ref: Ref;
+  /** Those of its conversation. */
   exchanges: ExchangesDocument;
-  show: ShowDocument;
+  show: ExchangeDocument;
+  /** The exchange behind it whose response the app read, where that is another one. */
+  stream: ExchangeDocument | null;
   why: WhyDocument;
   steps: StepsDocument;
   copies: Record<string, string>;
@@ -138,7 +141,11 @@ class EmbeddedSource implements Source {
   exchanges = () => this.not("A report is about one exchange.");
   thread = () => Promise.resolve(this.data.exchanges.exchanges);
   trends = () => this.not("A report has no trends.");
-  show = (ref: Ref) => this.only(ref, this.data.show);
+  show = (ref: Ref) => {
+    const { stream } = this.data;
+    const behind = ref.tape === this.data.ref.tape && ref.exchange === stream?.exchange.exchange;
+    return stream && behind ? Promise.resolve(stream) : this.only(ref, this.data.show);
+  };
   why = (ref: Ref) => this.only(ref, this.data.why);
   steps = (ref: Ref) => this.only(ref, this.data.steps);
   diff = () => this.not("A report holds one exchange; deltatape open compares two.");

@@ -1,0 +1,326 @@
+// The place in the stream where it went wrong: the gap or the cut to scale, then the events around it.
+import { scaleLinear } from "d3-scale";
+import { useState } from "preact/hooks";
+import { type Piece, Pieces } from "../components/pieces";
+import { SafeText, safe } from "../components/text";
+import { bytes, duration, hueOf, plural } from "../format";
+import { toExchange } from "../router";
+import { type Bug, decisive } from "./bug";
+
+export function StreamPicture({ bug }: { bug: Bug }) {
+  const { show } = bug;
+  return (
+    <section class="stream-picture" aria-labelledby="picture">
+      <h2 id="picture">Where it went wrong in the stream</h2>
+      <Scale bug={bug} />
+      {show.events.length > 0 ? <Around bug={bug} /> : <NoEvents bug={bug} />}
+      <Arrived bug={bug} />
+    </section>
+  );
+}
+
+// The axis.
+
+const PHASES: Record<string, string> = {
+  sending: "sending the request",
+  "before-first": "waiting for the first event",
+  "in-text": "text",
+  "in-arguments": "arguments",
+  "after-call": "after a call",
+  "before-end": "before the end",
+  unanswered: "the app does not answer",
+};
+const words = (phase: string) => PHASES[phase] ?? phase.replaceAll("-", " ");
+
+/** The exchange from its request to its end, to scale. */
+export function Scale({ bug }: { bug: Bug }) {
+  const { axis } = bug.why;
+  const began = axis.request_ns;
+  const decided = decisive(bug.why);
+  const last = Math.max(
+    axis.end_ns ?? 0,
+    ...axis.dead_zones.map((each) => each.to_ns),
+    ...bug.show.events.map((each) => each.t_ns ?? 0),
+  );
+  if (began === null || last <= began) {
+    return <p class="muted">No times were recorded, so there is no axis.</p>;
+  }
+  const x = scaleLinear([began, last], [1, 99]);
+  const at = (ns: number) => `${x(ns)}%`;
+  const wide = (from: number, to: number) => `${Math.max(0.15, x(to) - x(from))}%`;
+  const ticks = scaleLinear([0, (last - began) / 1e9], [1, 99]);
+  const place = decided?.exchange === bug.at.exchange ? decided.t_ns : null;
+  const cut = bug.show.exchange.ending !== "complete";
+  return (
+    <figure class="scale">
+      <svg width="100%" height="86" role="img" aria-label={told(bug)}>
+        <defs>
+          <pattern id="silence" width="6" height="6" patternUnits="userSpaceOnUse">
+            <path d="M0 6L6 0" class="hatch" />
+          </pattern>
+        </defs>
+        {axis.phases.map((phase) => (
+          <rect
+            key={`${phase.name}${phase.from_ns}`}
+            class={`phase ${phase.name}`}
+            x={at(phase.from_ns)}
+            width={wide(phase.from_ns, phase.to_ns)}
+            y="34"
+            height="22"
+          >
+            <title>{`${words(phase.name)}: ${duration(phase.to_ns - phase.from_ns)}`}</title>
+          </rect>
+        ))}
+        {axis.dead_zones.map((zone) => (
+          <rect
+            key={zone.from_ns}
+            class="dead"
+            fill="url(#silence)"
+            x={at(zone.from_ns)}
+            width={wide(zone.from_ns, zone.to_ns)}
+            y="30"
+            height="30"
+          />
+        ))}
+        {ticked(bug).map((ns) => (
+          <line key={ns} class="event" x1={at(ns)} x2={at(ns)} y1="36" y2="54" />
+        ))}
+        {axis.dead_zones.map((zone) => {
+          const middle = x((zone.from_ns + zone.to_ns) / 2);
+          return (
+            <text key={zone.from_ns} class="dead-word" y="20" x={`${middle}%`} {...anchor(middle)}>
+              {duration(zone.to_ns - zone.from_ns)} of silence: {words(zone.phase)}
+            </text>
+          );
+        })}
+        {place !== null && (
+          <g class="here">
+            <line x1={at(place)} x2={at(place)} y1="26" y2="64" />
+            {axis.dead_zones.length === 0 && (
+              <text y="20" x={at(place)} {...anchor(x(place))}>
+                {cut && place === axis.end_ns ? "cut here" : "here"}
+              </text>
+            )}
+          </g>
+        )}
+        {axis.end_ns !== null && (
+          <line
+            class={cut ? "end cut" : "end"}
+            x1={at(axis.end_ns)}
+            x2={at(axis.end_ns)}
+            y1="28"
+            y2="62"
+          />
+        )}
+        {ticks.ticks(6).map((s) => (
+          <text key={s} class="tick" y="80" x={`${ticks(s)}%`} {...anchor(ticks(s))}>
+            {s} s
+          </text>
+        ))}
+      </svg>
+      <figcaption>{told(bug)}</figcaption>
+    </figure>
+  );
+}
+
+const anchor = (percent: number) => ({
+  "text-anchor": percent < 12 ? "start" : percent > 88 ? "end" : "middle",
+});
+
+const MOST_TICKS = 600;
+
+/** The times of the events; of many, as many as an axis has room for. */
+function ticked({ show }: Bug): number[] {
+  const times = [...new Set(show.events.map((each) => each.t_ns).filter((ns) => ns !== null))];
+  const every = Math.ceil(times.length / MOST_TICKS);
+  return times.filter((_, at) => at % every === 0);
+}
+
+/** The axis in words. */
+function told({ why, show }: Bug): string {
+  const { axis } = why;
+  const began = axis.request_ns ?? 0;
+  const parts = [];
+  if (axis.first_event_ns !== null) {
+    parts.push(`the first event came after ${duration(axis.first_event_ns - began)}`);
+  } else parts.push("no event came");
+  for (const zone of axis.dead_zones) {
+    const after = duration(zone.from_ns - began);
+    parts.push(`${duration(zone.to_ns - zone.from_ns)} of silence after ${after}`);
+  }
+  if (axis.end_ns !== null) {
+    parts.push(`it ended after ${duration(axis.end_ns - began)}: ${show.recording.ended}`);
+  } else parts.push("it has not ended");
+  return `${parts.join("; ")}.`.replace(/^./, (first) => first.toUpperCase());
+}
+
+// The events around the place.
+
+const NEAR = 4;
+const MORE = 30;
+const DATA = 1200; // characters of an event that are shown here
+
+function Around({ bug }: { bug: Bug }) {
+  const { show, why } = bug;
+  const decided = decisive(why);
+  const last = show.events.length - 1;
+  const own = decided?.exchange === bug.at.exchange ? decided.event : null;
+  const zone = why.axis.dead_zones.find((each) => each.code === why.verdict.code);
+  const place = own ?? zone?.event ?? last;
+  const [near, setNear] = useState(NEAR);
+  const from = Math.max(0, place - near);
+  const to = Math.min(last, place + near);
+  const shown = show.events.slice(from, to + 1);
+  const waits = shown.map((event, at) => {
+    const before = show.events[from + at - 1]?.t_ns ?? why.axis.sent_ns ?? why.axis.request_ns;
+    return event.t_ns === null || before === null ? 0 : event.t_ns - before;
+  });
+  const end = to === last ? why.axis.end_ns : null;
+  const lastAt = show.events[last]?.t_ns ?? null;
+  const untilEnd = end !== null && lastAt !== null ? end - lastAt : 0;
+  const longest = Math.max(1, untilEnd, ...waits);
+  const began = why.axis.request_ns;
+  return (
+    <>
+      <h3>The events around it</h3>
+      <ol class="around">
+        {from > 0 && (
+          <li>
+            <button type="button" onClick={() => setNear(near + MORE)}>
+              {plural(from, "event")} before
+            </button>
+          </li>
+        )}
+        {shown.map((event, at) => {
+          const here = event.event === place && (own !== null || zone !== undefined);
+          return (
+            <li key={event.event} class={here ? "here" : ""} aria-current={here || undefined}>
+              <Wait ns={waits[at] ?? 0} longest={longest} />
+              <p class="head">
+                <a href={toExchange(bug.at, { event: String(event.event) })}>event {event.event}</a>{" "}
+                <span class="muted">
+                  {event.t_ns !== null && began !== null && `+${duration(event.t_ns - began)}`}
+                  {event.read !== null && ` read ${event.read}`}
+                  {event.line !== null && ` tape line ${event.line}`} bytes {event.span[0]} to{" "}
+                  {event.span[1]}
+                </span>{" "}
+                {here && <strong class="here-word">here</strong>}
+              </p>
+              {event.brings.length > 0 && (
+                <p class="new">
+                  <SafeText text={event.new} />
+                </p>
+              )}
+              <Pieces pieces={data(event.data, here ? (decided?.evidence ?? "") : "")} />
+            </li>
+          );
+        })}
+        {to < last ? (
+          <li>
+            <button type="button" onClick={() => setNear(near + MORE)}>
+              {plural(last - to, "event")} after
+            </button>
+          </li>
+        ) : (
+          <li class={show.exchange.ending === "complete" ? "end" : "end cut"}>
+            <Wait ns={untilEnd} longest={longest} />
+            <strong>{capital(safe(show.recording.ended))}</strong>
+          </li>
+        )}
+      </ol>
+    </>
+  );
+}
+
+const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+const LONG_NS = 1e9; // a wait that catches the eye
+
+/** How long nothing came before an event, as a bar. */
+function Wait({ ns, longest }: { ns: number; longest: number }) {
+  if (ns <= 0) return null;
+  return (
+    <span class={ns >= LONG_NS ? "wait long" : "wait"}>
+      <span class="length" style={{ width: `${(ns / longest) * 100}%` }} />
+      <span class="muted">{duration(ns)}</span>
+    </span>
+  );
+}
+
+/** An event's data; what a finding shows of it is marked. */
+function data(text: string, evidence: string): Piece[] {
+  const at = evidence ? text.indexOf(evidence) : -1;
+  if (at < 0) return [{ text: text.length > DATA ? `${text.slice(0, DATA)} ...` : text }];
+  const from = Math.max(0, at - DATA / 2);
+  const to = at + evidence.length;
+  return [
+    { text: `${from > 0 ? "... " : ""}${text.slice(from, at)}` },
+    { text: evidence, as: "mark" as const, class: "evidence" },
+    { text: text.slice(to, to + DATA / 2) },
+  ].filter((each) => each.text);
+}
+
+function NoEvents({ bug }: { bug: Bug }) {
+  const { response, recording } = bug.show;
+  return (
+    <p>
+      {response
+        ? `Status ${response.status}, ${bytes(response.bytes)} of a body, and no event in it. `
+        : "No response came. "}
+      {capital(safe(recording.ended))}.
+    </p>
+  );
+}
+
+// What had arrived.
+
+const WHOLE = new Set(["complete", "empty_ok"]);
+
+function Arrived({ bug }: { bug: Bug }) {
+  const { show } = bug;
+  const calls = [...show.calls, ...show.server_calls, ...show.text_calls];
+  const texts = show.text.filter((each) => each.text);
+  if (calls.length + texts.length === 0) return null;
+  return (
+    <>
+      <h3>What had arrived</h3>
+      {calls.map((call, at) => {
+        const whole = WHOLE.has(call.status);
+        return (
+          <div
+            class={`call-card ${whole ? "" : "broken"}`}
+            key={`${call.kind}${call.choice}${call.index}`}
+          >
+            <p>
+              <span class={`of ${hueOf(at)}`}>call {call.index}</span>{" "}
+              <strong>{call.name === null ? "no name" : <SafeText text={call.name} />}</strong>{" "}
+              <span class="muted">{call.id === null ? "no id" : <SafeText text={call.id} />}</span>{" "}
+              <span class={whole ? "right-word" : "wrong-word"}>
+                {whole ? "✓" : "✗"} {call.status.replaceAll("_", " ")}
+              </span>
+            </p>
+            <Pieces
+              pieces={call.fragments.map((each) => ({
+                text: each.text,
+                class: `fragment ${hueOf(at)}`,
+                title: `event ${each.event}`,
+              }))}
+              none="(no arguments)"
+            />
+            {call.status === "truncated" && (
+              <span class="cut-here">
+                <span aria-hidden="true">✂</span> the arguments end here
+              </span>
+            )}
+          </div>
+        );
+      })}
+      {texts.map((each) => (
+        <div class="arrived-text" key={`${each.choice}${each.channel}`}>
+          <p class="muted">{each.channel}</p>
+          <Pieces pieces={[{ text: each.text }]} />
+        </div>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,413 @@
+// The bug, seen: whose fault, what, where, what to change; below it the place where it shows.
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { Code, Severity } from "../components/badge";
+import { Command } from "../components/copy";
+import { Shown } from "../components/states";
+import { SafeText } from "../components/text";
+import { duration, plural } from "../format";
+import { useLoaded } from "../load";
+import { type Ref, toExchange } from "../router";
+import type { ExchangeDocument as ShowDocument } from "../schema/show";
+import type { StepsDocument } from "../schema/steps";
+import type { Finding, WhyDocument } from "../schema/why";
+import { type Row, source } from "../source";
+import { CallsPicture, storyOf } from "./bug-calls";
+import { Scale, StreamPicture } from "./bug-stream";
+
+/** All that is known of an exchange whose bug is shown. */
+export interface Bug {
+  at: Ref;
+  why: WhyDocument;
+  show: ShowDocument;
+  /** The exchange whose response the app read: the same, or the provider's behind the app's own page. */
+  stream: ShowDocument;
+  steps: StepsDocument;
+  thread: Row[];
+}
+
+export function BugView({ at }: { at: Ref }) {
+  const loaded = useLoaded(`${at.tape}#${at.exchange}`, async (): Promise<Bug> => {
+    const [why, show, steps, thread] = await Promise.all([
+      source.why(at),
+      source.show(at),
+      source.steps(at),
+      source.thread(at),
+    ]);
+    const stream =
+      steps.stream === at.exchange
+        ? show
+        : await source.show({ tape: at.tape, exchange: steps.stream });
+    return { at, why, show, stream, steps, thread };
+  });
+  return (
+    <Shown of={loaded} what="the explanation">
+      {(bug) => <TheBug key={`${bug.at.tape}#${bug.at.exchange}`} bug={bug} />}
+    </Shown>
+  );
+}
+
+function TheBug({ bug }: { bug: Bug }) {
+  const { why, stream } = bug;
+  const { blame, kind } = why.verdict;
+  const [chosen, choose] = useState(0);
+  const suspect = blame === "app" ? bug.steps.suspects[chosen] : undefined;
+  const story = useMemo(() => storyOf(bug, suspect), [bug, suspect]);
+  // What the app did shows in what it made of the calls; anything else, in the stream itself.
+  const changed = why.repetition?.calls.some((each) => each.differs) ?? false;
+  const ofApp = blame === "app" || kind === "healthy" || (kind !== "blamed" && changed);
+  const calls = stream.calls.length + stream.text_calls.length > 0 || why.repetition !== null;
+  const silent = why.axis.dead_zones.length > 0;
+  return (
+    <article class="bug">
+      <Conclusion bug={bug} mistake={story.mistake} />
+      <Tries bug={bug} />
+      {ofApp && calls ? (
+        <>
+          {silent && <Scale bug={bug} />}
+          <CallsPicture bug={bug} story={story} chosen={chosen} choose={choose} />
+        </>
+      ) : (
+        <StreamPicture bug={bug} />
+      )}
+      <Others bug={bug} />
+      <Thread bug={bug} />
+    </article>
+  );
+}
+
+/** The finding that the verdict rests on. */
+export const decisive = (why: WhyDocument): Finding | null =>
+  why.findings.find((each) => each.code === why.verdict.code) ?? null;
+
+// The conclusion.
+
+const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
+const SIGNS = { healthy: "✓", blamed: "✗", nobody: "○", unprovable: "?" };
+
+function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
+  const { why } = bug;
+  const { verdict, conclusion } = why;
+  const decided = decisive(why);
+  const [suspect] = why.suspects;
+  const excluded = decided?.excluded ?? [];
+  return (
+    <section class={`conclusion is-${verdict.kind}`} aria-labelledby="verdict">
+      <header>
+        <h1 id="verdict">
+          <span class="sign" aria-hidden="true">
+            {SIGNS[verdict.kind]}
+          </span>
+          {capital(verdict.shown)}
+        </h1>
+        {decided && <Code code={decided.code} name={decided.name} />}
+      </header>
+      <p class="means">{verdict.means}</p>
+      <dl>
+        <Told name="What happened">
+          {conclusion.what.map((each) => (
+            <p key={each} class="what">
+              <SafeText text={`${capital(each)}.`} />
+            </p>
+          ))}
+          {suspect && (
+            <p>
+              The app behaves like <strong>{suspect.name}</strong>: it{" "}
+              <SafeText text={suspect.says} />.
+            </p>
+          )}
+        </Told>
+        {decided && (
+          <Told name="Where">
+            <Places bug={bug} decided={decided} mistake={mistake} />
+          </Told>
+        )}
+        <Told name="What to change">
+          <p class="fix">
+            <SafeText text={`${capital(verdict.fix)}.`.replace(/\.\.$/, ".")} />
+          </p>
+        </Told>
+        {excluded.length > 0 && (
+          <Told name="Ruled out">
+            <ul class="excluded">
+              {excluded.map((each) => (
+                <li key={each.explanation}>
+                  <SafeText text={`${capital(each.explanation)}?`} />
+                  <span class="because">
+                    {" "}
+                    No: <SafeText text={each.because} />.
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </Told>
+        )}
+        {verdict.possible.length > 0 && (
+          <Told name="Possible, not provable">
+            <ul>
+              {byCode(verdict.possible).map(([first, more]) => (
+                <li key={first.code}>
+                  <Code code={first.code} name={first.name} /> <SafeText text={first.message} />
+                  {more > 0 && <span class="muted"> and {more} more like it</span>}
+                </li>
+              ))}
+            </ul>
+          </Told>
+        )}
+        <Told name="Next">
+          <p>{capital(conclusion.next.what)}:</p>
+          <Command text={conclusion.next.command} />
+        </Told>
+      </dl>
+    </section>
+  );
+}
+
+/** The first finding of each code, and how many follow. */
+function byCode(findings: readonly Finding[]): [Finding, number][] {
+  const first = findings.filter(
+    (each, at) => findings.findIndex((other) => other.code === each.code) === at,
+  );
+  return first.map((each) => [
+    each,
+    findings.filter((other) => other.code === each.code).length - 1,
+  ]);
+}
+
+function Told(props: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  );
+}
+
+// Places.
+
+/** Where a finding is: links to the event, and the numbers that one looks for in the tape. */
+export function PlaceOf({ bug, of }: { bug: Bug; of: Finding }) {
+  const elsewhere = of.exchange !== bug.at.exchange;
+  const to = { ...bug.at, exchange: of.exchange };
+  const event = of.event === null ? undefined : bug.show.events[of.event];
+  const began = bug.why.axis.request_ns;
+  const parts: ComponentChildren[] = [];
+  if (elsewhere) parts.push(<a href={toExchange(to)}>exchange #{of.exchange}</a>);
+  if (of.event !== null) {
+    parts.push(<a href={toExchange(to, { event: String(of.event) })}>event {of.event}</a>);
+  }
+  if (!elsewhere && event?.read != null) parts.push(`read ${event.read}`);
+  if (of.t_ns !== null && began !== null) {
+    parts.push(`${duration(of.t_ns - began)} after the request`);
+  }
+  if (of.line !== null) parts.push(`tape line ${of.line}`);
+  if (of.span) parts.push(`bytes ${of.span[0]} to ${of.span[1]}`);
+  if (parts.length === 0) parts.push("the exchange as a whole");
+  return (
+    <span class="place">
+      {parts.map((part, at) => (
+        <span key={at}>{part}</span>
+      ))}
+    </span>
+  );
+}
+
+interface PlacesProps {
+  bug: Bug;
+  decided: Finding;
+  /** The event at which the suspect goes wrong. */
+  mistake: number | null;
+}
+
+function Places({ bug, decided, mistake }: PlacesProps) {
+  const { at, stream, steps } = bug;
+  const wrong = stream.events.find((each) => each.event === mistake);
+  const began = stream.axis.request_ns;
+  const ofStream = { ...at, exchange: steps.stream };
+  return (
+    <>
+      {wrong && (
+        <p>
+          First mistake:
+          <span class="place">
+            <span>
+              <a href={toExchange(ofStream, { event: String(wrong.event) })}>event {wrong.event}</a>
+            </span>
+            {ofStream.exchange !== at.exchange && <span>of #{ofStream.exchange}</span>}
+            {wrong.read !== null && <span>read {wrong.read}</span>}
+            {wrong.t_ns !== null && began !== null && (
+              <span>{duration(wrong.t_ns - began)} after the request</span>
+            )}
+            {wrong.line !== null && <span>tape line {wrong.line}</span>}
+          </span>
+        </p>
+      )}
+      {deliveredAt(bug).map((each) => (
+        <p key={each.call}>
+          Delivered, {each.call}:
+          <span class="place">
+            <span>
+              <a href={toExchange(at, { event: String(each.first) })}>
+                {each.first === each.last
+                  ? `event ${each.first}`
+                  : `events ${each.first} to ${each.last}`}
+              </a>
+            </span>
+            {each.line !== null && <span>complete at tape line {each.line}</span>}
+          </span>
+        </p>
+      ))}
+      <p>
+        {sideOf(bug, decided)}: <PlaceOf bug={bug} of={decided} />
+      </p>
+    </>
+  );
+}
+
+/** Who sent what a finding is about. */
+function sideOf({ at, show }: Bug, finding: Finding): string {
+  if (finding.exchange !== at.exchange) return "Sent by the app";
+  return show.recording.tap === "app" ? "Sent by the app to its page" : "On the wire";
+}
+
+/** Where the calls that the app changed or lost were delivered. */
+function deliveredAt({ why, show }: Bug) {
+  if (why.verdict.blame !== "app") return [];
+  const found = [];
+  for (const [at, pair] of (why.repetition?.calls ?? []).entries()) {
+    const call = show.calls[at];
+    if (!call || !pair.differs) continue;
+    const last = call.fragments.at(-1)?.event ?? call.start_event;
+    found.push({
+      call: `call ${at}`,
+      first: call.start_event,
+      last,
+      line: show.events[last]?.line ?? null,
+    });
+  }
+  return found;
+}
+
+// What else there is.
+
+function Others({ bug }: { bug: Bug }) {
+  const decided = decisive(bug.why);
+  const others = bug.why.findings.filter((each) => each !== decided);
+  if (others.length === 0) return null;
+  return (
+    <section aria-labelledby="others">
+      <h2 id="others">{plural(others.length, "more finding")}</h2>
+      <ul class="findings">
+        {others.map((each) => (
+          <li key={`${each.code}${each.exchange}${each.event}${each.message}`}>
+            <details>
+              <summary>
+                <Severity is={each.severity} /> <Code code={each.code} name={each.name} />{" "}
+                <SafeText text={each.message} />
+              </summary>
+              <p>
+                <PlaceOf bug={bug} of={each} />
+              </p>
+              {each.evidence && (
+                <p>
+                  Evidence: <code>{<SafeText text={each.evidence} />}</code>
+                </p>
+              )}
+              {each.excluded.map((one) => (
+                <p key={one.explanation}>
+                  Ruled out: <SafeText text={`${one.explanation}: ${one.because}`} />
+                </p>
+              ))}
+              <p>
+                What to do: <SafeText text={each.hint} />
+              </p>
+            </details>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The equal requests of which this is one. */
+function Tries({ bug }: { bug: Bug }) {
+  const { attempts } = bug.why;
+  if (!attempts) return null;
+  const longest = Math.max(1, ...attempts.tries.map((each) => each.pause_ns ?? 0));
+  return (
+    <section aria-labelledby="tries">
+      <h2 id="tries">
+        The same request, {attempts.tries.length} times:{" "}
+        {attempts.answered ? "answered at last" : "never answered"}
+      </h2>
+      <ol class="tries">
+        {attempts.tries.map((each) => (
+          <li
+            key={each.exchange}
+            aria-current={each.exchange === bug.at.exchange ? "true" : undefined}
+          >
+            {each.pause_ns !== null && (
+              <span class="pause">
+                <span class="length" style={{ width: `${(each.pause_ns / longest) * 8}rem` }} />
+                waited {duration(each.pause_ns)}
+              </span>
+            )}
+            <a href={toExchange({ ...bug.at, exchange: each.exchange })}>#{each.exchange}</a>{" "}
+            <SafeText text={each.outcome} />
+            {each.changed && (
+              <span class="muted">
+                {" "}
+                changed: <SafeText text={each.changed} />
+              </span>
+            )}
+          </li>
+        ))}
+      </ol>
+      {attempts.exit_code !== null && (
+        <p>Then the app ended with exit code {attempts.exit_code}.</p>
+      )}
+    </section>
+  );
+}
+
+const MARKS: Record<string, string> = {
+  retry: "asked again after a failure",
+  loop: "repeats calls",
+  unanswered: "its calls were never answered",
+  "lost-call": "a call of its reply was lost",
+  "orphan-result": "brings a result without its call",
+};
+
+/** The conversation, where something in it repeats, is lost or is left open. */
+function Thread({ bug }: { bug: Bug }) {
+  const { thread, at } = bug;
+  if (thread.length < 2 || !thread.some((row) => row.marks.length > 0)) return null;
+  return (
+    <section aria-labelledby="thread">
+      <h2 id="thread">The conversation: {plural(thread.length, "exchange")}</h2>
+      <ol class="thread">
+        {thread.map((row) => {
+          const own = row.exchange === at.exchange && row.tape === at.tape;
+          return (
+            <li key={`${row.tape}#${row.exchange}`} aria-current={own ? "true" : undefined}>
+              <a href={toExchange(row)}>#{row.exchange}</a>
+              <span>{row.calls ? plural(row.calls, "call") : "no call"}</span>
+              <span>{duration(row.duration_ns)}</span>
+              {row.worst && (
+                <span>
+                  <Severity is={row.worst.severity} />{" "}
+                  <Code code={row.worst.code} name={row.worst.name} />
+                </span>
+              )}
+              {row.marks.map((mark) => (
+                <span key={mark} class="thread-mark">
+                  {MARKS[mark] ?? mark}
+                </span>
+              ))}
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
