@@ -23,7 +23,7 @@ from helpers.clients import browse
 from helpers.console import called
 from helpers.mitm import VENVS, installed, variables
 from helpers.responses_socket import call, question, result
-from helpers.upstream import Peer, connect, free_port, provider, run
+from helpers.upstream import Peer, free_port, listening, provider, run
 from helpers.websocket import split
 
 LIMIT_S = 90.0
@@ -167,15 +167,6 @@ def test_what_mitmproxy_saves_of_a_websocket_is_imported(tmp_path: Path, version
     printed, socket = assert_imported(tmp_path, "saved.har", said, times)
     assert "read as a HAR: 1 exchange" in printed
     assert socket.ending == "not closed"  # as far as the archive tells
-
-
-async def listening(port: int) -> None:
-    """Wait until a program listens there."""
-    while True:
-        with contextlib.suppress(ConnectionError):
-            (await connect(port)).close()
-            return
-        await asyncio.sleep(0.05)
 
 
 PAGE = """<!doctype html><pre id="out"></pre><script>

@@ -14,18 +14,30 @@ from deltatape.exporters import export
 from deltatape.exporters.har import HarExporter
 from deltatape.model.exchange import Exchange, MaskedCredential
 from deltatape.model.websocket import BINARY, TEXT
+from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, choice, sse
+from helpers.clients import CLIENTS, ROOT
 from helpers.mitm import VENVS
 from helpers.responses_socket import question
 from helpers.taped import taped
 from helpers.websocket import socket
 
+RECORDED = ROOT / "recordings" / "dialects"
 ANSWER = sse(choice({"content": "hi"}), FINISH)
 READ = """
 import sys
 from mitmproxy.io import FlowReader
 for flow in FlowReader(open(sys.argv[1], "rb")).stream():
     print(flow.request.pretty_url, flow.response.status_code, len(flow.response.content))
+"""
+
+VALIDATE = """
+import { readFileSync } from "node:fs";
+import validator from "har-validator";
+const wrong = ({ errors }) => errors.map((each) => each.dataPath + " " + each.message).join();
+const archives = JSON.parse(readFileSync(0));
+const told = await Promise.all(archives.map((each) => validator.har(each).then(() => "", wrong)));
+console.log(JSON.stringify(told));
 """
 
 
@@ -133,3 +145,26 @@ def test_mitmproxy_reads_an_archive(tmp_path: Path) -> None:
     )
     expected = f"https://api.openai.com/v1/chat/completions 200 {len(ANSWER)}\n"
     assert done.stdout.decode() == expected
+
+
+def test_a_validator_of_others_accepts_archives() -> None:
+    """Of a recording of each dialect, and of what a HAR has no place for."""
+    if not (CLIENTS / "node_modules" / "har-validator").is_dir() and not os.environ.get("CI"):
+        pytest.skip("no har-validator; scripts/setup clients installs it")
+    recorded = [each for path in RECORDED.rglob("*.tape") for each in open_tape(path).exchanges()]
+    assert any(each.upgraded for each in recorded)
+    odd = [taped([], framing=None), taped(body=b"\xff"), taped([(10, b"\xff\0")], headers=())]
+    odd.append(replace(taped(), recorded_at=""))
+    archives = [archive(each) for each in (*recorded, *odd)]
+    broken = archive(taped())
+    del broken["entries"][0]["startedDateTime"]
+    told = subprocess.run(
+        ["node", "--input-type=module", "-e", VALIDATE],
+        cwd=CLIENTS,
+        input=json.dumps([{"log": each} for each in (*archives, broken)]).encode(),
+        capture_output=True,
+        check=True,
+    )
+    *accepted, refused = json.loads(told.stdout)
+    assert set(accepted) == {""}
+    assert "startedDateTime" in refused

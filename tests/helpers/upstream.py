@@ -169,6 +169,15 @@ def free_port() -> int:
             return port
 
 
+async def listening(port: int) -> None:
+    """Wait until a program listens there."""
+    while True:
+        with contextlib.suppress(ConnectionError):
+            (await connect(port)).close()
+            return
+        await asyncio.sleep(0.05)
+
+
 async def eventually(condition: Callable[[], bool], what: str) -> None:
     """Wait until `condition` holds; fail after 60 s, which only a hang takes."""
     for _ in range(6000):

@@ -23,7 +23,7 @@ from deltatape.importers.messages import (
     objects_of,
     text_in,
 )
-from deltatape.importers.parts import ImportSource
+from deltatape.importers.parts import ImportSource, elapsed_ns
 from deltatape.model.exchange import Exchange
 from deltatape.printable import excerpt
 
@@ -71,6 +71,7 @@ def _call(fixture: Json) -> ReportedCall | None:
             chat_call(each.get("id"), each.get("name"), each.get("arguments"))
             for each in objects(list_in(response.get("toolCalls")))
         ]
+    timings = object_in(fixture.get("recordedTimings"))
     error = text_in(object_in(response.get("error")).get("message"))
     if not texts and not calls and not error:
         return None
@@ -84,5 +85,6 @@ def _call(fixture: Json) -> ReportedCall | None:
         model=text_in(response.get("model")) or text_in(match.get("model")),
         ident=text_in(response.get("id")),
         error=error,
+        took_ns=elapsed_ns(0, timings.get("totalDurationMs")) // 1000,
         notes=[f"{_ORIGIN}: answers requests that match {excerpt(as_json(match), 200)}"],
     )

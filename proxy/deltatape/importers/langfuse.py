@@ -23,7 +23,7 @@ from deltatape.importers.messages import (
     objects_of,
     text_in,
 )
-from deltatape.importers.parts import ImportSource, seconds_of
+from deltatape.importers.parts import ImportSource, elapsed_ns, seconds_of
 from deltatape.model.exchange import Exchange
 
 _TYPE = re.compile(rb'"type"\s*:\s*"GENERATION"', re.IGNORECASE)
@@ -73,6 +73,8 @@ def langfuse_call(observation: Json) -> ReportedCall | None:
         error = text_in(observation.get("statusMessage", observation.get("status_message")))
     if asked is None and not choices:
         return None
+    began_s = seconds_of(observation.get("startTime", observation.get("start_time")))
+    ended_s = seconds_of(observation.get("endTime", observation.get("end_time")))
     return ReportedCall(
         origin=_ORIGIN,
         messages=asked,
@@ -80,8 +82,8 @@ def langfuse_call(observation: Json) -> ReportedCall | None:
         tools=tools,
         model=text_in(observation.get("model")),
         error=error,
-        began_s=seconds_of(observation.get("startTime", observation.get("start_time"))),
-        ended_s=seconds_of(observation.get("endTime", observation.get("end_time"))),
+        began_s=began_s,
+        took_ns=elapsed_ns(began_s, ended_s),
     )
 
 

@@ -53,8 +53,8 @@ class ReportedCall:
     notes: Sequence[str] = ()
     began_s: float = 0
     """When it was asked, in seconds since 1970; 0 if unknown."""
-    ended_s: float = 0
-    """When the answer was complete."""
+    took_ns: int = 0
+    """How long it took until the answer was complete; 0 if unknown."""
 
 
 def has_members(source: ImportSource, *members: re.Pattern[bytes]) -> bool:
@@ -100,7 +100,7 @@ def exchanges_of(
 def _at_times(exchange: Exchange, call: ReportedCall, begun: float) -> Exchange:
     """Return an exchange with the times of its call, since that of the first one, `begun`."""
     asked_ns = elapsed_ns(begun, call.began_s)
-    answered_ns = max(asked_ns, elapsed_ns(begun, call.ended_s))
+    answered_ns = asked_ns + call.took_ns
     head = exchange.response
     return replace(
         exchange,

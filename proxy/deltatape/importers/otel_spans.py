@@ -31,7 +31,7 @@ from deltatape.importers.messages import (
     objects_of,
     text_in,
 )
-from deltatape.importers.parts import ImportSource, seconds_of
+from deltatape.importers.parts import ImportSource, elapsed_ns, seconds_of
 from deltatape.model.exchange import Exchange
 
 _SPANS = re.compile(rb'"(?:resourceSpans|trace_id)"')
@@ -113,11 +113,9 @@ def _seconds(span: Json, of_otlp: str, printed: str) -> float:
 def _call(span: Json, attributes: Json) -> ReportedCall | None:
     """Return the call that a span is about; None if it is about something else."""
     call = _reported(attributes)
-    return call and replace(
-        call,
-        began_s=_seconds(span, "startTimeUnixNano", "start_time"),
-        ended_s=_seconds(span, "endTimeUnixNano", "end_time"),
-    )
+    began_s = _seconds(span, "startTimeUnixNano", "start_time")
+    ended_s = _seconds(span, "endTimeUnixNano", "end_time")
+    return call and replace(call, began_s=began_s, took_ns=elapsed_ns(began_s, ended_s))
 
 
 def _reported(attributes: Json) -> ReportedCall | None:

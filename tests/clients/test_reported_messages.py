@@ -1,4 +1,4 @@
-"""What OpenLLMetry and the SDK of Langfuse themselves write of a conversation is imported."""
+"""What OpenLLMetry, Langfuse's SDK and aimock themselves write of a conversation is imported."""
 
 import asyncio
 import gzip
@@ -16,7 +16,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.clients import CLIENTS, PYTHON
 from helpers.console import called
-from helpers.upstream import SSE_HEAD, Peer, chunk, provider, run
+from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, provider, run
 
 LIMIT_S = 120.0
 MADE = [("call_a", "weather", '{"city": "Gent"}'), ("call_b", "weather", '{"city": "Brügge"}')]
@@ -42,6 +42,7 @@ ANSWERS = (
 class Servers:
     """A provider, and a Langfuse that takes everything."""
 
+    answers: tuple[bytes, ...] = ANSWERS
     asked: list[bytes] = field(default_factory=list)
     sent: list[tuple[bytes, bytes]] = field(default_factory=list)
     """What came for Langfuse: heads and bodies."""
@@ -52,7 +53,7 @@ class Servers:
             _, body = await peer.request()
             self.asked.append(body)
             await peer.send(SSE_HEAD)
-            stream = ANSWERS[len(self.asked) - 1]
+            stream = self.answers[len(self.asked) - 1]
             for at in range(0, len(stream), 97):
                 await peer.send(chunk(stream[at : at + 97]))
             await peer.send(b"0\r\n\r\n")
@@ -62,6 +63,12 @@ class Servers:
         while True:
             self.sent.append(await peer.request())
             await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+def require(program: Path) -> None:
+    """Skip the test where a program is not installed, but never in CI."""
+    if not program.exists() and not os.environ.get("CI"):
+        pytest.skip(f"no {program.name}; scripts/setup clients installs it")
 
 
 def variables(folder: Path, langfuse: int) -> dict[str, str]:
@@ -75,20 +82,24 @@ def variables(folder: Path, langfuse: int) -> dict[str, str]:
     }
 
 
+async def converse(folder: Path, how: str, port: int, langfuse: int = 0) -> None:
+    """Run the application, with a tracer that writes `trace`."""
+    process = await asyncio.create_subprocess_exec(
+        *(str(PYTHON), CLIENTS / "reported.py", how, f"http://127.0.0.1:{port}", "trace"),
+        cwd=folder,
+        env=variables(folder, langfuse),
+    )
+    assert await process.wait() == 0
+
+
 def traced(folder: Path, how: str) -> Servers:
-    """Run the application with a tracer, which writes `trace`."""
-    if not PYTHON.exists() and not os.environ.get("CI"):
-        pytest.skip("no OpenLLMetry; scripts/setup clients installs it")
+    """Run the application before a provider of its own."""
+    require(PYTHON)
     servers = Servers()
 
     async def scenario() -> None:
         async with provider(servers.answer) as port, provider(servers.take) as langfuse:
-            process = await asyncio.create_subprocess_exec(
-                *(str(PYTHON), CLIENTS / "trace.py", how, f"http://127.0.0.1:{port}", "trace"),
-                cwd=folder,
-                env=variables(folder, langfuse),
-            )
-            assert await process.wait() == 0
+            await converse(folder, how, port, langfuse)
 
     run(scenario(), LIMIT_S)
     assert len(servers.asked) == 2
@@ -231,3 +242,52 @@ def test_what_langfuse_traced_is_imported_from_a_file_and_from_its_api(tmp_path:
     (tmp_path / "x.tape").unlink()
     times = since_first(listed, "startTime", "endTime")
     assert_imported(tmp_path, "observations of Langfuse", times)
+
+
+AIMOCK = CLIENTS / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
+AGAIN = sse(
+    choice({"content": "Once more: "}),
+    calls(entry(0, "call_c", name="weather", arguments="")),
+    FINISH,
+)
+
+
+def test_the_fixtures_that_aimock_records_are_imported(tmp_path: Path) -> None:
+    """A file of an answer each. What it loses, docs/importing.md says."""
+    require(PYTHON)
+    require(AIMOCK)
+    servers = Servers(answers=(ANSWERS[0], AGAIN))
+
+    async def scenario() -> None:
+        async with provider(servers.answer) as upstream:
+            port = free_port()
+            aimock = await asyncio.create_subprocess_exec(
+                *("node", AIMOCK, "--record", "--provider-openai", f"http://127.0.0.1:{upstream}"),
+                *("--port", str(port), "--fixtures", "fixtures", "--log-level", "silent"),
+                cwd=tmp_path,
+                env=variables(tmp_path, 0),
+            )
+            try:
+                await listening(port)
+                await converse(tmp_path, "untraced", port)
+            finally:
+                aimock.terminate()
+                await aimock.wait()
+
+    (tmp_path / "fixtures").mkdir()
+    run(scenario(), LIMIT_S)
+    for path in (tmp_path / "fixtures").rglob("*.json"):
+        (fixture,) = json.loads(path.read_bytes())["fixtures"]
+        again = fixture["match"]["hasToolResult"]
+        done = called("import", path, "-o", f"{again}.tape", folder=tmp_path)
+        assert done.stderr.startswith(b"read as fixtures of aimock: 1 exchange\n"), done.stderr
+        assert b"note: aimock: answers requests that match" in done.stderr
+        (analysis,) = map(analyse, open_tape(tmp_path / f"{again}.tape"))
+        found = [(call.id, call.name, call.arguments) for call in analysis.reply.tool_calls]
+        assert found == ([("call_c", "weather", "{}")] if again else MADE)  # the wire has "" there
+        assert analysis.reply.text == ("Once more: " if again else "")
+        (read,) = analysis.exchange.reads
+        assert read.t_ns == fixture["recordedTimings"]["totalDurationMs"] * 10**6
+        checked = called("check", f"{again}.tape", folder=tmp_path)
+        assert (checked.returncode, checked.stdout) == (0, b"no findings\n")
+    assert {path.name for path in tmp_path.glob("*.tape")} == {"True.tape", "False.tape"}

@@ -1,12 +1,13 @@
 """An application of two turns with calls of tools, and what traces it.
 
-trace.py HOW BASE_URL FILE
+reported.py HOW BASE_URL FILE
 
 HOW is `otlp` or `console`: OpenLLMetry, into a file of OTLP/JSON or as the SDK prints spans; or
-`langfuse`: its SDK, into such a file, too. It sends the same to LANGFUSE_HOST.
+`langfuse`: its SDK, into such a file, too, which sends the same to LANGFUSE_HOST; or `untraced`.
 """
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -52,8 +53,10 @@ def streamed(client: Any, messages: list[dict[str, object]]) -> list[dict[str, A
     return [call for _, call in sorted(calls.items())]
 
 
-def traced(how: str, written: TextIO) -> tuple[Any, Any]:
-    """What traces into a file, and the module `openai` that it traces."""
+def traced(how: str, written: TextIO) -> tuple[Any, Callable[[], None]]:
+    """The module `openai`, traced into a file, and what ends that."""
+    if how == "untraced":
+        return import_module("openai"), lambda: None
     trace = import_module("opentelemetry.sdk.trace")
     export = import_module("opentelemetry.sdk.trace.export")
     otlp = import_module("opentelemetry.exporter.otlp.json.file.trace_exporter")
@@ -67,19 +70,19 @@ def traced(how: str, written: TextIO) -> tuple[Any, Any]:
     tracing.add_span_processor(export.SimpleSpanProcessor(exporter))
     if how == "langfuse":
         import_module("langfuse").Langfuse(tracer_provider=tracing)
-        return tracing, import_module("langfuse.openai").openai
+        return import_module("langfuse.openai").openai, tracing.shutdown
     instrumentation = import_module("opentelemetry.instrumentation.openai")
     instrumentation.OpenAIInstrumentor().instrument(tracer_provider=tracing)
-    return tracing, import_module("openai")
+    return import_module("openai"), tracing.shutdown
 
 
 def main() -> None:
     """Converse, and write what was traced."""
     how, url, path = sys.argv[1:]
     with Path(path).open("w") as written:
-        tracing, openai = traced(how, written)
+        openai, end = traced(how, written)
         converse(openai.OpenAI(base_url=f"{url}/v1", api_key="sk-fake-000000", max_retries=0))
-        tracing.shutdown()
+        end()
 
 
 if __name__ == "__main__":
