@@ -521,6 +521,24 @@ def test_json_says_from_which_fragments_an_invented_call_is_made() -> None:
     ]
 
 
+def test_json_says_from_which_fragments_the_calls_of_a_suspect_are_made() -> None:
+    document = json.loads(explanation_json(lost_arguments(arguments='{"a":1}{"a":1}')))
+    made = [call_made for each in document["suspects"] for call_made in each["made"]["calls"]]
+    assert made
+    for each in made:
+        ends = [segment["range"][1] for segment in each["segments"]]
+        assert (ends or [0])[-1] == len(each["arguments"])
+    emptied = json.loads(explanation_json(explain(broken_app())))
+    assert emptied["suspects"][0]["made"]["calls"][0]["segments"] == []
+    assert emptied["repetition"]["calls"][0]["segments"] == []
+    alone = explain([timed(*((0.1, each) for each in [*call(), FINISH]))], clients=True)
+    reader = json.loads(explanation_json(alone))["clients"][0]["made"]["calls"][0]
+    assert reader["segments"] == [
+        {"range": [0, 3], "call": 0, "event": 1},
+        {"range": [3, 7], "call": 0, "event": 2},
+    ]
+
+
 def test_json_hides_secrets_in_what_was_sent_and_aligns_what_is_left() -> None:
     key = "sk-proj-" + "Zq3x" * 8
     (call_back,) = repeated(lost_arguments(arguments=f'{{"a":"{key}"}}'))["calls"]
@@ -581,7 +599,7 @@ def test_suspects_and_clients_have_exactly_the_keys_of_the_contract() -> None:
             "fix": "keep a call per index",
             "source": "",
             "made": {
-                "calls": [{"id": "c1", "name": "get", "arguments": ""}],
+                "calls": [{"id": "c1", "name": "get", "arguments": "", "segments": []}],
                 "errors": [],
                 "text": None,
             },

@@ -60,6 +60,20 @@ def test_fewest_fragments_are_left_out() -> None:
     assert told("abcde", late, own=0) == [("abcd", 0, 4), ("e", 0, 5)]
 
 
+def test_fragments_of_several_calls_that_fit_by_chance_are_no_mixture() -> None:
+    turin = [(0, 1, '{"city":"Turin'), (0, 2, '"}')]
+    genoa = [(1, 3, '{"city":"Genoa'), (1, 4, '","unit":"C"}')]
+    assert told('{"city":"Turin","unit":"C"}', [*turin, *genoa], own=0) == [
+        ('{"city":"Turin', 0, 1),
+        ('"', 0, 2),
+        (',"unit":"C"}', None, None),
+    ]
+    third = [(2, 2, "xyz")]
+    mixed = [*turin[:1], *third, *genoa[:1], *turin[1:], *genoa[1:]]
+    text = "".join(each for call, _, each in mixed if call != 2)
+    assert [call for _, call, _ in told(text, mixed, own=0)] == [0, 1, 0, 1]
+
+
 def test_the_last_fragment_may_be_cut() -> None:
     assert told('{"origin": "Ber') == [('{"origin": "B', FLIGHT, 3), ("er", FLIGHT, 5)]
 

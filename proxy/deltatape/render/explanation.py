@@ -507,6 +507,7 @@ def explanation_object(explanation: Explanation) -> dict[str, object]:
     """Return an explanation with the keys of the contract; `document` hides its secrets."""
     verdict = explanation.verdict
     what, command = next_step(explanation)
+    origins = _Origins(explanation)
     return {
         "tape": explanation.tape,
         "exchange": explanation.exchange,
@@ -525,15 +526,15 @@ def explanation_object(explanation: Explanation) -> dict[str, object]:
             "what": _happened(explanation),
             "next": {"what": what, "command": command},
         },
-        "suspects": [_json_suspect(each) for each in explanation.suspects],
-        "clients": [_json_trial(each) for each in explanation.tried],
+        "suspects": [_json_suspect(each, origins) for each in explanation.suspects],
+        "clients": [_json_trial(each, origins) for each in explanation.tried],
         "axis": axis_object(explanation.axis),
         "timeline": [_json_entry(entry) for entry in explanation.timeline],
         "requested": _json_promise(explanation.promise),
         "arrived": _json_arrival(explanation.arrival, explanation.exchange),
         "findings": [finding_object(finding) for finding in explanation.findings],
         "attempts": _json_attempts(explanation.attempts),
-        "repetition": _json_repetition(explanation.repetition),
+        "repetition": _json_repetition(explanation.repetition, origins),
     }
 
 
@@ -567,11 +568,12 @@ def _json_arrival(arrival: Arrival, exchange: int) -> dict[str, object]:
     }
 
 
-def _json_repetition(repetition: ReplyRepetition | None) -> dict[str, object] | None:
+def _json_repetition(
+    repetition: ReplyRepetition | None, origins: "_Origins"
+) -> dict[str, object] | None:
     """Return what the app sent back beside what was delivered; None if it sent nothing back."""
     if repetition is None:
         return None
-    fragments = _delivered_fragments(repetition)
     return {
         "exchange": repetition.exchange,
         "calls": [
@@ -581,42 +583,53 @@ def _json_repetition(repetition: ReplyRepetition | None) -> dict[str, object] | 
                 "differs": each.differs,
                 "different": _different(each),
                 "edits": _edits(each),
-                "segments": None
-                if each.repetition is None
-                else _segments(each.repetition, fragments, each.index),
+                "segments": origins.of(each.repetition, each.index) if each.repetition else None,
             }
             for each in repetition.calls
         ],
         "extra": [
-            {**_json_call(each), "segments": _segments(each, fragments)}
-            for each in repetition.extra
+            {**_json_call(each), "segments": origins.of(each, None)} for each in repetition.extra
         ],
         "results": [{"id": call_id, "text": text} for call_id, text in repetition.results],
     }
 
 
-def _delivered_fragments(repetition: ReplyRepetition) -> list[DeliveredFragment]:
-    """Return the fragments of all calls, as they are shown, in the order in which they arrived."""
-    found = [
-        DeliveredFragment(place.call.index, each.event, each.text)
-        for place in repetition.places
-        for each in shown_fragments(place)
-    ]
-    return sorted(found, key=lambda each: each.event)
+class _Origins:
+    """Tells from which fragments of the reply the arguments come that an app or a client made."""
 
+    def __init__(self, explanation: Explanation) -> None:
+        repetition, places = explanation.repetition, explanation.arrival.places
+        if repetition is not None:
+            places = repetition.places
+        self._calls = [
+            place for place in places if place.list == "calls" and place.choice == places[0].choice
+        ]
+        found = [
+            DeliveredFragment(place.call.index, each.event, each.text)
+            for place in self._calls
+            for each in shown_fragments(place)
+        ]
+        self._fragments = sorted(found, key=lambda each: each.event)
+        self._known: dict[tuple[str, int | None], list[dict[str, object]]] = {}
 
-def _segments(
-    sent: RepeatedCall, fragments: Sequence[DeliveredFragment], own: int | None = None
-) -> list[dict[str, object]]:
-    """Return where the sent arguments come from; `own` is the delivered call that they are of."""
-    return [
-        {
-            "range": [each.start, each.end],
-            "call": each.source.call if each.source else None,
-            "event": each.source.event if each.source else None,
-        }
-        for each in segments(without_secrets(sent.arguments), fragments, own)
-    ]
+    def of(self, made: RepeatedCall, own: int | None) -> list[dict[str, object]]:
+        """Return the segments of the arguments of a call; `own` is the delivered one that it is."""
+        key = made.arguments, own
+        if key not in self._known:
+            self._known[key] = [
+                {
+                    "range": [each.start, each.end],
+                    "call": each.source.call if each.source else None,
+                    "event": each.source.event if each.source else None,
+                }
+                for each in segments(without_secrets(made.arguments), self._fragments, own)
+            ]
+        return self._known[key]
+
+    def of_reading(self, calls: Sequence[RepeatedCall]) -> list[list[dict[str, object]]]:
+        """Return the same for all calls of a client: each is the one with its id, or its place."""
+        by_id = {place.call.id: place.call.index for place in reversed(self._calls)}
+        return [self.of(each, by_id.get(each.id, at)) for at, each in enumerate(calls)]
 
 
 def _edits(pair: RepeatedCallPair) -> list[dict[str, object]] | None:
@@ -663,7 +676,7 @@ def _json_attempts(row: Attempts | None) -> dict[str, object] | None:
     }
 
 
-def _json_suspect(suspect: Suspect) -> dict[str, object]:
+def _json_suspect(suspect: Suspect, origins: _Origins) -> dict[str, object]:
     return {
         "name": suspect.name,
         "mistakes": [
@@ -675,21 +688,24 @@ def _json_suspect(suspect: Suspect) -> dict[str, object]:
         "says": suspect.says,
         "fix": suspect.fix,
         "source": suspect.source,
-        "made": _json_reading(suspect.made),
+        "made": _json_reading(suspect.made, origins),
     }
 
 
-def _json_trial(tried: ClientTrial) -> dict[str, object]:
+def _json_trial(tried: ClientTrial, origins: _Origins) -> dict[str, object]:
     return {
         "name": tried.name,
         "differs": None if tried.problem else tried.differs,
         "problem": tried.problem or None,
-        "made": _json_reading(tried.made),
+        "made": _json_reading(tried.made, origins),
     }
 
 
-def _json_reading(made: ClientReading) -> dict[str, object]:
-    calls = [_json_call(each) for each in made.calls]
+def _json_reading(made: ClientReading, origins: _Origins) -> dict[str, object]:
+    calls = [
+        {**_json_call(each), "segments": found}
+        for each, found in zip(made.calls, origins.of_reading(made.calls), strict=True)
+    ]
     return {"calls": calls, "errors": list(made.errors), "text": made.text}
 
 

@@ -1,10 +1,10 @@
 """Where a text that the app sent comes from: which fragment, and which character of the original.
 
-Strategy. An app that joins fragments wrongly still joins whole fragments: those of one call, of all
-calls as they arrived, twice each. If the text is made of such a row of fragments, some of them
-perhaps left out and the last one cut, each character is attributed to its fragment. Otherwise only
-what also stands in the delivered text, in the same order, is. Nothing is guessed: characters whose
-origin is unknown have none.
+Strategy. An app that joins fragments wrongly still joins whole fragments: those of one call, some
+of them perhaps left out or doubled, or those of several calls as they arrived, none left out. If
+the text is made of such a row of fragments, the last one perhaps cut, each character is attributed
+to its fragment. Otherwise only what also stands in the delivered text, in the same order, is.
+Nothing is guessed: characters whose origin is unknown have none.
 
 Work is bounded, since arguments may have megabytes: what is too long to be aligned differs as a
 whole between its common beginning and its common end.
@@ -61,15 +61,30 @@ def segments(
     """
     mine = [each for each in fragments if each.call == own]
     others = [each for each in fragments if each.call != own]
-    rows: list[Sequence[DeliveredFragment]] = [mine]
-    if len(sent) >= _TELLING:
-        twice = [each for each in mine for _ in range(2)]
-        rows += [fragments, twice, [*mine, *mine], [*mine, *others], [*others, *mine]]
+    twice = [each for each in mine for _ in range(2)]
+    rows: tuple[Sequence[DeliveredFragment], ...] = (mine, twice, [*mine, *mine])
     for row in rows:
         found = _made_of(sent, row)
         if found is not None:
             return found
+    rows = (fragments, [*mine, *others], [*others, *mine]) if len(sent) >= _TELLING else ()
+    for row in rows:
+        found = _made_of(sent, row)
+        if found is not None and _is_complete(found, row):
+            return found
     return tuple(_common_parts(sent, mine))
+
+
+def _is_complete(found: Sequence[Segment], row: Sequence[DeliveredFragment]) -> bool:
+    """Check that nothing of the calls in `found` is left out between its first and last fragment.
+
+    Otherwise fragments of two calls may fit by chance, as where an app filled in a default.
+    """
+    sources = [each.source for each in found if each.source]
+    calls = {each.call for each in sources}
+    rest = [each for each in row if each.call in calls and each.text]
+    first = next(at for at, each in enumerate(rest) if each is sources[0])
+    return rest[first : first + len(sources)] == sources
 
 
 class _Step(NamedTuple):

@@ -8,19 +8,19 @@
  */
 export type Span = [number, number]
 /**
- * [start, end): where the text stands in arguments_raw of the call, or in the text of a choice, in characters (Unicode code points) from 0.
- * 
- * @minItems 2
- * @maxItems 2
- */
-export type Range = [number, number]
-/**
  * [start, end): two offsets from 0, in bytes unless something else is said.
  * 
  * @minItems 2
  * @maxItems 2
  */
 export type Span1 = [number, number]
+/**
+ * [start, end): where the text stands in arguments_raw of the call, or in the text of a choice, in characters (Unicode code points) from 0.
+ * 
+ * @minItems 2
+ * @maxItems 2
+ */
+export type Range = [number, number]
 /**
  * [start, end): two offsets from 0, in bytes unless something else is said.
  * 
@@ -292,7 +292,7 @@ export interface Reading {
 /**
  * Those that it would run and repeat, in order.
  */
-calls: Call[]
+calls: MadeCall[]
 /**
  * What it throws or logs, in the wordings of several parsers.
  */
@@ -304,16 +304,40 @@ text: (string | null)
 [k: string]: unknown
 }
 /**
+ * A call that the app or a client made of the answer.
+ * 
  * This interface was referenced by `WhyDocument`'s JSON-Schema
- * via the `definition` "call".
+ * via the `definition` "made_call".
  */
-export interface Call {
+export interface MadeCall {
 id: (string | null)
 name: (string | null)
 /**
  * The exact text.
  */
 arguments: string
+/**
+ * Where its arguments come from, in order, without gaps.
+ */
+segments: Segment[]
+[k: string]: unknown
+}
+/**
+ * A part of arguments that the app or a client made.
+ * 
+ * This interface was referenced by `WhyDocument`'s JSON-Schema
+ * via the `definition` "segment".
+ */
+export interface Segment {
+range: Span1
+/**
+ * The index of the delivered call whose fragment it comes from, its place in calls of the repetition; null: that cannot be told.
+ */
+call: (number | null)
+/**
+ * The number of the event that brought the fragment; null: that cannot be told.
+ */
+event: (number | null)
 [k: string]: unknown
 }
 /**
@@ -343,7 +367,7 @@ export interface Reading1 {
 /**
  * Those that it would run and repeat, in order.
  */
-calls: Call[]
+calls: MadeCall[]
 /**
  * What it throws or logs, in the wordings of several parsers.
  */
@@ -515,18 +539,18 @@ duration_ns: (number | null)
 /**
  * Calls that the app is to run, with the fragments that each event brings.
  */
-calls: Call1[]
+calls: Call[]
 /**
  * Calls of tools that the app did not define.
  */
-server_calls: Call1[]
+server_calls: Call[]
 /**
  * Calls that the model wrote into its text.
  */
-text_calls: Call1[]
+text_calls: Call[]
 [k: string]: unknown
 }
-export interface Call1 {
+export interface Call {
 /**
  * Its number on the tape, from 1.
  */
@@ -698,7 +722,7 @@ calls: RepeatedCall[]
 /**
  * Calls that the app sent although none was delivered.
  */
-extra: ExtraCall[]
+extra: MadeCall[]
 /**
  * The results that the request brings, in order.
  */
@@ -710,11 +734,11 @@ results: Result[]
  * via the `definition` "repeated_call".
  */
 export interface RepeatedCall {
-delivered: Call2
+delivered: Call1
 /**
  * As the app sent it back; null: it did not.
  */
-sent: (Call | null)
+sent: (Call2 | null)
 /**
  * Whether id, name or arguments differ, or nothing was sent; arguments that are the same JSON do not.
  */
@@ -735,6 +759,19 @@ segments: (Segment[] | null)
 }
 /**
  * As the response brought it.
+ */
+export interface Call1 {
+id: (string | null)
+name: (string | null)
+/**
+ * The exact text.
+ */
+arguments: string
+[k: string]: unknown
+}
+/**
+ * This interface was referenced by `WhyDocument`'s JSON-Schema
+ * via the `definition` "call".
  */
 export interface Call2 {
 id: (string | null)
@@ -767,43 +804,8 @@ export interface Edit {
  * What it does.
  */
 op: ("equal" | "insert" | "delete")
-delivered: Span1
-sent: Span2
-[k: string]: unknown
-}
-/**
- * A part of arguments that the app sent.
- * 
- * This interface was referenced by `WhyDocument`'s JSON-Schema
- * via the `definition` "segment".
- */
-export interface Segment {
-range: Span3
-/**
- * The place in calls of the repetition, from 0, of the call whose fragment it comes from; null: that cannot be told.
- */
-call: (number | null)
-/**
- * The number of the event that brought the fragment; null: that cannot be told.
- */
-event: (number | null)
-[k: string]: unknown
-}
-/**
- * This interface was referenced by `WhyDocument`'s JSON-Schema
- * via the `definition` "extra_call".
- */
-export interface ExtraCall {
-id: (string | null)
-name: (string | null)
-/**
- * The exact text.
- */
-arguments: string
-/**
- * Where its arguments come from, in order, without gaps.
- */
-segments: Segment[]
+delivered: Span2
+sent: Span3
 [k: string]: unknown
 }
 /**
@@ -831,7 +833,7 @@ export interface Reading2 {
 /**
  * Those that it would run and repeat, in order.
  */
-calls: Call[]
+calls: MadeCall[]
 /**
  * What it throws or logs, in the wordings of several parsers.
  */
@@ -933,14 +935,14 @@ duration_ns: (number | null)
 /**
  * Calls that the app is to run, with the fragments that each event brings.
  */
-calls: Call1[]
+calls: Call[]
 /**
  * Calls of tools that the app did not define.
  */
-server_calls: Call1[]
+server_calls: Call[]
 /**
  * Calls that the model wrote into its text.
  */
-text_calls: Call1[]
+text_calls: Call[]
 [k: string]: unknown
 }
