@@ -105,6 +105,7 @@ def test_a_narrow_page_gets_fewer_columns_and_whole_lines() -> None:
         assert "#30000" in lines[3]
         assert "error C002 arg" in lines[3]
     assert "tokens" not in shown(ROW, width=110)[1]
+    assert shown(replace(ROW, tokens=None), width=60) == shown(ROW, width=60)
 
 
 def test_names_of_a_tape_are_escaped() -> None:
