@@ -12,6 +12,7 @@ from deltatape.model.exchange import EndReason, Framing, Source
 from deltatape.store.reader import open_tape
 from deltatape.tape.decode import CODES, decode_header, decode_record
 from deltatape.tape.encode import header_line, payload_record
+from helpers.console import called
 from helpers.format_reading import reading
 from helpers.format_tapes import FormatTape, format_tapes
 
@@ -123,3 +124,15 @@ def test_every_verdict_of_the_page_has_a_tape() -> None:
     assert set(verdicts) == set(found)
     for verdict, tapes in found.items():
         assert len(tapes) >= verdicts.count(verdict), verdict
+
+
+def test_of_all_recordings_fsck_tells_of_the_damaged_ones_alone(tmp_path: Path) -> None:
+    told = called("fsck", RECORDINGS, folder=tmp_path)
+    assert told.returncode == 2  # some cannot be read
+    shown = told.stdout.decode()
+    found = re.findall(rf"^{RECORDINGS}/(\S+)\.tape(?::\d+)?: (?!clean)", shown, re.MULTILINE)
+    damaged = {f"conformance/{name}" for name, tape in TAPES.items() if any(tape.verdict.values())}
+    coded = "conformance/code-masked"  # a secret under a content-coding, as it says itself
+    assert set(found) == {*damaged, coded}
+    assert "code-masked.tape: 1 problem" in shown
+    assert "recordings/conformance/report-time.tape: 1 problem" in shown

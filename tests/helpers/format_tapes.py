@@ -120,6 +120,9 @@ def masked(length: int = 18) -> Json:
 
 READ: Line = (50, 1, "read", "data: 1\n\n")
 BODY = b"data: 1\n\n"
+SAID = 'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
+SAID_SHA256 = "55b1ebe24f840188c3d3b64c496c553e42a9e7dff96ff86b43ee46048dd642df"
+"""Of what deltatape reads in it; `fsck` would tell of another one."""
 
 
 _UPGRADE = response("none", status=101, reason="Switching Protocols", headers=[])
@@ -309,8 +312,8 @@ def _codes() -> dict[str, FormatTape]:
         "parsed": FormatTape(
             shows="what the recorder made of an exchange, after its end",
             content=tape(
-                *(request(), response(), READ, end(BODY)),
-                (910, 1, "parsed", parsed | {"finish": "stop", "form": 1, "sha256": "0" * 64}),
+                *(request(), response(), (50, 1, "read", SAID), end(SAID.encode())),
+                (910, 1, "parsed", parsed | {"finish": "stop", "form": 1, "sha256": SAID_SHA256}),
             ),
         ),
         "client": FormatTape(
