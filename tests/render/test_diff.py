@@ -3,9 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
-import jsonschema
 import pytest
 
 from deltatape.compare import compare_exchanges, first_damage
@@ -15,6 +13,7 @@ from deltatape.render.diff import ComparedSides, diff_json, diff_lines
 from deltatape.render.lines import measured, plain
 from helpers.chat import FINISH, choice, entry
 from helpers.compared import analysed, call, chat, words
+from helpers.json_schemas import validate
 from helpers.mutated import changed, recorded
 
 TAIL = r'"...o Tom\u00e9\",\"days\":'
@@ -314,11 +313,6 @@ def test_what_a_tape_says_cannot_act_on_a_terminal() -> None:
     assert not any("\x1b" in line or "\u202e" in line for line in lines)
 
 
-SCHEMA = json.loads(
-    (Path(__file__).resolve().parents[2] / "docs" / "diff.schema.json").read_bytes()
-)
-
-
 def document(*sides: Analysis) -> dict[str, object]:
     hops = [
         ComparedSides(
@@ -329,12 +323,8 @@ def document(*sides: Analysis) -> dict[str, object]:
     text = diff_json(hops, first_damage(hop.comparison for hop in hops))
     assert text.isascii()
     found: dict[str, object] = json.loads(text)
-    jsonschema.Draft202012Validator(SCHEMA).validate(found)
+    validate("diff", found)
     return found
-
-
-def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
 @pytest.mark.exhaustive
@@ -366,6 +356,10 @@ def test_a_damaged_call_is_shown_with_both_sides_and_its_cause() -> None:
         "{}",
         "{",
     )
+    assert damaged["edits"] == [
+        {"op": "equal", "left": [0, 1], "right": [0, 1]},
+        {"op": "delete", "left": [1, 2], "right": [1, 1]},
+    ]
     assert damaged["cause"] == {
         "kind": "dropped",
         "left": [3],
@@ -383,7 +377,8 @@ def test_a_damaged_call_is_shown_with_both_sides_and_its_cause() -> None:
 
 
 def test_a_lost_call_other_framing_and_content_fit_the_schema() -> None:
-    document(chat(*call("{}"), FINISH), chat(FINISH))
+    lost = document(chat(*call("{}"), FINISH), chat(FINISH))
+    assert lost["hops"][0]["calls"][0]["edits"] is None  # type: ignore[index]
     document(analyse(recorded("openai-responses")), chat(FINISH))
     framed = document(analysed(b"data: {}\n\n"), analysed(b": x\n\ndata:{}\n\n"))
     assert [each["what"] for each in framed["hops"][0]["framing"]] == ["comments", "fields"]  # type: ignore[index]

@@ -25,6 +25,8 @@ from deltatape.model.reply import ToolCall
 from deltatape.printable import count, excerpt
 from deltatape.render.json_document import document
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped
+from deltatape.secret_text.search import without_secrets
+from deltatape.why.alignment import edits
 from deltatape.why.timeline import identity, label, news
 
 CONTEXT = 2
@@ -460,8 +462,20 @@ def _call_change(call: CallChange) -> dict[str, object]:
         "left": _json_call(call.left),
         "right": _json_call(call.right),
         "differences": _differences(call.differences),
+        "edits": _edits(call),
         "cause": None if call.cause is None else _change(call.cause),
     }
+
+
+def _edits(call: CallChange) -> list[dict[str, object]] | None:
+    """Return the steps from the arguments of one side to the other's; None: one side lacks it."""
+    if call.left is None or call.right is None:
+        return None
+    texts = call.left.arguments, call.right.arguments
+    return [
+        {"op": each.op, "left": list(each.delivered), "right": list(each.sent)}
+        for each in edits(*map(without_secrets, texts))  # as they are shown
+    ]
 
 
 def _json_call(call: ToolCall | None) -> dict[str, object] | None:

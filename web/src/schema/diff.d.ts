@@ -61,6 +61,20 @@ status: string
 [k: string]: unknown
 } | null)
 /**
+ * What it keeps or takes away; of an insertion, its place, twice.
+ * 
+ * @minItems 2
+ * @maxItems 2
+ */
+export type Range = [number, number]
+/**
+ * What it keeps or puts there; of a deletion, its place, twice.
+ * 
+ * @minItems 2
+ * @maxItems 2
+ */
+export type Range1 = [number, number]
+/**
  * Those of the left side; empty: none.
  */
 export type Events = number[]
@@ -108,6 +122,16 @@ arguments: string
 status: string
 [k: string]: unknown
 } | null)
+/**
+ * [start, end): in characters (Unicode code points) from 0.
+ * 
+ * @minItems 2
+ * @maxItems 2
+ * 
+ * This interface was referenced by `DiffDocument`'s JSON-Schema
+ * via the `definition` "range".
+ */
+export type Range2 = [number, number]
 
 /**
  * Keys are added to, never renamed or removed, while the version stays.
@@ -271,6 +295,10 @@ right: Call1
  */
 differences: Difference[]
 /**
+ * How the arguments on the right differ from those on the left, in order, without gaps: character by character; in long texts word by word, in longer ones as a whole; null: one side lacks the call.
+ */
+edits: (Edit[] | null)
+/**
  * The first change that concerns the call; null: none does.
  */
 cause: (null | Change)
@@ -293,6 +321,21 @@ left: string
  * Shortened JSON, or (absent).
  */
 right: string
+[k: string]: unknown
+}
+/**
+ * A step from the arguments on the left to those on the right.
+ * 
+ * This interface was referenced by `DiffDocument`'s JSON-Schema
+ * via the `definition` "edit".
+ */
+export interface Edit {
+/**
+ * What it does.
+ */
+op: ("equal" | "insert" | "delete")
+left: Range
+right: Range1
 [k: string]: unknown
 }
 /**
