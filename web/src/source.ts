@@ -54,8 +54,12 @@ export class SourceError extends Error {}
 
 const of = (ref: Ref) => ({ tape: ref.tape, exchange: String(ref.exchange) });
 
+/** How long a document is given out again; one of a running exchange is soon an old one. */
+const SHARED_MS = 500;
+
 class HttpSource implements Source {
   readonly whole = true;
+  private readonly asked = new Map<string, Promise<unknown>>();
 
   private async get(path: string, query: URLSearchParams | Record<string, string> = {}) {
     const search = new URLSearchParams(query).toString();
@@ -76,14 +80,26 @@ class HttpSource implements Source {
     return (await (await this.get(path, query)).json()) as T;
   }
 
+  /** Parts of one view that ask for the same document at once get the same one. */
+  private shared<T>(path: string, query: Record<string, string>): Promise<T> {
+    const key = `${path}?${new URLSearchParams(query)}`;
+    const asked = this.asked.get(key) as Promise<T> | undefined;
+    if (asked) return asked;
+    const answer = this.json<T>(path, query);
+    this.asked.set(key, answer);
+    const forget = () => setTimeout(() => this.asked.delete(key), SHARED_MS);
+    answer.then(forget, forget);
+    return answer;
+  }
+
   tapes = () => this.json<LsDocument>("/api/tapes");
   exchanges = (query: URLSearchParams) => this.json<Exchanges>("/api/exchanges", query);
   thread = async (ref: Ref) => (await this.json<{ rows: Row[] }>("/api/thread", of(ref))).rows;
   trends = (query: URLSearchParams) => this.json<TrendsDocument>("/api/trends", query);
   show = (ref: Ref, full = false) =>
-    this.json<ExchangeDocument>("/api/show", { ...of(ref), ...(full ? { full: "1" } : {}) });
-  why = (ref: Ref) => this.json<WhyDocument>("/api/why", of(ref));
-  steps = (ref: Ref) => this.json<StepsDocument>("/api/steps", of(ref));
+    this.shared<ExchangeDocument>("/api/show", { ...of(ref), ...(full ? { full: "1" } : {}) });
+  why = (ref: Ref) => this.shared<WhyDocument>("/api/why", of(ref));
+  steps = (ref: Ref) => this.shared<StepsDocument>("/api/steps", of(ref));
   diff = (one: Ref, other: Ref) =>
     this.json<DiffDocument>("/api/diff", {
       ...of(one),

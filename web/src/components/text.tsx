@@ -6,7 +6,10 @@ const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}\ud800-\udfff]/gu;
 
-const named = (character: string) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+/** How a hidden character is shown. */
+export const named = (character: string) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+
+export const isHidden = (character: string) => character.search(HIDDEN) >= 0;
 
 /** `text` as children: hidden characters become visible escapes. */
 export function SafeText({ text }: { text: string }) {

@@ -123,20 +123,51 @@ interface Flag {
   mark: Mark;
   x: number;
   label: string;
+  /** The label stands before it, since there is no room after it. */
+  before: boolean;
+  /** How many are hidden behind it, and the label of the last of them. */
+  covers: number;
+  other: string;
 }
 
-/** Flags with their labels; a label that would run into the next flag is left away. */
-function flags(lane: Lane, view: TimeRange, x: (at: number) => number, right: number): Flag[] {
+const labelWidth = (label: string) => 9 + label.length * LETTER;
+
+/** Flags with their labels: one that would run into another flag is left away. */
+function flags(
+  lane: Lane,
+  view: TimeRange,
+  x: (at: number) => number,
+  left: number,
+  right: number,
+): Flag[] {
   const shown: Flag[] = [];
   for (const mark of lane.marks) {
     if (mark.at < view.from || mark.at > view.to) continue;
     const place = Math.round(x(mark.at));
-    const before = shown.at(-1);
-    if (before && place - before.x < 2) continue; // one flag covers the other
-    if (before && before.x + 9 + before.label.length * LETTER > place) before.label = "";
-    shown.push({ mark, x: place, label: mark.label ?? "" });
+    const last = shown.at(-1);
+    if (last && place - last.x < 2) {
+      last.covers++; // one flag stands for all that it covers
+      last.other = mark.label ?? "";
+      continue;
+    }
+    shown.push({ mark, x: place, label: mark.label ?? "", before: false, covers: 0, other: "" });
   }
-  for (const flag of shown) if (flag.x + 9 + flag.label.length * LETTER > right) flag.label = "";
+  let taken = left;
+  shown.forEach((flag, index) => {
+    if (flag.covers === 1 && flag.other) flag.label += `, ${flag.other}`;
+    else if (flag.covers && flag.label) flag.label += ` +${flag.covers}`;
+    const width = labelWidth(flag.label);
+    const free = (shown[index + 1]?.x ?? right) - 4;
+    if (flag.x + width <= free) {
+      taken = flag.x + width;
+    } else if (flag.x - width - 4 >= taken) {
+      flag.before = true;
+      taken = flag.x + 9;
+    } else {
+      flag.label = "";
+      taken = flag.x + 9;
+    }
+  });
   return shown;
 }
 
@@ -338,6 +369,7 @@ export function TimeAxis(props: TimeAxisProps) {
       ),
     [lanes, view.from, view.to, width],
   );
+  const silences = zones.filter((each) => each.kind === "dead");
   const hovered = pointer && !dragged ? markAt(pointer.x, pointer.y, 6) : undefined;
   const marks = lanes[current?.lane ?? firstLane(lanes)]?.marks ?? [];
 
@@ -410,10 +442,11 @@ export function TimeAxis(props: TimeAxisProps) {
               );
             })}
             {zones.map((zone) => {
+              if (zone.to < view.from || zone.from > view.to) return null;
               const left = Math.max(gutter, x(zone.from));
               const end = Math.min(right, x(zone.to));
-              if (end < gutter || left > right) return null;
               const room = end - left;
+              if (zone.kind === "phase" && room < 1) return null;
               const long = unit === "time" ? duration(zone.to - zone.from) : "";
               const dead = zone.kind === "dead";
               return (
@@ -434,10 +467,7 @@ export function TimeAxis(props: TimeAxisProps) {
                           `${long} ${zone.label}`,
                           long,
                         )
-                      : zones.some(
-                            (other) =>
-                              other.kind === "dead" && other.from < zone.to && other.to > zone.from,
-                          )
+                      : silences.some((other) => other.from < zone.to && other.to > zone.from)
                         ? ""
                         : fitting(room, zone.label)}
                   </text>
@@ -451,12 +481,16 @@ export function TimeAxis(props: TimeAxisProps) {
             )}
             {lanes.map((lane, index) =>
               lane.shape === "flag"
-                ? flags(lane, view, x, right).map(({ mark, x: at, label }) => (
+                ? flags(lane, view, x, gutter, right).map(({ mark, x: at, label, before }) => (
                     <g key={mark.key} class={`axis-flag ${mark.hue}`}>
                       <path
                         d={`M${at} ${lanesTop + (index + 1) * LANE - 2}v${-(LANE - 6)}l7 4.5l-7 4.5`}
                       />
-                      <text x={at + 9} y={lanesTop + (index + 1) * LANE - 8}>
+                      <text
+                        x={before ? at - 4 : at + 9}
+                        y={lanesTop + (index + 1) * LANE - 8}
+                        text-anchor={before ? "end" : "start"}
+                      >
                         {label}
                       </text>
                     </g>
