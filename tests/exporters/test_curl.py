@@ -82,6 +82,24 @@ def test_the_command_sends_the_same_request(body: bytes) -> None:
     assert fields == {b"content-type: application/json", b"X-Quote: it's", b"X-Empty:", length}
 
 
+@pytest.mark.parametrize(
+    "value", [b"\x1b[201~\rtouch owned\r", b"a\tb", b"\xc2\x9b7m", b"%s \\045"]
+)
+def test_what_would_act_on_a_terminal_is_sent_and_not_pasted(value: bytes) -> None:
+    exchange = asked(target=(b"/v1?a=%s&b=[1-3]{x,y}",), headers=((b"X-A", value),))
+    assert all(each.isprintable() or each == "\n" for each in command(exchange))
+    line, fields, _ = sent(exchange)
+    assert line == b"POST /v1?a=%s&b=[1-3]{x,y} HTTP/1.1"
+    assert b"X-A: " + value.rstrip() in b"\n".join(fields)
+
+
+def test_nothing_of_a_tape_is_an_option_or_a_file_for_curl() -> None:
+    exchange = asked(target=(b"-oowned",), headers=((b"@/etc/passwd", b"x"),), upstream="")
+    text = command(exchange)
+    assert "--url -oowned" in text
+    assert "passwd" not in text
+
+
 @pytest.mark.parametrize(("method", "body"), [("GET", b""), ("HEAD", b""), ("DELETE", b"{}")])
 def test_the_method_is_the_same(method: str, body: bytes) -> None:
     line, fields, got = sent(asked(body, method=method, headers=((b"User-Agent", b"x"),)))

@@ -25,6 +25,12 @@ _ADDED = (b"Accept", b"User-Agent", b"Content-Type")
 """Fields that curl adds where it is not told to leave them out."""
 _PARAMETER = re.compile(rb"[?&]([^=&?]+)=\Z")
 _NAME = re.compile(r"[^A-Z0-9]+")
+_PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\")
+"""Bytes that stand for themselves between quotes in what `printf` prints."""
+_GLOB = re.compile(r"[\[\]{}]")
+"""What curl takes for a range of URLs unless it is told not to."""
+_DASH = re.compile(r"['\"]?-")
+"""The start of what curl would take for an option."""
 _WIDTH = 76
 
 
@@ -58,14 +64,17 @@ class CurlExporter:
 
 def _command(exchange: Exchange) -> str:
     request = exchange.request
-    provider = _provider(request)
+    provider = provider_of(request)
     content = request.content
-    parts = ["curl -N", *_method(request.method, has_body=bool(content)), _url(exchange, provider)]
+    url = _url(exchange, provider)
+    parts = ["curl -N -g" if _GLOB.search(url) else "curl -N"]
+    parts += _method(request.method, has_body=bool(content))
+    parts.append(f"--url {url}" if _DASH.match(url) else url)
     names = {name.lower() for name, _ in request.headers}
     parts += [
         f"-H {_field(text_of(name), value, provider)}"
         for name, value in request.headers
-        if name.lower() not in _CURLS_OWN
+        if name.lower() not in _CURLS_OWN and not name.startswith(b"@")  # curl would read a file
     ]
     parts += [f"-H '{name.decode()}:'" for name in _ADDED if name.lower() not in names]
     if not content:
@@ -80,7 +89,7 @@ def _command(exchange: Exchange) -> str:
 def _method(method: str, *, has_body: bool) -> list[str]:
     if method == "HEAD":
         return ["-I"]
-    return [] if method == ("POST" if has_body else "GET") else [f"-X {shlex.quote(method)}"]
+    return [] if method == ("POST" if has_body else "GET") else [f"-X {shell_word(method)}"]
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -99,7 +108,19 @@ def _is_safe(text: str) -> bool:
     return all(each.isprintable() or each in "\n\t" for each in text)
 
 
-def _provider(request: Request) -> Provider | None:
+def shell_word(text: str) -> str:
+    """Return `text` as one word of a shell; what a terminal would act on is written by `printf`."""
+    if text.isprintable():
+        return shlex.quote(text)
+    written = "".join(
+        chr(byte) if byte in _PLAIN else f"\\{byte:03o}"
+        for byte in text.encode("utf-8", "surrogateescape")
+    )
+    return f"\"$(printf '{written.replace('%', '%%')}')\""
+
+
+def provider_of(request: Request) -> Provider | None:
+    """Return the known provider that a request went to."""
     try:
         host = urlsplit(request.upstream).hostname or ""
     except ValueError:
@@ -111,11 +132,11 @@ def _field(name: str, value: HeaderValue, provider: Provider | None) -> str:
     """Return a header field as an argument."""
     if isinstance(value, bytes):
         text = text_of(value)
-        return shlex.quote(f"{name}: {text}" if text else f"{name};")
+        return shell_word(f"{name}: {text}" if text else f"{name};")
     known = provider is not None and name.lower().encode() in KEY_FIELDS and provider.keys
     variable = known[0] if known else _shouted(name)
     scheme = "Bearer " if known and name.lower() == "authorization" else ""
-    return shlex.quote(f"{name}: {scheme}") + f'"${variable}"'
+    return shell_word(f"{name}: {scheme}") + f'"${variable}"'
 
 
 def _shouted(name: str) -> str:
@@ -127,12 +148,12 @@ def _url(exchange: Exchange, provider: Provider | None) -> str:
     """Return the URL as an argument, a variable for each masked part."""
     request = exchange.request
     if not any(isinstance(part, MaskedCredential) for part in request.target):
-        return shlex.quote(url_of(exchange))
+        return shell_word(url_of(exchange))
     origin = url_of(exchange).removesuffix(request.target_bytes.decode("utf-8", "replace"))
-    written, before = [shlex.quote(origin)] if origin else [], b""
+    written, before = [shell_word(origin)] if origin else [], b""
     for part in request.target:
         if isinstance(part, bytes):
-            written.append(shlex.quote(part.decode("utf-8", "replace")))
+            written.append(shell_word(part.decode("utf-8", "replace")))
             before = part
         else:
             found = _PARAMETER.search(before)
