@@ -397,6 +397,7 @@ for what in ("/health", "/status"):
         health, status = map(json.loads, result.stdout.splitlines())
         assert health == {"version": 1, "status": "ok"}
         assert status["exchanges"] == 0
+        assert status["folder"] == str(the_tape(tmp_path).path).rpartition("/")[0]
         assert status["tapes"] == [the_tape(tmp_path).path.replace(str(tmp_path) + "/", "")]
 
     run(scenario(), LONG_S)

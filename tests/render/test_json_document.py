@@ -5,7 +5,7 @@ from dataclasses import replace
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check
 from deltatape.model.finding import Finding
-from deltatape.render.json_document import FindingsDocument, document, inert_json
+from deltatape.render.json_document import FindingsDocument, document, hidden_object, inert_json
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import USER, asks, assistant, call, digests, pasted, result, timed
 from helpers.reports import report_on, unreadable, valid_findings, written
@@ -112,3 +112,10 @@ def test_a_finding_without_place_has_nulls() -> None:
     finding = replace(check(pasted(BAD, FINISH))[0], span=None, event=None, blame=None)
     (found,) = json.loads(findings_json([finding]))["findings"]
     assert (found["span"], found["event"], found["t_ns"], found["blame"]) == (None,) * 4
+
+
+def test_an_object_is_hidden_like_a_document() -> None:
+    secret = "sk-proj-" + "a1B2" * 12
+    shown = hidden_object({"a": secret, "b": [secret, 1], "c": None})
+    assert "a1B2" not in str(shown)
+    assert (shown["c"], len(str(shown["a"]))) == (None, len(secret))

@@ -24,6 +24,7 @@ COMMANDS = {
     "check": "Report the defects on tapes; for CI.",
     "torture": "Run a command against variations of good tapes: what breaks it?",
     "shrink": "Make the smallest tape on which a command still fails, and tests for it.",
+    "open": "Open a page that shows exchanges, what went wrong, and where on the wire.",
     "show": "Show an exchange: its calls, events, reads or raw bytes.",
     "diff": "Compare exchanges event by event; which hop of several damaged a call.",
     "doctor": "Look for what keeps an app's traffic from the recorder, and say what to change.",

@@ -15,6 +15,7 @@ from deltatape.cli.options import (
     NEVER,
     NO_BODIES,
     ON_FINDING,
+    OPEN,
     QUIET,
     READY_FILE,
     STRICT,
@@ -72,6 +73,7 @@ class MitmArguments(TapingArguments):
 @fail_on("Exit with 1 for a finding of this severity or worse.", default=NEVER)
 @certificates
 @CONTROL
+@OPEN
 @READY_FILE
 @GRACE
 @DURABILITY

@@ -151,6 +151,7 @@ ON_FINDING = option(
     " on stdin.",
 )
 CONTROL = option("--control", metavar="HOST:PORT", help="Answer /health and /status there.")
+OPEN = option("--open", is_flag=True, help="Open a page that shows what is recorded, as it comes.")
 READY_FILE = option(
     "--ready-file", type=FILE, help="Written once requests can come: JSON with the URL."
 )

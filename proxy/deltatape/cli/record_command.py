@@ -23,6 +23,7 @@ from deltatape.cli.options import (
     NEVER,
     NO_BODIES,
     ON_FINDING,
+    OPEN,
     QUIET,
     READY_FILE,
     STRICT,
@@ -93,6 +94,7 @@ class TapingArguments:
     on_finding: str | None
     fail_on: str
     ready_file: Path | None
+    open: bool
     control: str | None
     grace: float
     durability: str
@@ -184,6 +186,7 @@ class RecordArguments(TapingArguments):
     help="Where other machines can reach the port: what they have to know.  [default: made up]",
 )
 @CONTROL
+@OPEN
 @READY_FILE
 @GRACE
 @DURABILITY
@@ -426,6 +429,7 @@ def taping_options(
         keep=parse_keep(arguments.keep) if arguments.keep else None,
         on_finding=arguments.on_finding,
         ready_file=arguments.ready_file,
+        page=arguments.open,
         control=_control_address(arguments.control),
         command=(),
         log=False,

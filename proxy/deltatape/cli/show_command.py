@@ -20,17 +20,15 @@ from deltatape.render.show import (
     calls_json,
     event_lines,
     events_json,
-    exchange_json,
     log_hint,
     log_json,
     log_lines,
     read_lines,
     reads_json,
+    surrounded_json,
 )
 from deltatape.render.summary import exchange_line
 from deltatape.settings.defaults import current_rules
-from deltatape.why.exchange_index import index_rows
-from deltatape.why.tape_context import printed_around
 
 
 @click.command("show")
@@ -71,17 +69,13 @@ def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noq
 
 def _whole(source: NamedExchanges, exchange: Exchange) -> str:
     """Return all of an exchange as JSON, with what the rest of the tape says about it."""
-    rules, logs = current_rules(), source.beside().logs
-    alone = source.lacks_shards
-    rows = index_rows(source.exchanges, rules, logs, alone=alone)
-    row = [each for each in rows if each.exchange == exchange.number][-1]
-    digests = in_order(digests_of(analyse(each, rules.app), rules) for each in source.exchanges)
-    about_app = () if alone else check_conversation(digests, rules, logs)
-    analysis = analyse(exchange, rules.app)
-    findings = [each for each in about_app if each.exchange == exchange.number]
-    findings += check_analysis(analysis, rules)
-    log = printed_around(exchange, source.exchanges, logs)
-    return exchange_json(analysis, row, findings, log, rules)
+    return surrounded_json(
+        source.exchanges,
+        exchange.number,
+        current_rules(),
+        source.beside().logs,
+        alone=source.lacks_shards,
+    )
 
 
 def _show_summaries(source: NamedExchanges) -> None:

@@ -1,1 +1,7 @@
-"""The page of `deltatape open`, and its server; `npm run build --prefix web` writes static/."""
+"""The page of `deltatape open`, and its server on loopback; scripts build static/ from web/.
+
+The server (`server`) computes nothing about an exchange. One process follows the tapes and keeps a
+row of every exchange in a file (`indexing`, `index`); others make the documents of an exchange
+when one is looked at (`documents`). `processes` starts them, and again when they die. Nothing here
+writes to a tape, and no part of a request becomes a path.
+"""

@@ -55,6 +55,7 @@ class RecordOptions:
         log: tee what it prints onto the tape.
         tunnel: watch what it reaches past the gateway.
         rules: the thresholds for findings.
+        page: show what is recorded on a page.
     """
 
     listen: Address
@@ -77,6 +78,7 @@ class RecordOptions:
     log: bool
     tunnel: bool
     rules: Settings
+    page: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

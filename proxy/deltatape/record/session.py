@@ -31,6 +31,7 @@ from deltatape.printable import count
 from deltatape.record.bypass import BypassSearch, tunnel_variables
 from deltatape.record.control import Control
 from deltatape.record.on_finding import OnFinding
+from deltatape.record.page import Page
 from deltatape.record.recording import Recording, RecordingPart, RecordOptions, RunEnvironment
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, introduce, no_traffic
 from deltatape.record.tool_server_session import ToolServerListener
@@ -69,6 +70,7 @@ class Session:
         self._bypasses = BypassSearch(around.folder, reporter.bypassed)
         self._hook: OnFinding | None = None
         self._tool_servers: ToolServerListener | None = None
+        self._page: Page | None = None
 
     def _make_recording(self) -> RecordingPart:
         options, around = self._options, self._around
@@ -114,6 +116,8 @@ class Session:
         code = await self._run_command(services) if command else None
         reason = CHILD_EXIT if command else await self._wait()
         await self._stop(reason, code)
+        if self._page is not None and command:
+            await self._page.stay()
         return NOBODY_RECORDS if reason == WITHOUT_WORKERS else code
 
     def _plan(self, base: str) -> EnvironmentPlan:
@@ -172,6 +176,10 @@ class Session:
             server = Control(self._status)
             services.push_async_callback(server.stop)
             self._control = await server.start(options.control.host, options.control.port)
+        if options.page:
+            self._page = Page(options.to, self._tell)
+            services.push_async_callback(self._page.stop)
+            self._page.start()
         if options.ready_file is not None:
             document = {"url": self._base, "control": self._control or None, "tape": self.tape}
             ready = ReadyFile(options.ready_file)
@@ -237,6 +245,7 @@ class Session:
             "past_trouble": reporter.past._asdict() if reporter.past else None,
             # Without the token: whoever is on this machine may ask here.
             "url": self._recording.addresses[0].url,
+            "folder": str(self._around.folder / self._options.to),
             "tapes": list(counts.tapes),
             "exchanges": counts.exchanges,
             "active": counts.active,

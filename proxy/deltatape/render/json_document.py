@@ -41,6 +41,11 @@ def inert_members(value: Mapping[str, object], margin: str) -> str:
     return _inert(f"{margin}{{\n{margin} {members}\n{margin}}}")
 
 
+def hidden_object(value: Mapping[str, object]) -> dict[str, object]:
+    """Return `value` with asterisks for what looks like a secret in its strings, to be written."""
+    return {key: _hidden(member) for key, member in value.items()}
+
+
 def _hidden(value: object) -> object:
     """Return `value` with asterisks for what looks like a secret in its strings."""
     match value:

@@ -6,7 +6,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from deltatape.diagnose.rebuild import Analysis
+from deltatape.conversation import check_conversation
+from deltatape.diagnose.check import check_analysis
+from deltatape.diagnose.digest import digests_of, in_order
+from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import Exchange, Headers, Request
 from deltatape.model.exchange_row import ExchangeRow
@@ -47,6 +50,8 @@ from deltatape.render.numbers import NO_TIMES, seconds, since_request
 from deltatape.rules.event_contribution import ContributionKind
 from deltatape.secret_text.search import without_secrets
 from deltatape.tape.mask import credential_spans, must_be_masked, without_userinfo
+from deltatape.why.exchange_index import index_rows
+from deltatape.why.tape_context import printed_around
 from deltatape.why.timeline import (
     call_places,
     contributions_of,
@@ -477,6 +482,35 @@ def exchange_json(
 ) -> str:
     """`show TAPE#N --format json`; see `exchange_object`."""
     return document(**exchange_object(analysis, row, findings, log, settings))
+
+
+def surrounded_json(
+    exchanges: Sequence[Exchange],
+    number: int,
+    settings: Settings = DEFAULTS,
+    logs: Sequence[LogEntry] = (),
+    *,
+    alone: bool = False,
+) -> str:
+    """Return `exchange_json` of an exchange, with what others on its tape say about it.
+
+    Args:
+        exchanges: of the tape, in the order of their requests, that one among them.
+        number: its number.
+        settings: the thresholds.
+        logs: what the app printed.
+        alone: whether others of its conversation are missing, so that nothing is known of that.
+    """
+    exchange = next(each for each in exchanges if each.number == number)
+    rows = index_rows(exchanges, settings, logs, alone=alone)
+    row = [each for each in rows if each.exchange == number][-1]
+    digests = in_order(digests_of(analyse(each, settings.app), settings) for each in exchanges)
+    about_app = () if alone else check_conversation(digests, settings, logs)
+    analysis = analyse(exchange, settings.app)
+    findings = [each for each in about_app if each.exchange == number]
+    findings += check_analysis(analysis, settings)
+    log = printed_around(exchange, exchanges, logs)
+    return exchange_json(analysis, row, findings, log, settings)
 
 
 def exchange_object(

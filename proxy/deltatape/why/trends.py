@@ -37,6 +37,13 @@ class Trends:
         for row in rows:
             self.add(row)
 
+    @staticmethod
+    def of(groups: Iterable[TrendGroup]) -> "Trends":
+        """Return what is counted already, each group once."""
+        made = Trends()
+        made._groups = {(g.day or "", g.provider or "", g.model or ""): g for g in groups}
+        return made
+
     def add(self, row: ExchangeRow) -> None:
         day = row.at and row.at[:_DAY]
         key = day or "", row.provider or "", row.model or ""

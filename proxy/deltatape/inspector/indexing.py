@@ -1,0 +1,569 @@
+"""The indexing process: follows tapes, and keeps a row of every exchange in the index.
+
+It tells the server by lines of JSON what has changed, at most four times a second. Tapes that are
+being recorded come first: they are read on as they grow. All others are read once, the newest
+first, in slices, and are known from then on by their size and time, also by the next process.
+
+A tape that ends the process, by its size or by a defect of a rule, is left out from the third time
+on, so that it does not keep the others from being seen.
+"""
+
+import hashlib
+import json
+import os
+import select
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from deltatape import __version__
+from deltatape.clock import SystemClock
+from deltatape.diagnose.rebuild import batches, body_bytes
+from deltatape.errors import DeltatapeError, TapeFormatError
+from deltatape.inspector.index import IndexWriter, Row, TapeState
+from deltatape.live.messages import Begin
+from deltatape.model.exchange import Exchange, header
+from deltatape.model.exchange_row import ExchangeRow
+from deltatape.model.rule_settings import Settings
+from deltatape.model.tape_summary import LogEntry
+from deltatape.render.exchange_rows import row_object
+from deltatape.render.json_document import hidden_object
+from deltatape.store.listing import ListedTape, list_tapes
+from deltatape.store.reader import Tape, open_tape
+from deltatape.store.shards import ShardedTape, open_recording, recording_of
+from deltatape.store.tail import TapeTail
+from deltatape.tape.assemble import Assembler
+from deltatape.why.exchange_index import ExchangeIndexer
+from deltatape.why.overview import app_of
+
+TELL_NS = 250_000_000
+"""How often the server is told at most, and how often tapes that grow are looked at."""
+SCAN_NS = 1_000_000_000
+"""How often folders are looked through at most."""
+_SLICE_NS = 100_000_000
+"""How long other tapes are read before those that grow are looked at again."""
+_RUNNING_NS = 50_000_000
+"""How long exchanges in progress may be analysed each time."""
+_MOST_RUNNING = 500
+MAX_STARTS = 3
+"""After so many starts without an end a tape is left out."""
+_SELDOM = 20
+"""How long to wait before folders are looked through, or a tape is read again: so many times as
+long as that took."""
+_ID = "utf-8", "backslashreplace"
+"""How a name that is no Unicode becomes an id, which pages can send back."""
+
+_Key: TypeAlias = object
+"""What tapes that are read as one have in common."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """Which tapes are shown."""
+
+    folders: Sequence[Path] = ()
+    """All tapes in them and below."""
+    only: Path | None = None
+    """This one instead."""
+
+    def tapes(self) -> dict[str, ListedTape]:
+        """Return the tapes by their ids: their paths from the folder, or from where it lies."""
+        if self.only is not None:
+            with suppress(OSError):  # gone
+                status = self.only.stat()
+                size, modified_ns = status.st_size, status.st_mtime_ns
+                tape = ListedTape(path=self.only, size=size, modified_ns=modified_ns)
+                return {_id(self.only.name): tape}
+            return {}
+        found: dict[str, ListedTape] = {}
+        for folder in self.folders:
+            alone = len(self.folders) == 1
+            for tape in list_tapes((folder,)):
+                within = tape.path.relative_to(folder)
+                found.setdefault(_id(within if alone else Path(folder.name, within)), tape)
+        return found
+
+
+def _id(path: Path | str) -> str:
+    return os.fsencode(path).decode(*_ID)
+
+
+@dataclass(slots=True, eq=False)
+class _Unit:
+    """Tapes that are read as one: a single one, unless several processes recorded them."""
+
+    tapes: dict[str, TapeState] = field(default_factory=dict)
+    """By their ids."""
+    waits: bool = False
+    """Whether it is to be read."""
+    again_ns: int = 0
+    """When it may be read again: one that grows without a recorder is not read all the time."""
+
+
+@dataclass(slots=True, eq=False)
+class _Follower:
+    """A tape that is being recorded."""
+
+    unit: _Unit
+    state: TapeState
+    tail: TapeTail
+    indexer: ExchangeIndexer
+    assembler: Assembler | None = None
+    reading: Iterator[Sequence[Exchange]] | None = None
+    """What has not been read of the part that is there."""
+    caught_up: bool = False
+    running: dict[int, tuple[int, Row]] = field(default_factory=dict)
+    """Of exchanges in progress, by number: how much had come, and the row."""
+    apps: dict[str, None] = field(default_factory=dict)
+    damage: list[DeltatapeError] = field(default_factory=list)
+    """Why it cannot be read on."""
+
+
+class Indexing:
+    """Keeps an index of tapes.
+
+    Args:
+        library: which tapes.
+        index: where it is.
+        settings: of the rules.
+        clock: the machine's.
+    """
+
+    def __init__(
+        self, library: Library, index: Path, settings: Settings, clock: SystemClock
+    ) -> None:
+        self._library = library
+        self._settings = settings
+        self._clock = clock
+        self._writer = IndexWriter(index, rules_of(settings))
+        self._units: dict[_Key, _Unit] = {}
+        self._unit_of: dict[str, _Unit] = {}
+        self._followed: dict[str, _Follower] = {}
+        self._waiting: list[_Unit] = []
+        self._reading: Iterator[None] | None = None
+        self._scan_ns = 0
+        self._known = self._writer.tapes()
+        self._told: object = None
+        """What the server was told last."""
+
+    def close(self) -> None:
+        for each in self._followed.values():
+            each.tail.close()
+        self._writer.close()
+
+    # Which tapes there are.
+
+    def scan(self) -> None:
+        """Look through the folders, if it is time to."""
+        now_ns = self._clock.now_ns()
+        if now_ns < self._scan_ns:
+            return
+        found = self._library.tapes()
+        gone = [state for name, state in self._known.items() if name not in found]
+        if gone:
+            with self._writer.changing():
+                for state in gone:
+                    self._forget(state)
+        news = [
+            state
+            for name, listed in found.items()
+            if (state := self._seen(name, listed)) != self._known.get(name)
+            or name not in self._unit_of
+        ]
+        if any(state.id not in self._known for state in news):
+            with self._writer.changing():
+                for state in news:
+                    if state.id not in self._known:
+                        key = self._writer.put_tape(state)
+                        self._known[state.id] = state._replace(key=key)
+        for state in news:
+            self._take(state._replace(key=self._known[state.id].key))
+        if news:
+            self._waiting.sort(key=_newest_ns)
+        end_ns = self._clock.now_ns()
+        self._scan_ns = end_ns + max(SCAN_NS, _SELDOM * (end_ns - now_ns))
+
+    def _seen(self, name: str, listed: ListedTape) -> TapeState:
+        """Return what a tape is now; not indexed, unless it is what it was."""
+        known = self._known.get(name)
+        inode = 0
+        with suppress(OSError):
+            inode = listed.path.stat().st_ino
+        path, size, modified_ns = str(listed.path), listed.size, listed.modified_ns
+        if known is None:
+            return TapeState(*(0, name, path, size, modified_ns, inode), *(False, False, 0, None))
+        present = known._replace(path=path, bytes=size, modified_ns=modified_ns, inode=inode)
+        if present == known:
+            return known
+        same = present.inode == known.inode
+        return present._replace(indexed=False, starts=0, recording=known.recording and same)
+
+    def _forget(self, state: TapeState) -> None:
+        self._writer.drop_tape(state.key)
+        del self._known[state.id]
+        unit = self._unit_of.pop(state.id, None)
+        if unit is not None:
+            del unit.tapes[state.id]
+        follower = self._followed.pop(state.id, None)
+        if follower is not None:
+            follower.tail.close()
+
+    def _take(self, state: TapeState) -> None:
+        """Take a tape that is new, has changed, or was indexed by a process before."""
+        self._known[state.id] = state
+        unit = self._unit_of.get(state.id)
+        if unit is None:
+            unit = self._units.setdefault(recording_of(state.path) or state.id, _Unit())
+            self._unit_of[state.id] = unit
+        unit.tapes[state.id] = state
+        follower = self._followed.get(state.id)
+        if follower is not None:
+            if follower.state.inode == state.inode:
+                follower.state = state._replace(recording=True)
+                with self._writer.changing():
+                    self._put(follower.state)
+                return
+            self._followed.pop(state.id).tail.close()  # another file by that name
+        if not state.indexed or state.recording:
+            self._wait(unit)
+
+    def _wait(self, unit: _Unit) -> None:
+        if not unit.waits:
+            unit.waits = True
+            self._waiting.append(unit)
+
+    # What there is to do.
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to read at once."""
+        now_ns = self._clock.now_ns()
+        behind = any(each.reading is not None for each in self._followed.values())
+        return (
+            self._reading is not None
+            or behind
+            or any(unit.again_ns <= now_ns for unit in self._waiting)
+        )
+
+    def work(self) -> None:
+        """Read what has been recorded, then other tapes for a moment."""
+        until_ns = self._clock.now_ns() + _SLICE_NS
+        for follower in tuple(self._followed.values()):
+            self._follow(follower, until_ns)
+        while self._clock.now_ns() < until_ns:
+            if self._reading is None:
+                unit = self._next()
+                if unit is None:
+                    return
+                self._reading = self._begin(unit)
+            if next(self._reading, self) is self:
+                self._reading = None
+
+    def _next(self) -> _Unit | None:
+        """Take the unit with the newest tape of those that may be read now."""
+        now_ns = self._clock.now_ns()
+        for place in reversed(range(len(self._waiting))):
+            if self._waiting[place].again_ns <= now_ns:
+                unit = self._waiting.pop(place)
+                unit.waits = False
+                return unit
+        return None
+
+    def _begin(self, unit: _Unit) -> Iterator[None]:
+        """Begin to follow the tapes of a unit that are recorded now; read it if none is."""
+        recorded = [state for state in unit.tapes.values() if _is_recorded(state)]
+        for state in recorded:
+            if state.id not in self._followed:
+                self._begin_following(unit, state)
+        return iter(()) if recorded or not unit.tapes else self._read(unit)
+
+    # Tapes that are complete.
+
+    def _read(self, unit: _Unit) -> Iterator[None]:
+        """Read all of a unit, batch by batch."""
+        began_ns = self._clock.now_ns()
+        states = tuple(unit.tapes.values())
+        starts = max(state.starts for state in states) + 1
+        with self._writer.changing():
+            for state in states:
+                self._writer.drop_rows(state.key)
+                self._put(state._replace(indexed=False, recording=False, starts=starts))
+        problem = None
+        apps: dict[str, dict[str, None]] = {state.id: {} for state in states}
+        if starts > MAX_STARTS:
+            problem = (
+                f"left out: the index could not read it {MAX_STARTS} times; deltatape check"
+                " says more"
+            )
+        else:
+            try:
+                for rows in self._rows(unit, apps):
+                    with self._writer.changing():
+                        for state in states:
+                            if state.id not in self._known:  # deleted meanwhile
+                                continue
+                            own = [row for row in rows if row["tape"] == state.id]
+                            self._writer.put_rows(state.key, own)
+                    yield
+            except (DeltatapeError, OSError) as error:
+                problem = _problem(error, states[0])
+        with self._writer.changing():
+            for state in states:
+                if state.id in self._known:
+                    done = state._replace(indexed=True, starts=0, recording=False, problem=problem)
+                    self._put(done)
+                    self._writer.put_apps(state.key, apps[state.id])
+        took_ns = self._clock.now_ns() - began_ns
+        unit.again_ns = self._clock.now_ns() + max(SCAN_NS, _SELDOM * took_ns)
+
+    def _rows(self, unit: _Unit, apps: Mapping[str, dict[str, None]]) -> Iterator[list[Row]]:
+        """Yield the rows of a unit in batches; of several for an exchange, the last one counts."""
+        names = {state.path: state.id for state in unit.tapes.values()}
+        first = next(iter(unit.tapes.values()))
+        tape = open_recording(first.path)
+        alone = isinstance(tape, ShardedTape) and bool(tape.missing)
+        indexer = ExchangeIndexer(self._settings, alone=alone)
+
+        def place(number: int) -> str:
+            path = tape.place_of(number) if isinstance(tape, ShardedTape) else tape.path
+            return names.get(path, first.id)
+
+        def named(rows: Iterable[ExchangeRow]) -> list[Row]:
+            return [_object(row, place(row.exchange)) for row in rows]
+
+        damage: list[DeltatapeError] = []
+        for batch in batches(_before_damage(tape.exchanges(), damage), body_bytes):
+            for exchange in batch:
+                _note_app(exchange, apps[place(exchange.number)])
+            yield named(indexer.add_all(batch))
+        yield named(indexer.end(() if damage else _logs(tape)))
+        if damage:
+            raise damage[0]
+
+    def _put(self, state: TapeState) -> None:
+        """Write what is known of a tape now."""
+        self._writer.put_tape(state)
+        self._known[state.id] = state
+        self._unit_of[state.id].tapes[state.id] = state
+
+    # Tapes that are being recorded.
+
+    def _begin_following(self, unit: _Unit, state: TapeState) -> None:
+        try:
+            tail = TapeTail(state.path)
+        except DeltatapeError:  # gone: the next scan says so
+            return
+        with self._writer.changing():
+            self._writer.drop_rows(state.key)
+            state = state._replace(recording=True, indexed=False, starts=0, problem=None)
+            self._put(state)
+        alone = recording_of(state.path) is not None  # what others record is not known yet
+        indexer = ExchangeIndexer(self._settings, live=True, alone=alone)
+        self._followed[state.id] = _Follower(unit, state, tail, indexer)
+
+    def _follow(self, follower: _Follower, until_ns: int) -> None:
+        """Read on, as far as there is time; end with the recorder."""
+        over = follower.caught_up and not _is_recorded(follower.state)
+        done = self._read_on(follower, until_ns)
+        follower.caught_up = follower.caught_up or done
+        if done and follower.damage:
+            self._end_following(follower, _problem(follower.damage[0], follower.state))
+            follower.unit.again_ns = self._clock.now_ns() + _SELDOM * SCAN_NS
+        elif done and over:
+            self._end_following(follower, None)
+
+    def _read_on(self, follower: _Follower, until_ns: int) -> bool:
+        """Index the exchanges that have ended; return whether that was all."""
+        while follower.reading is not None or self._clock.now_ns() < until_ns:
+            if follower.reading is None:
+                ended = _before_damage(_ended(follower), follower.damage)
+                follower.reading = batches(ended, body_bytes)
+            batch = next(follower.reading, None)
+            if batch is None:
+                follower.reading = None
+                return True
+            for exchange in batch:
+                _note_app(exchange, follower.apps)
+                follower.running.pop(exchange.number, None)
+            self._write(follower, follower.indexer.add_all(batch))
+            if self._clock.now_ns() >= until_ns:
+                return False
+        return False
+
+    def _write(self, follower: _Follower, rows: Iterable[ExchangeRow]) -> None:
+        named = [_object(row, follower.state.id) for row in rows]
+        with self._writer.changing():
+            self._writer.put_rows(follower.state.key, named)
+            self._writer.put_apps(follower.state.key, follower.apps)
+
+    def _end_following(self, follower: _Follower, problem: str | None) -> None:
+        """Index what remains open, and judge what was never answered."""
+        state = follower.state
+        with suppress(OSError):  # what it is now, so that it is not read anew
+            status = os.stat(state.path)  # noqa: PTH116 - shorter
+            state = state._replace(bytes=status.st_size, modified_ns=status.st_mtime_ns)
+        del self._followed[state.id]
+        follower.tail.close()
+        if len(follower.unit.tapes) > 1:  # now all of them can be read as one
+            self._put(state._replace(recording=False))
+            if not any(each in self._followed for each in follower.unit.tapes):
+                self._wait(follower.unit)
+            return
+        if follower.assembler is not None:
+            self._write(follower, follower.indexer.add_all([*follower.assembler.unfinished()]))
+            watch = None
+            logs: Iterable[LogEntry] = ()
+            if not problem:
+                with suppress(DeltatapeError):  # gone
+                    tape = open_tape(state.path)
+                    watch, logs = tape.watch, _logs(tape)
+            self._write(follower, follower.indexer.end(logs, watch))
+        with self._writer.changing():
+            self._put(state._replace(recording=False, indexed=True, problem=problem))
+
+    def running(self) -> list[Row]:
+        """Return rows of the exchanges in progress, some of them as they were a moment ago."""
+        until_ns = self._clock.now_ns() + _RUNNING_NS
+        rows: list[Row] = []
+        for follower in self._followed.values():
+            if follower.assembler is None or not follower.caught_up:
+                continue
+            known = follower.running
+            present = {each.number: each for each in follower.assembler.unfinished()}
+            for number in tuple(known):
+                if number not in present:
+                    del known[number]
+            # Those without a row, then those whose row is oldest: `known` is in that order.
+            for number in (*(each for each in present if each not in known), *tuple(known)):
+                exchange = present[number]
+                if not exchange.request.line or self._clock.now_ns() > until_ns:
+                    continue
+                size = exchange.body_size + len(exchange.request.body) + len(exchange.frames)
+                if number not in known or known[number][0] != size:
+                    known.pop(number, None)
+                    row = replace(follower.indexer.running(exchange), open=True)
+                    known[number] = size, _object(row, follower.state.id)
+            rows += [row for _, row in known.values()]
+        return sorted(rows, key=lambda row: str(row["at"]), reverse=True)[:_MOST_RUNNING]
+
+    def news(self) -> dict[str, object] | None:
+        """Return what the server is to know; None: nothing is new."""
+        if not self._followed and self._told == self._writer.revision:
+            return None
+        running = self.running()
+        told = (self._writer.revision, running)
+        if told == self._told:
+            return None
+        self._told = told if self._followed else self._writer.revision
+        known = self._known.values()
+        caught_up = {each.state.id for each in self._followed.values() if each.caught_up}
+        done = [state for state in known if state.indexed or state.id in caught_up]
+        return {
+            "revision": self._writer.revision,
+            "indexed": {
+                "done": len(done),
+                "of": len(known),
+                "bytes": {
+                    "done": sum(state.bytes for state in done),
+                    "of": sum(state.bytes for state in known),
+                },
+            },
+            "running": running,
+        }
+
+
+def _problem(error: Exception, state: TapeState) -> str:
+    """Return why a tape cannot be read, without its name."""
+    if isinstance(error, TapeFormatError):
+        return f"line {error.line}: {error.problem}" if error.line else error.problem
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error).removeprefix(f"{state.path}: ")  # moved away meanwhile, or not ours to read
+
+
+def _newest_ns(unit: _Unit) -> int:
+    return max((state.modified_ns for state in unit.tapes.values()), default=0)
+
+
+def _is_recorded(state: TapeState) -> bool:
+    """Check whether a recorder is writing a tape now."""
+    with suppress(DeltatapeError):
+        return open_tape(state.path).recording
+    return False
+
+
+def _ended(follower: _Follower) -> Iterator[Exchange]:
+    """Yield each exchange whose end has come onto the tape."""
+    for numbered in follower.tail.read():
+        if follower.assembler is None:
+            assert follower.tail.header is not None  # it stands before any record
+            follower.assembler = Assembler(tape=follower.tail.path, header=follower.tail.header)
+        yield from follower.assembler.feed((numbered,))
+
+
+def _object(row: ExchangeRow, tape: str) -> Row:
+    """Return a row as pages get it: with the id of its tape, and without secrets."""
+    return {**hidden_object(row_object(row)), "tape": tape}
+
+
+def _before_damage(
+    exchanges: Iterable[Exchange], damage: list[DeltatapeError]
+) -> Iterator[Exchange]:
+    """Yield exchanges up to a damage, which is put aside: those before it count."""
+    try:
+        yield from exchanges
+    except DeltatapeError as error:
+        damage.append(error)
+
+
+def _note_app(exchange: Exchange, apps: dict[str, None]) -> None:
+    name = app_of(header(exchange.request.headers, "user-agent") or b"")
+    if name:
+        apps[name] = None
+
+
+def _logs(tape: Tape) -> Iterator[LogEntry]:
+    """Yield the app's output; reads the tape only when iterated."""
+    yield from tape.logs
+
+
+def rules_of(settings: Settings) -> str:
+    """Return what rows depend on: the settings, and this program, file by file."""
+    package = Path(__file__).parent.parent
+    files = sorted(package.rglob("*.py"))
+    stamps = [(str(each.relative_to(package)), each.stat().st_mtime_ns) for each in files]
+    text = json.dumps([__version__, repr(settings), stamps])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def library_of(begin: Mapping[str, object]) -> Library:
+    """Return the library that the server names."""
+    folders, only = begin["folders"], begin["only"]
+    assert isinstance(folders, list)
+    return Library(folders=[Path(each) for each in folders], only=Path(str(only)) if only else None)
+
+
+def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
+    """Index, and tell the server, until it is gone."""
+    settings = begin["settings"]
+    assert isinstance(settings, Mapping)
+    clock = SystemClock()
+    indexing = Indexing(
+        library_of(begin), Path(str(begin["index"])), Begin(settings=settings).rules(), clock
+    )
+    next_ns = 0
+    while True:
+        wait_s = 0.0 if indexing.busy else TELL_NS / 1e9
+        if select.select([source], [], [], wait_s)[0]:
+            indexing.close()
+            return
+        indexing.scan()
+        indexing.work()
+        if clock.now_ns() >= next_ns:
+            news = indexing.news()
+            if news is not None:
+                out.write(json.dumps(news, separators=(",", ":")).encode() + b"\n")
+                out.flush()
+            next_ns = clock.now_ns() + TELL_NS

@@ -1,0 +1,175 @@
+"""The processes that read tapes for the server: one that indexes, some that make documents.
+
+They run niced and on their own: a tape that takes long or all memory stops none but its reader,
+which is started again. They end with the server, however it ends, since their input does.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from deltatape.errors import DeltatapeError
+
+_LOG = logging.getLogger(__name__)
+_COMMAND = (sys.executable, "-P", "-m", "deltatape.inspector")
+"""-P: no file of the working directory is imported."""
+_MAX_LINE = 64 << 20
+FIRST_WAIT_S = 0.1
+LONGEST_WAIT_S = 5.0
+"""How long to wait before a process that died is started again: each time twice as long."""
+MAX_S = 60.0
+"""How long a document may take."""
+_AT_ONCE = 2
+"""How many documents are made at once."""
+
+
+async def _started(what: str, begin: Mapping[str, object]) -> asyncio.subprocess.Process:
+    # Its own session: Ctrl-C is the server's.
+    process = await asyncio.create_subprocess_exec(
+        *_COMMAND,
+        what,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        limit=_MAX_LINE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(begin).encode() + b"\n")
+    return process
+
+
+async def _ended(process: asyncio.subprocess.Process) -> int:
+    """Kill a process and wait for its end; return its exit code."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    return await process.wait()
+
+
+class IndexProcess:
+    """Keeps the indexing process running.
+
+    Args:
+        begin: what it is to index; see `indexing`.
+        told: gets each state that it tells.
+    """
+
+    def __init__(
+        self, begin: Mapping[str, object], told: Callable[[Mapping[str, object]], None]
+    ) -> None:
+        self._begin = begin
+        self._told = told
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+
+    async def _run(self) -> None:
+        wait_s = FIRST_WAIT_S
+        while True:
+            process = self._process = await _started("index", self._begin)
+            try:
+                if await self._listen(process):
+                    wait_s = FIRST_WAIT_S
+            finally:
+                self._process = None
+                code = await _ended(process)
+            _LOG.warning("index.ended code=%d", code)
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+    async def _listen(self, process: asyncio.subprocess.Process) -> bool:
+        """Pass on what a process tells, until it ends; return whether it told anything."""
+        told = False
+        assert process.stdout is not None
+        with contextlib.suppress(ValueError, ConnectionError):  # longer than any line; killed
+            while (line := await process.stdout.readline()).endswith(b"\n"):
+                self._told(json.loads(line))
+                told = True
+        return told
+
+
+class Document(NamedTuple):
+    """What a document process answers."""
+
+    status: int
+    """Of HTTP."""
+    fields: Mapping[str, str]
+    """Header fields."""
+    body: bytes
+
+
+class DocumentError(DeltatapeError):
+    """A document process died, or took too long."""
+
+
+class DocumentProcesses:
+    """Has documents made, each in a process that makes no other one meanwhile.
+
+    Args:
+        begin: what a process has to know first; see `documents`.
+    """
+
+    def __init__(self, begin: Mapping[str, object]) -> None:
+        self._begin = begin
+        self._idle: list[asyncio.subprocess.Process] = []
+        self._all: set[asyncio.subprocess.Process] = set()
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    async def make(self, question: Mapping[str, object]) -> Document:
+        """Return the answer to a question.
+
+        Raises:
+            DocumentError: there is none.
+        """
+        async with self._places:
+            process = self._idle.pop() if self._idle else None
+            if process is None or process.returncode is not None:
+                process = await _started("documents", self._begin)
+                self._all.add(process)
+            done = False
+            try:
+                async with asyncio.timeout(MAX_S):
+                    document = await _answer(process, question)
+                done = True
+            except TimeoutError:
+                raise DocumentError(
+                    f"this took longer than {MAX_S:.0f} s and was stopped; the command line has no"
+                    " limit"
+                ) from None
+            except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+                raise DocumentError(
+                    "the process that reads the tape died of it, such as by lack of memory"
+                ) from None
+            finally:
+                if done:
+                    self._idle.append(process)
+                else:  # also when the page has gone: nobody waits for the answer
+                    self._all.discard(process)
+                    await asyncio.shield(_ended(process))
+            return document
+
+    async def stop(self) -> None:
+        """End all processes."""
+        while self._all:
+            await _ended(self._all.pop())
+
+
+async def _answer(process: asyncio.subprocess.Process, question: Mapping[str, object]) -> Document:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(question).encode() + b"\n")
+    await process.stdin.drain()
+    head = json.loads(await process.stdout.readuntil(b"\n"))
+    body = await process.stdout.readexactly(head["size"])
+    return Document(head["status"], head["fields"], body)

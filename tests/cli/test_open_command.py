@@ -1,0 +1,144 @@
+"""`deltatape open`, and `record --open`: what they show, and when they end."""
+
+import asyncio
+import contextlib
+import json
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltatape.cli.open_command import recorder_folder
+from deltatape.errors import UsageError
+from deltatape.record.control import Control
+from helpers.console import called
+from helpers.incidents import BROKEN, CUT, FIXED, recorded
+from helpers.program import program
+
+_LINK = re.compile(r"(http://\S+)/\?token=(\S+)")
+
+
+def asked(line: str, path: str) -> Any:
+    """The document at a path of the page whose link is in a line."""
+    link = _LINK.search(line)
+    assert link is not None
+    connection = HTTPConnection(link[1].removeprefix("http://"), timeout=60)
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers={"Authorization": f"Bearer {link[2]}"})
+        answer = connection.getresponse()
+        assert answer.status == 200
+        return json.load(answer)
+
+
+def tapes(line: str) -> list[str]:
+    return sorted(each["path"] for each in asked(line, "/api/tapes")["tapes"])
+
+
+def test_the_page_has_the_tapes_of_the_folder_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    recorded(tmp_path, BROKEN, CUT)
+    (tmp_path / "recordings").mkdir()
+    shutil.copy(FIXED, tmp_path / "recordings")
+    with program("open", "--no-browser", folder=tmp_path) as page:
+        names = [f".deltatape/{each.name}" for each in (CUT, BROKEN)]
+        assert tapes(page.wait_for("page:")) == [*names, f"recordings/{FIXED.name}"]
+        code, _ = page.stop()
+        assert code == 0
+    (index,) = (tmp_path / "state" / "deltatape" / "inspector").glob("*.index")
+    assert index.stat().st_mode & 0o777 == 0o600
+    assert index.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_two_pages_of_one_folder_do_not_share_an_index(tmp_path: Path) -> None:
+    recorded(tmp_path, BROKEN)
+    with (
+        program("open", ".deltatape", "--no-browser", folder=tmp_path) as one,
+        program("open", ".deltatape", "--no-browser", folder=tmp_path) as other,
+    ):
+        for each in (one, other):
+            assert tapes(each.wait_for("page:")) == [BROKEN.name]
+            assert each.stop()[0] == 0
+    assert len([*(tmp_path / "state" / "deltatape" / "inspector").glob("*.index")]) == 1
+
+
+def test_one_tape_is_shown_alone(tmp_path: Path) -> None:
+    tape, _ = recorded(tmp_path, BROKEN, CUT)
+    with program("open", str(tape), "--no-browser", folder=tmp_path) as page:
+        assert tapes(page.wait_for("page:")) == [tape.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("missing.tape",), "missing.tape: there is no such tape or folder"),
+        (("--listen", "0.0.0.0:0"), "only loopback is accepted"),
+        (("--listen", "192.168.0.7:80"), "only loopback is accepted"),
+        (("--listen", "unix:x"), "only loopback is accepted"),
+        (("--listen", "x"), "invalid address"),
+        (("https://127.0.0.1:1",), "name the --control address"),
+        (("http://example.com",), "name the --control address"),
+        (("http://127.0.0.1:1",), "no recorder answers there"),
+        (("http://127.0.0.1:x",), "no recorder answers there"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(
+    tmp_path: Path, arguments: tuple[str, ...], problem: str
+) -> None:
+    result = called("open", "--no-browser", *arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert problem in result.stderr.decode()
+
+
+def test_a_port_in_use_is_said(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = called("open", "--no-browser", "--listen", listen, folder=tmp_path)
+    assert result.returncode == 2
+    assert f"--listen {listen}: Address already in use" in result.stderr.decode()
+
+
+@contextlib.contextmanager
+def control(status: dict[str, object]) -> Iterator[str]:
+    """A control listener in a thread: its URL."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    server = Control(lambda: status)
+    try:
+        started = asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), loop)
+        yield started.result(60)
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(60)
+        loop.close()
+
+
+def test_a_recorder_tells_its_folder(tmp_path: Path) -> None:
+    with control({"folder": str(tmp_path)}) as url:
+        assert recorder_folder(url) == tmp_path
+        assert recorder_folder(f"{url}/") == tmp_path
+    with control({}) as url, pytest.raises(UsageError, match="no recorder of this version"):
+        recorder_folder(url)
+
+
+def test_a_recorder_opens_a_page_that_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELTATAPE_OPEN_NO_BROWSER", "1")
+    with program("record", "--open", "--listen", "127.0.0.1:0", folder=tmp_path) as recorder:
+        line = recorder.wait_for("page  ")
+        (tape,) = asked(line, "/api/tapes")["tapes"]
+        assert tape["recording"]
+        code, _ = recorder.stop()
+        assert code == 0
+        link = _LINK.search(line)
+        assert link is not None
+        host, _, port = link[1].removeprefix("http://").partition(":")
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, int(port)))

@@ -1,0 +1,102 @@
+"""The processes that read tapes: killed, they are started again; the server goes on."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from helpers.incidents import BROKEN, EMPTY
+from helpers.inspected import Growing, Page, inspected
+
+PLACE = f"tape={BROKEN.name}&exchange=1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "tapes"
+    made.mkdir()
+    shutil.copy(BROKEN, made)
+    return made
+
+
+def kill_index(page: Page) -> int:
+    process = page.inspector._indexing._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+    return process.pid
+
+
+def test_a_killed_index_is_started_again_and_sees_what_is_new(folder: Path, tmp_path: Path) -> None:
+    with inspected(folder, tmp_path / "index") as page:
+        before = page.indexed(1).json("/api/exchanges")
+        pid = kill_index(page)
+        assert page.json("/api/exchanges")["rows"] == before["rows"]
+        shutil.copy(EMPTY, folder)
+        page.wait(lambda news: news["indexed"]["of"] == 2)
+        page.indexed(2)
+        assert page.json("/api/exchanges")["total"] == before["total"] + 2
+        assert page.inspector._indexing._process.pid != pid  # type: ignore[union-attr]
+
+
+def test_a_killed_document_process_is_replaced(folder: Path, tmp_path: Path) -> None:
+    with inspected(folder, tmp_path / "index") as page:
+        whole = page.indexed(1).json(f"/api/why?{PLACE}")
+        (process,) = page.inspector._documents._all
+        os.kill(process.pid, signal.SIGKILL)
+        # It may be asked before its end is noticed: that is said, and the next answer comes.
+        answer = page.get(f"/api/why?{PLACE}")
+        assert answer.status in (200, 503)
+        if answer.status == 503:
+            assert "the process that reads the tape died of it" in answer.json()["error"]
+        assert page.json(f"/api/why?{PLACE}") == whole
+
+
+def test_no_process_outlives_the_server(folder: Path, tmp_path: Path) -> None:
+    with inspected(folder, tmp_path / "index") as page:
+        page.indexed(1).json(f"/api/why?{PLACE}")
+        index = page.inspector._indexing._process
+        assert index is not None
+        processes = [index, *page.inspector._documents._all]
+    for each in processes:
+        assert each.returncode is not None
+
+
+def test_a_tape_that_grows_is_seen_live(folder: Path, tmp_path: Path) -> None:
+    with inspected(folder, tmp_path / "index") as page:
+        page.indexed(1)
+        growing = Growing(BROKEN, folder / "live.tape")
+        with page.news() as news:
+            growing.write(growing.until(1, b"request-end"))
+            running = next(each["running"] for each in news if each["running"])
+            assert [(row["tape"], row["exchange"]) for row in running] == [("live.tape", 1)]
+            growing.write(growing.until(1, b"end"))
+            revision = next(each["revision"] for each in news if not each["running"])
+        page_of = page.json("/api/exchanges?tape=live.tape")
+        assert page_of["revision"] >= revision
+        assert [row["exchange"] for row in page_of["rows"]] == [1]
+        (tape, _) = page.json("/api/tapes")["tapes"]
+        assert (tape["path"], tape["recording"]) == ("live.tape", True)
+        growing.file.close()
+
+
+def test_several_pages_follow_at_once(folder: Path, tmp_path: Path) -> None:
+    with inspected(folder, tmp_path / "index") as page:
+        page.indexed(1)
+        with page.news() as one, page.news() as other:
+            assert next(one) == next(other)
+            shutil.copy(EMPTY, folder)
+            for news in (one, other):
+                assert next(each for each in news if each["indexed"]["of"] == 2)
+
+
+def test_a_damaged_tape_is_a_row_that_says_so(folder: Path, tmp_path: Path) -> None:
+    (folder / "broken.tape").write_bytes(b"<script>alert(1)</script>\n")
+    with inspected(folder, tmp_path / "index") as page:
+        page.indexed(2)
+        tapes = {each["path"]: each for each in page.json("/api/tapes")["tapes"]}
+    tape = tapes["broken.tape"]
+    assert tape["error"].startswith("line 1: no tape: ")
+    assert (tape["exchanges"], tape["findings"], tape["analysed"]) == (None, None, False)
+    assert tapes[BROKEN.name]["error"] is None
