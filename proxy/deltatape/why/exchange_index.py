@@ -195,8 +195,8 @@ class ExchangeIndexer:
 
     def _compare(self, compared: ComparedExchanges) -> list[ExchangeRow]:
         """Return the rows that change by comparing the latest exchanges with each other."""
-        digests, fresh = compared.digests, compared.fresh
-        own = {number: self._entries[number].own for number in fresh}
+        digests = compared.digests
+        own = {number: self._entries[number].own for number in compared.fresh}
         logs: tuple[LogEntry, ...] = ()
         if may_need_logs(digests, own.values()):
             self._logs = logs = tuple(self._logs)
@@ -205,25 +205,21 @@ class ExchangeIndexer:
         for number, entry in self._entries.items():
             # What is compared again: all that these requests show, also about earlier replies.
             entry.about = [
-                each
-                for each in entry.about
-                if each.exchange in compared.told and each.code != _SILENCE
+                each for each in entry.about if each.exchange not in own and each.code != _SILENCE
             ]
-            if number not in compared.told:
+            if number in own:
                 entry.marks, entry.about_others = [], []
                 entry.before, entry.thread = None, number
         repeated = read_backs(digests)
         for turn in turns(digests, repeated, logs, self._settings):
-            if turn.digest.exchange not in compared.told:
+            if turn.digest.exchange in own:
                 self._take(turn)
         if not compared.goes_on:
             for silence in unanswered(digests, repeated, logs):
                 for finding in findings_of_silence(silence, self._settings):
                     self._about(finding, finding.exchange)
         known = [self._entries[number] for number in sorted(compared.held)]
-        return _changed(
-            [each for each in known if each.shown or each.row.exchange not in compared.told]
-        )
+        return _changed([each for each in known if each.shown or each.row.exchange in own])
 
     def _take(self, turn: Turn) -> list[_Entry]:
         """Note what a turn shows; return the exchanges that findings count for."""
