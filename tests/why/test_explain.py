@@ -4,7 +4,7 @@ import pytest
 
 from deltatape.demo.demo import INCIDENTS
 from deltatape.errors import UsageError
-from deltatape.model.exchange import Tap
+from deltatape.model.exchange import Source, Tap
 from deltatape.model.explanation import EventSource, Explanation, TapeContext, VerdictKind
 from deltatape.model.finding import Blame
 from deltatape.model.tape_summary import LogEntry, LogStream
@@ -261,3 +261,17 @@ def test_unknown_facts_are_left_out() -> None:
     )
     bare = pasted(TEXT)
     assert came_from(replace(bare, request=replace(bare.request, upstream=""))) == ""
+
+
+def test_times_of_imported_exchanges_are_on_one_axis_unless_each_has_its_own() -> None:
+    first, second = (
+        replace(each, source=Source.IMPORT, end=None)
+        for each in conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT]))
+    )
+    times = {each.t_ns for each in explain([first, second], 1).timeline if each.exchange == 2}
+    assert times == {second.request.t_ns}
+    apart = replace(second, request=replace(second.request, t_ns=0))
+    timeline = explain([first, apart], 1).timeline
+    assert {each.t_ns for each in timeline if each.exchange == 2} == {None}
+    assert timeline[0].exchange == 1
+    assert all(each.t_ns is not None for each in timeline if each.exchange == 1)

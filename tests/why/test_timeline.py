@@ -5,6 +5,7 @@ import pytest
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import (
+    REPORTED,
     DeliveryProgress,
     EndReason,
     Exchange,
@@ -461,3 +462,12 @@ def test_dead_zones_on_a_websocket_name_events_of_the_whole() -> None:
     assert zone.event is not None
     assert zone.event > 6
     assert new[zone.event].startswith("call 0")
+
+
+def test_messages_that_a_program_reported_have_no_silences() -> None:
+    note = Note(t_ns=0, text=f"Langfuse: {REPORTED}")
+    exchange = replace(timed((3.0, TEXT), (3.0, FINISH_TEXT)), notes=(note,), end=None)
+    reported = replace(exchange, source=Source.IMPORT)
+    assert not any("silence" in what for _, _, what in told(reported))
+    assert axis_of(reported) == TimeAxis(request_ns=0)
+    assert any("silence for 3.0 s" in what for _, _, what in told(replace(reported, notes=())))

@@ -114,6 +114,7 @@ def watched_until(exchange: Exchange) -> int:
     if exchange.end:
         return exchange.end.t_ns
     known = [exchange.request.t_ns, *exchange.idle_ns, *(read.t_ns for read in exchange.reads)]
+    known += [piece.t_ns for piece in exchange.frames[-1:]]
     known += [exchange.stopped_ns] if exchange.stopped_ns is not None else []
     known += [exchange.watch.until_ns] if exchange.watch else []
     return max(known)

@@ -23,6 +23,7 @@ from deltatape.model.finding import Finding
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.suspect import ClientTrial, Suspect
+from deltatape.rules.progress import watched_until
 from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.suspects import DeliveredResponse, delivered, matrix, reads_rightly, suspects_of
 from deltatape.why.accusation import (
@@ -116,9 +117,9 @@ def explain(
         repetition = _repetition(case.read_back, replied, later)
     entries = [
         *_own_entries(analysis, case, exchanges, context),
-        *_repetition_entries(case, repetition, later),
+        *_repetition_entries(case, repetition, later, exchange),
         *_server_entries(case),
-        *_later_entries(case, chosen, exchanges),
+        *_later_entries(case, exchange, exchanges),
         *_attempt_entries(attempts, exchange),
     ]
     if all(entry.t_ns is not None for entry in entries):
@@ -242,8 +243,18 @@ def _repetition(read_back: ReadBack, replied: Analysis, later: Analysis) -> Repl
     )
 
 
+def _request_ns(later: Exchange, exchange: Exchange) -> int | None:
+    """Return when a later request came; None if nobody knows.
+
+    Imported exchanges may each count from their own beginning: then the later one seems to be
+    earlier.
+    """
+    at_ns = later.request.t_ns
+    return at_ns if later.timed or (at_ns and at_ns >= watched_until(exchange)) else None
+
+
 def _repetition_entries(
-    case: Case, repetition: ReplyRepetition | None, later: Analysis | None
+    case: Case, repetition: ReplyRepetition | None, later: Analysis | None, exchange: Exchange
 ) -> Iterator[TimelineEntry]:
     """Yield the later request as entries of the app, each marked with its findings."""
     if case.read_back is None or repetition is None or later is None:
@@ -268,7 +279,7 @@ def _repetition_entries(
             place = len(lines)
             lines.append(f"sends an error text: {finding.evidence}")
         marks.setdefault(place, []).append(finding)
-    t_ns = later.exchange.request.t_ns if later.exchange.timed else None
+    t_ns = _request_ns(later.exchange, exchange)
     for place, line in enumerate(lines):
         codes = codes_of(marks.get(place, ()))
         yield timeline_entry(repetition.exchange, t_ns, EventSource.APP, line, codes=codes)
@@ -311,10 +322,10 @@ def _line_of(finding: Finding, read_back: ReadBack, repetition: ReplyRepetition)
 
 
 def _later_entries(
-    case: Case, number: int, exchanges: Sequence[Exchange]
+    case: Case, exchange: Exchange, exchanges: Sequence[Exchange]
 ) -> Iterator[TimelineEntry]:
     """Yield other requests that show something about the reply, with their findings."""
-    shown = {number, case.read_back.later.exchange if case.read_back else number}
+    shown = {exchange.number, *([case.read_back.later.exchange] if case.read_back else [])}
     by_request: dict[int, list[Finding]] = {}
     for finding in case.about_reply:
         if finding.exchange not in shown and not is_printed(finding):
@@ -323,7 +334,7 @@ def _later_entries(
         if each.number in by_request:
             yield timeline_entry(
                 each.number,
-                each.request.t_ns if each.timed else None,
+                _request_ns(each, exchange),
                 EventSource.APP,
                 "a later request of this conversation",
                 codes=codes_of(by_request[each.number]),

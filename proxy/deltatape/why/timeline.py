@@ -224,7 +224,7 @@ def _request_line(asked: RequestSummary, exchange: Exchange) -> str:
 
 
 def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
-    number = analysis.exchange.number
+    exchange, number = analysis.exchange, analysis.exchange.number
     contributions = contributions_of(analysis)
     with_kinds = _with_kinds(analysis.stream.events, contributions)
     asked = [turn.exchange.request.t_ns for turn in analysis.turns]
@@ -232,7 +232,7 @@ def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
         for run in _runs([event for _, event in group]):
             first_ns = run[0].t_ns
             last_ns = max(last_ns, *(t_ns for t_ns in asked if t_ns <= first_ns), 0)
-            if first_ns - last_ns >= SILENCE_NS:
+            if first_ns - last_ns >= SILENCE_NS and not exchange.reported:
                 yield _silence(analysis, last_ns, first_ns)
             last_ns = run[-1].t_ns
             yield timeline_entry(
@@ -242,7 +242,7 @@ def _events(analysis: Analysis, last_ns: int) -> Iterator[TimelineEntry]:
                 f"{_describe(kind, run, contributions)}{_duration(run)}",
                 run[0].number,
             )
-    end_ns = watched_until(analysis.exchange) if analysis.exchange.timed else last_ns
+    end_ns = watched_until(exchange) if exchange.timed else last_ns
     if end_ns - last_ns >= SILENCE_NS:
         yield _silence(analysis, last_ns, end_ns)
 
@@ -454,6 +454,8 @@ def time_axis(
     exchange = analysis.exchange
     if not exchange.has_times:
         return TimeAxis()
+    if exchange.reported:  # when each event came, nobody knows
+        return TimeAxis(request_ns=exchange.request.t_ns)
     events, sent, end = analysis.stream.events, exchange.sent, exchange.end
     return TimeAxis(
         request_ns=exchange.request.t_ns,
