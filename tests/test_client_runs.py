@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+import zstandard
 from client_runs.page import WAYS, is_recorded, is_replayed
 from client_runs.programs import DRIVERS, Program, programs
 from client_runs.provider import CUT, DONE, EMPTY, HEALTHY, SPLIT, Provider, serving
@@ -140,6 +141,68 @@ def test_a_whole_answer_is_cut_and_split_as_a_stream_is() -> None:
     assert b"echo" in cut
     assert len(found[SPLIT][0]) == 5
     assert b"".join(found[SPLIT][0]) == whole
+
+
+def said_on_socket(way: str, *asked: dict[str, Any]) -> list[list[str]]:
+    """The messages that answer each request on a WebSocket."""
+
+    async def converse() -> list[list[str]]:
+        found = []
+        async with (
+            serving(Provider(tool="run", arguments=ARGUMENTS, way=way)) as url,
+            aiohttp.ClientSession() as session,
+            session.ws_connect(f"{url}/v1/responses") as socket,
+        ):
+            for body in asked:
+                await socket.send_str(json.dumps({"type": "response.create", "model": "m", **body}))
+                texts: list[str] = []
+                while not texts or '"response.completed"' not in texts[-1]:
+                    message = await socket.receive()
+                    if message.type is not aiohttp.WSMsgType.TEXT:
+                        break
+                    texts.append(message.data)
+                found.append(texts)
+        return found
+
+    return asyncio.run(converse())
+
+
+def test_a_provider_answers_on_a_websocket_as_over_http() -> None:
+    asked = ASKED["/v1/responses"]
+    over_http = b"".join(asyncio.run(reads_of(HEALTHY, "/v1/responses", asked))[0])
+    events = [line[6:].decode() for line in over_http.splitlines() if line.startswith(b"data: ")]
+    result = {**asked, "input": [RESULT["/v1/responses"][1]]}
+    for way in (HEALTHY, SPLIT):
+        advance, called, said = said_on_socket(way, {**asked, "generate": False}, asked, result)
+        assert [json.loads(each)["type"] for each in advance] == [
+            *("response.created", "response.in_progress", "response.completed")
+        ]
+        assert [kind_of(each) for each in called] == [kind_of(each) for each in events]
+        assert DONE in said[-1]
+    (cut,) = said_on_socket(CUT, asked)
+    assert "response.function_call_arguments.delta" in cut[-1]
+
+
+def kind_of(event: str) -> tuple[str, str]:
+    value = json.loads(event)
+    return value["type"], value.get("delta", "")
+
+
+def test_a_compressed_request_is_read() -> None:
+    async def ask() -> bytes:
+        body = zstandard.compress(
+            json.dumps({"model": "m", "stream": True, **ASKED["/v1/responses"]}).encode()
+        )
+        async with (
+            serving(Provider(tool="run", arguments=ARGUMENTS, way=HEALTHY)) as url,
+            aiohttp.ClientSession() as session,
+            session.post(
+                f"{url}/v1/responses", data=body, headers={"content-encoding": "zstd"}
+            ) as response,
+        ):
+            return await response.read()
+
+    assert len(calls_in("/v1/responses", {}, asyncio.run(ask()))) == 1
 
 
 def test_a_request_without_the_tool_gets_a_text() -> None:

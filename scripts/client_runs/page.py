@@ -63,9 +63,9 @@ def _parts(programs: tuple[Program, ...], results: Json) -> Iterator[str]:
     ran = [(each, found) for each, found in known if "healthy" in found]
     head = ("", "packages", "recorded", "replayed twice", "a week later")
     yield table(head, [_healthy(program, found) for program, found in ran])
-    yield from (f"\n- {each.client.title}: {each.remark}" for each, _ in ran if each.remark)
+    yield from (f"\n- {each.shown}: {each.remark}" for each, _ in ran if each.remark)
     yield from (
-        f"\n- {each.client.title}: not run, it does not install: {found['not installed']}"
+        f"\n- {each.shown}: not run, it does not install: {found['not installed']}"
         for each, found in known
         if "not installed" in found
     )
@@ -73,7 +73,7 @@ def _parts(programs: tuple[Program, ...], results: Json) -> Iterator[str]:
     yield BROKEN
     rows = [
         (
-            program.client.title,
+            program.shown,
             *(_broken(found["broken"][way]) for way in WAYS),
         )
         for program, found in ran
@@ -86,7 +86,7 @@ def _healthy(program: Program, found: Json) -> tuple[str, ...]:
     replays = found.get("replays") or []
     later = found.get("later") or {"exit": None}
     return (
-        program.client.title,
+        program.shown,
         packages,
         _recorded(program, found["healthy"]),
         _replayed(found["healthy"], replays),

@@ -26,6 +26,9 @@ class Program:
     name: str
     command: tuple[str, ...]
     upstream: str
+    of: str = ""
+    title: str = ""
+    path: str = ""
     npm: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
     tool: str = ""
@@ -41,7 +44,12 @@ class Program:
     @property
     def client(self) -> Client:
         """What docs/clients.md says of it."""
-        return next(each for each in clients() if each.name == self.name)
+        return next(each for each in clients() if each.name == (self.of or self.name))
+
+    @property
+    def shown(self) -> str:
+        """Its name on the page."""
+        return self.title or self.client.title
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -56,7 +64,7 @@ class Program:
     @property
     def folder(self) -> Path:
         """Where it is installed."""
-        return INSTALLED / self.name
+        return INSTALLED / (self.of or self.name)
 
     @property
     def executables(self) -> Path:

@@ -14,10 +14,15 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiohttp import web
+from aiohttp import WSMsgType, web
+from framework_tapes import responses
 from framework_tapes.saying import Made, Offered, Saying, words
 from framework_tapes.script import pieces, token
 from framework_tapes.server import asked_of
+
+from deltatape.model.content_coding import decode_body, parse_codings
+from deltatape.model.websocket import TEXT, FrameHead
+from deltatape.wire.websocket import encode_head
 
 HEALTHY, EMPTY, CUT, SPLIT = "healthy", "empty", "cut", "split"
 WAYS = (HEALTHY, EMPTY, CUT, SPLIT)
@@ -122,6 +127,12 @@ def _is_result(part: dict[str, Any]) -> bool:
     return named or part.get("role") == "tool"
 
 
+_NAMES = frozenset(
+    ("id", "name", "role", "type", "call_id", "tool_call_id", "tool_use_id", "turn_id")
+)
+"""Members that say nothing."""
+
+
 def _texts(value: Any) -> Iterator[str]:
     """The texts in a value, but for names and ids."""
     if isinstance(value, str):
@@ -131,7 +142,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
     elif isinstance(value, dict):
         for name, each in value.items():
-            if name not in {"id", "name", "role", "type", "call_id", "tool_call_id", "tool_use_id"}:
+            if name not in _NAMES:
                 yield from _texts(each)
 
 
@@ -148,7 +159,8 @@ async def serving(provider: Provider) -> AsyncIterator[str]:
             raise
 
     application.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(application, shutdown_timeout=1)
+    # aiohttp knows no zstd.
+    runner = web.AppRunner(application, shutdown_timeout=1, auto_decompress=False)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -159,9 +171,12 @@ async def serving(provider: Provider) -> AsyncIterator[str]:
 
 
 async def _answer(provider: Provider, request: web.Request) -> web.StreamResponse:
+    if "upgrade" in request.headers:
+        return await _converse(provider, request)
     if request.method != "POST":
         return web.json_response({"object": "list", "data": []})
-    asked: dict[str, Any] = json.loads(await request.text() or "{}")
+    codings = parse_codings(request.headers.get("content-encoding", "").encode())
+    asked: dict[str, Any] = json.loads(decode_body(await request.read(), codings).data or b"{}")
     if "count" in request.path.rpartition("/")[2]:
         return web.json_response({"input_tokens": 60, "totalTokens": 60})
     found = asked_of(request.path, asked)
@@ -186,3 +201,32 @@ async def _answer(provider: Provider, request: web.Request) -> web.StreamRespons
         return response
     await response.write_eof()
     return response
+
+
+async def _converse(provider: Provider, request: web.Request) -> web.StreamResponse:
+    """Answer requests of the Responses API on a WebSocket."""
+    socket = web.WebSocketResponse(compress=False)
+    await socket.prepare(request)
+    transport = request.transport
+    assert transport is not None
+    async for message in socket:
+        asked = json.loads(message.data) if message.type is WSMsgType.TEXT else {}
+        if asked.get("generate") is False:  # the conversation is said in advance
+            saying = Saying(seed=token("warms up", 29), thinking="", text="", calls=())
+        else:
+            saying = provider.saying(asked, responses.offered(asked))
+        frames = map(_frame, responses.events(asked, saying))
+        writes, ends = provider.writes(frames, saying)
+        for piece in writes:
+            await asyncio.sleep(_STEP_S)
+            transport.write(piece)
+        if not ends:
+            transport.close()
+            break
+    return socket
+
+
+def _frame(event: bytes) -> bytes:
+    """A message on a WebSocket with the data of an event."""
+    data = event.partition(b"data: ")[2].strip()
+    return encode_head(FrameHead(TEXT, len(data))) + data

@@ -122,7 +122,13 @@ async def _recorded(program: Program, place: Place, way: str) -> tuple[Json, Pat
         place.prepare(program)
         if program.setup:
             await _run([_filled(each, program) for each in program.setup], program, place)
-        options = ["--to", str(tapes), "--upstream", f"{program.upstream}={url}", "--quiet"]
+        options = [
+            "--to",
+            str(tapes),
+            "--upstream",
+            f"{program.upstream}={url}{program.path}",
+            "--quiet",
+        ]
         argv = ["deltatape", "record", *options, *_listen(program), "--", *_command(program, place)]
         ran = await _run(argv, program, place)
     found: Json = {"exit": ran.exit, "attempts": provider.attempts, "told": _short(provider.told)}
