@@ -439,6 +439,8 @@ def test_calls_that_are_not_answered_are_a_dead_zone_after_the_end() -> None:
     zone = explain(tape).axis.dead_zones[-1]
     assert (zone.phase, zone.start_ns, zone.end_ns) == ("unanswered", 500 * MS, 42_500 * MS)
     assert (zone.event, zone.code) == (4, "D003")
+    unknown = replace(tape[0], watch=None)
+    assert time_axis(analyse(unknown), (), unanswered=True).dead_zones == ()
 
 
 def test_each_response_on_a_websocket_has_its_phases() -> None:

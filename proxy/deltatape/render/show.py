@@ -6,13 +6,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.digest import digests_of, in_order
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import Exchange, Headers, Request
-from deltatape.model.exchange_row import ExchangeRow
+from deltatape.model.exchange_row import ExchangeRow, Mark
 from deltatape.model.explanation import CallPlace, TimeAxis
 from deltatape.model.finding import Finding
 from deltatape.model.reply import CallKind, CallStatus, Channel, ToolCall
@@ -504,11 +502,8 @@ def surrounded_json(
     exchange = next(each for each in exchanges if each.number == number)
     rows = index_rows(exchanges, settings, logs, alone=alone)
     row = [each for each in rows if each.exchange == number][-1]
-    digests = in_order(digests_of(analyse(each, settings.app), settings) for each in exchanges)
-    about_app = () if alone else check_conversation(digests, settings, logs)
     analysis = analyse(exchange, settings.app)
-    findings = [each for each in about_app if each.exchange == number]
-    findings += check_analysis(analysis, settings)
+    findings = check_analysis(analysis, settings)
     log = printed_around(exchange, exchanges, logs)
     return exchange_json(analysis, row, findings, log, settings)
 
@@ -525,7 +520,7 @@ def exchange_object(
     Args:
         analysis: of the exchange.
         row: of the exchange, in the list of exchanges.
-        findings: on it, and on what the app made of its reply.
+        findings: on it alone.
         log: what the app printed around it.
         settings: the thresholds by which the findings were found.
     """
@@ -544,7 +539,9 @@ def exchange_object(
         "frames": _frames(exchange),
         "delivered": list(_delivered(exchange)),
         "log": _log(log),
-        "axis": axis_object(time_axis(analysis, findings, settings)),
+        "axis": axis_object(
+            time_axis(analysis, findings, settings, unanswered=Mark.UNANSWERED in row.marks)
+        ),
     }
 
 

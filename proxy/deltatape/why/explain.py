@@ -136,7 +136,7 @@ def explain(
         arrival=_arrival(analysis),
         repetition=repetition,
         timeline=tuple(entries),
-        axis=time_axis(analysis, (*case.findings, *case.about_reply), settings),
+        axis=time_axis(analysis, case.findings, settings, unanswered=_is_unanswered(case)),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
         elsewhere=surveyed.elsewhere(chosen),
         verdict=replace(verdict, summary=as_sentence(verdict.summary)),
@@ -158,7 +158,7 @@ def _own_entries(
 ) -> Iterator[TimelineEntry]:
     """Yield the entries of the exchange, its surroundings and its own request."""
     exchange = analysis.exchange
-    silent = any(finding.code == "D003" for finding in case.about_reply)
+    silent = _is_unanswered(case)
     surroundings = around(exchange, exchanges, context, silent=silent)
     printed = [each for each in case.about_request if is_printed(each)]
     marks: dict[int | None, list[Finding]] = {}
@@ -171,6 +171,10 @@ def _own_entries(
         own = entry.exchange == exchange.number and entry.source is EventSource.APP
         codes = codes_of(marks.pop(entry.t_ns, ())) if own else ()
         yield replace(entry, codes=(*entry.codes, *codes)) if codes else entry
+
+
+def _is_unanswered(case: Case) -> bool:
+    return any(finding.code == "D003" for finding in case.about_reply)
 
 
 def _promise(analysis: Analysis) -> RequestPromise:

@@ -442,14 +442,19 @@ _STALL, _AFTER_RESULT, _NO_ANSWER = "D001", "D004", "D003"
 
 
 def time_axis(
-    analysis: Analysis, findings: Iterable[Finding], settings: Settings = DEFAULTS
+    analysis: Analysis,
+    findings: Iterable[Finding],
+    settings: Settings = DEFAULTS,
+    *,
+    unanswered: bool = False,
 ) -> TimeAxis:
     """Return when the parts of an exchange happened.
 
     Args:
         analysis: of the exchange.
-        findings: on it, and on what the app made of its reply.
+        findings: on it alone.
         settings: the thresholds by which they were found.
+        unanswered: whether the app did not answer its calls (D003).
     """
     exchange = analysis.exchange
     if not exchange.has_times:
@@ -464,7 +469,10 @@ def time_axis(
         first_event_ns=events[0].t_ns if events else None,
         end_ns=end.t_ns if end else None,
         phases=tuple(_axis_phases(analysis)),
-        dead_zones=tuple(_dead_zones(analysis, [*findings], settings)),
+        dead_zones=(
+            *_dead_zones(analysis, [*findings], settings),
+            *(_unanswered(analysis) if unanswered else ()),
+        ),
     )
 
 
@@ -490,11 +498,15 @@ def _dead_zones(
             code = _code_of(silence, number, findings, settings)
             phase, start_ns, end_ns = silence.phase.value, silence.start_ns, silence.end_ns
             yield DeadZone(phase, start_ns, end_ns, number, code)
-    watch = analysis.exchange.watch
-    for each in findings:
-        if each.code == _NO_ANSWER and each.t_ns is not None and watch is not None:
-            last = analysis.stream.events[-1].number if analysis.stream.events else None
-            yield DeadZone(_UNANSWERED, each.t_ns, watch.until_ns, last, each.code)
+
+
+def _unanswered(analysis: Analysis) -> Iterator[DeadZone]:
+    """Yield the time after the last reply, in which nothing answered its calls."""
+    replied = (analysis.turns or (analysis,))[-1].exchange
+    if replied.end and replied.watch:
+        last = analysis.stream.events[-1].number
+        start_ns, end_ns = replied.end.t_ns, replied.watch.until_ns
+        yield DeadZone(_UNANSWERED, start_ns, end_ns, last, _NO_ANSWER)
 
 
 def _code_of(
