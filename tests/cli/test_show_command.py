@@ -210,3 +210,15 @@ def test_a_websocket_has_frames_and_no_body(tmp_path: Path) -> None:
     assert b"server  text" in shown
     line = called("show", "socket.tape", folder=tmp_path).stdout
     assert b"WebSocket, 0 messages up and 1 down, not closed" in line
+
+
+def test_steps_stand_beside_those_of_the_suspect(tmp_path: Path) -> None:
+    result = called("show", f"{BROKEN}#1", "--steps", folder=tmp_path)
+    assert b"appends a fragment of call 0 to call 1" in result.stdout
+    told, why = (
+        json.loads(called(*words, f"{BROKEN}#1", "--format", "json", folder=tmp_path).stdout)
+        for words in (("show", "--steps"), ("why",))
+    )
+    assert [each["name"] for each in told["suspects"]] == [each["name"] for each in why["suspects"]]
+    several = called("show", BROKEN, "--steps", folder=tmp_path)
+    assert (several.returncode, b"--steps shows one exchange" in several.stderr) == (2, True)

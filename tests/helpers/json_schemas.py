@@ -12,7 +12,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
-NAMES = ("findings", "diff", "why", "show", "ls", "exchanges", "trends")
+NAMES = ("findings", "diff", "why", "show", "ls", "exchanges", "trends", "steps")
 
 Key: TypeAlias = tuple[str, str]
 """A key that a schema names: where its object is defined, and the key."""

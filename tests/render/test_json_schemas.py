@@ -18,21 +18,25 @@ from deltatape.model.explanation import EventSource, Explanation, TapeContext, V
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus, Channel
 from deltatape.model.rule_settings import DEFAULTS
+from deltatape.model.stepping import StepUnit
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.model.websocket import Side
 from deltatape.render.exchange_rows import ExchangesDocument, trends_json
 from deltatape.render.explanation import explanation_json
 from deltatape.render.show import calls_json, events_json, exchange_json, log_json, reads_json
+from deltatape.render.steps import steps_json
 from deltatape.rules.event_contribution import ContributionKind
 from deltatape.rules.progress import SilencePhase
 from deltatape.store.reader import open_tape
 from deltatape.why import explain
 from deltatape.why.exchange_index import index_rows
+from deltatape.why.stepping import stepping
 from deltatape.why.trends import Trends
 from helpers import corpus
-from helpers.chat import FINISH
+from helpers.chat import FINISH, entry, sse
+from helpers.chat import calls as chat_calls
 from helpers.console import called
-from helpers.exchanges import USER, asks, assistant, call, conversation, pasted, result
+from helpers.exchanges import USER, asks, assistant, call, conversation, pasted, result, timed
 from helpers.incidents import BROKEN
 from helpers.json_schemas import NAMES, described, keys, printed, schema, validate
 
@@ -94,7 +98,20 @@ def documents(path: Path) -> Iterator[Document]:
     yield "show", json.loads(log_json(tape.logs))
     if exchanges:
         context = TapeContext(logs=tape.logs, clients=tape.clients)
-        yield explained(explain(exchanges, context=context))
+        explanation = explain(exchanges, context=context)
+        yield explained(explanation)
+        yield "steps", json.loads(steps_json(stepping(explanation, exchanges)))
+
+
+def stepped(exchange: Exchange) -> Document:
+    found = stepping(explain([exchange]), [exchange])
+    return "steps", json.loads(steps_json(found))
+
+
+def framed_by_read() -> Exchange:
+    """An exchange that clients read wrongly that frame each read by itself."""
+    body = sse(chat_calls(entry(0, "c1", name="get", arguments="{}")), FINISH)
+    return timed((0.1, body[:60]), (0.2, body[60:]), end_s=0.3)
 
 
 def invented_call() -> list[Exchange]:
@@ -137,8 +154,9 @@ def test_every_key_of_the_schemas_is_printed() -> None:
         explained(explain(tuple(open_tape(RECORDINGS / ATTEMPTS)))),
         explained(explain(invented_call(), 1)),
         *shown(binary_request()),
+        stepped(framed_by_read()),
     ]
-    for name in ("why", "show"):
+    for name in ("why", "show", "steps"):
         found = [printed(name, document) for of, document in several if of == name]
         assert keys(name) - set().union(*found) == set()
 
@@ -184,6 +202,7 @@ def test_the_commands_print_these_documents(tmp_path: Path) -> None:
         ("show", ["show", one, "--calls"]),
         ("show", ["show", one, "--events"]),
         ("show", ["show", one, "--reads"]),
+        ("steps", ["show", one, "--steps"]),
         ("show", ["show", BROKEN, "--log"]),
         ("findings", ["check", BROKEN]),
         ("diff", ["diff", one, f"{BROKEN}#2"]),
@@ -201,7 +220,7 @@ def test_another_key_is_not_valid() -> None:
         validate(name, document)
 
 
-@pytest.mark.parametrize("name", ["why", "show", "ls", "exchanges", "trends", "diff"])
+@pytest.mark.parametrize("name", ["why", "show", "ls", "exchanges", "trends", "diff", "steps"])
 def test_what_a_key_means_is_said_unless_its_name_says_it(name: str) -> None:
     silent = {key for key, rules in described(name) if not {"description", "$ref"} & rules.keys()}
     assert silent <= {"version", "id", "name", "models", "kind"}
@@ -220,6 +239,7 @@ def test_the_schemas_know_every_value_of_an_enumeration() -> None:
     rows = schema("exchanges")["$defs"]["row"]["properties"]
     assert set(rows["ending"]["enum"]) == {*EndReason, None}
     assert set(rows["marks"]["items"]["enum"]) == set(Mark)
+    assert values("steps", "suspect", "unit") == set(StepUnit)
     assert values("trends", "code", "severity") == set(Severity)
     assert values("show", "text", "channel") == set(Channel)
     assert values("show", "recording", "source") == set(Source)

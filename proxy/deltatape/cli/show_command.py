@@ -27,8 +27,11 @@ from deltatape.render.show import (
     reads_json,
     surrounded_json,
 )
+from deltatape.render.steps import steps_json, steps_lines
 from deltatape.render.summary import exchange_line
 from deltatape.settings.defaults import current_rules
+from deltatape.why.explain import explain
+from deltatape.why.stepping import stepping
 
 
 @click.command("show")
@@ -37,6 +40,11 @@ from deltatape.settings.defaults import current_rules
 @option("--events", is_flag=True, help="What each event brings, with time and place (one #N).")
 @option("--reads", is_flag=True, help="The socket reads (one #N).")
 @option("--raw", is_flag=True, help="The response body's very bytes, to a file or pipe (one #N).")
+@option(
+    "--steps",
+    is_flag=True,
+    help="The reply event by event, beside what a suspect makes of it (one #N).",
+)
 @option("--log", is_flag=True, help="What the recorded program printed.")
 @FULL
 @FORMAT
@@ -49,11 +57,14 @@ def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noq
     asked = [part for part, wanted in parts.items() if wanted]
     if len(asked) > 1:
         raise UsageError(f"--{asked[0]} and --{asked[1]}: one at a time")
-    source = named(tape, alone=bool(asked), full=full) if tape else latest()
+    alone = bool(asked) and asked != ["steps"]  # what the app made of it is on later ones
+    source = named(tape, alone=alone, full=full) if tape else latest()
     exchanges = [each for each in source.exchanges if source.number in (None, each.number)]
     app = current_rules().app
     if asked == ["log"]:
         _show_log(source, format)
+    elif asked == ["steps"]:
+        _show_steps(source, _single_exchange(exchanges, source.name, "steps"), format)
     elif asked and asked[0] != "calls":
         _show_part(_single_exchange(exchanges, source.name, asked[0]), asked[0], format)
     elif format == "json" and not asked and source.number is not None:
@@ -105,6 +116,14 @@ def _show_log(source: NamedExchanges, form: str) -> None:
         raise UsageError(f"--log shows that of the whole tape; leave out #{source.number}")
     printed = source.tape.logs if source.tape else ()
     write(log_json(printed)) if form == "json" else show(log_lines(printed, width()))
+
+
+def _show_steps(source: NamedExchanges, exchange: Exchange, form: str) -> None:
+    rules = current_rules()
+    exchanges = (exchange,) if source.lacks_shards else source.exchanges
+    explanation = explain(exchanges, exchange.number, rules, source.beside())
+    found = stepping(explanation, exchanges, rules)
+    write(steps_json(found)) if form == "json" else show(steps_lines(found, width()))
 
 
 def _single_exchange(exchanges: list[Exchange], tape: str, part: str) -> Exchange:

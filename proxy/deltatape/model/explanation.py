@@ -351,6 +351,9 @@ class Explanation:
     """The attempts of which this exchange is one; None: it was asked once."""
     suspects: tuple[Suspect, ...] = ()
     """Client algorithms that would have done what the application did, best first."""
+    suspected: tuple[int, int | None] | None = None
+    """The exchange whose response they read, and on a WebSocket the tape line of its request: the
+    provider's side if this is the app's own page. None if no client's mistake is in question."""
     tried: tuple[ClientTrial, ...] = ()
     """What each known client reads from the response, if requested."""
     has_log: bool = False

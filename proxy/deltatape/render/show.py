@@ -335,10 +335,12 @@ def shown_fragments(place: CallPlace) -> Iterator[ShownFragment]:
     """Yield the fragments of a call's raw arguments, with the events of the whole exchange."""
     call = place.call
     pieces = [(place.numbers[each.event], each.text) for each in call.fragments]
-    return _without_secrets(call.arguments_raw, pieces)
+    return fragments_without_secrets(call.arguments_raw, pieces)
 
 
-def _without_secrets(whole: str, pieces: Iterable[tuple[int, str]]) -> Iterator[ShownFragment]:
+def fragments_without_secrets(
+    whole: str, pieces: Iterable[tuple[int, str]]
+) -> Iterator[ShownFragment]:
     """Yield the pieces of a text without secrets: not even those that span several of them.
 
     Args:
@@ -661,7 +663,9 @@ def _texts(analysis: Analysis) -> Iterator[dict[str, object]]:
             if not pieces:
                 continue
             whole = "".join(each.text for each in pieces)
-            shown = _without_secrets(whole, [(numbers[each.event], each.text) for each in pieces])
+            shown = fragments_without_secrets(
+                whole, [(numbers[each.event], each.text) for each in pieces]
+            )
             fragments = [_fragment_object(each) for each in shown]
             yield {
                 "choice": choice.index,

@@ -4,8 +4,9 @@ One pass, linear in the steps. An error that the client would throw ends the pas
 call that was not used before. Calls in the text are searched separately, in its fragments.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate as running_sums
+from itertools import islice
 from typing import NamedTuple
 
 from deltatape.model.reply import Channel, Reply, TextCall
@@ -74,17 +75,28 @@ class ClientResult(NamedTuple):
 
 def accumulate(steps: Iterable[Step], client: ClientModel) -> ClientResult:
     """Run `client` on `steps`."""
-    return _Accumulator(client).run(steps)
+    accumulator = Accumulator(client)
+    for _ in accumulator.read(steps):
+        pass
+    return accumulator.result()
 
 
-class _Accumulator:
+class Accumulator:
+    """A client that reads: its calls after each step."""
+
     def __init__(self, client: ClientModel) -> None:
         self._client = client
-        self._slots: dict[object, CallSlot] = {}
-        self._used: list[CallSlot] | None = None
+        self.slots: dict[object, CallSlot] = {}
+        """The calls that it has, in the order in which they began."""
+        self.touched: CallSlot | None = None
+        """The call that the last entry went to; whoever watches it sets it to None again."""
+        self.refused = ""
+        """The axis on which the last entry was left out, likewise."""
+        self.used: list[CallSlot] | None = None
+        """The calls that it used when a finish reason came."""
+        self.stopped = False
+        self.thrown: tuple[str, ...] = ()
         self._finishes: list[str] = []
-        self._stopped = False
-        self._thrown: tuple[str, ...] = ()
         self._keys: dict[str, Callable[[ClientCallDelta], object]] = {
             "index": self._by_index,
             "strict": self._by_strict_index,
@@ -101,7 +113,8 @@ class _Accumulator:
             "none": lambda _: object(),
         }
 
-    def run(self, steps: Iterable[Step]) -> ClientResult:
+    def read(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Yield each step when the client has read it, up to the last one that it reads."""
         for step in steps:
             if type(step) is ClientCallDelta:
                 self._add(step)
@@ -109,60 +122,75 @@ class _Accumulator:
                 self._finish(step)
             elif type(step) is IncompleteDelta:
                 if self._client.guard == "unguarded":
-                    self._thrown = _NO_CHOICES[step.what]
+                    self.thrown = _NO_CHOICES[step.what]
             else:
-                self._stopped = self._client.stop == "blank"
-            if self._stopped or self._thrown:
+                self.stopped = self._client.stop == "blank"
+            yield step
+            if self.stopped or self.thrown:
                 break
-        if self._thrown:
-            return ClientResult((), self._thrown)
+
+    def result(self) -> ClientResult:
+        """Return what it ends up with."""
+        if self.thrown:
+            return ClientResult((), self.thrown)
         slots = self._used_slots()
-        calls = self._without_dropped([slot.call() for slot in slots])
+        calls = [call for _, call in self._repeated(slots)]
         texts = [text for slot in slots for text in slot.parsed_texts]
         return ClientResult(tuple(calls), (), tuple(dict.fromkeys(texts)))
+
+    def calls(self) -> list[tuple[CallSlot, RepeatedCall]]:
+        """Return the calls that it ends up with, each with its state."""
+        return [] if self.thrown else self._repeated(self._used_slots())
 
     def _add(self, entry: ClientCallDelta) -> None:
         client = self._client
         if client.stop == "finish-before" and entry.finished:
-            self._stopped = True
+            self.stopped, self.refused = True, "stop"
             return
-        if not self._is_read(entry):
+        refused = self._refusal(entry)
+        if refused:
+            self.refused = refused
             return
         if client.value == "raise" and entry.unquoted:
-            self._thrown = _NO_TEXT
+            self.thrown = _NO_TEXT
             return
         if entry.phase in _REPEATS and client.key in _WITHOUT_KEY:
-            if self._slots and client.key != "none":
-                last = self._slots[next(reversed(self._slots))]
-                last.add(ClientCallDelta(entry.event, entry.phase), opening=False)
+            if self.slots and client.key != "none":
+                self.touched = self.slots[next(reversed(self.slots))]
+                self.touched.add(ClientCallDelta(entry.event, entry.phase), opening=False)
             return
         key = self._keys[client.key](entry)
         if key is None and client.key in _PICKY:
+            self.refused = "key"
             return
-        slot = self._slots.get(key)
+        slot = self.slots.get(key)
         opening = slot is None
         if slot is None or (entry.phase is EntryPhase.WHOLE and client.key != "one"):
-            self._slots.pop(key, None)
-            slot = self._slots[key] = CallSlot(client)
+            self.slots.pop(key, None)
+            slot = self.slots[key] = CallSlot(client)
         slot.add(entry, opening=opening)
-        self._stopped = client.stop == "first-entry"
+        self.touched = slot
+        self.stopped = client.stop == "first-entry"
 
-    def _is_read(self, entry: ClientCallDelta) -> bool:
+    def _refusal(self, entry: ClientCallDelta) -> str:
+        """Return the axis on which the client leaves out `entry`; "" if it reads it."""
         client = self._client
         if client.entries == "first" and entry.at:
-            return False
+            return "entries"
         if client.entries == "with-arguments" and not entry.text:
-            return False
+            return "entries"
         if client.whole == "nameless-dropped" and entry.phase is EntryPhase.DELTA:
-            return False
+            return "whole"
         if client.whole == "overwrite" and entry.phase in _OPENERS and not entry.at:
-            self._slots.clear()
-        return not (
+            self.slots.clear()
+        if (
             (client.kinds == "no-legacy" and entry.kind == "legacy")
             or (client.kinds == "no-custom" and entry.kind == "custom")
             or (client.kinds == "wrapped" and entry.kind != _WRAPPED)
             or (client.kinds == "documented" and entry.kind == _WRAPPED)
-        )
+        ):
+            return "kinds"
+        return ""
 
     def _by_index(self, entry: ClientCallDelta) -> object:
         if entry.phase is EntryPhase.WHOLE:
@@ -171,14 +199,14 @@ class _Accumulator:
 
     def _by_strict_index(self, entry: ClientCallDelta) -> object:
         if entry.index is None:
-            self._thrown = _NO_INDEX
+            self.thrown = _NO_INDEX
         return entry.index
 
     def _by_position(self, entry: ClientCallDelta) -> object:
         if entry.index is None:
-            self._thrown = _NO_INDEX
-        elif entry.index > len(self._slots):
-            self._thrown = _NO_PLACE
+            self.thrown = _NO_INDEX
+        elif entry.index > len(self.slots):
+            self.thrown = _NO_PLACE
             return None
         return entry.index
 
@@ -187,31 +215,31 @@ class _Accumulator:
         return (entry.id or "") if entry.phase is EntryPhase.DELTA else None
 
     def _by_item_id(self, entry: ClientCallDelta) -> object:
-        known = entry.item in self._slots
+        known = entry.item in self.slots
         named = entry.phase in (EntryPhase.START, EntryPhase.CLOSE)
         return entry.item if known or named else None
 
     def _current(self, entry: ClientCallDelta) -> object:
         begins = entry.phase in _OPENERS or bool(entry.id)
         if begins and self._client.key == "single":
-            self._slots.clear()
-        return object() if begins or not self._slots else next(reversed(self._slots))
+            self.slots.clear()
+        return object() if begins or not self.slots else next(reversed(self.slots))
 
     def _finish(self, step: FinishDelta) -> None:
         self._finishes.append(step.reason)
         emit = self._client.emit
         says_so = emit == "on-finish" or (emit == "on-tool-calls" and step.reason in _TOOL_WORDS)
-        if says_so and step.reason and self._used is None:
-            self._used = [*self._slots.values()]
+        if says_so and step.reason and self.used is None:
+            self.used = [*self.slots.values()]
         stop = self._client.stop
-        self._stopped = stop == "finish" or (stop == "finish-before" and bool(step.reason))
+        self.stopped = stop == "finish" or (stop == "finish-before" and bool(step.reason))
 
     def _used_slots(self) -> list[CallSlot]:
         """Return the calls that the client uses at the end."""
-        slots = [*self._slots.values()]
+        slots = [*self.slots.values()]
         emit, source = self._client.emit, self._client.source
         if emit in ("on-finish", "on-tool-calls"):
-            slots = self._used or []
+            slots = self.used or []
         elif emit == "last-tool-calls" and _TOOL_WORDS.isdisjoint(self._finishes[-1:]):
             slots = []
         elif emit == "when-parses":
@@ -220,14 +248,17 @@ class _Accumulator:
         found = [slot for slot in slots if needed is None or slot.phases & needed]
         return [slot for slot in found if not slot.is_dropped]
 
-    def _without_dropped(self, calls: list[RepeatedCall]) -> list[RepeatedCall]:
+    def _repeated(self, slots: Iterable[CallSlot]) -> list[tuple[CallSlot, RepeatedCall]]:
+        """Return the calls of `slots` that the client runs and repeats, each with its slot."""
         client = self._client
+        found = [(slot, slot.call()) for slot in slots]
         if client.incomplete == "dropped":
-            calls = [call for call in calls if call.id and call.name]
+            found = [(slot, call) for slot, call in found if call.id and call.name]
         if client.repeats == "dropped":
-            calls = [*{(call.name, call.arguments): call for call in reversed(calls)}.values()]
-            calls.reverse()
-        return calls
+            once = {(call.name, call.arguments): (slot, call) for slot, call in reversed(found)}
+            found = [*once.values()]
+            found.reverse()
+        return found
 
 
 _NEEDED = {
@@ -256,12 +287,33 @@ class _TaggedJson(NamedTuple):
     closer: str
 
 
+class TagResult(NamedTuple):
+    """What such a parser finds in the text, and passes to a JSON parser."""
+
+    found: tuple[tuple[int, TextCall], ...]
+    """The calls, each after the event with which it is found."""
+    texts: tuple[str, ...]
+    damaged: tuple[int, ...] = ()
+    """The last event of each call whose text is damaged."""
+
+
 def tag_outcome(reply: Reply, how: str) -> ClientResult:
-    """Find the calls that such a parser finds in the text of `reply`."""
+    """Return the calls that such a parser finds in the text of `reply`."""
+    tagged = find_tagged(reply, how)
+    calls = tuple(
+        RepeatedCall(id=one.call.id, name=one.call.name, arguments=one.call.arguments)
+        for _, one in tagged.found
+    )
+    return ClientResult(calls, (), tagged.texts)
+
+
+def find_tagged(reply: Reply, how: str) -> TagResult:
+    """Find the calls that such a parser finds in the text of `reply`, and when it does."""
     found = [one for one in reply.text_calls if one.channel is Channel.TEXT]
-    fragments = (one for one in reply.choices[0].pieces if one.channel is Channel.TEXT)
+    fragments = [one for one in reply.choices[0].pieces if one.channel is Channel.TEXT]
     cuts = [*running_sums(len(fragment.text) for fragment in fragments)]
     texts: dict[str, None] = {}
+    spoilt: tuple[int, ...] = ()
     if how == "reasoning":
         found = [*reply.text_calls]
     elif how == "first-call":
@@ -269,16 +321,26 @@ def tag_outcome(reply: Reply, how: str) -> ClientResult:
     elif how == "per-chunk":
         found = [one for one in found if not any(one.start < cut < one.end for cut in cuts)]
     elif how == "rescan":
-        found = [one for end in cuts for one in found if one.end <= end][:_MOST]
+        again = (
+            (fragment.event, one)
+            for fragment, end in zip(fragments, cuts, strict=True)
+            for one in found
+            if one.end <= end
+        )
+        return TagResult(tuple(islice(again, _MOST)), ())
     elif how in ("flush-early", "braces"):
         damaged = [_damaged_texts(_tagged_json(reply.text, one), cuts, how) for one in found]
         texts = dict.fromkeys(text for each in damaged for text in each)
-        found = [one for one, each in zip(found, damaged, strict=True) if not each]
-    calls = tuple(
-        RepeatedCall(id=one.call.id, name=one.call.name, arguments=one.call.arguments)
-        for one in found
-    )
-    return ClientResult(calls, (), tuple(texts))
+        pairs = [*zip(found, damaged, strict=True)]
+        spoilt = tuple(_last_event(one) for one, each in pairs if each)
+        found = [one for one, each in pairs if not each]
+    return TagResult(tuple((_last_event(one), one) for one in found), tuple(texts), spoilt)
+
+
+def _last_event(one: TextCall) -> int:
+    """Return the event with which a call in the text is whole."""
+    pieces = one.call.fragments
+    return pieces[-1].event if pieces else one.call.start_event
 
 
 def bodies(reply: Reply) -> list[str]:

@@ -1,6 +1,7 @@
 """A call under construction in a client, and the client's handling of its arguments."""
 
 import json
+from collections.abc import Mapping, Sequence
 
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.suspects.client import ClientModel
@@ -29,6 +30,7 @@ class CallSlot:
         "_client",
         "_fragments",
         "_frozen",
+        "_has_text",
         "_is_text",
         "_scanner",
         "_texts",
@@ -45,6 +47,7 @@ class CallSlot:
         self.name: str | None = None
         self.phases: set[EntryPhase] = set()
         self._is_text = False
+        self._has_text = False
         self._texts: dict[str, str] = {}
         self._fragments: list[str] = []
         self._scanner: JsonScanner | None = None
@@ -79,8 +82,10 @@ class CallSlot:
         if how == "replace":
             if text is not None:
                 self._fragments = [text]
+                self._has_text = bool(text)
         elif how in ("append", "index", "event-number") or opening is (how == "first-only"):
             self._fragments.append(text or "")
+            self._has_text = self._has_text or bool(text)
 
     def _fragment(self, entry: ClientCallDelta) -> str | None:
         how = self._client.arguments
@@ -110,18 +115,40 @@ class CallSlot:
         return "".join(self._fragments)
 
     @property
+    def pieces(self) -> tuple[str, Sequence[str]]:
+        """Return the unparsed arguments: a text, and the fragments that follow it.
+
+        The fragments are the client's own list: while it is the same one, it only grows.
+        """
+        if self._frozen is not None:
+            return self._frozen, ()
+        client, texts = self._client, self._texts
+        if client.arguments != "append" or client.parse in _ALONE:
+            return ("", self._fragments) if self._has_text else (texts.get("close", ""), ())
+        if client.source == "added+deltas":
+            return texts.get("start", ""), self._fragments
+        for source in _SOURCES.get(client.source, _BEST):
+            if source == "deltas" and self._has_text:
+                return "", self._fragments
+            if texts.get(source):
+                return texts[source], ()
+        return "", ()
+
+    @property
     def raw(self) -> str:
         """Return the unparsed arguments."""
-        if self._frozen is not None:
-            return self._frozen
-        client = self._client
-        texts = {**self._texts, "deltas": self._joined}
-        if client.arguments != "append" or client.parse in _ALONE:
-            return texts["deltas"] or texts.get("close", "")
-        if client.source == "added+deltas":
-            return texts.get("start", "") + texts["deltas"]
-        sources = _SOURCES.get(client.source, _BEST)
-        return next((texts[source] for source in sources if texts.get(source)), "")
+        front, fragments = self.pieces
+        return front + "".join(fragments)
+
+    @property
+    def is_parsed_alone(self) -> bool:
+        """Whether its arguments are what is JSON by itself among its fragments."""
+        return self._client.parse in _ALONE and not self._is_text and bool(self._fragments)
+
+    @property
+    def fragments(self) -> Sequence[str]:
+        """Return the fragments that it kept."""
+        return self._fragments
 
     @property
     def parsed_texts(self) -> list[str]:
@@ -133,9 +160,15 @@ class CallSlot:
 
     def call(self) -> RepeatedCall:
         """Return the call as the client runs and repeats it."""
-        identifier = self.item if self._client.id == "item" else self.id
+        identifier, name = self.identity
         arguments = _written(self._value(), self._client.written)
-        return RepeatedCall(id=identifier or None, name=self.name or None, arguments=arguments)
+        return RepeatedCall(id=identifier, name=name, arguments=arguments)
+
+    @property
+    def identity(self) -> tuple[str | None, str | None]:
+        """Return the id that the client answers to, and the name."""
+        identifier = self.item if self._client.id == "item" else self.id
+        return identifier or None, self.name or None
 
     @property
     def is_dropped(self) -> bool:
@@ -188,12 +221,16 @@ def _parsed_alone(fragments: list[str], *, spread: bool) -> str:
     """
     members: dict[str, object] = {}
     for fragment in fragments:
-        value = parse(fragment).value if fragment.strip() else None
-        if spread and isinstance(value, str | list):
-            value = {str(at): one for at, one in enumerate(value)}
-        if isinstance(value, dict):
-            members.update(value)
+        members.update(members_alone(fragment, spread=spread))
     return json.dumps(members, ensure_ascii=False)
+
+
+def members_alone(fragment: str, *, spread: bool) -> Mapping[str, object]:
+    """Return the members of a fragment that is JSON by itself; see `_parsed_alone`."""
+    value = parse(fragment).value if fragment.strip() else None
+    if spread and isinstance(value, str | list):
+        return {str(at): one for at, one in enumerate(value)}
+    return value if isinstance(value, dict) else {}
 
 
 # What tolerant parsers make of arguments that were cut: they close whatever is open.

@@ -44,6 +44,8 @@ class DeliveredResponse:
     """After content-coding; one where the reads are not known."""
     events: tuple[Event, ...]
     reply: Reply
+    read_numbers: tuple[int, ...] = ()
+    """The number of each of the reads in the exchange."""
     reads_known: bool = True
     """Whether the reads are those of a wire."""
     follow_up: bool = False
@@ -116,13 +118,16 @@ def delivered(
     headers = exchange.response.headers if exchange.response else ()
     codings = content_codings(headers)
     pieces, _ = decoded((read.data for read in exchange.reads), codings, exchange.hidden)
-    reads = tuple(filter(None, pieces))
+    numbered = [(number, piece) for number, piece in enumerate(pieces) if piece]
+    if b"".join(piece for _, piece in numbered) != stream.body:
+        numbered = [(max(0, len(pieces) - 1), stream.body)]
     last = asked.history[-1] if asked.history else None
     return DeliveredResponse(
         format=stream.format,
-        reads=reads if b"".join(reads) == stream.body else (stream.body,),
+        reads=tuple(piece for _, piece in numbered),
         events=stream.events,
         reply=reply,
+        read_numbers=tuple(number for number, _ in numbered),
         reads_known=exchange.timed,
         follow_up=last is not None and last.call_id is not None,
     )

@@ -5,9 +5,11 @@ every other axis costs one pass over them. Long runs of argument fragments are j
 clients treat all of them alike.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate as running_sums
 from itertools import groupby
 from typing import NamedTuple
 
@@ -57,8 +59,12 @@ class ClientFraming(NamedTuple):
     """The result of a client's framing."""
 
     events: tuple[Event, ...]
+    reads: tuple[int, ...] = ()
+    """The number of the read that completes each event."""
     texts: tuple[str, ...] = ()
     """The texts that it passes to its JSON parser although they are not JSON."""
+    texts_at: tuple[int, ...] = ()
+    """The number of the first read that completes each of them."""
     thrown: tuple[str, ...] = ()
     dies: bool = False
     """Whether this certainly stops the client."""
@@ -82,50 +88,81 @@ def framed(reads: Sequence[bytes], form: Format, framing: str, decode: str) -> C
         texts = [data.decode(errors="ignore") for data in reads]
     else:
         texts = _decode_incrementally(reads)
-    body = "".join(texts)
     if framing == "standard":
         decoder = NdjsonDecoder() if form is Format.NDJSON else SseDecoder()
-        events = decoder.feed(body.encode(), 0, None)
+        coded = [text.encode() for text in texts]
+        whole = decoder.feed(b"".join(coded), 0, None)
         decoder.end()
-        return ClientFraming((*events, *filter(None, [decoder.tail])), (), thrown)
-    if form is Format.SSE:
-        found = [*_sse_payloads(texts, framing)]
-    elif framing == "reads":
-        found = [line for text in texts for line in text.split("\n")]
-    elif framing == "one-per-read":
-        found = [text.partition("\n")[0] for text in texts]
-    else:
-        found = body.split("\n")
+        framed_as = (*whole, *filter(None, [decoder.tail]))
+        ends = _reads_at((event.end for event in framed_as), map(len, coded))
+        return ClientFraming(framed_as, tuple(ends), (), (), thrown)
+    found = _payloads(texts, framing) if form is Format.SSE else _lines(texts, framing)
     parsed: list[Event] = []
-    refused: dict[str, None] = {}
-    for data in found:
+    completed: list[int] = []
+    refused: dict[str, int] = {}
+    for read, data in found:
         text = data.strip()
         if text and text != _SENTINEL and parse(text).error is not None:
-            refused[data] = None
+            refused.setdefault(data, read)
         elif text:
             parsed.append(Event(len(parsed), "message", data, "", None, 0, 0, 0, None))
+            completed.append(read)
     dies = framing == "every-line" and bool(refused)
-    return ClientFraming(tuple(parsed), tuple(refused), thrown, dies)
+    texts_at = tuple(refused.values())
+    return ClientFraming(tuple(parsed), tuple(completed), tuple(refused), texts_at, thrown, dies)
 
 
-def _sse_payloads(texts: Sequence[str], framing: str) -> Iterator[str]:
+def _lines(texts: Sequence[str], framing: str) -> Iterator[tuple[int, str]]:
+    """Yield what such a client takes for lines of NDJSON, each after its read's number."""
+    if framing == "reads":
+        yield from ((read, line) for read, text in enumerate(texts) for line in text.split("\n"))
+    elif framing == "one-per-read":
+        yield from ((read, text.partition("\n")[0]) for read, text in enumerate(texts))
+    else:
+        yield from _numbered("".join(texts).split("\n"), 1, texts)
+
+
+def _payloads(texts: Sequence[str], framing: str) -> Iterator[tuple[int, str]]:
     """Yield what a client that splits server-sent events itself takes for their data."""
     body = "".join(texts)
     if framing == "space":
-        yield from _data_lines(body)
+        for read, line in _numbered(body.split("\n"), 1, texts):
+            yield from ((read, data) for data in _data_lines(line))
     elif framing == "every-line":
-        yield from (line.removeprefix(_FIELD) for line in body.splitlines())
+        for read, line in _numbered(body.splitlines(keepends=True), 0, texts):
+            yield read, line.splitlines()[0].removeprefix(_FIELD)
     elif framing == "blank-lines":
-        for block in body.split("\n\n")[:-1]:
+        for read, block in _numbered(body.split("\n\n")[:-1], 2, texts):
             lines = (line for line in block.split("\n") if line.startswith("data:"))
-            yield "\n".join(line[len("data:") :].removeprefix(" ") for line in lines)
+            yield read, "\n".join(line[len("data:") :].removeprefix(" ") for line in lines)
     else:
-        for text in texts:
-            yield from _data_lines(text)[: 1 if framing == "one-per-read" else None]
+        for read, text in enumerate(texts):
+            found = _data_lines(text)[: 1 if framing == "one-per-read" else None]
+            yield from ((read, data) for data in found)
 
 
 def _data_lines(text: str) -> list[str]:
     return [line[len(_FIELD) :] for line in text.split("\n") if line.startswith(_FIELD)]
+
+
+def _numbered(
+    parts: Sequence[str], between: int, texts: Sequence[str]
+) -> Iterator[tuple[int, str]]:
+    """Yield each part of the body after the number of the read that completes it.
+
+    Args:
+        parts: of the body, in order.
+        between: how many characters follow each part.
+        texts: of the reads.
+    """
+    ends = running_sums(len(part) + between for part in parts)
+    return zip(_reads_at(ends, map(len, texts)), parts, strict=True)
+
+
+def _reads_at(places: Iterable[int], lengths: Iterable[int]) -> Iterator[int]:
+    """Yield the number of the read with which the body reaches each place; the last one if none."""
+    ends = [*running_sums(lengths)]
+    return (min(bisect_left(ends, place), len(ends) - 1) for place in places)
 
 
 def _decode_incrementally(reads: Sequence[bytes]) -> list[str]:
@@ -210,6 +247,14 @@ class ClientRunner:
             return ClientResult(())
         found = accumulate(received.steps, client)
         self.spent += len(received.steps) + _A_CALL * (len(found.calls) + len(found.texts))
+        return self.with_rest(client, found)
+
+    def with_rest(self, client: ClientModel, found: ClientResult) -> ClientResult:
+        """Return `found`, made of the stream's steps, with what is no matter of steps.
+
+        Calls in the text, and what a client's own framing and decoding lead to.
+        """
+        received = self._input_of(client)
         if client.tags != CORRECT.tags:
             tagged = tag_outcome(self.stream.reply, client.tags)
             found = ClientResult((*found.calls, *tagged.calls), found.thrown, tagged.texts)
@@ -219,6 +264,10 @@ class ClientRunner:
         return ClientResult(
             calls, (*found.thrown, *received.framed.thrown), (*received.framed.texts, *found.texts)
         )
+
+    def framing(self, client: ClientModel) -> ClientFraming | None:
+        """Return how `client` frames and decodes; None: as the standard says."""
+        return self._input_of(client).framed
 
     def variants(self, client: ClientModel) -> Iterator[ClientModel]:
         """Yield `client` with each choice that the documentation leaves open and matters here."""
@@ -312,9 +361,14 @@ class ClientRunner:
             stream, found = self.stream, None
             if key != (CORRECT.framing, CORRECT.decode):
                 found = framed(stream.reads, stream.format, client.framing, client.decode)
-            steps = stream.steps(stream.events if found is None else found.events)
-            self._inputs[key] = _ClientInput(_shorten_runs(tuple(steps)), found)
+            steps = self.steps if found is None else tuple(stream.steps(found.events))
+            self._inputs[key] = _ClientInput(_shorten_runs(steps), found)
         return self._inputs[key]
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What the stream's events ask a client to do: all steps, no runs joined."""
+        return tuple(self.stream.steps(self.stream.events))
 
 
 def _reframings(stream: DeliveredResponse) -> frozenset[tuple[str, str]]:

@@ -142,11 +142,17 @@ def explain(
         verdict=replace(verdict, summary=as_sentence(verdict.summary)),
         attempts=attempts,
         suspects=suspects,
+        suspected=_place(handling.analysis) if handling else None,
         tried=tuple(
             ClientTrial(name=row.name, made=row.made, differs=row.differs) for row in tried
         ),
         has_log=bool(context.logs),
     )
+
+
+def _place(analysis: Analysis) -> tuple[int, int | None]:
+    """Return the exchange of a response, and the line of its request."""
+    return analysis.exchange.number, analysis.exchange.request.line
 
 
 def _delivered(analysis: Analysis) -> DeliveredResponse:
