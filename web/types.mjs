@@ -1,4 +1,5 @@
-// Writes the types of the JSON documents from their published schemas; with --check, compares.
+// Writes the types of the JSON documents from their published schemas, and a table of the findings;
+// with --check, compares.
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,13 +24,40 @@ for (const file of (await readdir(schemas))
     format: false,
     unreachableDefinitions: true,
   });
-  const path = join(out, `${name}.d.ts`);
-  if (check) {
-    const there = await readFile(path, "utf8").catch(() => "");
-    if (there !== text) stale.push(`${name}.d.ts`);
-  } else {
-    await writeFile(path, text);
+  await put(`${name}.d.ts`, text);
+}
+await put("codes.ts", codes(await readFile(join(schemas, "findings.md"), "utf8")));
+
+async function put(name, text) {
+  const path = join(out, name);
+  if (!check) return writeFile(path, text);
+  const there = await readFile(path, "utf8").catch(() => "");
+  if (there !== text) stale.push(name);
+}
+
+/** What docs/findings.md says of each code. */
+function codes(page) {
+  const rows = [];
+  let group = "";
+  for (const line of page.split("\n")) {
+    if (line.startsWith("## ")) group = line.slice(3);
+    const [, code, name, severity, says] =
+      line.match(/^\| \[(\w+)\]\(.*?\) \| (.*?) \| (.*?) \| (.*) \|$/) ?? [];
+    if (code) rows.push(`  ${code}: ${JSON.stringify({ name, severity, group, says })},`);
   }
+  return [
+    "// From docs/findings.md: npm run types --prefix web",
+    "export interface About {",
+    "  name: string;",
+    "  severity: string;",
+    "  group: string;",
+    "  says: string;",
+    "}",
+    "export const CODES: Record<string, About> = {",
+    ...rows,
+    "};",
+    "",
+  ].join("\n");
 }
 if (stale.length) {
   console.error(`not made from docs: ${stale.join(", ")}; run: npm run types --prefix web`);

@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { Dialog } from "./components/dialog";
 import { Empty } from "./components/states";
 import { helpShown, keysNow, useKeys } from "./keys";
+import { connection } from "./live";
 import { go, type Route, route, toOverview, toTrends } from "./router";
 import { source } from "./source";
 import { nextTheme, theme } from "./theme";
@@ -52,12 +53,35 @@ export function App() {
           ?
         </button>
       </header>
+      <Away />
       <main id="main" tabIndex={-1}>
         <View at={at} />
       </main>
       {helpShown.value && <KeyHelp />}
     </>
   );
+}
+
+/** What to do while the server does not answer. */
+function Away() {
+  if (connection.value === "gone") {
+    return (
+      <p class="away" role="alert">
+        <strong>deltatape open does not answer.</strong> What is shown is what it told last. Start
+        it again with <code>deltatape open</code>; if it listens where it did, this page goes on by
+        itself.
+      </p>
+    );
+  }
+  if (connection.value === "refused") {
+    return (
+      <p class="away" role="alert">
+        <strong>deltatape open refuses this page,</strong> such as after it was started again: open
+        the link that it printed.
+      </p>
+    );
+  }
+  return null;
 }
 
 function titleOf(at: Route): string {

@@ -40,9 +40,14 @@ export interface Source {
   diff(one: Ref, other: Ref): Promise<DiffDocument>;
   raw(ref: Ref, side: "request" | "response", offset: number, limit: number): Promise<RawBytes>;
   copy(ref: Ref, as: "curl" | "pytest" | "command"): Promise<string>;
-  /** Call `take` with each piece of news until the returned function is called. */
-  live(take: (news: LiveNews) => void): () => void;
+  /** Call `take` with each piece of news, `is` with each change of the connection. */
+  live(take: (news: LiveNews) => void, is: (state: Connection) => void): void;
 }
+
+/** refused: the server answers, but not to this page; such as after it was started again. */
+export type Connection = "connecting" | "open" | "gone" | "refused";
+/** How long to wait before a server is asked again that refused this page. */
+const AGAIN_MS = 3000;
 
 export interface RawBytes {
   bytes: Uint8Array;
@@ -119,10 +124,16 @@ class HttpSource implements Source {
 
   copy = async (ref: Ref, as: string) => (await this.get("/api/copy", { ...of(ref), as })).text();
 
-  live(take: (news: LiveNews) => void): () => void {
+  live(take: (news: LiveNews) => void, is: (state: Connection) => void): void {
     const events = new EventSource("/api/live");
+    events.onopen = () => is("open");
     events.onmessage = (event) => take(JSON.parse(event.data as string) as LiveNews);
-    return () => events.close();
+    events.onerror = () => {
+      // The browser tries again by itself where nothing answers, but not after a refusal.
+      const refused = events.readyState === EventSource.CLOSED;
+      is(refused ? "refused" : "gone");
+      if (refused) setTimeout(() => this.live(take, is), AGAIN_MS);
+    };
   }
 }
 
@@ -167,7 +178,7 @@ class EmbeddedSource implements Source {
   diff = () => this.not("A report holds one exchange; deltatape open compares two.");
   raw = () => this.not("A report holds no raw bytes; deltatape open shows them.");
   copy = (ref: Ref, as: string) => this.only(ref, this.data.copies[as] ?? "");
-  live = () => () => {};
+  live = () => {};
 }
 
 function made(): { source: Source; start: Ref | null } {

@@ -1,4 +1,5 @@
 // One exchange: when what happened, and every part of it.
+import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Severity } from "../components/badge";
@@ -7,6 +8,7 @@ import { SafeText, safe } from "../components/text";
 import { type Mark, TimeAxis } from "../components/time-axis";
 import { bytes, duration, plural } from "../format";
 import { useKeys } from "../keys";
+import { news } from "../live";
 import { useLoaded } from "../load";
 import { type Ref, toExchange, toOverview } from "../router";
 import { source } from "../source";
@@ -40,7 +42,9 @@ function OneExchange({ of, query }: { of: Ref; query: URLSearchParams }) {
   useEffect(() => () => selection.leave(), []);
   // An exchange that is still going on is drawn again when more of it is on the tape.
   const open = loaded.value?.show.exchange.open ?? false;
-  useEffect(() => (open ? source.live((news) => setRevision(news.revision)) : undefined), [open]);
+  useEffect(() => {
+    if (open) return effect(() => setRevision(news.value?.revision ?? 0));
+  }, [open]);
   return (
     <Shown of={loaded} what="the exchange">
       {(docs) => (
