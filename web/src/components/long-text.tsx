@@ -17,6 +17,8 @@ export interface LongTextProps {
   label: string;
   text: string;
   parts?: readonly TextPart[] | undefined;
+  /** Lines break between words; else after any character, so that columns are kept. */
+  prose?: boolean;
   /** The class of its colour. */
   hue?: string | undefined;
   /** The character that is selected, in code points. */
@@ -69,8 +71,8 @@ const LINES = 8;
 /** Below this, all of it is in the page: it can be searched and printed. */
 const SMALL = 12_000;
 
-/** Where blocks begin, in units: whole lines where there are any, whole rows otherwise. */
-function blockStarts(text: string, columns: number): number[] {
+/** Where blocks begin, in units: after whole lines if there are any, else after words or rows. */
+function blockStarts(text: string, columns: number, prose: boolean): number[] {
   const size = columns * LINES;
   const starts = [];
   for (let at = 0; at < text.length; ) {
@@ -78,7 +80,9 @@ function blockStarts(text: string, columns: number): number[] {
     let end = at + size;
     if (end < text.length) {
       const line = text.lastIndexOf("\n", end - 1);
+      const word = prose ? text.lastIndexOf(" ", end - 1) : -1;
       if (line >= at) end = line + 1;
+      else if (word > at) end = word + 1;
       else if (/[\udc00-\udfff]/.test(text[end] ?? "")) end++;
     }
     at = end;
@@ -89,13 +93,13 @@ function blockStarts(text: string, columns: number): number[] {
 const endOf = (starts: number[], index: number, text: string) => starts[index + 1] ?? text.length;
 
 export function LongText(props: LongTextProps) {
-  const { text, parts = [], at, marked } = props;
+  const { text, parts = [], at, marked, prose = false } = props;
   const box = useRef<HTMLDivElement>(null);
   const [columns, setColumns] = useState(80);
   const points = useMemo(() => new Points(text), [text]);
   const starts = useMemo(
-    () => (text.length <= SMALL ? [0] : blockStarts(text, columns)),
-    [text, columns],
+    () => (text.length <= SMALL ? [0] : blockStarts(text, columns, prose)),
+    [text, columns, prose],
   );
 
   useLayoutEffect(() => {
@@ -189,7 +193,7 @@ export function LongText(props: LongTextProps) {
   return (
     <div
       ref={box}
-      class={`long-text mono ${props.hue ?? ""}`}
+      class={`long-text mono ${prose ? "prose" : ""} ${props.hue ?? ""}`}
       role="textbox"
       aria-readonly="true"
       aria-multiline="true"

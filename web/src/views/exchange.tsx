@@ -74,13 +74,13 @@ function tabsOf({ docs, at, of }: PartsProps): Tab[] {
   const tabs: (Tab | false)[] = [
     why.verdict.kind !== "healthy" && {
       id: "bug",
-      name: "Bug",
+      name: why.verdict.kind === "blamed" ? "Bug" : "Verdict",
       draw: () => <BugView at={of} />,
     },
     {
       id: "events",
       name: "Events",
-      count: show.events.length,
+      count: countOf(show, "events"),
       draw: () => <EventsTab docs={docs} at={at} />,
     },
     {
@@ -99,7 +99,7 @@ function tabsOf({ docs, at, of }: PartsProps): Tab[] {
     show.frames.length > 0 && {
       id: "frames",
       name: "Frames",
-      count: show.frames.length,
+      count: countOf(show, "frames"),
       draw: () => <FramesTab docs={docs} at={at} />,
     },
     { id: "request", name: "Request", draw: () => <RequestTab docs={docs} at={at} /> },
@@ -195,6 +195,12 @@ function Parts(props: PartsProps) {
 
 const clamp = (index: number, length: number) =>
   Math.min(Math.max(0, index), Math.max(0, length - 1));
+
+/** How many there are, also where the server left away the rest of them. */
+function countOf(show: Documents["show"], list: "events" | "frames"): number {
+  const { cut } = show as { cut?: Record<string, { items?: number }> };
+  return cut?.[list]?.items ?? show[list].length;
+}
 
 /** Whether the server left the rest of anything away. */
 const hasCut = (show: Documents["show"]): boolean => {
@@ -371,7 +377,7 @@ function Head(props: {
         </Fact>
         <Fact name="took">{exchange.open ? "still going on" : duration(exchange.duration_ns)}</Fact>
         <Fact name="first event after">{duration(exchange.first_event_ns)}</Fact>
-        <Fact name="events">{show.events.length.toLocaleString("en")}</Fact>
+        <Fact name="events">{countOf(show, "events").toLocaleString("en")}</Fact>
         <Fact name="body">{bytes(response?.bytes ?? 0)}</Fact>
         {finish.length > 0 && (
           <Fact name="finish">
@@ -405,7 +411,7 @@ function Head(props: {
           </p>
           {props.hasBug && (
             <button type="button" class="link" onClick={() => at.open("bug")}>
-              See the bug
+              {verdict.kind === "blamed" ? "See the bug" : "See why"}
             </button>
           )}
         </div>

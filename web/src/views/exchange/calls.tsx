@@ -177,6 +177,7 @@ function TextOfReply(props: TabProps & { text: ReplyText; place: number }) {
         {text.choice ? ` of choice ${text.choice}` : ""}
       </h2>
       <LongText
+        prose
         label={`${name} of the reply, by fragment`}
         text={text.text}
         parts={text.fragments}

@@ -246,7 +246,7 @@ function axisOf(docs: Omit<Documents, "axis">): Axis {
   }
   findings.sort((one, other) => one.at - other.at);
 
-  const pad = (to - from) * 0.015 || 0.5;
+  const pad = (to - from) * 0.015 || (timed ? 500 : 0.5);
   const lane = (id: string, name: string, shape: Lane["shape"], marks: Mark[]) =>
     marks.length ? [{ id, name, shape, marks }] : [];
   return {

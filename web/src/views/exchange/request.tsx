@@ -154,7 +154,7 @@ function Message({ message, last }: { message: Request["messages"][number]; last
           {plural(text.length, "character")}
         </span>
       </summary>
-      {text && <LongText label={`Text of the ${message.role} message`} text={text} />}
+      {text && <LongText prose label={`Text of the ${message.role} message`} text={text} />}
       {message.calls.map((call, index) => (
         <p key={index} class="mono">
           <SafeText text={`${call.name ?? "(no name)"} ${call.id ?? ""}`} />

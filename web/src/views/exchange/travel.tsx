@@ -338,7 +338,7 @@ function ReplySoFar({ docs, upTo }: TabProps & { upTo: number | null }) {
         return (
           <div class="building" key={`${each.choice}:${each.channel}`}>
             <h3>{each.channel}</h3>
-            <LongText label={`The ${each.channel} so far`} text={text} marked={marked} />
+            <LongText prose label={`The ${each.channel} so far`} text={text} marked={marked} />
           </div>
         );
       })}
