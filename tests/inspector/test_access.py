@@ -160,7 +160,7 @@ def test_the_files_of_the_page_have_their_types_and_nothing_else_is_read(page: P
 @pytest.mark.parametrize("tape", ["/etc/passwd", "../tapes/index", "index", ".", "\0", "x" * 5000])
 def test_only_a_tape_of_the_list_is_opened(page: Page, tape: str) -> None:
 
-    for path in ("show", "why", "raw", "copy", "diff", "thread"):
+    for path in ("show", "why", "steps", "raw", "copy", "diff", "thread"):
         query = f"tape={quote(tape)}&exchange=1&side=request&as=curl&other=x%231"
         assert page.get(f"/api/{path}?{query}").status == 404, path
 

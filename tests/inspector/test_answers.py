@@ -79,7 +79,7 @@ def test_a_conversation_and_trends(page: Page) -> None:
     assert sum(each["exchanges"] for each in trends["trends"]) == 2
 
 
-@pytest.mark.parametrize("what", ["why", "show"])
+@pytest.mark.parametrize("what", ["why", "show", "steps"])
 def test_documents_follow_their_schemas(page: Page, what: str) -> None:
     validate(what, page.json(f"/api/{what}?{PLACE}"))
 

@@ -33,12 +33,13 @@ def printed(folder: Path, *arguments: str) -> Any:
     return json.loads(called(*arguments, "--format", "json", folder=folder).stdout)
 
 
-@pytest.mark.parametrize("what", ["why", "show"])
+@pytest.mark.parametrize("what", ["why", "show", "steps"])
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_document_is_what_the_command_prints(tmp_path: Path, what: str, number: int) -> None:
     shutil.copy(BROKEN, tmp_path / "x.tape")
     made = document(tmp_path / "x.tape", what, number)
-    told = printed(tmp_path, what, f"x.tape#{number}")
+    words = ("show", "--steps") if what == "steps" else (what,)
+    told = printed(tmp_path, *words, f"x.tape#{number}")
     if what == "why":  # its command is run somewhere else
         command = told["conclusion"]["next"]["command"]
         told["conclusion"]["next"]["command"] = command.replace("x.tape", f"{tmp_path}/x.tape")
@@ -119,7 +120,7 @@ def test_no_answer_has_more_than_a_mebibyte_of_bytes(tmp_path: Path) -> None:
     assert answer.body.endswith(b"xy")
 
 
-@pytest.mark.parametrize("what", ["show", "why", "raw", "copy"])
+@pytest.mark.parametrize("what", ["show", "why", "steps", "raw", "copy"])
 def test_what_is_not_there_is_said(what: str, tmp_path: Path) -> None:
     more: Any = {"side": "request", "offset": 0, "limit": 1, "as": "curl"}
     answer = asked(EMPTY, what, 9, name="a/x.tape", **more)

@@ -25,10 +25,12 @@ from deltatape.model.rule_settings import Settings
 from deltatape.render.diff import ComparedSides, diff_json
 from deltatape.render.explanation import explanation_json
 from deltatape.render.show import surrounded_json
+from deltatape.render.steps import steps_json
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording
 from deltatape.store.surroundings import is_large, surroundings
 from deltatape.why.explain import explain
+from deltatape.why.stepping import stepping
 
 LONGEST = 64 << 10
 """Characters of a text that a page gets unless it asks for all of it."""
@@ -91,6 +93,7 @@ class Documents:
         makers: Mapping[str, Callable[[], Answer]] = {
             "show": lambda: self._show(place, number),
             "why": lambda: self._why(place, number),
+            "steps": lambda: self._steps(place, number),
             "diff": lambda: self._diff(place, number, question),
             "raw": lambda: self._raw(place, number, question),
             "copy": lambda: self._copy(place, number, str(question["as"])),
@@ -126,6 +129,13 @@ class Documents:
         if not around.whole:  # of what was not read, nothing is known
             explanation = replace(explanation, elsewhere=())
         return _document(explanation_json(_located(explanation, tape)), place)
+
+    def _steps(self, place: TapePlace, number: int) -> Answer:
+        tape = open_recording(place.path)
+        around = self._around(tape, place, number)
+        explanation = explain(around.exchanges, number, self._settings, around.context)
+        found = stepping(_located(explanation, tape), around.exchanges, self._settings)
+        return _document(steps_json(found), place)
 
     def _around(self, tape: Tape, place: TapePlace, number: int) -> _Around:
         """Return what an exchange is explained by.

@@ -130,6 +130,7 @@ class Inspector:
             "/api/trends": self._trends,
             "/api/show": partial(self._document, "show"),
             "/api/why": partial(self._document, "why"),
+            "/api/steps": partial(self._document, "steps"),
             "/api/diff": self._diff,
             "/api/raw": self._raw,
             "/api/copy": self._copy,
