@@ -1,8 +1,11 @@
-"""Cassettes that vcrpy itself writes are imported."""
+"""Cassettes that vcrpy and Ruby's VCR themselves write are imported."""
 
 import asyncio
 import gzip
+import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,24 @@ with vcr.use_cassette(cassette, serializer=(form or ["yaml"])[0]):
     urllib.request.urlopen(request).read()
 """
 
+RUBY = """
+require "json"
+require "net/http"
+require "vcr"
+base, coding, form = ARGV
+VCR.configure do |config|
+  config.cassette_library_dir = "."
+  config.hook_into :webmock
+  config.default_cassette_options = { serialize_with: form.to_sym, preserve_exact_body_bytes: true }
+  config.ignore_localhost = false
+end
+asked = { model: "m", stream: true, messages: [{ role: "user", content: "hi" }] }
+headers = { "Content-Type" => "application/json", "Accept-Encoding" => coding }
+VCR.use_cassette("cassette") do
+  Net::HTTP.post(URI(base + "/v1/chat/completions"), asked.to_json, headers)
+end
+"""
+
 
 async def serve(peer: Peer) -> None:
     head, _ = await peer.request()
@@ -35,26 +56,42 @@ async def serve(peer: Peer) -> None:
     await peer.send(b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n" + body)
 
 
+async def recorded(folder: Path, *command: str | Path) -> None:
+    """Run a program that records what it asks the provider, whose URL follows."""
+    async with provider(serve) as port:
+        process = await asyncio.create_subprocess_exec(
+            *[part if part != "BASE" else f"http://127.0.0.1:{port}" for part in command],
+            cwd=folder,
+        )
+        assert await process.wait() == 0
+
+
+def assert_imported(folder: Path, cassette: str, *, coded: bool) -> None:
+    result = called("import", cassette, "-o", "x.tape", folder=folder)
+    assert result.stderr.startswith(b"read as a cassette: 1 exchange\n"), result.stderr
+    (exchange,) = open_tape(folder / "x.tape")
+    assert exchange.request.path == "/v1/chat/completions"
+    assert json.loads(exchange.request.body)["messages"] == [{"role": "user", "content": "hi"}]
+    assert (gzip.decompress(exchange.body) if coded else exchange.body) == ANSWER
+    shown = called("show", "x.tape", folder=folder)
+    assert b"4 characters, finish stop; no findings" in shown.stdout
+
+
 @pytest.mark.parametrize("arguments", [("identity",), ("gzip",), ("identity", "json")])
 def test_a_cassette_of_vcrpy_is_imported(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     if not PYTHON.exists() and not os.environ.get("CI"):
         pytest.skip("no vcrpy; scripts/setup plugins installs it")
+    run(recorded(tmp_path, PYTHON, "-c", RECORD, "BASE", "cassette", *arguments))
+    assert_imported(tmp_path, "cassette", coded="gzip" in arguments)
 
-    async def scenario() -> None:
-        async with provider(serve) as port:
-            base = f"http://127.0.0.1:{port}"
-            process = await asyncio.create_subprocess_exec(
-                *(str(PYTHON), "-c", RECORD, base, "cassette", *arguments), cwd=tmp_path
-            )
-            assert await process.wait() == 0
 
-    run(scenario())
-    result = called("import", "cassette", "-o", "x.tape", folder=tmp_path)
-    assert result.stderr.startswith(b"read as a cassette: 1 exchange\n"), result.stderr
-    (exchange,) = open_tape(tmp_path / "x.tape")
-    assert exchange.request.path == "/v1/chat/completions"
-    assert b'"content": "hi"' in exchange.request.body
-    decoded = gzip.decompress(exchange.body) if "gzip" in arguments else exchange.body
-    assert decoded == ANSWER
-    shown = called("show", "x.tape", folder=tmp_path)
-    assert b"4 characters, finish stop; no findings" in shown.stdout
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize(("form", "suffix"), [("yaml", "yml"), ("json", "json")])
+def test_a_cassette_of_rubys_vcr_is_imported(
+    tmp_path: Path, coding: str, form: str, suffix: str
+) -> None:
+    has_vcr = ("ruby", "-r", "vcr", "-r", "webmock", "-r", "multi_json", "-e", "exit")
+    if not os.environ.get("CI") and (shutil.which("ruby") is None or subprocess.call(has_vcr)):
+        pytest.skip("no VCR; scripts/setup vcr installs it")
+    run(recorded(tmp_path, "ruby", "-e", RUBY, "BASE", coding, form))
+    assert_imported(tmp_path, f"cassette.{suffix}", coded=coding == "gzip")

@@ -204,6 +204,25 @@ def test_the_heads_of_curl_v_are_told_from_the_body() -> None:
     assert heads.rest == ("data: 1", "", "data: 2")
 
 
+METER = (
+    "  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current\n"
+    "                                 Dload  Upload   Total   Spent    Left  Speed\n"
+    "  0     0    0     0    0     0      0      0 --:--:-- --:--:-- --:--:--     0"
+    "\r100    80    0     0  100    80      0     78  0:00:01  0:00:01 --:--:--    78"
+)
+END = "\r100   260    0   180  100    80   1751    778 --:--:-- --:--:-- --:--:--  2549\n"
+
+
+@pytest.mark.parametrize("head", ["", "HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\n"])
+@pytest.mark.parametrize("body", ["data: 1\n\ndata: 2\n\n", '{"choices": []}'])
+def test_curls_progress_before_and_after_a_body_is_none_of_it(head: str, body: str) -> None:
+    exchange = read(METER + head + body + END)
+    assert exchange.body.strip() == body.strip().encode()
+    assert notes(exchange)[0] == (
+        "pasted: HTTP headers taken from the text" if head else "pasted: curl's progress removed"
+    )
+
+
 def test_the_head_of_curl_i_is_told_from_the_body() -> None:
     heads = split_heads(["HTTP/1.1 404 Not Found\r", "A: b\r", "\r", "{}\r", ""])
     assert heads.request is None

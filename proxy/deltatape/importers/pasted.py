@@ -47,18 +47,23 @@ class PastedImporter:
     def claims(self, source: ImportSource) -> bool:
         lines = _lines(source.only)
         return lines is not None and (
-            has_head(lines) or _shows_stream(lines) or _shows_json_lines(lines)
+            has_head(lines) or _has_meter(lines) or _shows_stream(lines) or _shows_json_lines(lines)
         )
 
     def read(self, source: ImportSource) -> Sequence[Exchange]:
         notes: list[str] = []
         lines = _lines(source.only) or []
         request, response = ImportedRequest(), ImportedResponse()
-        if has_head(lines):
+        headed = has_head(lines)
+        if headed or _has_meter(lines):
             heads = split_heads(lines)
             lines = list(heads.rest)
             request, response = heads.request or request, heads.response or response
-            notes.append("pasted: HTTP headers taken from the text")
+            notes.append(
+                "pasted: HTTP headers taken from the text"
+                if headed
+                else "pasted: curl's progress removed"
+            )
         if source.request is not None:
             request = read_request(source.name, source.request)
         if source.response is not None:
@@ -75,7 +80,8 @@ def _lines(data: bytes | None) -> list[str] | None:
     """Return the lines, with surrogates for bytes that are not UTF-8; None for binary data."""
     if data is None or b"\0" in data:
         return None
-    return data.decode("utf-8", "surrogateescape").split("\n")
+    text = data.decode("utf-8", "surrogateescape")
+    return (_METER.sub("", text) if _METER_TITLE in text else text).split("\n")
 
 
 def _is_altered(lines: Sequence[str]) -> bool:
@@ -199,7 +205,8 @@ _REQUEST_LINE = re.compile(r"> ([A-Z]+) (\S+) HTTP/([0-9](?:\.[0-9])?)\r?")
 _FIELD = re.compile(r"(?:[<>] )?([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)\r?")
 _END_OF_HEAD = re.compile(r"[<>]? ?\r?")
 _REMARK = re.compile(
-    r"\*(?: .*)?|[{}] \[.*\]|\$ curl .*|  % Total .*|\r?[ \d].*--:--:--.*|curl: \(\d+\) .*"
+    r"\*(?: .*)?|[{}] \[.*\]|\$ curl .*|  % Total .*| +Dload  Upload .*|\r?[ \d].*--:--:--.*"
+    r"|curl: \(\d+\) .*"
 )
 _GLUED = re.compile(
     r"\r[ \d][^\r]*--:--:--[^\r]*"
@@ -207,6 +214,9 @@ _GLUED = re.compile(
     r"|curl: \(\d+\) .*$"
 )
 """Remarks and progress that follow a body without a line feed on the same line."""
+_METER_TITLE = "  % Total    % Received"
+_METER = re.compile(r"^[\r \d:.kMGTP-]*--:--:-- *[\d.]+[kMGTP]?(?=HTTP/|[a-z:{\[])", re.MULTILINE)
+"""Progress that is followed by a head or a body on the same line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +236,11 @@ def has_head(lines: Sequence[str]) -> bool:
         if _STATUS_LINE.fullmatch(line):
             return True
     return False
+
+
+def _has_meter(lines: Sequence[str]) -> bool:
+    """Return whether the text begins with the table of curl's progress."""
+    return next((line for line in lines if line.strip()), "").startswith(_METER_TITLE)
 
 
 def split_heads(lines: Sequence[str]) -> PastedHeads:

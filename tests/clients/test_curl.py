@@ -1,4 +1,4 @@
-"""What curl itself writes with --trace is imported, with its times, and replayed."""
+"""What curl itself writes is imported: with --trace, -i and -v."""
 
 import asyncio
 import shutil
@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.model.exchange import header
 from deltatape.store.reader import open_tape
 from helpers.chat import choice, sse
 from helpers.console import called
 from helpers.upstream import Peer, provider, run
 
-EVENTS = (sse(choice({"content": "caf\u00e9"})), sse(choice({}, "stop")))
+EVENTS = (sse(choice({"content": "caf\u00e9"}), done=False), sse(choice({}, "stop")))
 ASKED = '{"model": "m", "stream": true, "messages": [{"role": "user", "content": "h\u00e9"}]}'
 PAUSE_S = 0.05
 
@@ -47,3 +48,32 @@ def test_a_trace_of_curl_is_imported(tmp_path: Path, timed: bool) -> None:  # no
     spans = {each.t_ns for each in exchange.reads}
     assert (max(spans) >= PAUSE_S * 1e9) is timed
     assert called("fsck", "x.tape", folder=tmp_path).returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
+@pytest.mark.parametrize("option", ["-N", "-i", "-v", "-iv"])
+def test_what_curl_shows_is_imported_with_its_progress_in_between(
+    tmp_path: Path, option: str
+) -> None:
+    async def scenario() -> None:
+        async with provider(serve) as port:
+            url = f"http://127.0.0.1:{port}/v1/chat/completions"
+            with (tmp_path / "pasted").open("wb") as terminal:
+                process = await asyncio.create_subprocess_exec(
+                    *("curl", "-N", option, "-d", ASKED, url), stdout=terminal, stderr=terminal
+                )
+                assert await process.wait() == 0
+
+    run(scenario())
+    result = called("import", "pasted", "-o", "x.tape", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (exchange,) = open_tape(tmp_path / "x.tape")
+    assert exchange.body == b"".join(EVENTS)
+    assert exchange.response is not None
+    assert exchange.response.status == 200
+    assert header(exchange.response.headers, "content-type") == b"text/event-stream"
+    assert b"read as pasted text" in result.stderr
+    if "v" in option:
+        assert (exchange.request.method, exchange.request.path) == ("POST", "/v1/chat/completions")
+    shown = called("show", "x.tape", folder=tmp_path)
+    assert b"4 characters, finish stop; no findings" in shown.stdout
