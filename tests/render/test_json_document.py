@@ -5,7 +5,13 @@ from dataclasses import replace
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check
 from deltatape.model.finding import Finding
-from deltatape.render.json_document import FindingsDocument, document, hidden_object, inert_json
+from deltatape.render.json_document import (
+    FindingsDocument,
+    document,
+    hidden_object,
+    inert_json,
+    long_document,
+)
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import USER, asks, assistant, call, digests, pasted, result, timed
 from helpers.reports import report_on, unreadable, valid_findings, written
@@ -42,6 +48,16 @@ def test_secrets_in_it_are_overwritten() -> None:
     value = {"a": [KEY, 1, None, (KEY,)], "b": {"c": KEY}}
     hidden = {"a": [STARS, 1, None, [STARS]], "b": {"c": STARS}}
     assert json.loads(inert_json(value)) == hidden
+
+
+def test_a_long_document_is_the_same_with_a_line_for_each_element() -> None:
+    content = {"a": [{"b": [1, 2]}, {"c": KEY}], "d": [], "e": {"f": "##[error]"}, "g": None}
+    text = long_document(**content)
+    assert json.loads(text) == json.loads(document(**content))
+    assert "##[" not in text
+    assert text.splitlines()[:5] == [
+        *("{", ' "version": 1,', ' "a": [', '  {"b": [1, 2]},', f'  {{"c": "{STARS}"}}')
+    ]
 
 
 ORPHAN = (asks(USER, result("c1")), [FINISH])

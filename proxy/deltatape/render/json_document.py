@@ -24,6 +24,25 @@ def document(**content: object) -> str:
     return inert_json({"version": VERSION, **content}) + "\n"
 
 
+def long_document(**content: object) -> str:
+    """Return the same with each element of a list on a line, in a third of the time.
+
+    For what is not indented, the encoder is written in C. For documents of whole streams.
+    """
+    members = [
+        f' "version": {VERSION}',
+        *(f' "{key}": {_rows(each)}' for key, each in content.items()),
+    ]
+    return _inert("{\n" + ",\n".join(members) + "\n}") + "\n"
+
+
+def _rows(value: object) -> str:
+    if not isinstance(value, list) or not value:
+        return _ENCODER.encode(_hidden(value))
+    rows = ",\n  ".join([_ENCODER.encode(_hidden(each)) for each in value])
+    return f"[\n  {rows}\n ]"
+
+
 def inert_json(value: object) -> str:
     """Return `value` as ASCII JSON that is inert on terminals and in CI logs."""
     return _inert(json.dumps(_hidden(value), ensure_ascii=True, indent=1))

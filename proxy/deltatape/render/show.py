@@ -29,7 +29,7 @@ from deltatape.model.websocket import (
 )
 from deltatape.printable import count, escape, excerpt
 from deltatape.render.exchange_rows import row_object
-from deltatape.render.json_document import document
+from deltatape.render.json_document import document, long_document
 from deltatape.render.lines import (
     BOLD,
     DIM,
@@ -366,7 +366,7 @@ def _fragment_object(fragment: ShownFragment) -> dict[str, object]:
 
 def events_json(analysis: Analysis) -> str:
     """`show --events --format json`."""
-    return document(events=list(_events(analysis)))
+    return long_document(events=list(_events(analysis)))
 
 
 def _events(analysis: Analysis) -> Iterator[dict[str, object]]:
@@ -417,7 +417,7 @@ def _events(analysis: Analysis) -> Iterator[dict[str, object]]:
 
 def reads_json(exchange: Exchange) -> str:
     """`show --reads --format json`; data that is not UTF-8 is in hexadecimal."""
-    return document(reads=_frames(exchange) if exchange.upgraded else _reads(exchange))
+    return long_document(reads=_frames(exchange) if exchange.upgraded else _reads(exchange))
 
 
 def _frames(exchange: Exchange) -> list[dict[str, object]]:
@@ -481,7 +481,7 @@ def exchange_json(
     settings: Settings = DEFAULTS,
 ) -> str:
     """`show TAPE#N --format json`; see `exchange_object`."""
-    return document(**exchange_object(analysis, row, findings, log, settings))
+    return long_document(**exchange_object(analysis, row, findings, log, settings))
 
 
 def surrounded_json(
