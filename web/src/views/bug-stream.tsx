@@ -1,5 +1,5 @@
-// The place in the stream where it went wrong: the gap or the cut to scale, then the events around it.
-import { scaleLinear } from "d3-scale";
+// The place in the stream where it went wrong: the events around it, with the waits between them and
+// the cut to scale, and what had arrived by then.
 import { useState } from "preact/hooks";
 import { type Piece, Pieces } from "../components/pieces";
 import { SafeText, safe } from "../components/text";
@@ -12,131 +12,16 @@ export function StreamPicture({ bug }: { bug: Bug }) {
   return (
     <section class="stream-picture" aria-labelledby="picture">
       <h2 id="picture">Where it went wrong in the stream</h2>
-      <Scale bug={bug} />
+      <p class="muted">
+        <SafeText text={told(bug)} />
+      </p>
       {show.events.length > 0 ? <Around bug={bug} /> : <NoEvents bug={bug} />}
       <Arrived bug={bug} />
     </section>
   );
 }
 
-// The axis.
-
-const PHASES: Record<string, string> = {
-  sending: "sending the request",
-  "before-first": "waiting for the first event",
-  "in-text": "text",
-  "in-arguments": "arguments",
-  "after-call": "after a call",
-  "before-end": "before the end",
-  unanswered: "the app does not answer",
-};
-const words = (phase: string) => PHASES[phase] ?? phase.replaceAll("-", " ");
-
-/** The exchange from its request to its end, to scale. */
-export function Scale({ bug }: { bug: Bug }) {
-  const { axis } = bug.why;
-  const began = axis.request_ns;
-  const decided = decisive(bug.why);
-  const last = Math.max(
-    axis.end_ns ?? 0,
-    ...axis.dead_zones.map((each) => each.to_ns),
-    ...bug.show.events.map((each) => each.t_ns ?? 0),
-  );
-  if (began === null || last <= began) {
-    return <p class="muted">No times were recorded, so there is no axis.</p>;
-  }
-  const x = scaleLinear([began, last], [1, 99]);
-  const at = (ns: number) => `${x(ns)}%`;
-  const wide = (from: number, to: number) => `${Math.max(0.15, x(to) - x(from))}%`;
-  const ticks = scaleLinear([0, (last - began) / 1e9], [1, 99]);
-  const place = decided?.exchange === bug.at.exchange ? decided.t_ns : null;
-  const cut = bug.show.exchange.ending !== "complete";
-  return (
-    <figure class="scale">
-      <svg width="100%" height="86" role="img" aria-label={told(bug)}>
-        <defs>
-          <pattern id="silence" width="6" height="6" patternUnits="userSpaceOnUse">
-            <path d="M0 6L6 0" class="hatch" />
-          </pattern>
-        </defs>
-        {axis.phases.map((phase) => (
-          <rect
-            key={`${phase.name}${phase.from_ns}`}
-            class={`phase ${phase.name}`}
-            x={at(phase.from_ns)}
-            width={wide(phase.from_ns, phase.to_ns)}
-            y="34"
-            height="22"
-          >
-            <title>{`${words(phase.name)}: ${duration(phase.to_ns - phase.from_ns)}`}</title>
-          </rect>
-        ))}
-        {axis.dead_zones.map((zone) => (
-          <rect
-            key={zone.from_ns}
-            class="dead"
-            fill="url(#silence)"
-            x={at(zone.from_ns)}
-            width={wide(zone.from_ns, zone.to_ns)}
-            y="30"
-            height="30"
-          />
-        ))}
-        {ticked(bug).map((ns) => (
-          <line key={ns} class="event" x1={at(ns)} x2={at(ns)} y1="36" y2="54" />
-        ))}
-        {axis.dead_zones.map((zone) => {
-          const middle = x((zone.from_ns + zone.to_ns) / 2);
-          return (
-            <text key={zone.from_ns} class="dead-word" y="20" x={`${middle}%`} {...anchor(middle)}>
-              {duration(zone.to_ns - zone.from_ns)} of silence: {words(zone.phase)}
-            </text>
-          );
-        })}
-        {place !== null && (
-          <g class="here">
-            <line x1={at(place)} x2={at(place)} y1="26" y2="64" />
-            {axis.dead_zones.length === 0 && (
-              <text y="20" x={at(place)} {...anchor(x(place))}>
-                {cut && place === axis.end_ns ? "cut here" : "here"}
-              </text>
-            )}
-          </g>
-        )}
-        {axis.end_ns !== null && (
-          <line
-            class={cut ? "end cut" : "end"}
-            x1={at(axis.end_ns)}
-            x2={at(axis.end_ns)}
-            y1="28"
-            y2="62"
-          />
-        )}
-        {ticks.ticks(6).map((s) => (
-          <text key={s} class="tick" y="80" x={`${ticks(s)}%`} {...anchor(ticks(s))}>
-            {s} s
-          </text>
-        ))}
-      </svg>
-      <figcaption>{told(bug)}</figcaption>
-    </figure>
-  );
-}
-
-const anchor = (percent: number) => ({
-  "text-anchor": percent < 12 ? "start" : percent > 88 ? "end" : "middle",
-});
-
-const MOST_TICKS = 600;
-
-/** The times of the events; of many, as many as an axis has room for. */
-function ticked({ show }: Bug): number[] {
-  const times = [...new Set(show.events.map((each) => each.t_ns).filter((ns) => ns !== null))];
-  const every = Math.ceil(times.length / MOST_TICKS);
-  return times.filter((_, at) => at % every === 0);
-}
-
-/** The axis in words. */
+/** When what happened, in words; the time axis above shows it to scale. */
 function told({ why, show }: Bug): string {
   const { axis } = why;
   const began = axis.request_ns ?? 0;

@@ -13,7 +13,7 @@ import type { StepsDocument } from "../schema/steps";
 import type { Finding, WhyDocument } from "../schema/why";
 import { type Row, source } from "../source";
 import { CallsPicture, storyOf } from "./bug-calls";
-import { Scale, StreamPicture } from "./bug-stream";
+import { StreamPicture } from "./bug-stream";
 
 /** All that is known of an exchange whose bug is shown. */
 export interface Bug {
@@ -57,16 +57,12 @@ function TheBug({ bug }: { bug: Bug }) {
   const changed = why.repetition?.calls.some((each) => each.differs) ?? false;
   const ofApp = blame === "app" || kind === "healthy" || (kind !== "blamed" && changed);
   const calls = stream.calls.length + stream.text_calls.length > 0 || why.repetition !== null;
-  const silent = why.axis.dead_zones.length > 0;
   return (
     <article class="bug">
       <Conclusion bug={bug} mistake={story.mistake} />
       <Tries bug={bug} />
       {ofApp && calls ? (
-        <>
-          {silent && <Scale bug={bug} />}
-          <CallsPicture bug={bug} story={story} chosen={chosen} choose={choose} />
-        </>
+        <CallsPicture bug={bug} story={story} chosen={chosen} choose={choose} />
       ) : (
         <StreamPicture bug={bug} />
       )}
@@ -94,12 +90,12 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
   return (
     <section class={`conclusion is-${verdict.kind}`} aria-labelledby="verdict">
       <header>
-        <h1 id="verdict">
+        <h2 id="verdict">
           <span class="sign" aria-hidden="true">
             {SIGNS[verdict.kind]}
-          </span>
+          </span>{" "}
           {capital(verdict.shown)}
-        </h1>
+        </h2>
         {decided && <Code code={decided.code} name={decided.name} />}
       </header>
       <p class="means">{verdict.means}</p>
@@ -228,7 +224,7 @@ function Places({ bug, decided, mistake }: PlacesProps) {
     <>
       {wrong && (
         <p>
-          First mistake:
+          First mistake:{" "}
           <span class="place">
             <span>
               <a href={toExchange(ofStream, { event: String(wrong.event) })}>event {wrong.event}</a>
@@ -244,7 +240,7 @@ function Places({ bug, decided, mistake }: PlacesProps) {
       )}
       {deliveredAt(bug).map((each) => (
         <p key={each.call}>
-          Delivered, {each.call}:
+          Delivered, {each.call}:{" "}
           <span class="place">
             <span>
               <a href={toExchange(at, { event: String(each.first) })}>

@@ -1,6 +1,6 @@
 // Two exchanges, or both sides of a hop: which calls it damaged, and what it did to each event.
 import type { ComponentChildren } from "preact";
-import { type Piece, Pieces } from "../components/pieces";
+import { type Piece, Pieces, points } from "../components/pieces";
 import { Shown } from "../components/states";
 import { SafeText } from "../components/text";
 import { plural } from "../format";
@@ -153,8 +153,8 @@ function CallShown({ change, sides }: { change: CallChange; sides: Sides }) {
         <span class={damage === "added" ? "" : "wrong-word"}>{DAMAGE[damage]}</span>
       </h3>
       <div class="two">
-        <SideOfCall call={left} word="left" />
-        <SideOfCall call={right} word="right" />
+        <SideOfCall call={left} word="left" pieces={sidePieces(change, "left")} />
+        <SideOfCall call={right} word="right" pieces={sidePieces(change, "right")} />
       </div>
       {change.differences.length > 0 && <Differences of={change.differences} />}
       {cause && (
@@ -167,9 +167,23 @@ function CallShown({ change, sides }: { change: CallChange; sides: Sides }) {
   );
 }
 
-function SideOfCall({ call, word }: { call: CallChange["left"]; word: string }) {
+/** A side's arguments; what the other side has not is marked. */
+function sidePieces(change: CallChange, side: "left" | "right"): Piece[] {
+  const text = change[side]?.arguments ?? "";
+  if (!change.edits) return [{ text }];
+  const all = points(text);
+  const own = side === "left" ? "delete" : "insert";
+  return change.edits
+    .filter((each) => each.op === "equal" || each.op === own)
+    .map((each) => ({
+      text: all.slice(...each[side]).join(""),
+      as: each.op === "equal" ? undefined : side === "left" ? "del" : "ins",
+    }));
+}
+
+function SideOfCall(props: { call: CallChange["left"]; word: string; pieces: Piece[] }) {
+  const { call, word, pieces } = props;
   if (!call) return <div class="call-card missing">not on the {word}</div>;
-  const pieces: Piece[] = [{ text: call.arguments }];
   return (
     <div class="call-card">
       <p>
