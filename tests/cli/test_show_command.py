@@ -15,6 +15,10 @@ from helpers.websocket import socket_tape, text
 ROOT = Path(__file__).resolve().parents[2]
 
 
+STRIP = ["seconds", "phase", "reads", "events"]
+"""The time axis in front of a part."""
+
+
 def test_each_exchange_is_a_line(tmp_path: Path) -> None:
     result = deltatape("show", BROKEN, folder=tmp_path, env={"COLUMNS": ""})
     first, second = result.stdout.decode().splitlines()
@@ -86,7 +90,10 @@ def test_an_exchange_as_json_is_all_of_it(tmp_path: Path) -> None:
 
 
 def test_events_have_time_and_place(tmp_path: Path) -> None:
-    lines = called("show", CUT, "--events", folder=tmp_path).stdout.decode().splitlines()
+    shown = called("show", CUT, "--events", folder=tmp_path).stdout.decode()
+    strip, _, rest = shown.partition("\n\n")
+    assert [each.split()[0] for each in strip.splitlines()] == STRIP
+    lines = rest.splitlines()
     assert lines[0].startswith("seconds since the request, which came ")
     assert lines[1].split() == ["event", "seconds", "bytes", "what", "is", "new"]
     assert re.match(r" +0 +0\.[0-9]{3}  0-[0-9]+ +nothing new: \{", lines[2])
@@ -102,7 +109,10 @@ def test_events_have_time_and_place(tmp_path: Path) -> None:
 
 
 def test_reads_are_those_of_the_socket(tmp_path: Path) -> None:
-    lines = called("show", CUT, "--reads", folder=tmp_path).stdout.decode().splitlines()
+    shown = called("show", CUT, "--reads", folder=tmp_path).stdout.decode()
+    strip, _, rest = shown.partition("\n\n")
+    assert [each.split()[0] for each in strip.splitlines()] == STRIP
+    lines = rest.splitlines()
     assert lines[1].split() == ["read", "seconds", "offset", "bytes", "data"]
     told = json.loads(called("show", CUT, "--reads", "--format", "json", folder=tmp_path).stdout)
     assert [read["data"].encode() for read in told["reads"]] == [

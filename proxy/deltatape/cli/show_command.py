@@ -11,10 +11,10 @@ from deltatape.cli.terminal import list_width, say, show, width, write, write_by
 from deltatape.conversation import check_conversation
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digests_of, in_order
-from deltatape.diagnose.rebuild import analyse
+from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
-from deltatape.render.lines import Line, hanging
+from deltatape.render.lines import Line, hanging, line
 from deltatape.render.show import (
     call_lines,
     calls_json,
@@ -29,9 +29,11 @@ from deltatape.render.show import (
 )
 from deltatape.render.steps import steps_json, steps_lines
 from deltatape.render.summary import exchange_line
+from deltatape.render.time_strip import strip_lines
 from deltatape.settings.defaults import current_rules
 from deltatape.why.explain import explain
 from deltatape.why.stepping import stepping
+from deltatape.why.timeline import time_axis
 
 
 @click.command("show")
@@ -136,11 +138,26 @@ def _single_exchange(exchanges: list[Exchange], tape: str, part: str) -> Exchang
 def _show_part(exchange: Exchange, part: str, form: str) -> None:
     if part == "raw":
         _write_raw(exchange)
-    elif part == "reads":
-        write(reads_json(exchange)) if form == "json" else show(read_lines(exchange, width()))
+    elif part == "reads" and form == "json":
+        write(reads_json(exchange))
     else:
         analysis = analyse(exchange, current_rules().app)
-        write(events_json(analysis)) if form == "json" else show(event_lines(analysis, width()))
+        if form == "json":
+            write(events_json(analysis))
+            return
+        reads = part == "reads"
+        rows = read_lines(exchange, width()) if reads else event_lines(analysis, width())
+        show([*_strip(analysis), *rows])
+
+
+def _strip(analysis: Analysis) -> list[Line]:
+    """Return the time axis of an exchange, and a blank line; nothing if it has no times."""
+    exchange, rules = analysis.exchange, current_rules()
+    axis = time_axis(analysis, check_analysis(analysis, rules), rules)
+    reads = [read.t_ns for read in exchange.reads] + [piece.t_ns for piece in exchange.frames]
+    events = [each.t_ns for each in analysis.stream.events]
+    strip = strip_lines(axis, reads, events, width())
+    return [*strip, line()] if strip else []
 
 
 def _write_raw(exchange: Exchange) -> None:
