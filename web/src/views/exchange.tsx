@@ -72,7 +72,7 @@ interface Tab {
 function tabsOf({ docs, at, of }: PartsProps): Tab[] {
   const { show, why } = docs;
   const tabs: (Tab | false)[] = [
-    why.verdict.kind !== "healthy" && {
+    {
       id: "bug",
       name: why.verdict.kind === "blamed" ? "Bug" : "Verdict",
       draw: () => <BugView at={of} />,
@@ -151,8 +151,8 @@ function Parts(props: PartsProps) {
   useKeys([
     { key: "j", does: "Select the next event, frame, line or finding", run: () => step(1) },
     { key: "k", does: "Select the previous one", run: () => step(-1) },
-    { key: "n", does: "Select the next finding", run: () => stepFinding(docs, at, 1) },
-    { key: "p", does: "Select the previous finding", run: () => stepFinding(docs, at, -1) },
+    { key: "n", does: "Show the next finding", run: () => stepFinding(docs, at, 1) },
+    { key: "p", does: "Show the previous finding", run: () => stepFinding(docs, at, -1) },
     { key: "]", does: "Show the next part of the exchange", run: () => openAt(index + 1) },
     { key: "[", does: "Show the part before", run: () => openAt(index - 1) },
     {
@@ -164,7 +164,7 @@ function Parts(props: PartsProps) {
   const cut = useMemo(() => hasCut(docs.show), [docs]);
   return (
     <div class="exchange">
-      <Head docs={docs} at={at} of={of} hasBug={tabs[0]?.id === "bug"} inBug={shown.id === "bug"} />
+      <Head docs={docs} at={at} of={of} inBug={shown.id === "bug"} />
       {cut && !props.full && (
         <p class="cut" role="status">
           This exchange is long: the page has the beginning of its longest texts and lists.{" "}
@@ -249,6 +249,7 @@ function stepFinding(docs: Documents, at: Selection, by: number) {
   const here = finding.exchange === docs.show.exchange.exchange;
   const event = here ? docs.event(finding.event) : undefined;
   at.selectFinding(docs.findingKey(finding), event?.event ?? null, event?.read ?? null);
+  at.open("findings");
 }
 
 function selectedMarks(at: Selection): string[] {
@@ -333,7 +334,6 @@ function Head(props: {
   docs: Documents;
   at: Selection;
   of: Ref;
-  hasBug: boolean;
   /** The view of the bug is shown, which begins with the verdict. */
   inBug: boolean;
 }) {
@@ -409,11 +409,9 @@ function Head(props: {
             {": "}
             <SafeText text={why.conclusion.what.join("; ")} />
           </p>
-          {props.hasBug && (
-            <button type="button" class="link" onClick={() => at.open("bug")}>
-              {verdict.kind === "blamed" ? "See the bug" : "See why"}
-            </button>
-          )}
+          <button type="button" class="link" onClick={() => at.open("bug")}>
+            {verdict.kind === "blamed" ? "See the bug" : "See why"}
+          </button>
         </div>
       )}
     </header>

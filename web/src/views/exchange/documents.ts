@@ -137,11 +137,7 @@ function axisOf(docs: Omit<Documents, "axis">): Axis {
     at: place(each),
     hue: eventHue(docs, each),
     weight: each.brings.length ? 1 : 0.4,
-    says: () => {
-      const call = docs.callOf(each);
-      const of = call ? `${call.label}: ` : "";
-      return `event ${each.event}${since(place(each))}: ${short(of + brief(each))}`;
-    },
+    says: () => `event ${each.event}${since(place(each))}: ${short(brief(each))}`,
   }));
   const websocket = show.frames.length > 0;
   const largest = Math.log2(2 + largestOf(websocket ? show.frames : show.reads));

@@ -31,8 +31,9 @@ export class Selection {
   private written = "";
   private waiting: ReturnType<typeof setTimeout> | undefined;
 
+  /** `at`: where the link leads; null: this selection stands in no link. */
   constructor(
-    private readonly at: Ref,
+    private readonly at: Ref | null,
     query: URLSearchParams,
   ) {
     this.follow(query);
@@ -51,11 +52,13 @@ export class Selection {
   }
 
   private changed(): void {
+    if (!this.at) return;
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.write(), QUIET_MS);
   }
 
   private write(): void {
+    if (!this.at) return;
     const query = new URLSearchParams();
     const put = (name: string, value: string | number | null) =>
       value !== null && query.set(name, String(value));

@@ -10,34 +10,51 @@ import { type Ref, toExchange } from "../../router";
 import type { StepsDocument } from "../../schema/steps";
 import { source } from "../../source";
 import { type BuiltCall, Track } from "./built";
-import { brief, type Documents } from "./documents";
+import { brief, type Documents, documents } from "./documents";
 import type { TabProps } from "./events";
+import { Selection } from "./state";
 
 type Suspect = StepsDocument["suspects"][number];
 
 export function TravelTab(props: TabProps & { of: Ref }) {
-  const { of } = props;
-  const loaded = useLoaded(`${of.tape}#${of.exchange}`, () => source.steps(of));
+  const { docs, of } = props;
+  const loaded = useLoaded(`${of.tape}#${of.exchange}`, async () => {
+    const steps = await source.steps(of);
+    if (steps.stream === of.exchange) return { steps, stream: null };
+    const stream = { tape: of.tape, exchange: steps.stream };
+    return { steps, stream: documents(await source.show(stream), docs.why) };
+  });
   return (
     <Shown of={loaded} what="the steps">
-      {(steps) =>
-        steps.stream === of.exchange ? (
-          <Travel {...props} steps={steps} />
+      {({ steps, stream }) =>
+        stream ? (
+          <Elsewhere of={of} steps={steps} stream={stream} />
         ) : (
-          <p>
-            The calls are built from the response of{" "}
-            {source.whole ? (
-              <a href={toExchange({ tape: of.tape, exchange: steps.stream }, { tab: "travel" })}>
-                exchange {steps.stream}
-              </a>
-            ) : (
-              `exchange ${steps.stream}`
-            )}
-            , which the app read: travel there.
-          </p>
+          <Travel {...props} steps={steps} />
         )
       }
     </Shown>
+  );
+}
+
+/** The page of an app shows what the app made of another response: that one is travelled. */
+function Elsewhere(props: { of: Ref; steps: StepsDocument; stream: Documents }) {
+  const { of, steps, stream } = props;
+  const at = useMemo(() => new Selection(null, new URLSearchParams()), [steps]);
+  const name = `exchange ${steps.stream}`;
+  return (
+    <>
+      <p class="muted">
+        The app built its calls from the response of{" "}
+        {source.whole ? (
+          <a href={toExchange({ tape: of.tape, exchange: steps.stream })}>{name}</a>
+        ) : (
+          name
+        )}
+        : these are its events.
+      </p>
+      <Travel docs={stream} at={at} steps={steps} />
+    </>
   );
 }
 
