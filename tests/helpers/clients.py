@@ -56,15 +56,26 @@ SDKS = (
 CURL = Client("curl", ("sh", str(CLIENTS / "stream.sh")))
 
 
-async def browse(url: str, *archive: Path) -> str:
-    """What the page at `url` shows once it is done; an archive is recorded where one is named."""
+def chromium() -> str:
+    """A real browser; skips the test where it, or Playwright, is not installed, but never in CI."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if (program is None or not PYTHON.exists()) and not os.environ.get("CI"):
         pytest.skip("no Chromium or no Playwright; scripts/setup clients browser installs them")
     assert program is not None, "Chromium must be installed in CI"
+    return program
+
+
+async def browse(url: str, *archive: Path) -> str:
+    """What the page at `url` shows once it is done; an archive is recorded where one is named."""
+    return await opened("browse.py", url, *archive)
+
+
+async def opened(script: str, url: str, *more: Path) -> str:
+    """What a script prints that opens the page at `url` in a real browser."""
+    program = chromium()
     process = await asyncio.create_subprocess_exec(
-        *(PYTHON, CLIENTS / "browse.py", url, program),
-        *archive,
+        *(PYTHON, CLIENTS / script, url, program),
+        *more,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

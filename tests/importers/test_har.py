@@ -174,12 +174,34 @@ def test_rows_of_the_event_stream_tab_are_written_as_events() -> None:
     rows = [
         {"time": 1.5, "eventName": "message", "eventId": "", "data": '{"a": 1}'},
         {"time": 1.6, "eventName": "ping", "eventId": "7", "data": "x\ny"},
-        {"eventName": 7},
+        {"eventName": 7, "data": 7},
     ]
     found = read({**entry({"size": 9}), "_eventSourceMessages": rows})
     assert found.body == b'data: {"a": 1}\n\nid: 7\nevent: ping\ndata: x\ndata: y\n\ndata: \n\n'
     assert notes(found)[1].startswith("HAR: the body was written anew from 3 rows of the EventStr")
     assert read({**entry(text(STREAM)), "_eventSourceMessages": rows}).body == STREAM
+
+
+def test_rows_of_events_have_their_times_and_are_missing_without_data() -> None:
+    rows = [{"time": BEGUN + at, "data": f'{{"a": {at}}}'} for at in (1.5, 1.25, 0.125)]
+    made = {**started("2026-01-01T00:00:01Z"), "timings": {"blocked": -1, "send": 1.5, "wait": 250}}
+    made = {**made, "response": entry({"size": 9})["response"]}
+    first = started("2026-01-01T00:00:00Z")
+    _, found = read_all(first, {**made, "_eventSourceMessages": rows})
+    assert found.response is not None
+    times = [found.request.t_ns, found.response.t_ns, *(each.t_ns for each in found.reads)]
+    assert times == [10**9, 1_251_500_000, 1_500_000_000, 1_500_000_000, 1_500_000_000]
+    sanitized = [{"time": 1.5}, *rows]
+    _, found = read_all(first, {**made, "_eventSourceMessages": sanitized})
+    assert found.response is None
+    assert notes(found)[1].endswith("export it with sensitive data")
+    whole = text(b": hi\n\n" + STREAM)
+    made = {**made, "response": {"status": 200, "content": whole}}
+    for listed, times in ((sanitized[:2], [1.2515, 1.5]), (rows, [0.0])):
+        _, found = read_all(first, {**made, "_eventSourceMessages": listed})
+        assert found.body == b": hi\n\n" + STREAM
+        assert [each.t_ns / 1e9 for each in found.reads] == times
+    assert read({**made, "_eventSourceMessages": 7}).body == b": hi\n\n" + STREAM
 
 
 def row(kind: str, time: object, data: str, opcode: object = 1) -> dict[str, object]:

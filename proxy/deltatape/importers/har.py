@@ -3,9 +3,10 @@
 Format: http://www.softwareishard.com/blog/har-12-spec/. Bodies stand in it as text or as base64,
 with their content-coding removed; a note says if a binary one that was saved as text lost bytes.
 Where an archive has no body, but the rows of Chrome's EventStream tab (`_eventSourceMessages`), the
-events are written anew from them. Where it has neither, the response is left out rather than taken
-for an empty one. The messages of WebSockets are in `_webSocketMessages`, as Chromium, Playwright
-and mitmproxy write them, each with its time.
+events are written anew from them; the rows have times, too. Where it has neither, or rows without
+data, as in archives that Chrome calls sanitized, the response is left out rather than taken for an
+empty one. The messages of WebSockets are in `_webSocketMessages`, as Chromium, Playwright and
+mitmproxy write them, each with its time.
 
 Programs list entries in an order of their own, so they are sorted by their start.
 """
@@ -18,7 +19,10 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
 
+from deltatape.diagnose.decode import decode
 from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
@@ -35,7 +39,7 @@ from deltatape.importers.parts import (
     seconds_of,
 )
 from deltatape.importers.traffic import describe
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, Read
 from deltatape.model.websocket import BINARY, TEXT, Side
 from deltatape.printable import count, excerpt
 from deltatape.wire.aws_eventstream import is_message
@@ -47,6 +51,8 @@ _VERSION = re.compile(r"(?:HTTP/|h)?(1\.[01]|[0-9])(?:\.0)?", re.IGNORECASE)
 _STATUSES = range(100, 1000)
 _UNDONE = (b"content-encoding", b"content-length", b"transfer-encoding")
 """Codings that an archive has removed."""
+_BEFORE = ("blocked", "dns", "connect", "send", "wait")
+"""What an entry measures, in milliseconds, before the response's head came."""
 _SOCKET = "websocket"
 _SIDES = {"send": Side.CLIENT, "receive": Side.SERVER}
 _MILLISECONDS = 1e11
@@ -73,7 +79,9 @@ class HarImporter:
     accepts = "an HTTP archive (HAR) with content"
     is_body = False
     holds = HTTP_MESSAGES | {Part.REASON, Part.HTTP, Part.FIELD_ORDER, Part.SOCKET}
-    remark = "Chrome's rows of the EventStream tab stand in for a body that is missing"
+    remark = (
+        "Chrome's rows of the EventStream tab stand in for a body that is missing, with their times"
+    )
 
     def claims(self, source: ImportSource) -> bool:
         data = source.only or b""
@@ -115,7 +123,7 @@ class HarImporter:
             note = f"HAR: entry {number} of {len(entries)}"
             rows = _messages(entry, files)
             if rows is None:
-                exchanges.append(_exchange(source.name, entry, note, files))
+                exchanges.append(_exchange(source.name, entry, note, files, begun))
             else:
                 exchanges.append(_socket(source.name, entry, note, begun, rows))
         return exchanges
@@ -147,12 +155,15 @@ def _unzipped(name: str, data: bytes) -> Mapping[str, bytes]:
         raise UsageError(f"{name}: is a zipped HAR, but damaged: {excerpt(str(error))}") from None
 
 
-def _exchange(name: str, entry: Json, note: str, files: Mapping[str, bytes]) -> Exchange:
+def _exchange(
+    name: str, entry: Json, note: str, files: Mapping[str, bytes], begun: float
+) -> Exchange:
     notes = [note]
     answer = _object(entry.get("response"))
-    rows = entry.get("_eventSourceMessages")
-    if isinstance(rows, list) and rows and "text" not in _object(answer.get("content")):
-        body: bytes | None = _event_stream(rows, notes)
+    listed = entry.get("_eventSourceMessages")
+    rows = [*map(_object, listed)] if isinstance(listed, list) else []
+    if rows and "text" not in _object(answer.get("content")):
+        body = _event_stream(rows, notes)
     elif entry.get("_resourceType") == _SOCKET:
         notes.append("HAR: the messages of the WebSocket are not in the archive")
         body = None
@@ -160,7 +171,8 @@ def _exchange(name: str, entry: Json, note: str, files: Mapping[str, bytes]) -> 
         body = _body(answer, notes, files)
     request = _request(_object(entry.get("request")))
     head = None if body is None else _response_head(answer)
-    return build(name, request, head, body or b"", notes)
+    exchange = build(name, request, head, body or b"", notes)
+    return _at_times(exchange, entry, rows, begun) if rows else exchange
 
 
 def _messages(entry: Json, files: Mapping[str, bytes]) -> Sequence[Json] | None:
@@ -214,8 +226,14 @@ def _socket(name: str, entry: Json, note: str, begun: float, rows: Sequence[Json
     )
 
 
-def _event_stream(rows: Sequence[object], notes: list[str]) -> bytes:
-    """Return the events that the rows of the EventStream tab list."""
+def _event_stream(rows: Sequence[Json], notes: list[str]) -> bytes | None:
+    """Return the events that the rows of the EventStream tab list; None if they lack the data."""
+    if not all("data" in row for row in rows):
+        notes.append(
+            "HAR: the data of the events is not in the archive, as where Chrome leaves out what is"
+            " sensitive: export it with sensitive data"
+        )
+        return None
     notes.append(
         f"HAR: the body was written anew from {count(len(rows), 'row')} of the EventStream tab,"
         " which has no comments and no line ends of the wire"
@@ -224,8 +242,35 @@ def _event_stream(rows: Sequence[object], notes: list[str]) -> bytes:
         event_text(
             _string(row.get("data")), _string(row.get("eventName")), _string(row.get("eventId"))
         )
-        for row in map(_object, rows)
+        for row in rows
     ).encode("utf-8", "replace")
+
+
+def _at_times(exchange: Exchange, entry: Json, rows: Sequence[Json], begun: float) -> Exchange:
+    """Return an exchange whose events, if as many, came at the times of the rows."""
+    ends = [event.end for event in decode(exchange).events]
+    if len(ends) != len(rows) or exchange.response is None:
+        return exchange
+    asked_ns = elapsed_ns(begun, seconds_of(entry.get("startedDateTime")))
+    came = [asked_ns + _waited_ns(entry), *(elapsed_ns(begun, row.get("time")) for row in rows)]
+    answered_ns, *times = accumulate(came, max)
+    body = exchange.body
+    spans = pairwise((0, *ends[:-1], len(body)))
+    return replace(
+        exchange,
+        request=replace(exchange.request, t_ns=asked_ns, t_end_ns=asked_ns),
+        response=replace(exchange.response, t_ns=answered_ns),
+        reads=tuple(
+            Read(t_ns=t_ns, data=body[start:end], boundaries=None, line=None)
+            for t_ns, (start, end) in zip(times, spans, strict=True)
+        ),
+    )
+
+
+def _waited_ns(entry: Json) -> int:
+    """Return how long the response's head took; what is not known counts nothing."""
+    timings = _object(entry.get("timings"))
+    return sum(elapsed_ns(0, timings.get(name)) // 1000 for name in _BEFORE)
 
 
 def _request(request: Json) -> ImportedRequest:

@@ -1,4 +1,4 @@
-"""WebSockets as mitmproxy and Chromium save them are imported: every message, its side and time."""
+"""WebSockets and streams as mitmproxy and Chromium save them are imported, with their times."""
 
 import asyncio
 import contextlib
@@ -19,11 +19,12 @@ from deltatape.diagnose.websocket import Socket, read_socket
 from deltatape.model.websocket import Side
 from deltatape.store.reader import open_tape
 from deltatape.wire.websocket import is_control
-from helpers.clients import browse
+from helpers.chat import choice, sse
+from helpers.clients import browse, opened
 from helpers.console import called
 from helpers.mitm import VENVS, installed, variables
 from helpers.responses_socket import call, question, result
-from helpers.upstream import Peer, free_port, listening, provider, run
+from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, provider, run
 from helpers.websocket import split
 
 LIMIT_S = 90.0
@@ -98,7 +99,7 @@ def saved_times(path: Path) -> list[float]:
     if path.suffix == ".zip":
         lines = files[socket["response"]["content"]["_file"]].splitlines()
         socket["_webSocketMessages"] = [*map(json.loads, lines)]
-    unit = 1 if path.name == "saved.har" else 1000  # of mitmproxy, and of Playwright
+    unit = 1000 if "page" in path.name else 1  # of Playwright, and of all others
     return [each["time"] / unit - begun for each in socket["_webSocketMessages"]]
 
 
@@ -108,7 +109,7 @@ def assert_imported(
     """Import what was saved, and compare it with what was said, and when."""
     done = called("import", saved, "-o", f"{saved}.tape", folder=folder)
     assert done.returncode == 0, done.stderr
-    (exchange,) = open_tape(folder / f"{saved}.tape")
+    (exchange,) = (each for each in open_tape(folder / f"{saved}.tape") if each.upgraded)
     assert exchange.request.path == PATH
     assert exchange.request.upstream.startswith("http://127.0.0.1:")
     socket = read_socket(exchange)
@@ -208,3 +209,80 @@ def test_what_playwright_saves_of_a_websocket_is_imported(tmp_path: Path, saved:
     assert "read as a HAR: 1 exchange" in printed
     assert "left out what is no traffic of an LLM: 1 text/html" in printed
     assert "note: a WebSocket, of which the archive tells whole messages" in printed
+
+
+STREAM = sse(choice({"role": "assistant", "content": "Grüße ☔"}), choice({}, "stop"))
+EVENTS = [event + b"\n\n" for event in STREAM.split(b"\n\n")[:-1]]
+STREAMS = """<!doctype html><script>
+const asked = %s, answers = %s, path = "/v1/chat/completions";
+const ended = (start) => new Promise(start);
+const body = JSON.stringify({model: "m", stream: true, messages: [{role: "user", content: "hi"}]});
+(async () => {
+  const headers = {"content-type": "application/json", "authorization": "Bearer sk-fake-000000"};
+  await (await fetch(path, {method: "POST", body, headers})).text();
+  const source = new EventSource(path);
+  await ended((done) => { source.onmessage = ({data}) => { if (data === "[DONE]") done(); }; });
+  source.close();
+  const socket = new WebSocket("ws://127.0.0.1:%d%s");
+  await ended((done) => {
+    let left = 0;
+    const ask = () => {
+      if (!asked.length) { socket.close(); done(); return; }
+      left = answers.shift();
+      socket.send(asked.shift());
+    };
+    socket.onopen = ask;
+    socket.onmessage = () => { left -= 1; if (!left) ask(); };
+  });
+  document.title = "done";
+})();
+</script>"""
+
+
+def test_what_chromes_developer_tools_export_is_imported(tmp_path: Path) -> None:
+    """A stream that was fetched, one of an EventSource, and a WebSocket."""
+
+    async def scenario() -> list[tuple[Side, str]]:
+        async with serving() as server:
+            counts = json.dumps([len(each) for each in ANSWERS])
+            page = (STREAMS % (json.dumps(ASKED), counts, server.port, PATH)).encode()
+
+            async def serve(peer: Peer) -> None:
+                while True:
+                    head, _ = await peer.request()
+                    if b" /v1/chat/completions " in head:
+                        await peer.send(SSE_HEAD)
+                        for event in EVENTS:
+                            await peer.send(chunk(event))
+                        if head.startswith(b"GET"):  # until the page has closed it
+                            await peer.rest()
+                            return
+                        await peer.send(b"0\r\n\r\n")
+                        continue
+                    kind = b"Content-Type: text/html; charset=utf-8\r\n"
+                    size = b"Content-Length: %d\r\n\r\n" % len(page)
+                    await peer.send(b"HTTP/1.1 200 OK\r\n" + kind + size + page)
+
+            async with provider(serve) as port:
+                await opened("devtools.py", f"http://localhost:{port}", tmp_path)
+            return server.said
+
+    said = run(scenario(), LIMIT_S)
+    times = saved_times(tmp_path / "whole.har")
+    printed, _ = assert_imported(tmp_path, "whole.har", said, times)
+    assert "read as a HAR: 3 exchanges" in printed
+    fetched, listened, _ = open_tape(tmp_path / "whole.har.tape")
+    assert fetched.body == listened.body == STREAM
+    assert json.loads(fetched.request.body)["model"] == "m"
+    assert b"sk-fake-000000" not in (tmp_path / "whole.har.tape").read_bytes()
+    entries = json.loads((tmp_path / "whole.har").read_bytes())["log"]["entries"]
+    begun = min(datetime.fromisoformat(each["startedDateTime"]).timestamp() for each in entries)
+    (rows,) = (each["_eventSourceMessages"] for each in entries if "_eventSourceMessages" in each)
+    taped = [read.t_ns / 1e9 for read in listened.reads]
+    assert taped == pytest.approx([row["time"] - begun for row in rows], abs=1e-5)
+
+    # What Chrome exports unless it is told otherwise: the events of an EventSource have no data.
+    printed, _ = assert_imported(tmp_path, "sanitized.har", said, times)
+    assert "note: #2: HAR: the data of the events is not in the archive" in printed
+    fetched, listened, _ = open_tape(tmp_path / "sanitized.har.tape")
+    assert (fetched.body, listened.response) == (STREAM, None)
