@@ -1,6 +1,7 @@
 """`deltatape why`, as somebody with an incident types it."""
 
 import json
+import re
 import shlex
 import shutil
 import stat
@@ -11,15 +12,20 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
+from deltatape.model.exchange import EndReason
 from deltatape.store.reader import open_tape
+from deltatape.tape.encode import header_line
+from deltatape.tape.tap import ExchangeTap
 from faulty_apps import forgetful
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, recorded
 from helpers.program import deltatape, environment
+from helpers.tapes import HEADER, start, taped
 
 EMPTY_CALL = sse(
     calls(entry(0, "c1", name="get", arguments="")), choice({}, "tool_calls"), done=True
@@ -261,6 +267,84 @@ def test_the_page_is_for_its_owner_and_the_story_is_told_all_the_same(tmp_path: 
     page = tmp_path / "story.html"
     assert page.read_text().startswith("<!doctype html>")
     assert page.stat().st_mode & 0o077 == 0
+
+
+def embedded(page: Path) -> dict[str, Any]:
+    """Return the documents in a report."""
+    data = re.search(r'id="deltatape-data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert data is not None
+    found: dict[str, Any] = json.loads(data[1])
+    return found
+
+
+def test_a_report_has_the_documents_that_the_commands_print(tmp_path: Path) -> None:
+    place = f"{BROKEN}#1"
+    called("why", place, "--html", "why.html", folder=tmp_path)
+    found = embedded(tmp_path / "why.html")
+    assert found["ref"] == {"tape": str(BROKEN), "exchange": 1}
+    for name, command in (
+        ("why", ("why", place)),
+        ("show", ("show", place)),
+        ("steps", ("show", place, "--steps")),
+    ):
+        printed = called(*command, "--format", "json", folder=tmp_path).stdout
+        assert found[name] == json.loads(printed)
+    assert found["stream"] is None
+    assert [row["exchange"] for row in found["exchanges"]["exchanges"]] == [1, 2]
+    assert found["copies"]["command"] == f"deltatape why '{place}'\n"
+    assert found["copies"]["curl"].startswith("curl ")
+
+
+def test_a_report_on_an_app_s_page_has_the_provider_s_stream_too(tmp_path: Path) -> None:
+    tape = BROKEN.parent / "3-app-events" / "broken.tape"
+    called("why", f"{tape}#1", "--html", "why.html", folder=tmp_path)
+    found = embedded(tmp_path / "why.html")
+    assert found["show"]["exchange"]["exchange"] == 1
+    assert found["stream"]["exchange"]["exchange"] == found["steps"]["stream"] == 2
+
+
+def test_a_saved_stream_has_a_report_without_a_tape(tmp_path: Path) -> None:
+    (tmp_path / "saved.txt").write_bytes(WHOLE_CALL)
+    called("why", "saved.txt", "--html", "why.html", folder=tmp_path)
+    found = embedded(tmp_path / "why.html")
+    assert found["ref"] == {"tape": "saved.txt", "exchange": 1}
+    assert found["why"]["axis"]["request_ns"] is None
+    refused = called("why", "saved.txt", "--html", "why.html", "--redact", folder=tmp_path)
+    assert refused.returncode == 2
+    assert b"saved.txt is no tape; make one first: deltatape import" in refused.stderr
+
+
+HALVES = ("sk-nopen", "openopenope")
+"""Neither looks like a key."""
+
+
+def test_redacted_a_report_lacks_a_key_that_came_in_pieces(tmp_path: Path) -> None:
+    first, second = HALVES
+
+    def feed(tap: ExchangeTap) -> None:
+        start(tap)
+        opened = entry(0, "c1", name="get", arguments=f'{{"key": "{first}')
+        tap.read(60, sse(calls(opened), calls(entry(0, arguments=f'{second}"}}')), FINISH), None)
+        tap.end(70, EndReason.COMPLETE, recorder={})
+
+    (tmp_path / "x.tape").write_text(header_line(HEADER).decode() + taped(feed).text)
+    called("why", "x.tape#1", "--html", "open.html", folder=tmp_path)
+    result = called("why", "x.tape#1", "--html", "shut.html", "--redact", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    shown, hidden = (embedded(tmp_path / name) for name in ("open.html", "shut.html"))
+    assert first in json.dumps(shown["show"]["events"])
+    for half in HALVES:
+        assert half not in json.dumps(hidden)
+    assert hidden["ref"] == shown["ref"] == {"tape": "x.tape", "exchange": 1}
+    assert hidden["show"]["calls"][0]["arguments"] == '{"key": "' + "*" * len(first + second) + '"}'
+    assert hidden["why"]["verdict"] == shown["why"]["verdict"]
+    assert [path.name for path in tmp_path.glob("*.tape")] == ["x.tape"]
+
+
+def test_only_a_report_is_redacted(tmp_path: Path) -> None:
+    refused = called("why", BROKEN, "--redact", folder=tmp_path)
+    assert refused.returncode == 2
+    assert b"--redact: of the file that --html writes; name one" in refused.stderr
 
 
 def test_markdown_can_be_pasted_into_an_issue(tmp_path: Path) -> None:

@@ -1,119 +1,95 @@
-from dataclasses import replace
+import json
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 
-from deltatape.model.suspect import Suspect
-from deltatape.render.html import explanation_html
-from deltatape.why import explain
-from helpers.chat import FINISH, choice
-from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
-from helpers.explanations import accused, lost_arguments, suspect, tried
+from deltatape.render.html import PageFiles, report_html
 
-EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e"
+EVIL = "</script><!--<script>alert(1)</script>\u2028\u202e\x1b[31m\"'&"
+PAGE = PageFiles(script='draw("a<b");', style=":root{color:red}")
 
 
-class Page(HTMLParser):
-    """What a browser would see: elements, attributes, text."""
+class Report(HTMLParser):
+    """What a browser sees: elements with their attributes, and the text of each kind."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.elements: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
-        self.text = ""
+        self.texts: dict[str, str] = {}
+        self._open: list[str] = []
         self.feed(page)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append(tag)
         self.attributes += attrs
+        data = ("type", "application/json") in attrs
+        if tag != "meta":
+            self._open.append("data" if data else tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        del tag
+        self._open.pop()
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        place = self._open[-1] if self._open else ""
+        self.texts[place] = self.texts.get(place, "") + data
 
 
-def test_a_page_tells_the_verdict_the_calls_and_the_findings() -> None:
-    page = Page(explanation_html(lost_arguments()))
-    assert "app, proven C002" in page.text
-    assert "Fix: append every fragment to the entry of its index" in page.text
-    assert "repeated by request 2" in page.text
-    assert "differs (no bytes)" in page.text
-    assert "C002 arguments-changed-by-app error, app, proven" in page.text
-    assert "#2 repeats call 0 differently" in page.text
+def written(title: str = "x.tape#1", plain: str = "VERDICT", **documents: object) -> Report:
+    members = {key: json.dumps(value, ensure_ascii=False) for key, value in documents.items()}
+    return Report(report_html(PAGE, title, members, plain=plain))
 
 
-def test_a_page_needs_nothing_but_itself() -> None:
-    page = Page(explanation_html(accused(lost_arguments(), suspect())))
-    names = {name for name, _ in page.attributes}
-    assert names <= {"lang", "charset", "http-equiv", "content", "name", "class", "style"}
-    assert not {"script", "img", "link", "iframe", "a"} & set(page.elements)
-    policy = next(value for name, value in page.attributes if value and "default-src" in value)
-    assert policy.startswith("default-src 'none'")
+def hashed(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def test_text_of_a_tape_is_text_everywhere() -> None:
-    explanation = lost_arguments(name=EVIL, arguments=EVIL)
-    hostile: Suspect = replace(suspect(EVIL), says=EVIL, fix=EVIL)
-    promise = replace(explanation.promise, model=EVIL, target=EVIL)
-    everywhere = accused(
-        replace(explanation, tape=EVIL, promise=promise), hostile, tried=(tried(EVIL),)
+def test_a_report_holds_its_script_its_style_and_its_documents() -> None:
+    report = written(why={"verdict": {"shown": "app, proven"}}, copies={})
+    assert report.texts["script"] == PAGE.script
+    assert report.texts["style"] == PAGE.style
+    assert json.loads(report.texts["data"]) == {
+        "why": {"verdict": {"shown": "app, proven"}},
+        "copies": {},
+    }
+    assert ("id", "deltatape-data") in report.attributes
+    assert ("id", "app") in report.attributes
+
+
+def test_a_report_refers_to_nothing_outside() -> None:
+    names = {name for name, _ in written(why={}).attributes}
+    assert names == {"lang", "charset", "http-equiv", "content", "name", "id", "type"}
+
+
+def test_its_policy_allows_its_own_script_and_style_alone() -> None:
+    policy = next(
+        value for _, value in written().attributes if value and value.startswith("default-src")
     )
-    page = Page(explanation_html(everywhere))
-    assert not {"script", "img"} & set(page.elements)
-    assert page.text.count("<script>alert(1)</script>") > 5
-    assert "\u202e" not in page.text
+    assert dict(each.split(" ", 1) for each in policy.split("; ")) == {
+        "default-src": "'none'",
+        "script-src": hashed(PAGE.script),
+        "style-src": hashed(PAGE.style),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
 
 
-def test_suspects_and_clients_are_tables() -> None:
-    clients = (tried("a"), replace(tried("b"), differs=False), tried("c", problem="no npm"))
-    page = Page(explanation_html(accused(lost_arguments(), suspect(), tried=clients)))
-    assert (
-        "single-current-callreproduces exactly what the app did (key=single)it keeps one call"
-        in page.text
+def test_text_of_a_tape_ends_no_element_and_begins_none() -> None:
+    report = written(title=EVIL, plain=f"{EVIL}\nVERDICT  app", why={"summary": EVIL})
+    assert report.elements.count("script") == 2
+    assert report.texts["script"] == PAGE.script
+    assert json.loads(report.texts["data"]) == {"why": {"summary": EVIL}}
+    assert "\u2028" not in report.texts["data"]
+    assert "<script>alert(1)</script>" in report.texts["title"]
+    for place in ("title", "pre"):
+        assert "\u202e" not in report.texts[place]
+        assert "\x1b" not in report.texts[place]
+
+
+def test_without_a_script_the_text_of_the_explanation_is_shown() -> None:
+    assert written(plain="VERDICT   app\nFIX       none").texts["pre"] == (
+        "VERDICT   app\nFIX       none"
     )
-    assert "awrongno call" in page.text
-    assert "brightno call" in page.text
-    assert "cnot triedno npm" in page.text
-
-
-def test_calls_that_are_lost_added_and_kept() -> None:
-    heard = assistant(("c1", "get", '{"a":1}'), ("c9", "put", "{}"))
-    two = asks(USER, heard, result("c1"), result("c9"))
-    page = Page(
-        explanation_html(explain(conversation((asks(USER), [*call(), FINISH]), (two, [TEXT])), 1))
-    )
-    assert "as delivered" in page.text
-    assert "never delivered{}" in page.text
-    said = [*call(), *call(index=1), FINISH]
-    lost = asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1"))
-    page = Page(explanation_html(explain(conversation((asks(USER), said), (lost, [TEXT])), 1)))
-    assert "lost" in page.text
-
-
-def test_a_response_without_times_and_one_that_never_came() -> None:
-    untimed = Page(explanation_html(explain([pasted(TEXT, *call(), FINISH)])))
-    assert "not on the tape" in untimed.text
-    assert ("class", "axis") in untimed.attributes
-    assert ("class", "wire") in untimed.attributes
-    (alone,) = conversation((asks(USER), [TEXT]))
-    assert (
-        "no response"
-        in Page(explanation_html(explain([replace(alone, response=None, reads=())]))).text
-    )
-
-
-def test_a_verdict_without_blame_and_a_story_without_findings() -> None:
-    explanation = explain(conversation((asks(USER), [*call(), FINISH])))
-    page = explanation_html(replace(explanation, findings=(), timeline=()))
-    assert '<section class="verdict nobody">' in page
-    assert "<h2>Findings</h2>" not in page
-    assert "<h2>Timeline</h2>" not in page
-
-
-def test_a_call_in_text_is_shown_as_written_and_not_compared() -> None:
-    written = choice({"content": '<tool>{"tool_name": "get", "arguments": {}}</tool>'})
-    tape = conversation(
-        (asks(USER), [written, *call(), FINISH]),
-        (asks(USER, assistant(("c1", "get", '{"a":1}')), result("c1")), [TEXT]),
-    )
-    told = Page(explanation_html(explain(tape, 1))).text
-    assert 'complete{"a":1}as delivered' in told
-    assert "getcomplete{}\n" in told

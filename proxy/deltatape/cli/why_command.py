@@ -25,7 +25,6 @@ from deltatape.render.document import document_lines
 from deltatape.render.explanation import explanation_json, explanation_lines, short_lines
 from deltatape.render.findings import blamed
 from deltatape.render.fix_kit import FixKit, fix_kit
-from deltatape.render.html import explanation_html
 from deltatape.render.markdown import explanation_markdown
 from deltatape.rules import RULES
 from deltatape.rules.documentation import rule_page
@@ -62,7 +61,12 @@ from deltatape.why.reproduction import mistakes, needed
     metavar="SDK",
     help="The same of a real SDK, which is installed aside: openai==3.54, ai@6.",
 )
-@option("--html", type=FILE, help="Write the explanation as one self-contained HTML file.")
+@option(
+    "--html",
+    type=FILE,
+    help="Write the page of deltatape open about this exchange as one file, to look at or to send.",
+)
+@option("--redact", is_flag=True, help="Overwrite in that file what deltatape redact overwrites.")
 @option(
     "--fix",
     type=FOLDER,
@@ -84,6 +88,7 @@ def command(
     suspects: bool,
     sdks: tuple[str, ...],
     html: Path | None,
+    redact: bool,
     fix: Path | None,
     full: bool,
     format: str,  # noqa: A002 - the option's name
@@ -96,6 +101,8 @@ def command(
     """
     if short and format != "text":
         raise UsageError(f"--short is for people; --format {format} has all of it")
+    if redact and html is None:
+        raise UsageError("--redact: of the file that --html writes; name one")
     text = _explanation(what)
     if text is not None:
         show(document_lines(text, width()))
@@ -105,7 +112,7 @@ def command(
         raise UsageError(f"{found.name}: {NO_REQUEST}")
     explanation = _explained(found, errors=error, suspects=suspects, sdks=sdks)
     if html is not None:
-        write_private(html, explanation_html(explanation))
+        write_private(html, _report(found, explanation, redact=redact))
         say(f"written: {html}")
     if fix is not None:
         write_fix(found, explanation, fix)
@@ -117,6 +124,18 @@ def command(
         for note in found.exchanges[0].notes if what == "-" else ():
             say(f"note: {note.text}")
     return 0
+
+
+def _report(found: NamedExchanges, explanation: Explanation, *, redact: bool) -> str:
+    """Return the report, of a redacted copy of the tape if asked for."""
+    # Who writes no report needs no documents of the page.
+    from deltatape.cli.report import redacted, report  # noqa: PLC0415 - see above
+
+    if not redact:
+        return report(found, explanation)
+    with redacted(found, explanation.exchange) as same:
+        anew = _explained(same, errors=(), suspects=bool(explanation.tried), sdks=())
+        return report(same, anew)
 
 
 def _explained(

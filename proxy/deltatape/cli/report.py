@@ -1,0 +1,117 @@
+"""The report of `why --html`: the page of `deltatape open` with the documents of one exchange."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from deltatape import __version__
+from deltatape.cli.tapes import NamedExchanges, named
+from deltatape.cli.terminal import say
+from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.errors import UsageError
+from deltatape.exporters.copies import COPIES, copied
+from deltatape.inspector.documents import cut
+from deltatape.model.exchange_row import ExchangeRow
+from deltatape.model.explanation import Explanation
+from deltatape.render.exchange_rows import ExchangesDocument
+from deltatape.render.explanation import explanation_json, explanation_lines
+from deltatape.render.findings import blamed
+from deltatape.render.html import PageFiles, report_html
+from deltatape.render.json_document import inert_line
+from deltatape.render.lines import plain
+from deltatape.render.show import surrounded_json
+from deltatape.render.steps import steps_json
+from deltatape.settings.defaults import current_rules
+from deltatape.store.mask_key import mask_key
+from deltatape.store.rewrite import draft
+from deltatape.store.shards import ShardedTape
+from deltatape.tape.mask import Masker
+from deltatape.why.exchange_index import index_rows
+from deltatape.why.stepping import stepping
+
+
+def report(found: NamedExchanges, explanation: Explanation) -> str:
+    """Return the report as HTML.
+
+    Args:
+        found: what the exchange was explained by.
+        explanation: of the exchange.
+    """
+    name = f"{explanation.tape or found.name}#{explanation.exchange}"
+    documents = dict(_documents(found, explanation))
+    text = plain(explanation_lines(explanation))
+    title = f"{name}: {blamed(explanation.verdict)}"
+    return report_html(_page(), title, documents, plain=text)
+
+
+def _page() -> PageFiles:
+    folder = files("deltatape.inspector") / "static"
+    return PageFiles(
+        script=(folder / "app.js").read_text(encoding="utf-8"),
+        style=(folder / "style.css").read_text(encoding="utf-8"),
+    )
+
+
+def _documents(found: NamedExchanges, explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """Yield the documents that the page asks for, each as JSON; `Embedded` in web/src/source.ts."""
+    number, alone = explanation.exchange, found.lacks_shards
+    own = next(each for each in found.exchanges if each.number == number)
+    exchanges = (own,) if alone else found.exchanges
+    rules, logs = current_rules(), found.beside().logs
+    steps = stepping(explanation, exchanges, rules)
+
+    def shown(exchange: int) -> str:
+        return _small(surrounded_json(exchanges, exchange, rules, logs, alone=alone))
+
+    yield "ref", inert_line({"tape": explanation.tape or found.name, "exchange": number})
+    yield "exchanges", _thread(index_rows(exchanges, rules, logs, alone=alone), number)
+    yield "why", _small(explanation_json(explanation))
+    yield "show", shown(number)
+    yield "stream", shown(steps.stream) if steps.stream != number else "null"
+    yield "steps", _small(steps_json(steps))
+    yield "copies", inert_line(dict(_copies(found, analyse(own, rules.app))))
+
+
+def _thread(indexed: Iterable[ExchangeRow], number: int) -> str:
+    """Return the rows of the conversation that an exchange belongs to."""
+    rows = {row.exchange: row for row in indexed}  # the last one counts
+    own = [row for _, row in sorted(rows.items()) if row.thread == rows[number].thread]
+    document = ExchangesDocument()
+    return _small(document.add(own) + document.end())
+
+
+def _copies(found: NamedExchanges, analysis: Analysis) -> Iterator[tuple[str, str]]:
+    for kind in COPIES:
+        try:
+            yield kind, copied(kind, analysis, found.name, __version__)
+        except UsageError as problem:
+            yield kind, str(problem)
+
+
+def _small(document: str) -> str:
+    """Return a document without the rest of what is too long for a page."""
+    return inert_line(cut(json.loads(document)))
+
+
+@contextmanager
+def redacted(found: NamedExchanges, number: int) -> Iterator[NamedExchanges]:
+    """Yield the same exchanges as a redacted copy of their tape has them; it is deleted then.
+
+    Raises:
+        UsageError: there is no tape, or it cannot be redacted.
+    """
+    if found.tape is None:
+        raise UsageError(f"--redact: {found.name} is no tape; make one first: deltatape import")
+    if isinstance(found.tape, ShardedTape):
+        raise UsageError(f"--redact: {found.name} is in shards; join them first: deltatape splice")
+    with TemporaryDirectory(prefix="deltatape-") as folder:
+        copy = draft(found.tape, Path(folder), Masker(mask_key(os.environ, say)), content=False)
+        place = copy.path.rename(Path(folder, "redacted.tape"))
+        same = named(f"{place}#{number}", full=found.context is None)
+        exchanges = tuple(replace(each, tape=found.name) for each in same.exchanges)
+        yield replace(same, name=found.name, exchanges=exchanges)

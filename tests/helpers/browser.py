@@ -1,0 +1,92 @@
+"""Chromium and what it sees of a page, for tests of the page."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+WIDE = 1280
+NARROW = 400
+PATIENCE_MS = 60_000
+"""For a machine whose cores are busy; a page that is ready is not waited for."""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Run Chromium; skips the test where it is not installed, but never in CI."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if program is None and not os.environ.get("CI"):
+        pytest.skip("no Chromium; scripts/setup browser installs it")
+    assert program is not None, "Chromium must be installed in CI"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Seen:
+    """A page, what it asked for, and what went wrong on it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.problems: list[str] = []
+        page.on("request", self._requested)
+        page.on("console", self._printed)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+
+    def _requested(self, request: Request) -> None:
+        self.requests.append(request.url)
+
+    def _printed(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(message.text)
+
+    def text(self, selector: str) -> str:
+        """Return the text of an element, once it is there."""
+        text: str = self.page.locator(selector).first.inner_text()
+        return text
+
+    def drawn(self, selector: str) -> str:
+        """Return the text of a part of a drawing, once it is there."""
+        text: str | None = self.page.locator(selector).first.text_content()
+        return text or ""
+
+    def violations(self) -> list[str]:
+        """Return what axe finds wrong, with the elements."""
+        found: Any = self.page.evaluate(
+            f"{AXE.read_text(encoding='utf-8')};axe.run({{resultTypes: ['violations']}})"
+        )
+        return [
+            f"{each['id']}: {node['target']}: {node['failureSummary']}"
+            for each in found["violations"]
+            for node in each["nodes"]
+        ]
+
+    def overflows(self) -> bool:
+        """Return whether the page is wider than the window."""
+        wide: bool = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        return wide
+
+
+@contextmanager
+def opened(
+    browser: Browser, url: str, *, width: int = WIDE, theme: str = "light"
+) -> Iterator[Seen]:
+    """Open a page in a window of its own."""
+    scheme: Any = theme
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    seen = Seen(context.new_page())
+    seen.page.goto(url)
+    yield seen
+    context.close()

@@ -1,0 +1,198 @@
+"""The report of `why --html`: the picture of a bug, in Chromium, from disk."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser
+
+from helpers.browser import NARROW, Seen, opened
+from helpers.clients import ROOT
+from helpers.console import called
+from helpers.hostile import FILE_NAME, hostile_tape
+
+INCIDENTS = ROOT / "recordings" / "incidents"
+MAX_BYTES = 2_000_000
+
+
+class Told(NamedTuple):
+    """What a report has to say."""
+
+    verdict: str
+    code: str
+    where: str
+    fix: str
+
+
+STORIES = {
+    "1-index-keyed-accumulation/broken.tape#1": Told(
+        "App, proven", "C001", "First mistake: event", "Keep a map from index to call"
+    ),
+    "1-index-keyed-accumulation/published-fix.tape#3": Told(
+        "App, likely", "C009", "Sent by the app", "Treat empty arguments as {}"
+    ),
+    "1-index-keyed-accumulation/upstream.tape#1": Told(
+        "Upstream, proven", "T003", "event 4", "send the request again"
+    ),
+    "2-responses-dead-zone/broken.tape#1": Told(
+        "App, likely", "C001", "tape line 35", "response.output_item.done"
+    ),
+    "2-responses-dead-zone/upstream.tape#1": Told(
+        "Upstream, proven", "S001", "event 12", "treat a body that ends"
+    ),
+    "3-app-events/broken.tape#1": Told(
+        "App, proven", "A001", "event 8", "Collect name and arguments by index"
+    ),
+    "4-text-tool-calls/broken.tape#1": Told(
+        "App, likely", "C009", "tape line 27", "until the whole closing tag is there"
+    ),
+    "4-text-tool-calls/upstream.tape#1": Told(
+        "Model, likely", "T016", "event 14", "Return the parse error"
+    ),
+    "5-agent-loop/broken.tape#1": Told(
+        "App, likely", "C001", "tape line 20", "Append the fragments of one index"
+    ),
+    "cut-mid-arguments.tape#1": Told("Transport, proven", "W006", "tape line 12", "idle timeouts"),
+    "stall-before-arguments.tape#1": Told("Upstream, likely", "D001", "event 1", "pauses"),
+    "itinerary-fixed.tape#1": Told("Healthy", "", "", "None"),
+}
+BROKEN = "itinerary-broken.tape#1"
+SOME = ("stall-before-arguments.tape#1", "itinerary-fixed.tape#1")
+
+
+def written(tape: str | Path, folder: Path, *options: str) -> Path:
+    """Return the report on `TAPE#N`."""
+    result = called("why", str(tape), "--short", "--html", "why.html", *options, folder=folder)
+    assert result.returncode == 0, result.stderr
+    return folder / "why.html"
+
+
+@contextmanager
+def report(
+    browser: Browser, name: str, folder: Path, *, width: int = 1280, theme: str = "light"
+) -> Iterator[Seen]:
+    path = written(INCIDENTS / name, folder)
+    with opened(browser, path.as_uri(), width=width, theme=theme) as seen:
+        seen.page.wait_for_selector("#verdict")
+        yield seen
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_report_says_who_what_where_and_what_to_change_and_asks_nobody(
+    browser: Browser, name: str, tmp_path: Path
+) -> None:
+    told = STORIES[name]
+    with report(browser, name, tmp_path) as seen:
+        shown = seen.text(".conclusion")
+        assert told.verdict in shown
+        assert told.code in shown
+        assert told.where in shown
+        assert told.fix in shown
+        assert "deltatape " in seen.text(".conclusion .command code")
+        assert [url for url in seen.requests if not url.startswith("file:")] == []
+        assert len(seen.requests) == 1
+        assert seen.problems == []
+        assert Path(name).name in seen.page.title()
+    assert (tmp_path / "why.html").stat().st_size < MAX_BYTES
+
+
+def test_the_app_s_mistake_is_shown_fragment_by_fragment(browser: Browser, tmp_path: Path) -> None:
+    with report(browser, BROKEN, tmp_path) as seen:
+        rows = seen.page.locator(".wire-row")
+        assert "here it goes wrong" in rows.nth(3).inner_text()
+        suspect, right = seen.page.locator(".client").all()
+        assert "single-current-call" in suspect.inner_text()
+        assert "wrong now" in suspect.inner_text()
+        # The fragment of one call stands in the other, in its own colour.
+        assert suspect.locator(".call-card").nth(1).locator("mark.call-0").inner_text() == '{"trip'
+        assert right.locator(".call-card").nth(0).locator("mark.call-0").inner_text() == '{"trip'
+        sent = seen.page.locator(".sent .call-card")
+        assert sent.nth(0).locator("del").inner_text() == '{"trip_id": "LIS-2027"}'
+        mixed = sent.nth(1).locator("ins.call-0").all_inner_texts()
+        assert "".join(mixed) == '{"trip_id": "LIS-2027"}'
+
+
+def test_one_steps_through_the_fragments_by_keys(browser: Browser, tmp_path: Path) -> None:
+    with report(browser, BROKEN, tmp_path) as seen:
+        press = seen.page.keyboard.press
+        present = seen.page.locator(".wire-row[aria-current]")
+        press(".")
+        assert present.inner_text().startswith("Go to event 4") or "4" in present.inner_text()
+        press(",")
+        press(",")
+        seen.page.wait_for_selector(".client.suspect:has-text('right so far')")
+        press("m")
+        seen.page.wait_for_selector(".client.suspect:has-text('wrong now')")
+        press("r")
+        seen.page.wait_for_selector(".wire-row:last-child[aria-current]")
+        press("?")
+        assert "Step on through the fragments" in seen.text("dialog")
+
+
+def test_where_nothing_came_is_to_scale(browser: Browser, tmp_path: Path) -> None:
+    with report(browser, "stall-before-arguments.tape#1", tmp_path) as seen:
+        assert "12.01 s without progress" in seen.drawn(".axis-plot")
+        assert "12.01 s of silence after 405 ms" in seen.text(".stream-picture")
+        assert "event 1" in seen.text(".around .here")
+        waits = seen.page.locator(".around .length")
+        boxes = [waits.nth(place).bounding_box() for place in range(3)]
+        widths = [box["width"] for box in boxes if box is not None]
+        assert widths[2] > 100 * widths[1]
+
+
+def test_where_the_stream_was_cut_its_arguments_end(browser: Browser, tmp_path: Path) -> None:
+    with report(browser, "cut-mid-arguments.tape#1", tmp_path) as seen:
+        assert "closed the connection early" in seen.text(".around .cut")
+        assert "the arguments end here" in seen.text(".call-card.broken")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "name", [BROKEN, "stall-before-arguments.tape#1", "itinerary-fixed.tape#1"]
+)
+def test_axe_finds_nothing_wrong_and_narrow_windows_hold_it(
+    browser: Browser, name: str, theme: str, tmp_path: Path
+) -> None:
+    for width in (1280, NARROW):
+        with report(browser, name, tmp_path, theme=theme, width=width) as seen:
+            assert seen.violations() == []
+            assert not seen.overflows()
+
+
+def test_on_paper_everything_is_open_and_nothing_is_a_control(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with report(browser, BROKEN, tmp_path) as seen:
+        seen.page.emulate_media(media="print")
+        assert not seen.page.locator(".player").is_visible()
+        assert not seen.page.locator(".command button").is_visible()
+        assert seen.page.locator(".findings details p").first.is_visible()
+        assert seen.page.pdf().startswith(b"%PDF-")
+        assert seen.page.locator("details[open]").count() == 0  # as it was
+
+
+def test_hostile_text_is_text(browser: Browser, tmp_path: Path) -> None:
+    hostile_tape(tmp_path)
+    path = written(FILE_NAME, tmp_path)
+    with opened(browser, path.as_uri()) as seen:
+        seen.page.wait_for_selector("#verdict")
+        shown = seen.page.inner_text("body")
+        assert "\u202e" not in shown
+        assert "\\u{202e}" in shown
+        assert "\\u{1b}" in shown
+        assert seen.problems == []
+        assert not seen.overflows()
+
+
+def test_without_a_script_the_explanation_is_there_as_text(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = written(INCIDENTS / BROKEN, tmp_path)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert re.search(r"^VERDICT +app, proven", page.inner_text("noscript"), re.MULTILINE)
+    context.close()
