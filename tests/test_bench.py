@@ -255,6 +255,17 @@ def test_tapes_of_the_corpus_are_checked_whole(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("deltatape-bench-*"))
 
 
+def test_a_recorder_is_measured_with_a_page_and_without(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    result = bench(tmp_path, "--only", "watching", "--json", str(told))
+    assert result.returncode == 0, result.stderr
+    alone, watched = json.loads(told.read_text())["watching"]["runs"]
+    assert (alone["recorder"], watched["recorder"]) == ("alone", "with a page")
+    assert (alone["news"], watched["news"] > 0) == (0, True)
+    assert all(each["cpu_us"] > 0 for each in (alone, watched))
+    assert_is_a_table(result.stdout, rows=2)
+
+
 def test_the_player_is_on_time_and_takes_part_with_small_requests(tmp_path: Path) -> None:
     told = tmp_path / "told.json"
     chosen = ("--proxies", "direct,deltatape-replay", "--scenarios", "paced-50,requests")

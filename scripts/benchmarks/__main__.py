@@ -29,12 +29,14 @@ from benchmarks.scenarios import SCENARIOS
 from benchmarks.sizes import DEFAULT, QUICK, run_sizes, sizes_section
 from benchmarks.steps import QUICK as ONCE
 from benchmarks.steps import TIMES, run_steps, steps_section
+from benchmarks.watching import run_watching, watching_section
 
 SETUP_S = 600
 FAILED = 1
 PROXIES_PART, ACCUMULATORS, SIZES, CHECK = "proxies", "accumulators", "sizes", "check"
 CONVERSATIONS, PLAYING, STEPS = "conversations", "playing", "steps"
-PARTS = (PROXIES_PART, STEPS, PLAYING, ACCUMULATORS, SIZES, CHECK, CONVERSATIONS)
+WATCHING = "watching"
+PARTS = (PROXIES_PART, STEPS, WATCHING, PLAYING, ACCUMULATORS, SIZES, CHECK, CONVERSATIONS)
 
 
 class Named(Protocol):
@@ -89,6 +91,8 @@ def _measured(parser: argparse.ArgumentParser, options: argparse.Namespace) -> R
         outcome = _measure_proxies(parser, options, report)
     if STEPS in options.only:
         _measure_steps(options, report, outcome)
+    if WATCHING in options.only:
+        _measure_watching(options, report)
     if PLAYING in options.only:
         _measure_playing(options, report)
     if ACCUMULATORS in options.only:
@@ -122,6 +126,13 @@ def _measure_steps(options: argparse.Namespace, report: Report, outcome: Outcome
     found = run_steps(_rounds(options), ONCE if options.quick else TIMES, _log)
     report.sections.append(steps_section(found, outcome))
     report.samples[STEPS] = [dataclasses.asdict(one) for one in found]
+
+
+def _measure_watching(options: argparse.Namespace, report: Report) -> None:
+    outcome = run_watching(_rounds(options), _log, quick=options.quick)
+    report.sections.append(watching_section(outcome))
+    report.samples[WATCHING] = dataclasses.asdict(outcome)
+    report.faults += outcome.faults
 
 
 def _measure_playing(options: argparse.Namespace, report: Report) -> None:

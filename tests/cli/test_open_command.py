@@ -3,9 +3,14 @@
 import asyncio
 import contextlib
 import json
+import os
+import pty
 import re
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -19,7 +24,7 @@ from deltatape.errors import UsageError
 from deltatape.record.control import Control
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED, recorded
-from helpers.program import program
+from helpers.program import environment, program
 
 _LINK = re.compile(r"(http://\S+)/\?token=(\S+)")
 
@@ -142,3 +147,28 @@ def test_a_recorder_opens_a_page_that_ends_with_it(
         host, _, port = link[1].removeprefix("http://").partition(":")
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection((host, int(port)))
+
+
+def test_on_a_terminal_the_page_stays_after_the_command(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "deltatape", "record", "--open", "--", "true"]
+    recorder = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**environment(tmp_path), "DELTATAPE_OPEN_NO_BROWSER": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=slave,
+    )
+    os.close(slave)
+    shown = b""
+    try:
+        while b"Ctrl-C" not in shown:
+            shown += os.read(master, 65536)
+        assert tapes(shown.decode().replace("\r\n", " ")) != []
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(60) == 0
+    finally:
+        recorder.kill()
+        recorder.wait()
+        os.close(master)

@@ -27,10 +27,13 @@ def own(page: Page) -> str:
 
 
 def test_nobody_is_answered_without_the_token(page: Page) -> None:
-    for path in ("/", "/static/app.js", "/api/tapes", "/api/live", "/nothing"):
+    for path in ("/static/app.js", "/api/tapes", "/api/live", "/nothing"):
         answer = page.ask([f"GET {path} HTTP/1.1", own(page)])
         assert answer.status == 401, path
         assert "open the URL" in answer.json()["error"]
+    answer = page.ask(["GET / HTTP/1.1", own(page)])
+    assert (answer.status, answer.fields["content-type"]) == (401, "text/plain; charset=utf-8")
+    assert answer.body.decode().startswith("the token is missing: open the URL")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,20 @@ def test_a_killed_index_is_started_again_and_sees_what_is_new(folder: Path, tmp_
         assert page.inspector._indexing._process.pid != pid  # type: ignore[union-attr]
 
 
+def test_an_index_that_is_made_anew_is_read_anew(folder: Path, tmp_path: Path) -> None:
+    with inspected(folder, tmp_path / "index") as page:
+        before = page.indexed(1).json("/api/exchanges")
+        (tmp_path / "index").write_bytes(b"x" * 9_000)
+        answer = page.get("/api/exchanges?q=demo")
+        if answer.status == 503:  # else it was in memory
+            assert "cannot be read" in answer.json()["error"]
+        with page.news() as news:
+            next(news)
+            kill_index(page)
+            next(each for each in news if each["indexed"]["done"] == 1)
+        assert page.json("/api/exchanges")["rows"] == before["rows"]
+
+
 def test_a_killed_document_process_is_replaced(folder: Path, tmp_path: Path) -> None:
     with inspected(folder, tmp_path / "index") as page:
         whole = page.indexed(1).json(f"/api/why?{PLACE}")

@@ -84,7 +84,7 @@ class IndexProcess:
             finally:
                 self._process = None
                 code = await _ended(process)
-            _LOG.warning("index.ended code=%d", code)
+            _LOG.warning("deltatape: the index ended with exit code %d; starting it again", code)
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import secrets
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -59,6 +60,8 @@ _AT_MOST = 100
 _FULL = 200
 _MAX_LISTENERS = 32
 """Pages that are told what is new."""
+_READY_S = 60.0
+"""How long a page waits for the first look at the tapes."""
 _ALIVE_S = 15.0
 """How often a page is told that nothing is, so that one that is gone is noticed."""
 _MAX_TEXT = 200
@@ -117,6 +120,8 @@ class Inspector:
         self._indexing = IndexProcess({**begin, "index": str(index)}, self._told)
         self._documents = DocumentProcesses(begin)
         self._reader: IndexReader | None = None
+        self._inode = 0
+        """Of the file that it reads."""
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._ready = asyncio.Event()
         self._runner: web.ServerRunner | None = None
@@ -177,9 +182,7 @@ class Inspector:
         await self._indexing.stop()
         await self._documents.stop()
         self._readers.shutdown()
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        self._close_reader()
 
     def _told(self, news: Mapping[str, object]) -> None:
         self._live.told(news)
@@ -191,7 +194,10 @@ class Inspector:
         try:
             answer = await self._served(request)
         except Refused as refused:
-            answer = _json({"version": 1, "error": refused.message}, refused.status)
+            if request.path == "/":  # read by a person
+                answer = web.Response(status=refused.status, text=f"{refused.message}\n")
+            else:
+                answer = _json({"version": 1, "error": refused.message}, refused.status)
             if refused.status == web.HTTPMethodNotAllowed.status_code:
                 answer.headers["Allow"] = "GET"
         if not answer.prepared:
@@ -263,15 +269,32 @@ class Inspector:
     # What the index answers.
 
     async def _ask(self, question: Callable[[IndexReader], T]) -> T:
-        """Ask the index, in a thread of its own."""
-        await self._ready.wait()
+        """Ask the index, in a thread of its own.
 
-        def ask() -> T:
-            if self._reader is None:
-                self._reader = IndexReader(self._index)
-            return question(self._reader)
+        Raises:
+            Refused: there is none yet, or it is being made anew.
+        """
+        try:
+            async with asyncio.timeout(_READY_S):
+                await self._ready.wait()
+            ask = partial(self._asked, question)
+            return await asyncio.get_running_loop().run_in_executor(self._readers, ask)
+        except TimeoutError:
+            raise Refused(503, "the list of exchanges is not there yet; try again") from None
+        except (OSError, sqlite3.Error) as error:
+            raise Refused(503, f"the list of exchanges cannot be read ({error})") from None
 
-        return await asyncio.get_running_loop().run_in_executor(self._readers, ask)
+    def _asked(self, question: Callable[[IndexReader], T]) -> T:
+        inode = self._index.stat().st_ino
+        if self._reader is None or self._inode != inode:  # it was damaged, and made anew
+            self._close_reader()
+            self._reader, self._inode = IndexReader(self._index), inode
+        return question(self._reader)
+
+    def _close_reader(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
 
     async def _tapes(self, _: web.BaseRequest) -> web.Response:
         return _json_text(await self._ask(tapes_document))

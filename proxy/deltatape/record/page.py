@@ -25,6 +25,7 @@ class Page:
         self._folder = folder
         self._tell = tell
         self._url = ""
+        self._shown = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -40,11 +41,17 @@ class Page:
 
     async def stay(self) -> None:
         """Leave the page to a user at a terminal until a signal, such as by Ctrl-C."""
-        if self._url and self._task is not None and os.isatty(2):
+        if self._task is None or not os.isatty(2):
+            return
+        loop = asyncio.get_running_loop()
+        asked, shown = loop.create_task(Signals().wait()), loop.create_task(self._shown.wait())
+        ends = (asked, self._task)
+        await asyncio.wait((*ends, shown), return_when=asyncio.FIRST_COMPLETED)
+        if self._url:
             self._tell(f"the page stays at {self._url} until Ctrl-C; later: deltatape open")
-            asked = asyncio.get_running_loop().create_task(Signals().wait())
-            await asyncio.wait((asked, self._task), return_when=asyncio.FIRST_COMPLETED)
-            asked.cancel()
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        shown.cancel()
 
     async def _run(self) -> None:
         try:
@@ -65,6 +72,7 @@ class Page:
             self._url = (await process.stdout.readline()).decode().strip()
             if self._url:
                 self._tell(f"  page     {self._url}")
+                self._shown.set()
             await process.wait()
             self._tell("note: the page has ended; recording goes on: deltatape open shows it again")
         finally:
