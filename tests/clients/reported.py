@@ -3,7 +3,8 @@
 reported.py HOW BASE_URL FILE
 
 HOW is `otlp` or `console`: OpenLLMetry, into a file of OTLP/JSON or as the SDK prints spans; or
-`langfuse`: its SDK, into such a file, too, which sends the same to LANGFUSE_HOST; or `untraced`.
+`official`: OpenTelemetry's own instrumentation, into such a file; or `langfuse`: its SDK, too,
+which sends the same to LANGFUSE_HOST; or `untraced`.
 """
 
 import sys
@@ -71,7 +72,8 @@ def traced(how: str, written: TextIO) -> tuple[Any, Callable[[], None]]:
     if how == "langfuse":
         import_module("langfuse").Langfuse(tracer_provider=tracing)
         return import_module("langfuse.openai").openai, tracing.shutdown
-    instrumentation = import_module("opentelemetry.instrumentation.openai")
+    name = "genai.openai" if how == "official" else "openai"
+    instrumentation = import_module(f"opentelemetry.instrumentation.{name}")
     instrumentation.OpenAIInstrumentor().instrument(tracer_provider=tracing)
     return import_module("openai"), tracing.shutdown
 

@@ -1,4 +1,7 @@
-"""What OpenLLMetry, Langfuse's SDK and aimock themselves write of a conversation is imported."""
+"""What tracers and aimock themselves write of a conversation is imported.
+
+The tracers are OpenLLMetry, OpenTelemetry's own instrumentation, and the SDK of Langfuse.
+"""
 
 import asyncio
 import gzip
@@ -82,24 +85,26 @@ def variables(folder: Path, langfuse: int) -> dict[str, str]:
     }
 
 
-async def converse(folder: Path, how: str, port: int, langfuse: int = 0) -> None:
+async def converse(
+    folder: Path, how: str, port: int, langfuse: int = 0, **environment: str
+) -> None:
     """Run the application, with a tracer that writes `trace`."""
     process = await asyncio.create_subprocess_exec(
         *(str(PYTHON), CLIENTS / "reported.py", how, f"http://127.0.0.1:{port}", "trace"),
         cwd=folder,
-        env=variables(folder, langfuse),
+        env={**variables(folder, langfuse), **environment},
     )
     assert await process.wait() == 0
 
 
-def traced(folder: Path, how: str) -> Servers:
+def traced(folder: Path, how: str, **environment: str) -> Servers:
     """Run the application before a provider of its own."""
     require(PYTHON)
     servers = Servers()
 
     async def scenario() -> None:
         async with provider(servers.answer) as port, provider(servers.take) as langfuse:
-            await converse(folder, how, port, langfuse)
+            await converse(folder, how, port, langfuse, **environment)
 
     run(scenario(), LIMIT_S)
     assert len(servers.asked) == 2
@@ -170,6 +175,24 @@ def test_a_file_of_spans_that_openllmetry_made_is_imported(tmp_path: Path) -> No
     times = otlp_times(spans_in(tmp_path / "trace"))
     assert_imported(tmp_path, "spans of OpenTelemetry", times)
     assert next(iter(open_tape(tmp_path / "x.tape"))).request.upstream.startswith("http://127.0.0.")
+
+
+CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+
+def test_spans_of_opentelemetrys_own_instrumentation_are_imported(tmp_path: Path) -> None:
+    traced(tmp_path, "official", **{CAPTURE: "SPAN_ONLY"})
+    times = otlp_times(spans_in(tmp_path / "trace"))
+    assert_imported(tmp_path, "spans of OpenTelemetry", times)
+
+
+def test_spans_without_messages_are_refused_with_what_to_set(tmp_path: Path) -> None:
+    traced(tmp_path, "official")
+    refused = called("import", "trace", "-o", "x.tape", folder=tmp_path)
+    assert refused.returncode == 2
+    assert (
+        f"let the instrumentation capture messages: {CAPTURE}=SPAN_ONLY" in refused.stderr.decode()
+    )
 
 
 def test_spans_as_the_sdk_prints_them_are_imported(tmp_path: Path) -> None:

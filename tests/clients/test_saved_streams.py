@@ -39,6 +39,9 @@ def texts(*sent: tuple[Side, bytes]) -> list[str]:
 ASKED = texts(question("Grüße aus Gent?"), result(1))
 CITIES = ('{"city":"Gent"}', '{"city":"Brügge"}')
 ANSWERS = tuple(texts(*call(number, city)) for number, city in enumerate(CITIES, 1))
+CHAT = "/v1/chat/completions"
+STREAM = sse(choice({"role": "assistant", "content": "Grüße ☔"}), choice({}, "stop"))
+EVENTS = [event + b"\n\n" for event in STREAM.split(b"\n\n")[:-1]]
 
 
 class Imported(NamedTuple):
@@ -55,6 +58,14 @@ class Server:
     port: int = 0
     said: list[tuple[Side, str]] = field(default_factory=list)
     """What went over it, in order."""
+
+    async def stream(self, request: web.Request) -> web.StreamResponse:
+        """A streamed answer."""
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        for event in EVENTS:
+            await response.write(event)
+        return response
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
         """One connection."""
@@ -76,6 +87,7 @@ async def serving() -> AsyncIterator[Server]:
     server = Server()
     app = web.Application()
     app.router.add_get(PATH, server.serve)
+    app.router.add_post(CHAT, server.stream)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -95,7 +107,7 @@ def saved_times(path: Path) -> list[float]:
             files[""] = files["har.har"]
     entries = json.loads(files[""])["log"]["entries"]
     begun = min(datetime.fromisoformat(each["startedDateTime"]).timestamp() for each in entries)
-    (socket,) = (each for each in entries if each["_resourceType"] == "websocket")
+    (socket,) = (each for each in entries if each.get("_resourceType") == "websocket")
     if path.suffix == ".zip":
         lines = files[socket["response"]["content"]["_file"]].splitlines()
         socket["_webSocketMessages"] = [*map(json.loads, lines)]
@@ -130,7 +142,7 @@ def assert_imported(
 
 
 @pytest.mark.parametrize("version", VENVS)
-def test_what_mitmproxy_saves_of_a_websocket_is_imported(tmp_path: Path, version: str) -> None:
+def test_what_mitmproxy_saves_is_imported(tmp_path: Path, version: str) -> None:
     venv = installed(version)
 
     async def scenario() -> list[tuple[Side, str]]:
@@ -145,10 +157,9 @@ def test_what_mitmproxy_saves_of_a_websocket_is_imported(tmp_path: Path, version
             )
             try:
                 await listening(port)
-                async with (
-                    ClientSession() as session,
-                    session.ws_connect(f"http://127.0.0.1:{port}{PATH}", compress=15) as client,
-                ):
+                async with ClientSession(f"http://127.0.0.1:{port}") as session:
+                    await (await session.post(CHAT, json={"model": "m", "messages": []})).read()
+                    client = await session.ws_connect(PATH, compress=15)
                     for asked, answer in zip(ASKED, ANSWERS, strict=True):
                         await client.send_str(asked)
                         for _ in answer:
@@ -162,12 +173,14 @@ def test_what_mitmproxy_saves_of_a_websocket_is_imported(tmp_path: Path, version
     said = run(scenario(), LIMIT_S)
     times = saved_times(tmp_path / "saved.har")
     printed, socket = assert_imported(tmp_path, "flows", said, times)
-    assert "read as flows of mitmproxy: 1 exchange" in printed
-    assert "note: a WebSocket, of which mitmproxy tells whole messages" in printed
+    assert "read as flows of mitmproxy: 2 exchanges" in printed
+    assert "note: #2: a WebSocket, of which mitmproxy tells whole messages" in printed
     assert socket.ending == "closed by the client, 4001: enough"
     printed, socket = assert_imported(tmp_path, "saved.har", said, times)
-    assert "read as a HAR: 1 exchange" in printed
+    assert "read as a HAR: 2 exchanges" in printed
     assert socket.ending == "not closed"  # as far as the archive tells
+    for saved in ("flows.tape", "saved.har.tape"):
+        assert open_tape(tmp_path / saved)[1].body == STREAM
 
 
 PAGE = """<!doctype html><pre id="out"></pre><script>
@@ -211,8 +224,6 @@ def test_what_playwright_saves_of_a_websocket_is_imported(tmp_path: Path, saved:
     assert "note: a WebSocket, of which the archive tells whole messages" in printed
 
 
-STREAM = sse(choice({"role": "assistant", "content": "Grüße ☔"}), choice({}, "stop"))
-EVENTS = [event + b"\n\n" for event in STREAM.split(b"\n\n")[:-1]]
 STREAMS = """<!doctype html><script>
 const asked = %s, answers = %s, path = "/v1/chat/completions";
 const ended = (start) => new Promise(start);
