@@ -5,7 +5,6 @@ import pytest
 
 from deltatape.model.explanation import Explanation
 from deltatape.model.finding import Confidence
-from deltatape.render.html import explanation_html
 from deltatape.render.markdown import code, explanation_markdown, inert
 from deltatape.why import explain
 from helpers.chat import FINISH, choice
@@ -130,4 +129,3 @@ def test_what_is_only_possible_is_a_list_below_the_verdict() -> None:
     place = next(at for at, line in enumerate(lines) if line.startswith("- possible, not provable"))
     assert lines[place + 1] == ""
     assert lines[place + 2].startswith("**Fix:**")
-    assert "possible, not provable: C002" in explanation_html(explanation)
