@@ -126,8 +126,10 @@ def test_every_verdict_of_the_page_has_a_tape() -> None:
         assert len(tapes) >= verdicts.count(verdict), verdict
 
 
-def test_of_all_recordings_fsck_tells_of_the_damaged_ones_alone(tmp_path: Path) -> None:
-    told = called("fsck", RECORDINGS, folder=tmp_path)
+def test_of_the_recordings_fsck_tells_of_the_damaged_ones_alone(tmp_path: Path) -> None:
+    """Of all tapes here, and of some of the others."""
+    others = [each for each in sorted(RECORDINGS.rglob("*.tape")) if each.parent != FOLDER]
+    told = called("fsck", FOLDER, *others[::7], folder=tmp_path)
     assert told.returncode == 2  # some cannot be read
     shown = told.stdout.decode()
     found = re.findall(rf"^{RECORDINGS}/(\S+)\.tape(?::\d+)?: (?!clean)", shown, re.MULTILINE)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-LIMIT_MS = 20_000
+LIMIT_MS = 60_000
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0")
 ATTACHED = """async () => {
     const { TargetManager } = await import("/devtools/core/sdk/sdk.js");

@@ -1,10 +1,10 @@
 """An application of two turns with calls of tools, and what traces it.
 
-reported.py HOW BASE_URL FILE
+reported.py HOW BASE_URL FOLDER
 
-HOW is `otlp` or `console`: OpenLLMetry, into a file of OTLP/JSON or as the SDK prints spans; or
-`official`: OpenTelemetry's own instrumentation, into such a file; or `langfuse`: its SDK, too,
-which sends the same to LANGFUSE_HOST; or `untraced`.
+HOW is `openllmetry`, `official` (OpenTelemetry's own instrumentation), `langfuse` (its SDK, which
+sends the same to LANGFUSE_HOST) or `untraced`. What was traced is in the folder, as a file of
+OTLP/JSON (`trace`) and as the SDK prints spans (`printed`).
 """
 
 import sys
@@ -54,21 +54,19 @@ def streamed(client: Any, messages: list[dict[str, object]]) -> list[dict[str, A
     return [call for _, call in sorted(calls.items())]
 
 
-def traced(how: str, written: TextIO) -> tuple[Any, Callable[[], None]]:
-    """The module `openai`, traced into a file, and what ends that."""
+def traced(how: str, written: TextIO, printed: TextIO) -> tuple[Any, Callable[[], None]]:
+    """The module `openai`, traced into files, and what ends that."""
     if how == "untraced":
         return import_module("openai"), lambda: None
     trace = import_module("opentelemetry.sdk.trace")
     export = import_module("opentelemetry.sdk.trace.export")
     otlp = import_module("opentelemetry.exporter.otlp.json.file.trace_exporter")
-    console = how == "console"
-    exporter = (
-        export.ConsoleSpanExporter(out=written)
-        if console
-        else otlp.FileSpanExporter(stream=written)
-    )
     tracing = trace.TracerProvider()
-    tracing.add_span_processor(export.SimpleSpanProcessor(exporter))
+    for exporter in (
+        otlp.FileSpanExporter(stream=written),
+        export.ConsoleSpanExporter(out=printed),
+    ):
+        tracing.add_span_processor(export.SimpleSpanProcessor(exporter))
     if how == "langfuse":
         import_module("langfuse").Langfuse(tracer_provider=tracing)
         return import_module("langfuse.openai").openai, tracing.shutdown
@@ -80,9 +78,10 @@ def traced(how: str, written: TextIO) -> tuple[Any, Callable[[], None]]:
 
 def main() -> None:
     """Converse, and write what was traced."""
-    how, url, path = sys.argv[1:]
-    with Path(path).open("w") as written:
-        openai, end = traced(how, written)
+    how, url, folder = sys.argv[1:]
+    files = [Path(folder, name) for name in ("trace", "printed")]
+    with files[0].open("w") as written, files[1].open("w") as printed:
+        openai, end = traced(how, written, printed)
         converse(openai.OpenAI(base_url=f"{url}/v1", api_key="sk-fake-000000", max_retries=0))
         end()
 

@@ -90,7 +90,7 @@ async def converse(
 ) -> None:
     """Run the application, with a tracer that writes `trace`."""
     process = await asyncio.create_subprocess_exec(
-        *(str(PYTHON), CLIENTS / "reported.py", how, f"http://127.0.0.1:{port}", "trace"),
+        *(str(PYTHON), CLIENTS / "reported.py", how, f"http://127.0.0.1:{port}", "."),
         cwd=folder,
         env={**variables(folder, langfuse), **environment},
     )
@@ -111,13 +111,16 @@ def traced(folder: Path, how: str, **environment: str) -> Servers:
     return servers
 
 
-def assert_imported(folder: Path, kind: str, times: list[tuple[float, ...]]) -> str:
-    """Import `trace`, compare it with the wire and the times of the file; return what is printed.
+def assert_imported(
+    folder: Path, kind: str, times: list[tuple[float, ...]], name: str = "trace"
+) -> str:
+    """Import a file, compare it with the wire and the times of the file; return what is printed.
 
     Args:
         times: when each call began and ended, in seconds since the first one.
     """
-    done = called("import", "trace", "-o", "x.tape", folder=folder)
+    (folder / "x.tape").unlink(missing_ok=True)
+    done = called("import", name, "-o", "x.tape", folder=folder)
     printed = done.stderr.decode()
     assert done.returncode == 0, printed
     assert printed.startswith(f"read as {kind}: 2 exchanges\n")
@@ -170,11 +173,14 @@ def otlp_times(spans: list[dict[str, Any]]) -> list[tuple[float, ...]]:
     return since_first(spans, "startTimeUnixNano", "endTimeUnixNano")
 
 
-def test_a_file_of_spans_that_openllmetry_made_is_imported(tmp_path: Path) -> None:
-    traced(tmp_path, "otlp")
+def test_spans_that_openllmetry_made_are_imported(tmp_path: Path) -> None:
+    """From a file of OTLP/JSON, and as the SDK prints them."""
+    traced(tmp_path, "openllmetry")
     times = otlp_times(spans_in(tmp_path / "trace"))
     assert_imported(tmp_path, "spans of OpenTelemetry", times)
     assert next(iter(open_tape(tmp_path / "x.tape"))).request.upstream.startswith("http://127.0.0.")
+    times = since_first(spans_in(tmp_path / "printed"), "start_time", "end_time")
+    assert_imported(tmp_path, "spans of OpenTelemetry", times, "printed")
 
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -193,12 +199,6 @@ def test_spans_without_messages_are_refused_with_what_to_set(tmp_path: Path) -> 
     assert (
         f"let the instrumentation capture messages: {CAPTURE}=SPAN_ONLY" in refused.stderr.decode()
     )
-
-
-def test_spans_as_the_sdk_prints_them_are_imported(tmp_path: Path) -> None:
-    traced(tmp_path, "console")
-    times = since_first(spans_in(tmp_path / "trace"), "start_time", "end_time")
-    assert_imported(tmp_path, "spans of OpenTelemetry", times)
 
 
 FETCH = """
@@ -262,7 +262,6 @@ def test_what_langfuse_traced_is_imported_from_a_file_and_from_its_api(tmp_path:
                 assert await process.wait() == 0
 
     run(scenario(), LIMIT_S)
-    (tmp_path / "x.tape").unlink()
     times = since_first(listed, "startTime", "endTime")
     assert_imported(tmp_path, "observations of Langfuse", times)
 
