@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from deltatape.inspector.documents import LONGEST, MAX_RAW, MOST, Answer, Documents, cut
+from deltatape.inspector.documents import (
+    LONGEST,
+    MAX_RAW,
+    MOST,
+    Answer,
+    Documents,
+    TapePlace,
+    cut,
+)
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.store.reader import open_tape
 from helpers.console import called
@@ -162,7 +170,9 @@ def test_long_texts_and_lists_are_cut_and_say_so() -> None:
     assert made["b"] == [text[:-1], "x"]
     assert made["cut"] == {"a": {"bytes": 2 * LONGEST + 2}, "b": {"bytes": 2 * LONGEST + 2}}
     assert made["c"] == {"d": items[:-1], "e": "x" * LONGEST, "cut": {"d": {"items": MOST + 1}}}
-    assert cut(made["c"]["d"]) == made["c"]["d"]
+    assert cut(whole, full=True) == whole
+    secret = "x" * (LONGEST - 9) + " sk-proj-" + "a1B2" * 12
+    assert "a1B2" not in str(cut({"a": secret}, TapePlace("x", "x")))
 
 
 def test_arguments_of_megabytes_are_cut_unless_all_is_asked_for(tmp_path: Path) -> None:

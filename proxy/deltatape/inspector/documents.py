@@ -8,6 +8,7 @@ members that were cut has `{"bytes": N}` for a text and `{"items": N}` for a lis
 
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -23,9 +24,11 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.explanation import ALONE, Explanation, TapeContext
 from deltatape.model.rule_settings import Settings
 from deltatape.render.diff import ComparedSides, diff_json
-from deltatape.render.explanation import explanation_json
-from deltatape.render.show import surrounded_json
+from deltatape.render.explanation import explanation_object
+from deltatape.render.json_document import VERSION
+from deltatape.render.show import surrounded_object
 from deltatape.render.steps import steps_json
+from deltatape.secret_text.search import without_secrets
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording
 from deltatape.store.surroundings import is_large, surroundings
@@ -90,7 +93,7 @@ class Documents:
         """Return the answer to a question of the server, which has checked it."""
         place = TapePlace(str(question["tape"]), str(question["path"]))
         number = int(str(question["exchange"]))
-        makers: Mapping[str, Callable[[], Answer]] = {
+        makers: Mapping[str, Callable[[], Answer | dict[str, object]]] = {
             "show": lambda: self._show(place, number),
             "why": lambda: self._why(place, number),
             "steps": lambda: self._steps(place, number),
@@ -107,35 +110,34 @@ class Documents:
             return _problem(404, str(error).replace(place.path, place.id))
         except OSError as error:
             return _problem(404, f"{place.id}: {error.strerror or error}")
-        if made.type != _JSON or question.get("full"):
+        if isinstance(made, Answer):
             return made
-        return replace(made, body=_dumped(cut(json.loads(made.body))))
+        full = bool(question.get("full"))
+        return Answer(body=_dumped(cut({"version": VERSION, **made}, place, full=full)))
 
     def _analysis(self, place: TapePlace, number: int) -> Analysis:
         return analyse(_exchange(place, number), self._settings.app)
 
-    def _show(self, place: TapePlace, number: int) -> Answer:
-        tape = open_recording(place.path)
-        around = self._around(tape, place, number)
-        text = surrounded_json(
-            around.exchanges, number, self._settings, around.context.logs, alone=around.alone
-        )
-        return _document(text, place)
+    def _show(self, place: TapePlace, number: int) -> dict[str, object]:
+        around = self._around(open_recording(place.path), place, number)
+        logs = around.context.logs
+        return surrounded_object(around.exchanges, number, self._settings, logs, alone=around.alone)
 
-    def _why(self, place: TapePlace, number: int) -> Answer:
+    def _why(self, place: TapePlace, number: int) -> dict[str, object]:
         tape = open_recording(place.path)
         around = self._around(tape, place, number)
         explanation = explain(around.exchanges, number, self._settings, around.context)
         if not around.whole:  # of what was not read, nothing is known
             explanation = replace(explanation, elsewhere=())
-        return _document(explanation_json(_located(explanation, tape)), place)
+        return explanation_object(_located(explanation, tape))
 
-    def _steps(self, place: TapePlace, number: int) -> Answer:
+    def _steps(self, place: TapePlace, number: int) -> dict[str, object]:
         tape = open_recording(place.path)
         around = self._around(tape, place, number)
         explanation = explain(around.exchanges, number, self._settings, around.context)
         found = stepping(_located(explanation, tape), around.exchanges, self._settings)
-        return _document(steps_json(found), place)
+        made: dict[str, object] = json.loads(steps_json(found))
+        return made
 
     def _around(self, tape: Tape, place: TapePlace, number: int) -> _Around:
         """Return what an exchange is explained by.
@@ -162,7 +164,9 @@ class Documents:
             tape[number]  # raises, and says which there are
         return _Around(exchanges, context)
 
-    def _diff(self, place: TapePlace, number: int, question: Mapping[str, object]) -> Answer:
+    def _diff(
+        self, place: TapePlace, number: int, question: Mapping[str, object]
+    ) -> dict[str, object]:
         other = TapePlace(str(question["other_tape"]), str(question["other_path"]))
         right_number = int(str(question["other_exchange"]))
         left = self._analysis(place, number)
@@ -172,7 +176,8 @@ class Documents:
             right=f"{other.id}#{right_number}",
             comparison=compare_exchanges(left, right, VOLATILE),
         )
-        return _document(diff_json([hop], first_damage([hop.comparison])), place)
+        made: dict[str, object] = json.loads(diff_json([hop], first_damage([hop.comparison])))
+        return made
 
     def _raw(self, place: TapePlace, number: int, question: Mapping[str, object]) -> Answer:
         exchange = _exchange(place, number)
@@ -222,58 +227,56 @@ def _located(explanation: Explanation, tape: Tape) -> Explanation:
     )
 
 
-def _document(text: str, place: TapePlace) -> Answer:
-    """Return a command's document, in which tapes have the names of the list."""
-    return Answer(body=_dumped(_renamed(json.loads(text), place)))
+class _ForPages:
+    """Makes of a document what a page gets: see the module. Hides secrets, in whole texts."""
+
+    def __init__(self, place: TapePlace | None, *, full: bool) -> None:
+        self._place = place
+        self._longest, self._most = (sys.maxsize, sys.maxsize) if full else (LONGEST, MOST)
+
+    def member(self, value: object) -> object:
+        """Return a member of a document, or all of it."""
+        match value:
+            case str():
+                return without_secrets(value)[: self._longest]
+            case dict():
+                made = {key: self.member(each) for key, each in value.items()}
+                tape = made.get("tape")
+                if self._place is not None and isinstance(tape, str):
+                    made["tape"] = self._place.named(tape)
+                cut = {key: lost for key, each in value.items() if (lost := self._lost(each))}
+                return {**made, "cut": cut} if cut else made
+            case list() | tuple():
+                return [self.member(each) for each in value[: self._most]]
+            case _:
+                return value
+
+    def _lost(self, value: object) -> Mapping[str, int] | None:
+        """Return the whole size of a member that is cut; None if it is not."""
+        match value:
+            case str() if len(value) > self._longest:
+                return {"bytes": len(value.encode("utf-8", "surrogatepass"))}
+            case list() | tuple() if len(value) > self._most:
+                return {"items": len(value)}
+            case list() | tuple() if value and isinstance(value[0], str):
+                return next(filter(None, map(self._lost, value)), None)
+            case _:
+                return None
 
 
-def _renamed(value: object, place: TapePlace) -> object:
-    match value:
-        case dict():
-            return {
-                key: place.named(member)
-                if key == "tape" and isinstance(member, str)
-                else _renamed(member, place)
-                for key, member in value.items()
-            }
-        case list():
-            return [_renamed(each, place) for each in value]
-        case _:
-            return value
+def cut(document: object, place: TapePlace | None = None, *, full: bool = False) -> object:
+    """Return a document as pages get it, without secrets.
 
-
-def cut(value: object) -> object:
-    """Return a document without the rest of what is too long; see the module."""
-    match value:
-        case dict():
-            kept = {key: cut(member) for key, member in value.items()}
-            lost = {key: each for key, member in value.items() if (each := _lost(member))}
-            return {**kept, "cut": lost} if lost else kept
-        case list():
-            return [cut(each) for each in value[:MOST]]
-        case str():
-            return value[:LONGEST]
-        case _:
-            return value
-
-
-def _lost(value: object) -> Mapping[str, int] | None:
-    """Return the whole size of a member that is cut; None if it is not."""
-    match value:
-        case str() if len(value) > LONGEST:
-            return {"bytes": len(value.encode("utf-8", "surrogatepass"))}
-        case list() if len(value) > MOST:
-            return {"items": len(value)}
-        case list():
-            return next(
-                filter(None, (_lost(each) for each in value if isinstance(each, str))), None
-            )
-        case _:
-            return None
+    Args:
+        document: as a command prints it.
+        place: of its tape, if tapes are to have the names of the list.
+        full: whether to keep all of what is long.
+    """
+    return _ForPages(place, full=full).member(document)
 
 
 def _problem(status: int, what: str) -> Answer:
-    return Answer(body=_dumped({"version": 1, "error": what}), status=status)
+    return Answer(body=_dumped({"version": VERSION, "error": what}), status=status)
 
 
 def _dumped(value: object) -> bytes:

@@ -492,7 +492,19 @@ def surrounded_json(
     *,
     alone: bool = False,
 ) -> str:
-    """Return `exchange_json` of an exchange, with what others on its tape say about it.
+    """Return `exchange_json` of an exchange; see `surrounded_object`."""
+    return long_document(**surrounded_object(exchanges, number, settings, logs, alone=alone))
+
+
+def surrounded_object(
+    exchanges: Sequence[Exchange],
+    number: int,
+    settings: Settings = DEFAULTS,
+    logs: Sequence[LogEntry] = (),
+    *,
+    alone: bool = False,
+) -> dict[str, object]:
+    """Return `exchange_object` of an exchange, with what others on its tape say about it.
 
     Args:
         exchanges: of the tape, in the order of their requests, that one among them.
@@ -507,7 +519,7 @@ def surrounded_json(
     analysis = analyse(exchange, settings.app)
     findings = check_analysis(analysis, settings)
     log = printed_around(exchange, exchanges, logs)
-    return exchange_json(analysis, row, findings, log, settings)
+    return exchange_object(analysis, row, findings, log, settings)
 
 
 def exchange_object(
