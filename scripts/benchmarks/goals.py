@@ -142,6 +142,10 @@ Where a goal is missed:
   the hash. Both together are the floor of this design, which the last table of *Where the
   recorder's time goes* shows: a goal below it cannot be met in Python. Analysis follows in a
   process of its own, on the same two processors.
+- **The median delay** has the same floor: deltas of several streams arrive together and wait for
+  each other, so that a delta's cost counts more than once.
+- **Flat out**, four programs want two processors, and nginx's own rate varies by a third between
+  rounds; bare asyncio, which looks at no byte, is as near to the goal.
 - **A small request** is a whole exchange. Two heads are parsed and masked, seven records written,
   connections and timers kept in order; bare asyncio looks at no byte of it. Its steps are a
   small part of the difference: most of it is calls of Python between them.
