@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from deltatape.model.token_usage import TokenCount
 from deltatape.store.reader import open_tape
 from deltatape.why import explain
 from deltatape.why.exchange_index import ExchangeIndexer, index_rows
+from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (
     CALL_MESSAGE,
     CALL_REPLY,
@@ -147,6 +149,16 @@ def test_requests_after_a_failure_are_retries() -> None:
     first, second = rows_of([replace(failed, response=replace(failed.response, status=500)), again])
     assert (second.before, second.thread, second.marks) == (1, 1, (Mark.RETRY,))
     assert first.marks == ()
+
+
+def test_the_first_calls_are_named_and_shortened() -> None:
+    long = [call(arguments=f'{{"q":"{"x" * 99}"}}', index=at) for at in range(4)]
+    (row,) = rows_of([timed((0.5, calls(entry(0, "c0", arguments=""))), (0.6, FINISH))])
+    assert row.called == ("(no name)",)
+    (row,) = of((asks(USER), [*chain.from_iterable(long), FINISH]))
+    assert row.calls == 4
+    assert [each[:10] for each in row.called] == ['get {"q":"'] * 3
+    assert all(len(each) == 80 for each in row.called)
 
 
 def test_calls_that_come_again_are_loops() -> None:

@@ -64,6 +64,8 @@ class ExchangeRow:
     """None: the reply states none."""
     calls: int
     """How many calls the application is to run."""
+    called: tuple[str, ...] = ()
+    """The first of them: names and arguments, escaped and shortened."""
     finish: str | None
     """The provider's own finish reason."""
     ending: EndReason | None

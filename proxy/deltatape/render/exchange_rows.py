@@ -183,6 +183,7 @@ def row_object(row: ExchangeRow) -> dict[str, object]:
         "first_event_ns": row.first_event_ns,
         "tokens": tokens and {"input": tokens.input, "output": tokens.output},
         "calls": row.calls,
+        "called": list(row.called),
         "finish": row.finish,
         "ending": row.ending,
         "open": row.open,

@@ -11,7 +11,7 @@ exchanges are held, as in `check_tape`.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from urllib.parse import urlsplit
 
 from deltatape.conversation import (
@@ -38,10 +38,12 @@ from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange, wall_time
 from deltatape.model.exchange_row import ExchangeRow, Mark, WorstFinding
 from deltatape.model.finding import Finding
+from deltatape.model.reply import Reply
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry, TapeSummary
 from deltatape.model.token_usage import tokens_in
 from deltatape.model.turn import Turn
+from deltatape.printable import excerpt
 from deltatape.providers import provider_of_host
 from deltatape.rules.stalls import dead_zones
 from deltatape.secret_text.search import without_secrets
@@ -59,6 +61,8 @@ _ORPHAN = "C004"
 """What a finding says about the request that it is on; it counts for the reply with the call."""
 _SILENCE = "D003"
 _DEAD_ZONES = frozenset({"D001", "D004"})
+_MOST_CALLED = 3
+_MOST_OF_CALL = 80
 _MOST = 300
 """How much of a target, of a model's name or of a finish reason a row holds, in characters."""
 
@@ -333,6 +337,7 @@ def _row_of(analysis: Analysis) -> ExchangeRow:
         first_event_ns=events[0].t_ns - began_ns if events and timed else None,
         tokens=tokens_in(reply.usage),
         calls=sum([len(choice.tool_calls) for choice in reply.choices]),
+        called=tuple(_called(reply)),
         finish=_short(finish) if finish else None,
         ending=end.reason if end else None,
         open=exchange.open,
@@ -345,6 +350,12 @@ def _row_of(analysis: Analysis) -> ExchangeRow:
         before=None,
         marks=(),
     )
+
+
+def _called(reply: Reply) -> Iterator[str]:
+    calls = (call for choice in reply.choices for call in choice.tool_calls)
+    for call in islice(calls, _MOST_CALLED):
+        yield excerpt(f"{call.name or '(no name)'} {call.arguments}".rstrip(), _MOST_OF_CALL)
 
 
 def _short(text: str) -> str:

@@ -75,6 +75,10 @@ tokens: (Tokens | null)
  */
 calls: number
 /**
+ * The first of them: names and arguments, escaped and shortened.
+ */
+called: string[]
+/**
  * The provider's own finish reason; null: none came.
  */
 finish: (string | null)

@@ -7,11 +7,10 @@ import { type Piece, Pieces, points } from "../components/pieces";
 import { SafeText, safe } from "../components/text";
 import { duration, hueOf, plural } from "../format";
 import { useKeys } from "../keys";
-import { toExchange } from "../router";
 import type { ExchangeDocument as ShowDocument } from "../schema/show";
 import type { StepsDocument } from "../schema/steps";
 import type { WhyDocument } from "../schema/why";
-import type { Bug } from "./bug";
+import { type Bug, To } from "./bug";
 
 type Step = StepsDocument["reference"]["steps"][number];
 type Repeated = NonNullable<WhyDocument["repetition"]>;
@@ -493,12 +492,31 @@ function Client(props: { name: string; hint: string; then: ClientThen; right: Cl
       {now.calls.map((call, at) => (
         <CallCard key={at} id={call.id} name={call.name} pieces={piecesThen(call)} />
       ))}
-      {now.errors.map((each) => (
-        <p key={each} class="throws">
-          throws <code>{safe(each)}</code>
-        </p>
-      ))}
+      <Errors errors={now.errors} />
     </section>
+  );
+}
+
+/** What a client throws; the same error has other words in other languages. */
+function Errors({ errors }: { errors: readonly string[] }) {
+  const [first, ...others] = errors;
+  if (first === undefined) return null;
+  return (
+    <>
+      <p class="throws">
+        throws <code>{safe(first)}</code>
+      </p>
+      {others.length > 0 && (
+        <details>
+          <summary class="muted">or, in other parsers' words</summary>
+          {others.map((each) => (
+            <p key={each}>
+              <code>{safe(each)}</code>
+            </p>
+          ))}
+        </details>
+      )}
+    </>
   );
 }
 
@@ -547,9 +565,9 @@ function Sent({ bug }: { bug: Bug }) {
         {repetition && (
           <span class="muted">
             in{" "}
-            <a href={toExchange({ ...bug.at, exchange: repetition.exchange })}>
+            <To exchange={{ ...bug.at, exchange: repetition.exchange }}>
               request #{repetition.exchange}
-            </a>
+            </To>
           </span>
         )}
       </h3>

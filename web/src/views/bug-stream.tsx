@@ -8,14 +8,15 @@ import { toExchange } from "../router";
 import { type Bug, decisive } from "./bug";
 
 export function StreamPicture({ bug }: { bug: Bug }) {
-  const { show } = bug;
+  const { show, why } = bug;
+  const healthy = why.verdict.kind === "healthy";
   return (
     <section class="stream-picture" aria-labelledby="picture">
-      <h2 id="picture">Where it went wrong in the stream</h2>
+      <h2 id="picture">{healthy ? "What arrived" : "Where it went wrong in the stream"}</h2>
       <p class="muted">
         <SafeText text={told(bug)} />
       </p>
-      {show.events.length > 0 ? <Around bug={bug} /> : <NoEvents bug={bug} />}
+      {!healthy && (show.events.length > 0 ? <Around bug={bug} /> : <NoEvents bug={bug} />)}
       <Arrived bug={bug} />
     </section>
   );
@@ -123,7 +124,7 @@ const LONG_NS = 1e9; // a wait that catches the eye
 
 /** How long nothing came before an event, as a bar. */
 function Wait({ ns, longest }: { ns: number; longest: number }) {
-  if (ns <= 0) return null;
+  if (ns <= 0 || longest < LONG_NS) return null; // such waits say nothing
   return (
     <span class={ns >= LONG_NS ? "wait long" : "wait"}>
       <span class="length" style={{ width: `${(ns / longest) * 100}%` }} />
@@ -162,13 +163,13 @@ function NoEvents({ bug }: { bug: Bug }) {
 const WHOLE = new Set(["complete", "empty_ok"]);
 
 function Arrived({ bug }: { bug: Bug }) {
-  const { show } = bug;
+  const { show, why } = bug;
   const calls = [...show.calls, ...show.server_calls, ...show.text_calls];
   const texts = show.text.filter((each) => each.text);
   if (calls.length + texts.length === 0) return null;
   return (
     <>
-      <h3>What had arrived</h3>
+      {why.verdict.kind !== "healthy" && <h3>What had arrived</h3>}
       {calls.map((call, at) => {
         const whole = WHOLE.has(call.status);
         return (

@@ -4,14 +4,14 @@ import { useMemo, useState } from "preact/hooks";
 import { Code, Severity } from "../components/badge";
 import { Command } from "../components/copy";
 import { Shown } from "../components/states";
-import { SafeText } from "../components/text";
+import { SafeText, safe } from "../components/text";
 import { duration, plural } from "../format";
 import { useLoaded } from "../load";
 import { type Ref, toExchange } from "../router";
 import type { ExchangeDocument as ShowDocument } from "../schema/show";
 import type { StepsDocument } from "../schema/steps";
 import type { Finding, WhyDocument } from "../schema/why";
-import { type Row, source } from "../source";
+import { type Row, source, start } from "../source";
 import { CallsPicture, storyOf } from "./bug-calls";
 import { StreamPicture } from "./bug-stream";
 
@@ -26,23 +26,29 @@ export interface Bug {
   thread: Row[];
 }
 
-export function BugView({ at }: { at: Ref }) {
-  const loaded = useLoaded(`${at.tape}#${at.exchange}`, async (): Promise<Bug> => {
-    const [why, show, steps, thread] = await Promise.all([
-      source.why(at),
-      source.show(at),
-      source.steps(at),
-      source.thread(at),
-    ]);
-    const stream =
-      steps.stream === at.exchange
-        ? show
-        : await source.show({ tape: at.tape, exchange: steps.stream });
-    return { at, why, show, stream, steps, thread };
+interface BugViewProps {
+  at: Ref;
+  /** Of that exchange; others while it goes on. */
+  why: WhyDocument;
+  show: ShowDocument;
+}
+
+export function BugView({ at, why, show }: BugViewProps) {
+  const key = `${at.tape}#${at.exchange} ${show.events.length} ${show.exchange.open}`;
+  const loaded = useLoaded(key, async () => {
+    const [steps, thread] = await Promise.all([source.steps(at), source.thread(at)]);
+    const behind = steps.stream !== at.exchange;
+    const other = behind ? await source.show({ ...at, exchange: steps.stream }) : null;
+    return { steps, thread, other };
   });
+  const more = loaded.value;
+  const bug = useMemo(
+    () => more && { at, why, show, stream: more.other ?? show, ...more },
+    [more, why, show],
+  );
   return (
     <Shown of={loaded} what="the explanation">
-      {(bug) => <TheBug key={`${bug.at.tape}#${bug.at.exchange}`} bug={bug} />}
+      {() => bug && <TheBug bug={bug} />}
     </Shown>
   );
 }
@@ -181,6 +187,16 @@ function Told(props: { name: string; children: ComponentChildren }) {
 
 // Places.
 
+/** A link to an exchange, or to one of its events; a report holds no other exchange. */
+export function To(props: { exchange: Ref; event?: number; children: ComponentChildren }) {
+  const { exchange, event, children } = props;
+  if (!source.whole && exchange.exchange !== start?.exchange) return <>{children}</>;
+  const query = event === undefined ? {} : { event: String(event) };
+  return (
+    <a href={toExchange({ tape: exchange.tape, exchange: exchange.exchange }, query)}>{children}</a>
+  );
+}
+
 /** Where a finding is: links to the event, and the numbers that one looks for in the tape. */
 export function PlaceOf({ bug, of }: { bug: Bug; of: Finding }) {
   const elsewhere = of.exchange !== bug.at.exchange;
@@ -188,9 +204,13 @@ export function PlaceOf({ bug, of }: { bug: Bug; of: Finding }) {
   const event = of.event === null ? undefined : bug.show.events[of.event];
   const began = bug.why.axis.request_ns;
   const parts: ComponentChildren[] = [];
-  if (elsewhere) parts.push(<a href={toExchange(to)}>exchange #{of.exchange}</a>);
+  if (elsewhere) parts.push(<To exchange={to}>exchange #{of.exchange}</To>);
   if (of.event !== null) {
-    parts.push(<a href={toExchange(to, { event: String(of.event) })}>event {of.event}</a>);
+    parts.push(
+      <To exchange={to} event={of.event}>
+        event {of.event}
+      </To>,
+    );
   }
   if (!elsewhere && event?.read != null) parts.push(`read ${event.read}`);
   if (of.t_ns !== null && began !== null) {
@@ -227,7 +247,9 @@ function Places({ bug, decided, mistake }: PlacesProps) {
           First mistake:{" "}
           <span class="place">
             <span>
-              <a href={toExchange(ofStream, { event: String(wrong.event) })}>event {wrong.event}</a>
+              <To exchange={ofStream} event={wrong.event}>
+                event {wrong.event}
+              </To>
             </span>
             {ofStream.exchange !== at.exchange && <span>of #{ofStream.exchange}</span>}
             {wrong.read !== null && <span>read {wrong.read}</span>}
@@ -243,11 +265,11 @@ function Places({ bug, decided, mistake }: PlacesProps) {
           Delivered, {each.call}:{" "}
           <span class="place">
             <span>
-              <a href={toExchange(at, { event: String(each.first) })}>
+              <To exchange={at} event={each.first}>
                 {each.first === each.last
                   ? `event ${each.first}`
                   : `events ${each.first} to ${each.last}`}
-              </a>
+              </To>
             </span>
             {each.line !== null && <span>complete at tape line {each.line}</span>}
           </span>
@@ -261,7 +283,11 @@ function Places({ bug, decided, mistake }: PlacesProps) {
 }
 
 /** Who sent what a finding is about. */
-function sideOf({ at, show }: Bug, finding: Finding): string {
+function sideOf({ at, show, why }: Bug, finding: Finding): string {
+  const entry = why.timeline.find(
+    (each) => each.t_ns === finding.t_ns && each.codes.includes(finding.code),
+  );
+  if (entry?.source === "log") return "Printed by the app";
   if (finding.exchange !== at.exchange) return "Sent by the app";
   return show.recording.tap === "app" ? "Sent by the app to its page" : "On the wire";
 }
@@ -348,7 +374,7 @@ function Tries({ bug }: { bug: Bug }) {
                 waited {duration(each.pause_ns)}
               </span>
             )}
-            <a href={toExchange({ ...bug.at, exchange: each.exchange })}>#{each.exchange}</a>{" "}
+            <To exchange={{ ...bug.at, exchange: each.exchange }}>#{each.exchange}</To>{" "}
             <SafeText text={each.outcome} />
             {each.changed && (
               <span class="muted">
@@ -376,8 +402,10 @@ const MARKS: Record<string, string> = {
 
 /** The conversation, where something in it repeats, is lost or is left open. */
 function Thread({ bug }: { bug: Bug }) {
-  const { thread, at } = bug;
-  if (thread.length < 2 || !thread.some((row) => row.marks.length > 0)) return null;
+  const { thread, at, why } = bug;
+  const marks = thread.flatMap((row) => row.marks);
+  const told = why.attempts !== null && marks.every((each) => each === "retry");
+  if (thread.length < 2 || marks.length === 0 || told) return null;
   return (
     <section aria-labelledby="thread">
       <h2 id="thread">The conversation: {plural(thread.length, "exchange")}</h2>
@@ -386,8 +414,11 @@ function Thread({ bug }: { bug: Bug }) {
           const own = row.exchange === at.exchange && row.tape === at.tape;
           return (
             <li key={`${row.tape}#${row.exchange}`} aria-current={own ? "true" : undefined}>
-              <a href={toExchange(row)}>#{row.exchange}</a>
-              <span>{row.calls ? plural(row.calls, "call") : "no call"}</span>
+              <To exchange={row}>#{row.exchange}</To>
+              <span>
+                {row.called.length > 0 ? <code>{safe(row.called.join("; "))}</code> : "no call"}
+                {row.calls > row.called.length && ` and ${row.calls - row.called.length} more`}
+              </span>
               <span>{duration(row.duration_ns)}</span>
               {row.worst && (
                 <span>

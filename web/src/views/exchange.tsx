@@ -75,7 +75,7 @@ function tabsOf({ docs, at, of }: PartsProps): Tab[] {
     {
       id: "bug",
       name: why.verdict.kind === "blamed" ? "Bug" : "Verdict",
-      draw: () => <BugView at={of} />,
+      draw: () => <BugView at={of} show={show} why={why} />,
     },
     {
       id: "events",
