@@ -91,3 +91,8 @@ def test_the_scale_has_round_times_of_any_length() -> None:
     for length_ns, second in ((20_000_000, "0.01"), (700 * S, "500"), (3600 * S, "2000")):
         axis = TimeAxis(request_ns=0, first_event_ns=0, end_ns=length_ns)
         assert drawn(axis, 0)[0].split()[2] in (second, "0.005", "200", "1000")
+
+
+def test_a_time_that_has_no_room_is_left_out() -> None:
+    axis = TimeAxis(request_ns=0, first_event_ns=0, end_ns=405_000_000)
+    assert drawn(axis, 0)[0].split() == ["seconds", "0.0", "0.2"]

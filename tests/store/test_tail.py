@@ -71,6 +71,14 @@ def test_an_exchange_with_a_long_line_comes_at_its_end(tmp_path: Path) -> None:
         assert [record[2] for _, record in late[:2]] == [long.encode(), b"after"]
 
 
+def test_long_lines_come_at_once_where_that_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    long = b'[1,1,"read","%b"]\n' % (b"x" * tail.LONG_LINE)
+    path.write_bytes(LINES[0] + long + LINES[2])
+    with TapeTail(path, holds=False) as tape:
+        assert [number for number, _ in tape.read()] == [2, 3]
+
+
 def test_a_long_line_that_is_no_record_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.tape"
     path.write_bytes(LINES[0] + b"x" * tail.LONG_LINE + b"\n")

@@ -25,6 +25,7 @@ COMMANDS = {
     "torture": "Run a command against variations of good tapes: what breaks it?",
     "shrink": "Make the smallest tape on which a command still fails, and tests for it.",
     "open": "Open a page that shows exchanges, what went wrong, and where on the wire.",
+    "watch": "Watch exchanges while they are recorded, each with a timeline.",
     "show": "Show an exchange: its calls, events, reads or raw bytes.",
     "diff": "Compare exchanges event by event; which hop of several damaged a call.",
     "doctor": "Look for what keeps an app's traffic from the recorder, and say what to change.",

@@ -52,7 +52,7 @@ def exchange_lines(tape: str, rows: Sequence[ExchangeRow], width: int = WIDTH) -
 
 def _rows(rows: Sequence[ExchangeRow], width: int) -> list[Line]:
     heads = (*_HEADS, "ending", "worst finding", "conversation")
-    cells = [[StyledText(head, BOLD) for head in heads], *map(_cells, rows)]
+    cells = [[StyledText(head, BOLD) for head in heads], *map(row_cells, rows)]
     shown = without_columns(cells, width, _LEAVE_OUT, _GIVE)
     return table(
         [[row[column] for column in shown] for row in cells],
@@ -62,7 +62,8 @@ def _rows(rows: Sequence[ExchangeRow], width: int) -> list[Line]:
     )
 
 
-def _cells(row: ExchangeRow) -> list[StyledText]:
+def row_cells(row: ExchangeRow) -> list[StyledText]:
+    """Return a row's cells: number, time, provider, model, ..., worst finding, conversation."""
     return [
         StyledText(f"#{row.exchange}", BOLD),
         StyledText(row.at[:_SECOND].replace("T", " ") if row.at else ""),

@@ -56,6 +56,22 @@ def strip_lines(
     return lines
 
 
+def timeline(times: Sequence[int], start_ns: int, end_ns: int, columns: int) -> str:
+    """Return an exchange in `columns`: `[.....|||#||   ||]`, dots until something came.
+
+    Args:
+        times: when something was read.
+        start_ns: when the request came.
+        end_ns: when it ended, or now.
+        columns: of the whole, with its brackets.
+    """
+    room = columns - 2
+    strip = _Strip(start_ns, max(end_ns, start_ns + 1, *times), room)
+    marks = strip.marks(times) if times else ""
+    waited = len(marks) - len(marks.lstrip()) if times else room
+    return f"[{'.' * waited}{marks[waited:]:<{room - waited}}]"
+
+
 def _labelled(label: str, *pieces: StyledText) -> Line:
     return line(StyledText(f"{label:<{_MARGIN}}", DIM), *pieces)
 

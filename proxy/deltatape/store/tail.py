@@ -29,6 +29,10 @@ LONG_LINE = 1 << 14
 class TapeTail:
     """The records that are appended to a tape, from its beginning on.
 
+    Args:
+        path: of the tape.
+        holds: whether an exchange with long lines comes only when it has ended.
+
     Attributes:
         path: the tape, as it was called when it was opened.
         header: its first line; None until that is complete.
@@ -37,8 +41,9 @@ class TapeTail:
         UsageError: there is no such file, or it cannot be opened.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, holds: bool = True) -> None:
         self.path = str(path)
+        self._holds = holds
         self.header: Header | None = None
         self._file = open_regular_file(self.path)
         self._rest = b""
@@ -65,7 +70,8 @@ class TapeTail:
         """Yield the records that are complete by now and were not yielded before.
 
         With their line numbers; in order, but for those of an exchange with long lines, which come
-        when it has ended. Memory holds one block, or one line if that is longer.
+        when it has ended, unless all are wanted at once. Memory holds one block, or one line if
+        that is longer.
 
         Raises:
             TapeFormatError: a line is damaged, or longer than any record; reading ends there.
@@ -81,7 +87,7 @@ class TapeTail:
             numbered: Iterable[tuple[int, bytes]] = enumerate(lines, start=self._line + 1)
             self._line += len(lines)
             sizes = [*map(len, lines)]
-            if self._held or max(sizes, default=0) >= LONG_LINE:
+            if self._holds and (self._held or max(sizes, default=0) >= LONG_LINE):
                 numbered = self._in_turn(numbered)
             else:
                 self._offset += sum(sizes)
