@@ -86,7 +86,9 @@ def opened(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
     )
     context.set_default_timeout(PATIENCE_MS)
-    seen = Seen(context.new_page())
-    seen.page.goto(url)
-    yield seen
-    context.close()
+    try:
+        seen = Seen(context.new_page())
+        seen.page.goto(url)
+        yield seen
+    finally:
+        context.close()

@@ -1,5 +1,6 @@
 """The processes that read tapes: killed, they are started again; the server goes on."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -114,3 +115,11 @@ def test_a_damaged_tape_is_a_row_that_says_so(folder: Path, tmp_path: Path) -> N
     assert tape["error"].startswith("line 1: no tape: ")
     assert (tape["exchanges"], tape["findings"], tape["analysed"]) == (None, None, False)
     assert tapes[BROKEN.name]["error"] is None
+
+
+def test_a_page_that_follows_does_not_hold_up_the_end(folder: Path, tmp_path: Path) -> None:
+    with contextlib.ExitStack() as last:
+        with inspected(folder, tmp_path / "index") as page:
+            news = last.enter_context(page.news())
+            next(news)
+        assert next(news, None) is None

@@ -64,6 +64,8 @@ _READY_S = 60.0
 """How long a page waits for the first look at the tapes."""
 _ALIVE_S = 15.0
 """How often a page is told that nothing is, so that one that is gone is noticed."""
+_FAREWELL_S = 0.2
+"""How long answers may take on when the server stops: those of pages that follow never end."""
 _MAX_TEXT = 200
 _MAX_VALUES = 50
 """How much of a filter counts."""
@@ -149,7 +151,9 @@ class Inspector:
             UsageError: the address is not available.
         """
         self._host = address.host
-        self._runner = web.ServerRunner(web.Server(self._answer), access_log=None)
+        self._runner = web.ServerRunner(
+            web.Server(self._answer), access_log=None, shutdown_timeout=_FAREWELL_S
+        )
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, address.host, address.port).start()
