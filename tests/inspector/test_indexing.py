@@ -15,9 +15,13 @@ from deltatape.inspector.indexing import MAX_STARTS, Indexing, Library
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.render.exchange_rows import row_object
 from deltatape.store.reader import open_tape
+from deltatape.store.tail import LONG_LINE
+from deltatape.tape.encode import header_line
+from deltatape.tape.tap import ExchangeTap
 from deltatape.why.exchange_index import index_rows
 from helpers.inspected import Growing
 from helpers.shards import sharded
+from helpers.tapes import HEADER, MASKER, Lines, start, write_tape
 
 ROOT = Path(__file__).parent.parent.parent
 INCIDENTS = ROOT / "recordings" / "incidents"
@@ -278,6 +282,19 @@ def test_a_tape_that_grows_is_followed_to_its_end(run: Run, folder: Path) -> Non
     assert run.tapes()["x.tape"].indexed
     run.go()
     assert not run.indexing.busy
+
+
+def test_an_exchange_with_a_long_request_is_seen_in_progress(run: Run, folder: Path) -> None:
+    lines = Lines()
+    tap = ExchangeTap(1, lines.put, MASKER)
+    start(tap, body=b'{"model": "gpt-4o", "messages": ["%b"]}' % (b"x" * LONG_LINE))
+    tap.flush()
+    source = write_tape(folder.parent, header_line(HEADER) + lines.text.encode(), "source")
+    growing = Growing(Path(source), folder / "x.tape")
+    growing.write(len(growing.lines))
+    run.go()
+    assert [row["model"] for row in run.indexing.running()] == ["gpt-4o"]
+    growing.file.close()
 
 
 def test_what_is_damaged_while_it_grows_keeps_its_rows(run: Run, folder: Path) -> None:

@@ -352,7 +352,8 @@ class Indexing:
 
     def _begin_following(self, unit: _Unit, state: TapeState) -> None:
         try:
-            tail = TapeTail(state.path)
+            # Most requests of agents are long, and would not be seen while they are answered.
+            tail = TapeTail(state.path, holds=False)
         except DeltatapeError:  # gone: the next scan says so
             return
         with self._writer.changing():
