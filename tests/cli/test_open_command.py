@@ -71,6 +71,23 @@ def test_two_pages_of_one_folder_do_not_share_an_index(tmp_path: Path) -> None:
     assert len([*(tmp_path / "state" / "deltatape" / "inspector").glob("*.index")]) == 1
 
 
+def test_what_nobody_looked_at_for_long_is_forgotten(tmp_path: Path) -> None:
+    tape, _ = recorded(tmp_path, BROKEN, CUT)
+    folder = tmp_path / "state" / "deltatape" / "inspector"
+    folder.mkdir(parents=True)
+    for name, age_days in (("old", 61), ("new", 59)):
+        for suffix in ("index", "index-wal", "lock"):
+            place = folder / f"{name}.{suffix}"
+            place.write_bytes(b"")
+            at = place.stat().st_mtime - age_days * 86_400
+            os.utime(place, (at, at))
+    with program("open", str(tape), "--no-browser", folder=tmp_path) as page:
+        page.wait_for("page:")
+        assert not list(folder.glob("old.*"))
+        assert len(list(folder.glob("new.*"))) == 3
+        assert page.stop()[0] == 0
+
+
 def test_one_tape_is_shown_alone(tmp_path: Path) -> None:
     tape, _ = recorded(tmp_path, BROKEN, CUT)
     with program("open", str(tape), "--no-browser", folder=tmp_path) as page:

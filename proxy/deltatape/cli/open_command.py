@@ -21,6 +21,7 @@ import click
 from deltatape.child.signals import Signals
 from deltatape.cli.options import option
 from deltatape.cli.terminal import say, write
+from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, is_loopback, parse_address
 from deltatape.live.messages import Begin
@@ -30,6 +31,8 @@ from deltatape.store.names import state_folder
 
 _STATUS_S = 10.0
 _MAX_STATUS = 1 << 20
+_KEPT_NS = 60 * 86_400_000_000_000
+"""How long the index of tapes that nobody looks at is kept."""
 
 
 @click.command("open")
@@ -122,11 +125,21 @@ def _place_of_index(begin: Mapping[str, object]) -> Iterator[Path]:
             name = _name_of(begin)
             lock = stack.enter_context((folder / f"{name}.lock").open("a"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.utime(lock.fileno())
+            _forget_old(folder, SystemClock().wall_ns())
         except OSError:  # another one has it; or nothing can be kept
             made = tempfile.mkdtemp(prefix="deltatape-open-")
             stack.callback(shutil.rmtree, made, ignore_errors=True)
             folder, name = Path(made), "own"
         yield folder / f"{name}.index"
+
+
+def _forget_old(folder: Path, now_ns: int) -> None:
+    """Delete indexes that were not opened for long: those of folders that are gone, too."""
+    for lock in folder.glob("*.lock"):
+        if lock.stat().st_mtime_ns < now_ns - _KEPT_NS:
+            for suffix in (".index", ".index-wal", ".index-shm", ".lock"):
+                lock.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def _name_of(begin: Mapping[str, object]) -> str:
