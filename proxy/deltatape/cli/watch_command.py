@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import sleep  # noqa: TID251 - it reads no clock
 from typing import TYPE_CHECKING
@@ -36,6 +37,8 @@ _SCAN = 4
 """After how many of these folders are looked through."""
 _LATEST = 10
 """How many exchanges are shown of those that had ended before."""
+_FIRST_FRAMES = 20
+"""The frames of a WebSocket in which its first request is."""
 _NS = 1_000_000_000
 
 
@@ -84,8 +87,8 @@ class _FollowedTape:
         self._assembler: Assembler | None = None
         self._told: dict[int, object] = {}
         """What was last said about exchanges, by number."""
-        self._rows: dict[int, ExchangeRow] = {}
-        """Of those in progress."""
+        self._rows: dict[tuple[int, bool], ExchangeRow] = {}
+        """Of those in progress, before and since their responses began."""
 
     def read(self) -> Iterator[tuple[ExchangeRow, Exchange | None]]:
         """Yield what has ended, and what has become known of what had; the last time at its end.
@@ -115,7 +118,8 @@ class _FollowedTape:
             told = (row.worst, row.codes, row.marks)
             if self._told.get(row.exchange) != told:
                 self._told[row.exchange] = told
-                self._rows.pop(row.exchange, None)
+                for begun in (False, True):
+                    self._rows.pop((row.exchange, begun), None)
                 yield row, own.get(row.exchange)
 
     def running(self, wall_ns: int) -> Iterator[tuple[ExchangeRow, Exchange, int]]:
@@ -124,9 +128,13 @@ class _FollowedTape:
             return
         now_ns = wall_ns - parse_rfc3339(self._tail.header.recorded_at)
         for exchange in self._assembler.unfinished():
-            row = self._rows.get(exchange.number)
-            if row is None or not row.model:  # its request may not have come whole
-                row = self._rows[exchange.number] = self._indexer.running(exchange)
+            if not exchange.request.line:
+                continue  # when the tape began, it was in progress
+            key = exchange.number, exchange.response is not None
+            row = self._rows.get(key)
+            if row is None:  # what is shown of it is in its request, which is whole by the response
+                begun = replace(exchange, reads=(), frames=exchange.frames[:_FIRST_FRAMES])
+                row = self._rows[key] = self._indexer.running(begun)
             yield row, exchange, now_ns
 
     def close(self) -> None:
