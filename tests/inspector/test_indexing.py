@@ -297,6 +297,20 @@ def test_an_exchange_with_a_long_request_is_seen_in_progress(run: Run, folder: P
     growing.file.close()
 
 
+def test_a_long_prompt_is_shown_while_its_answer_comes(run: Run, folder: Path) -> None:
+    growing = Growing(TAPE, folder / "x.tape")
+    body = growing.until(1, b"request-body") - 1
+    said = b'\\"content\\": \\"'
+    growing.lines[body] = growing.lines[body].replace(said, said + b"x" * 100_000)
+    assert len(growing.lines[body]) > 100_000
+    growing.write(growing.until(1, b"read"))
+    run.go()
+    (running,) = run.indexing.running()
+    assert running["model"] == "demo-model"
+    assert running["first_event_ns"] is not None
+    growing.file.close()
+
+
 def test_what_is_damaged_while_it_grows_keeps_its_rows(run: Run, folder: Path) -> None:
     growing = Growing(TAPE, folder / "x.tape")
     growing.write(growing.until(1, b"end"))

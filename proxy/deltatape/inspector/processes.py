@@ -125,6 +125,19 @@ class DocumentProcesses:
         self._idle: list[asyncio.subprocess.Process] = []
         self._all: set[asyncio.subprocess.Process] = set()
         self._places = asyncio.Semaphore(_AT_ONCE)
+        self._first: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start a process, so that the first document need not wait for that."""
+        self._first = asyncio.get_running_loop().create_task(self._prepare())
+
+    async def _prepare(self) -> None:
+        self._idle.append(await self._new())
+
+    async def _new(self) -> asyncio.subprocess.Process:
+        process = await _started("documents", self._begin)
+        self._all.add(process)
+        return process
 
     async def make(self, question: Mapping[str, object]) -> Document:
         """Return the answer to a question.
@@ -135,8 +148,7 @@ class DocumentProcesses:
         async with self._places:
             process = self._idle.pop() if self._idle else None
             if process is None or process.returncode is not None:
-                process = await _started("documents", self._begin)
-                self._all.add(process)
+                process = await self._new()
             done = False
             try:
                 async with asyncio.timeout(MAX_S):
@@ -161,6 +173,8 @@ class DocumentProcesses:
 
     async def stop(self) -> None:
         """End all processes."""
+        if self._first is not None:
+            await asyncio.wait((self._first,))
         while self._all:
             await _ended(self._all.pop())
 

@@ -151,9 +151,9 @@ class Inspector:
             UsageError: the address is not available.
         """
         self._host = address.host
-        self._runner = web.ServerRunner(
-            web.Server(self._answer), access_log=None, shutdown_timeout=_FAREWELL_S
-        )
+        # What a page that is gone has asked for is not made.
+        server = web.Server(self._answer, handler_cancellation=True)
+        self._runner = web.ServerRunner(server, access_log=None, shutdown_timeout=_FAREWELL_S)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, address.host, address.port).start()
@@ -167,6 +167,7 @@ class Inspector:
         # Cookies know no ports: one of another `deltatape open` must not replace this one.
         self._cookie = f"{COOKIE}-{port}"
         self._indexing.start()
+        self._documents.start()
         return f"http://{bracketed(host)}:{port}"
 
     def link(self, url: str) -> str:
