@@ -23,7 +23,8 @@ from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.model.websocket import Side
 from deltatape.render.exchange_rows import ExchangesDocument, trends_json
 from deltatape.render.explanation import explanation_json
-from deltatape.render.show import calls_json, events_json, exchange_json, log_json, reads_json
+from deltatape.render.json_document import long_document
+from deltatape.render.show import calls_json, events_json, exchange_object, log_json, reads_json
 from deltatape.render.steps import steps_json
 from deltatape.rules.event_contribution import ContributionKind
 from deltatape.rules.progress import SilencePhase
@@ -80,7 +81,7 @@ def shown(exchange: Exchange, log: Sequence[LogEntry] = ()) -> Iterator[Document
     """What `show` prints of an exchange, part by part and as a whole."""
     analysis = analyse(exchange)
     (row,) = index_rows([exchange])
-    whole = exchange_json(analysis, row, check_analysis(analysis), log)
+    whole = long_document(**exchange_object(analysis, row, check_analysis(analysis), log))
     for text in (calls_json([analysis]), events_json(analysis), reads_json(exchange), whole):
         yield "show", json.loads(text)
 

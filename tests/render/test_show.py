@@ -19,13 +19,14 @@ from deltatape.model.exchange import (
 )
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.model.websocket import Side
+from deltatape.render.json_document import long_document
 from deltatape.render.lines import plain
 from deltatape.render.show import (
     call_lines,
     calls_json,
     event_lines,
     events_json,
-    exchange_json,
+    exchange_object,
     log_hint,
     log_json,
     log_lines,
@@ -398,7 +399,9 @@ def test_responses_on_a_websocket_are_shown_one_after_the_other() -> None:
 def whole(exchange: Exchange, log: Sequence[LogEntry] = ()) -> dict[str, Any]:
     analysis = analyse(exchange)
     (row,) = index_rows([exchange])
-    found: dict[str, Any] = json.loads(exchange_json(analysis, row, check_analysis(analysis), log))
+    found: dict[str, Any] = json.loads(
+        long_document(**exchange_object(analysis, row, check_analysis(analysis), log))
+    )
     return found
 
 

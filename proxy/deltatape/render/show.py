@@ -473,17 +473,6 @@ def _text_or_hex(name: str, data: bytes) -> dict[str, str]:
 # The whole of an exchange.
 
 
-def exchange_json(
-    analysis: Analysis,
-    row: ExchangeRow,
-    findings: Iterable[Finding] = (),
-    log: Iterable[LogEntry] = (),
-    settings: Settings = DEFAULTS,
-) -> str:
-    """`show TAPE#N --format json`; see `exchange_object`."""
-    return long_document(**exchange_object(analysis, row, findings, log, settings))
-
-
 def surrounded_json(
     exchanges: Sequence[Exchange],
     number: int,
@@ -492,7 +481,7 @@ def surrounded_json(
     *,
     alone: bool = False,
 ) -> str:
-    """Return `exchange_json` of an exchange; see `surrounded_object`."""
+    """`show TAPE#N --format json`; see `surrounded_object`."""
     return long_document(**surrounded_object(exchanges, number, settings, logs, alone=alone))
 
 
