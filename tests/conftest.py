@@ -72,6 +72,7 @@ _SLOWEST = (
     *("test_recordings_and_rules.py", "clients/test_sdk_torture.py", "clients/test_sdks.py"),
     *("incidents/test_apps.py", "test_ci_projects.py", "clients/test_suspect_apps.py"),
     *("mitm/test_run.py", "mitm/test_recorder.py", "live/test_killed_analyst.py"),
+    *("inspector/test_processes.py", "inspector/test_index.py", "cli/test_open_command.py"),
     *("record/test_session.py", "sdks/test_run.py", "mitm/test_session.py"),
     *("mitm/test_mitmdump.py", "cli/test_record_command.py", "cli/test_mitm_command.py"),
     *("cli/test_why_command.py", "mitm/test_outward.py", "cli/test_demo_command.py"),

@@ -98,6 +98,7 @@ def test_one_tape_is_shown_alone(tmp_path: Path) -> None:
     ("arguments", "problem"),
     [
         (("missing.tape",), "missing.tape: there is no such tape or folder"),
+        (("x.har",), "x.har: is no tape; make one of it with deltatape import"),
         (("--listen", "0.0.0.0:0"), "only loopback is accepted"),
         (("--listen", "192.168.0.7:80"), "only loopback is accepted"),
         (("--listen", "unix:x"), "only loopback is accepted"),
@@ -111,6 +112,7 @@ def test_one_tape_is_shown_alone(tmp_path: Path) -> None:
 def test_what_cannot_be_shown_is_said(
     tmp_path: Path, arguments: tuple[str, ...], problem: str
 ) -> None:
+    (tmp_path / "x.har").write_text("{}")
     result = called("open", "--no-browser", *arguments, folder=tmp_path)
     assert result.returncode == 2
     assert problem in result.stderr.decode()

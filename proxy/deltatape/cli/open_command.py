@@ -20,6 +20,7 @@ import click
 
 from deltatape.child.signals import Signals
 from deltatape.cli.options import option
+from deltatape.cli.tapes import is_tape
 from deltatape.cli.terminal import say, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
@@ -82,6 +83,8 @@ def _begin(what: str) -> dict[str, object]:
         path = Path(what)
         if not path.exists():
             raise UsageError(f"{what}: there is no such tape or folder")
+        if not path.is_dir() and not is_tape(path):
+            raise UsageError(f"{what}: is no tape; make one of it with deltatape import")
         folders, only = ([path], None) if path.is_dir() else ([], path)
     return {
         "settings": dict(Begin.of(current_rules()).settings),
