@@ -41,6 +41,7 @@ export function App() {
         )}
         <span class="grow" />
         <button type="button" onClick={nextTheme} aria-label={`Theme: ${theme.value}; change it`}>
+          <span class="wide">Theme: </span>
           {theme.value}
         </button>
         <button

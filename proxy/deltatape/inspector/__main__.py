@@ -8,19 +8,19 @@ import sys
 
 gc.disable()  # imports leave nothing to collect, and take a tenth of the time less
 
-_NICENESS = 10
-"""Where there are few cores, streams that are recorded come first."""
+_NICENESS = {"index": 10, "documents": 3}
+"""Where there are few cores, streams that are recorded come first; but one waits for a document."""
 _SELDOM = (20_000, 20, 100)
 """Thresholds of Python's garbage collector: exchanges leave no cycles behind."""
 
 
 def main() -> None:
     """Serve until the input ends, whose first line says what on."""
-    os.nice(_NICENESS)
+    what = sys.argv[1]
+    os.nice(_NICENESS[what])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it is over
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may print among the answers
-    what = sys.argv[1]
     begin = json.loads(sys.stdin.buffer.readline())
     if what == "index":
         from deltatape.inspector.indexing import serve  # noqa: PLC0415 - one of two

@@ -220,14 +220,15 @@ VOCABULARY: tuple[Term, ...] = (
         kind=VerdictKind.BLAMED,
         confidence=Confidence.LIKELY,
         shown="PARTY, likely",
-        means="An innocent explanation exists, and something named on the tape speaks against it.",
+        means="A correct program could have done this, but something on the tape speaks"
+        " against it.",
         then="Check what the finding names, then do what the fix says.",
     ),
     Term(
         kind=VerdictKind.NOBODY,
         confidence=None,
         shown="nobody's fault",
-        means="The cause is certain, and no program did anything wrong: a limit of tokens or a"
+        means="The cause is certain, and it is no program's mistake: a limit of tokens or a"
         " content filter ended the answer, the model refused, or the client left, as it does when"
         " its user presses stop.",
         then="Change the request or the limit if the outcome is not wanted.",

@@ -31,8 +31,13 @@ export function Shown<T>(props: {
   if (of.state === "failed") {
     return (
       <section class="empty" role="alert">
-        <h2>{props.what}: not loaded</h2>
+        <h2>Could not load {props.what}</h2>
         <p>{of.problem}</p>
+        <p>
+          <button type="button" onClick={() => location.reload()}>
+            Try again
+          </button>
+        </p>
       </section>
     );
   }

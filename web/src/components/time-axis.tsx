@@ -48,6 +48,8 @@ export interface TimeAxisProps {
   zones: readonly Zone[];
   /** All that there is to see. */
   range: TimeRange;
+  /** What is shown at first; all of it if absent. */
+  first?: TimeRange | undefined;
   /** What is 0 on the axis. */
   origin: number;
   /** Without times, the order of events is drawn. */
@@ -181,7 +183,7 @@ export function time(at: number, unit: "time" | "order", origin: number): string
 
 function tickLabel(value: number, step: number, unit: "time" | "order"): string {
   if (unit === "order") return Number.isInteger(value) ? String(value) : "";
-  const [factor, name] = step >= 1 ? [1, "s"] : step >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
+  const [factor, name] = step >= 1 ? [1, "s"] : step >= 1e-4 ? [1e3, "ms"] : [1e6, "µs"];
   const number = (value * factor).toLocaleString("en", { maximumFractionDigits: 2 });
   return `${number} ${name}`;
 }
@@ -190,7 +192,7 @@ export function TimeAxis(props: TimeAxisProps) {
   const { lanes, zones, range, origin, unit, selected } = props;
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(800);
-  const [zoomed, setZoomed] = useState<TimeRange | null>(null);
+  const [zoomed, setZoomed] = useState<TimeRange | null>(props.first ?? null);
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
   const [dragged, setDragged] = useState<{ from: number; to: number } | null>(null);
   const hatch = useId();
@@ -203,7 +205,7 @@ export function TimeAxis(props: TimeAxisProps) {
     setWidth(Math.max(200, element.clientWidth));
     return () => watch.disconnect();
   }, []);
-  useEffect(() => setZoomed(null), [range.from, range.to]);
+  useEffect(() => setZoomed(props.first ?? null), [range.from, range.to]);
 
   const whole = Math.max(range.to - range.from, unit === "time" ? LEAST_NS : 1);
   const view = zoomed ?? { from: range.from, to: range.from + whole };
@@ -578,7 +580,7 @@ export function TimeAxis(props: TimeAxisProps) {
         </button>
         <span class="muted">
           {unit === "time"
-            ? `${duration(view.to - view.from)} shown; gaps to scale. Drag to zoom, Ctrl and wheel too.`
+            ? `${duration(view.to - view.from)}${zoomed ? ` of ${duration(whole)}` : ""} shown; gaps to scale. Drag to zoom, Ctrl and wheel too.`
             : "No times were recorded: events stand in their order."}
         </span>
       </div>

@@ -10,7 +10,7 @@ import { useKeys } from "../keys";
 import type { ExchangeDocument as ShowDocument } from "../schema/show";
 import type { StepsDocument } from "../schema/steps";
 import type { WhyDocument } from "../schema/why";
-import { type Bug, To } from "./bug";
+import { type Bug, decisive, To } from "./bug";
 
 type Step = StepsDocument["reference"]["steps"][number];
 type Repeated = NonNullable<WhyDocument["repetition"]>;
@@ -705,9 +705,20 @@ function sentPieces(pair: Repeated["calls"][number], at: number): Piece[] {
 /** No request repeats the reply: what the app printed about it, if it did. */
 function Unsent({ bug }: { bug: Bug }) {
   const printed = bug.why.timeline.filter((each) => each.source === "log" && each.codes.length > 0);
+  const decided = decisive(bug.why);
+  const next = decided && decided.exchange > bug.at.exchange ? decided.exchange : null;
   return (
     <>
-      <p class="muted">No later request on the tape repeats this reply.</p>
+      {next === null ? (
+        <p class="muted">No later request on the tape repeats this reply.</p>
+      ) : (
+        <p>
+          <To exchange={{ ...bug.at, exchange: next }} tab="request">
+            Request #{next}
+          </To>{" "}
+          goes on from this reply, but has no message that repeats it.
+        </p>
+      )}
       {printed.length > 0 && <p>What the app printed:</p>}
       {printed.map((each) => (
         <p key={`${each.t_ns}${each.what}`}>

@@ -5,18 +5,37 @@ import { type Piece, Pieces } from "../components/pieces";
 import { SafeText, safe } from "../components/text";
 import { bytes, duration, hueOf, plural } from "../format";
 import { toExchange } from "../router";
-import { type Bug, decisive } from "./bug";
+import { type Bug, decisive, inRequest, To } from "./bug";
 
 export function StreamPicture({ bug }: { bug: Bug }) {
   const { show, why } = bug;
   const healthy = why.verdict.kind === "healthy";
+  const decided = decisive(why);
+  const asked = decided !== null && inRequest(bug, decided);
+  const there = { ...bug.at, exchange: decided?.exchange ?? bug.at.exchange };
   return (
     <section class="stream-picture" aria-labelledby="picture">
-      <h2 id="picture">{healthy ? "What arrived" : "Where it went wrong in the stream"}</h2>
+      <h2 id="picture">
+        {healthy || asked ? "What arrived" : "Where it went wrong in the stream"}
+      </h2>
+      {asked && (
+        <p>
+          The mistake is not in this response but in{" "}
+          <To exchange={there} tab="request">
+            what the app sent in request #{there.exchange}
+          </To>
+          .
+        </p>
+      )}
       <p class="muted">
         <SafeText text={told(bug)} />
       </p>
-      {!healthy && (show.events.length > 0 ? <Around bug={bug} /> : <NoEvents bug={bug} />)}
+      {!healthy &&
+        (show.events.length > 0 ? (
+          <Around bug={bug} title={asked ? "Its last events" : "The events around it"} />
+        ) : (
+          <NoEvents bug={bug} />
+        ))}
       <Arrived bug={bug} />
     </section>
   );
@@ -46,7 +65,7 @@ const NEAR = 4;
 const MORE = 30;
 const DATA = 1200; // characters of an event that are shown here
 
-function Around({ bug }: { bug: Bug }) {
+function Around({ bug, title }: { bug: Bug; title: string }) {
   const { show, why } = bug;
   const decided = decisive(why);
   const last = show.events.length - 1;
@@ -68,7 +87,7 @@ function Around({ bug }: { bug: Bug }) {
   const began = why.axis.request_ns;
   return (
     <>
-      <h3>The events around it</h3>
+      <h3>{title}</h3>
       <ol class="around">
         {from > 0 && (
           <li>
@@ -160,6 +179,10 @@ function NoEvents({ bug }: { bug: Bug }) {
 
 // What had arrived.
 
+/** Whether an event is one of a call. */
+const isAbout = (event: number | null, call: Bug["show"]["calls"][number]) =>
+  event === call.start_event || call.fragments.some((each) => each.event === event);
+
 const WHOLE = new Set(["complete", "empty_ok"]);
 
 function Arrived({ bug }: { bug: Bug }) {
@@ -172,9 +195,11 @@ function Arrived({ bug }: { bug: Bug }) {
       {why.verdict.kind !== "healthy" && <h3>What had arrived</h3>}
       {calls.map((call, at) => {
         const whole = WHOLE.has(call.status);
+        const strange =
+          whole && why.findings.some((each) => each.code === "T008" && isAbout(each.event, call));
         return (
           <div
-            class={`call-card ${whole ? "" : "broken"}`}
+            class={`call-card ${whole && !strange ? "" : "broken"}`}
             key={`${call.kind}${call.choice}${call.index}`}
           >
             <p>
@@ -183,7 +208,8 @@ function Arrived({ bug }: { bug: Bug }) {
               <span class="muted">{call.id === null ? "no id" : <SafeText text={call.id} />}</span>{" "}
               <span class={whole ? "right-word" : "wrong-word"}>
                 {whole ? "✓" : "✗"} {call.status.replaceAll("_", " ")}
-              </span>
+              </span>{" "}
+              {strange && <span class="wrong-word">✗ violates the tool's schema</span>}
             </p>
             <Pieces
               pieces={call.fragments.map((each) => ({

@@ -93,6 +93,7 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
   const decided = decisive(why);
   const [suspect] = why.suspects;
   const excluded = decided?.excluded ?? [];
+  const also = alsoAtFault(bug);
   return (
     <section class={`conclusion is-${verdict.kind}`} aria-labelledby="verdict">
       <header>
@@ -101,6 +102,12 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
             {SIGNS[verdict.kind]}
           </span>{" "}
           {capital(verdict.shown)}
+          {also[0] && (
+            <span class="also">
+              {verdict.kind === "nobody" ? "; but also " : "; also "}
+              {blamed(also[0])}
+            </span>
+          )}
         </h2>
         {decided && <Code code={decided.code} name={decided.name} />}
       </header>
@@ -144,6 +151,19 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
             </ul>
           </Told>
         )}
+        {also.map((each) => (
+          <Told key={`${each.code}${each.exchange}${each.message}`} name="Also at fault">
+            <p>
+              <strong>{capital(blamed(each))}</strong>, <Code code={each.code} name={each.name} />:{" "}
+              <SafeText text={each.message} />.
+            </p>
+            <p>
+              <strong>
+                <SafeText text={`${capital(each.hint)}.`} />
+              </strong>
+            </p>
+          </Told>
+        ))}
         {verdict.possible.length > 0 && (
           <Told name="Possible, not provable">
             <ul>
@@ -163,6 +183,23 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
       </dl>
     </section>
   );
+}
+
+/** Whose fault a finding is, and how sure that is. */
+const blamed = ({ blame, confidence }: Finding) => `${blame}, ${confidence}`;
+
+/** Errors of somebody else than the verdict blames, such as of an app that runs a call that was cut. */
+function alsoAtFault({ why }: Bug): Finding[] {
+  const { blame, kind } = why.verdict;
+  if (kind !== "blamed" && kind !== "nobody") return [];
+  const others = why.findings.filter(
+    (each) =>
+      each.severity === "error" &&
+      each.confidence !== "possible" &&
+      each.blame !== null &&
+      each.blame !== blame,
+  );
+  return byCode(others).map(([first]) => first);
 }
 
 /** The first finding of each code, and how many follow. */
@@ -188,14 +225,31 @@ function Told(props: { name: string; children: ComponentChildren }) {
 // Places.
 
 /** A link to an exchange, or to one of its events; a report holds no other exchange. */
-export function To(props: { exchange: Ref; event?: number; children: ComponentChildren }) {
-  const { exchange, event, children } = props;
+export function To(props: {
+  exchange: Ref;
+  event?: number;
+  tab?: string;
+  children: ComponentChildren;
+}) {
+  const { exchange, event, tab, children } = props;
   if (!source.whole && exchange.exchange !== start?.exchange) return <>{children}</>;
-  const query = event === undefined ? {} : { event: String(event) };
+  const query = {
+    ...(event !== undefined && { event: String(event) }),
+    ...(tab !== undefined && { tab }),
+  };
   return (
     <a href={toExchange({ tape: exchange.tape, exchange: exchange.exchange }, query)}>{children}</a>
   );
 }
+
+/** Whether a finding is about the request of its exchange, so about what the app sent. */
+export const inRequest = ({ at, why }: Bug, of: Finding) =>
+  of.exchange !== at.exchange ||
+  (of.event === null && of.t_ns !== null && of.t_ns === why.axis.request_ns);
+
+/** Whether the app printed what a finding is about. */
+const isPrinted = ({ at, show }: Bug, of: Finding) =>
+  of.exchange === at.exchange && of.line === null && show.log.some((each) => each.t_ns === of.t_ns);
 
 /** Where a finding is: links to the event, and the numbers that one looks for in the tape. */
 export function PlaceOf({ bug, of }: { bug: Bug; of: Finding }) {
@@ -203,8 +257,21 @@ export function PlaceOf({ bug, of }: { bug: Bug; of: Finding }) {
   const to = { ...bug.at, exchange: of.exchange };
   const event = of.event === null ? undefined : bug.show.events[of.event];
   const began = bug.why.axis.request_ns;
+  const own = !elsewhere && inRequest(bug, of);
   const parts: ComponentChildren[] = [];
   if (elsewhere) parts.push(<To exchange={to}>exchange #{of.exchange}</To>);
+  if (own) parts.push("this request");
+  const before = event || own || elsewhere ? undefined : lastBefore(bug, of);
+  if (before) {
+    parts.push(
+      <>
+        after{" "}
+        <To exchange={bug.at} event={before.event}>
+          event {before.event}
+        </To>
+      </>,
+    );
+  }
   if (of.event !== null) {
     parts.push(
       <To exchange={to} event={of.event}>
@@ -213,11 +280,15 @@ export function PlaceOf({ bug, of }: { bug: Bug; of: Finding }) {
     );
   }
   if (!elsewhere && event?.read != null) parts.push(`read ${event.read}`);
-  if (of.t_ns !== null && began !== null) {
-    parts.push(`${duration(of.t_ns - began)} after the request`);
+  if (of.t_ns !== null && began !== null && !own) {
+    const since = elsewhere ? `the request of #${bug.at.exchange}` : "the request";
+    parts.push(`${duration(of.t_ns - began)} after ${since}`);
   }
   if (of.line !== null) parts.push(`tape line ${of.line}`);
-  if (of.span) parts.push(`bytes ${of.span[0]} to ${of.span[1]}`);
+  if (of.span) {
+    const [from, to] = of.span;
+    parts.push(from === to ? `at byte ${from}` : `bytes ${from} to ${to}`);
+  }
   if (parts.length === 0) parts.push("the exchange as a whole");
   return (
     <span class="place">
@@ -226,6 +297,12 @@ export function PlaceOf({ bug, of }: { bug: Bug; of: Finding }) {
       ))}
     </span>
   );
+}
+
+/** The last event before a finding that is about none. */
+function lastBefore({ show }: Bug, { t_ns }: Finding) {
+  if (t_ns === null) return undefined;
+  return show.events.findLast((each) => each.t_ns !== null && each.t_ns <= t_ns);
 }
 
 interface PlacesProps {
@@ -283,12 +360,13 @@ function Places({ bug, decided, mistake }: PlacesProps) {
 }
 
 /** Who sent what a finding is about. */
-function sideOf({ at, show, why }: Bug, finding: Finding): string {
+function sideOf(bug: Bug, finding: Finding): string {
+  const { show, why } = bug;
   const entry = why.timeline.find(
     (each) => each.t_ns === finding.t_ns && each.codes.includes(finding.code),
   );
-  if (entry?.source === "log") return "Printed by the app";
-  if (finding.exchange !== at.exchange) return "Sent by the app";
+  if (entry?.source === "log" || isPrinted(bug, finding)) return "Printed by the app";
+  if (inRequest(bug, finding)) return "Sent by the app";
   return show.recording.tap === "app" ? "Sent by the app to its page" : "On the wire";
 }
 
@@ -320,34 +398,57 @@ function Others({ bug }: { bug: Bug }) {
     <section aria-labelledby="others">
       <h2 id="others">{plural(others.length, "more finding")}</h2>
       <ul class="findings">
-        {others.map((each) => (
-          <li key={`${each.code}${each.exchange}${each.event}${each.message}`}>
+        {[...grouped(others)].map(([code, [first, ...more]]) => (
+          <li key={code}>
             <details>
               <summary>
-                <Severity is={each.severity} /> <Code code={each.code} name={each.name} />{" "}
-                <SafeText text={each.message} />
+                <Severity is={first.severity} /> <Code code={first.code} name={first.name} />{" "}
+                {first.blame && <span class="badge">{blamed(first)}</span>}{" "}
+                <SafeText text={first.message} />
+                {more.length > 0 && <span class="muted"> and {more.length} more like it</span>}
               </summary>
-              <p>
-                <PlaceOf bug={bug} of={each} />
-              </p>
-              {each.evidence && (
-                <p>
-                  Evidence: <code>{<SafeText text={each.evidence} />}</code>
-                </p>
-              )}
-              {each.excluded.map((one) => (
-                <p key={one.explanation}>
-                  Ruled out: <SafeText text={`${one.explanation}: ${one.because}`} />
-                </p>
+              {[first, ...more].map((each) => (
+                <Other key={`${each.exchange}${each.event}${each.message}`} bug={bug} of={each} />
               ))}
               <p>
-                What to do: <SafeText text={each.hint} />
+                What to do: <SafeText text={first.hint} />
               </p>
             </details>
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+/** Findings by their code, in their order. */
+function grouped(findings: readonly Finding[]) {
+  const groups = new Map<string, [Finding, ...Finding[]]>();
+  for (const each of findings) {
+    const group = groups.get(`${each.code} ${each.severity}`);
+    if (group) group.push(each);
+    else groups.set(`${each.code} ${each.severity}`, [each]);
+  }
+  return groups;
+}
+
+function Other({ bug, of }: { bug: Bug; of: Finding }) {
+  return (
+    <div class="other">
+      <p>
+        <PlaceOf bug={bug} of={of} />: <SafeText text={of.message} />
+      </p>
+      {of.evidence && (
+        <p>
+          Evidence: <code>{<SafeText text={of.evidence} />}</code>
+        </p>
+      )}
+      {of.excluded.map((one) => (
+        <p key={one.explanation}>
+          Ruled out: <SafeText text={`${one.explanation}: ${one.because}`} />
+        </p>
+      ))}
+    </div>
   );
 }
 

@@ -181,15 +181,20 @@ function Tapes({ tapes, query }: { tapes: Tape[] | null; query: URLSearchParams 
 }
 
 function TapeTable({ tapes, query }: { tapes: Tape[]; query: URLSearchParams }) {
+  const known = tapes.some((tape) => tape.worst !== null);
   return (
     <div class="tapes-table">
       <table>
         <thead>
           <tr>
             <th scope="col">Tape</th>
-            <th scope="col">Exchanges</th>
-            <th scope="col">Findings</th>
-            <th scope="col">Worst</th>
+            <th scope="col" class="number">
+              Exchanges
+            </th>
+            <th scope="col" class="number">
+              Findings
+            </th>
+            {known && <th scope="col">Worst</th>}
             <th scope="col">Models</th>
             <th scope="col">State</th>
           </tr>
@@ -204,7 +209,7 @@ function TapeTable({ tapes, query }: { tapes: Tape[]; query: URLSearchParams }) 
               </th>
               <td class="number">{tape.exchanges ?? "-"}</td>
               <td class="number">{tape.findings ?? "-"}</td>
-              <td>{tape.worst ? `${tape.worst.code} ${tape.worst.name}` : "-"}</td>
+              {known && <td>{tape.worst ? `${tape.worst.code} ${tape.worst.name}` : "-"}</td>}
               <td>
                 <SafeText text={tape.models.join(", ") || "-"} />
               </td>

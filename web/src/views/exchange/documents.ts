@@ -42,6 +42,8 @@ export interface Axis {
   lanes: Lane[];
   zones: Zone[];
   range: TimeRange;
+  /** What is shown at first, where most of the time nothing more came after the response. */
+  first?: TimeRange | undefined;
   origin: number;
   unit: "time" | "order";
 }
@@ -249,6 +251,7 @@ function axisOf(docs: Omit<Documents, "axis">): Axis {
     unit: timed ? "time" : "order",
     origin,
     range: { from: from - pad, to: to + pad },
+    first: timed ? firstView(from, to, axis.end_ns) : undefined,
     lanes: [
       ...lane("moments", "exchange", "flag", wire),
       ...lane("events", "events", "tick", events),
@@ -276,6 +279,16 @@ function axisOf(docs: Omit<Documents, "axis">): Axis {
         ]
       : [],
   };
+}
+
+/** The share of the time below which an exchange is too narrow to be read. */
+const NARROW = 0.2;
+
+/** The exchange and some of the time after it, where that time would leave the exchange no room. */
+function firstView(from: number, to: number, end: number | null): TimeRange | undefined {
+  if (end === null || end <= from || end - from > NARROW * (to - from)) return undefined;
+  const span = end - from;
+  return { from: from - span * 0.015, to: end + span * 0.25 };
 }
 
 const largestOf = (reads: readonly Reading[]) =>
