@@ -31,6 +31,8 @@ COMMANDS = {
     "show calls": ("show", FILE_NAME, "--calls"),
     "show events": ("show", f"{FILE_NAME}#1", "--events"),
     "show reads": ("show", f"{FILE_NAME}#2", "--reads"),
+    "show steps": ("show", f"{FILE_NAME}#1", "--steps"),
+    "show steps json": ("show", f"{FILE_NAME}#1", "--steps", "--format", "json"),
     "show json": ("show", FILE_NAME, "--format", "json"),
     "ls": ("ls", "."),
     "ls json": ("ls", ".", "--format", "json"),
