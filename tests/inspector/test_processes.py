@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.inspector.index import is_current
 from helpers.incidents import BROKEN, EMPTY
 from helpers.inspected import Growing, Page, inspected
 
@@ -53,6 +54,22 @@ def test_an_index_that_is_made_anew_is_read_anew(folder: Path, tmp_path: Path) -
             kill_index(page)
             next(each for each in news if each["indexed"]["done"] == 1)
         assert page.json("/api/exchanges")["rows"] == before["rows"]
+
+
+def test_what_was_known_is_shown_before_the_index_is_brought_up(
+    folder: Path, tmp_path: Path
+) -> None:
+    index = tmp_path / "index"
+    with inspected(folder, index) as page:
+        before = page.indexed(1).json("/api/exchanges")
+    with inspected(folder, index) as page:
+        assert page.inspector._ready.is_set()
+        assert page.json("/api/exchanges")["rows"] == before["rows"]
+    assert not is_current(index, "other rules")
+    index.write_bytes(b"x" * 9_000)
+    assert not is_current(index, "other rules")
+    assert not is_current(tmp_path / "missing", "")
+    assert not (tmp_path / "missing").exists()
 
 
 def test_a_killed_document_process_is_replaced(folder: Path, tmp_path: Path) -> None:

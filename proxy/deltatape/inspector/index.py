@@ -10,6 +10,7 @@ made anew where it is damaged or where the rules have changed.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import sqlite3
@@ -19,8 +20,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from deltatape import __version__
 from deltatape.clock import parse_rfc3339, rfc3339
 from deltatape.model.finding import Severity
+from deltatape.model.rule_settings import Settings
 from deltatape.why.trends import TrendGroup, Trends
 
 Row: TypeAlias = Mapping[str, object]
@@ -292,6 +295,25 @@ def _is_kept(connection: sqlite3.Connection, rules: str) -> bool:
     if execute("SELECT rules FROM state").fetchone() != (rules,):
         return False
     return bool(execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+
+
+def rules_of(settings: Settings) -> str:
+    """Return what rows depend on: the settings, and this program, file by file."""
+    package = Path(__file__).parent.parent
+    files = sorted(package.rglob("*.py"))
+    stamps = [(str(each.relative_to(package)), each.stat().st_mtime_ns) for each in files]
+    text = json.dumps([__version__, repr(settings), stamps])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_current(path: Path, rules: str) -> bool:
+    """Check whether there is an index of these rules, which can be read before it is brought up."""
+    if not path.exists():
+        return False
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(connect(path)) as connection:
+        kept = "SELECT rules FROM state WHERE (SELECT user_version FROM pragma_user_version) = ?"
+        return bool(connection.execute(kept, [_FORMAT]).fetchone() == (rules,))
+    return False
 
 
 def remove(path: Path) -> None:

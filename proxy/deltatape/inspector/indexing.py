@@ -8,7 +8,6 @@ A tape that ends the process, by its size or by a defect of a rule, is left out 
 on, so that it does not keep the others from being seen.
 """
 
-import hashlib
 import json
 import os
 import select
@@ -18,11 +17,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from deltatape import __version__
 from deltatape.clock import SystemClock
 from deltatape.diagnose.rebuild import batches, body_bytes
 from deltatape.errors import DeltatapeError, TapeFormatError
-from deltatape.inspector.index import IndexWriter, Row, TapeState
+from deltatape.inspector.index import IndexWriter, Row, TapeState, rules_of
 from deltatape.live.messages import Begin
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.exchange_row import ExchangeRow
@@ -528,15 +526,6 @@ def _note_app(exchange: Exchange, apps: dict[str, None]) -> None:
 def _logs(tape: Tape) -> Iterator[LogEntry]:
     """Yield the app's output; reads the tape only when iterated."""
     yield from tape.logs
-
-
-def rules_of(settings: Settings) -> str:
-    """Return what rows depend on: the settings, and this program, file by file."""
-    package = Path(__file__).parent.parent
-    files = sorted(package.rglob("*.py"))
-    stamps = [(str(each.relative_to(package)), each.stat().st_mtime_ns) for each in files]
-    text = json.dumps([__version__, repr(settings), stamps])
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def library_of(begin: Mapping[str, object]) -> Library:

@@ -32,8 +32,16 @@ from deltatape.errors import UsageError
 from deltatape.exporters.copies import COPIES
 from deltatape.http1.access import check_origin
 from deltatape.http1.listener import Address, bracketed
-from deltatape.inspector.index import MAX_ROWS, ORDERS, Filter, IndexReader
+from deltatape.inspector.index import (
+    MAX_ROWS,
+    ORDERS,
+    Filter,
+    IndexReader,
+    is_current,
+    rules_of,
+)
 from deltatape.inspector.processes import DocumentError, DocumentProcesses, IndexProcess
+from deltatape.live.messages import Begin
 from deltatape.model.finding import Severity
 from deltatape.render.exchange_rows import trends_json
 
@@ -121,6 +129,9 @@ class Inspector:
         self._live = Live()
         self._indexing = IndexProcess({**begin, "index": str(index)}, self._told)
         self._documents = DocumentProcesses(begin)
+        settings = begin["settings"]
+        assert isinstance(settings, Mapping)
+        self._rules = Begin(settings=settings).rules()
         self._reader: IndexReader | None = None
         self._inode = 0
         """Of the file that it reads."""
@@ -166,6 +177,8 @@ class Inspector:
         host, port = self._runner.addresses[0][:2]
         # Cookies know no ports: one of another `deltatape open` must not replace this one.
         self._cookie = f"{COOKIE}-{port}"
+        if await asyncio.to_thread(is_current, self._index, rules_of(self._rules)):
+            self._ready.set()  # what was known is shown until there is more
         self._indexing.start()
         self._documents.start()
         return f"http://{bracketed(host)}:{port}"
