@@ -36,7 +36,7 @@ function TheDiff({ diff, one, other }: { diff: DiffDocument; one: Ref; other: Re
 }
 
 const DAMAGE = {
-  lost: "is only on the left: it was lost",
+  lost: "is only on the left",
   added: "is only on the right",
   arguments: "has other arguments",
   identity: "has another id or name",
@@ -45,7 +45,7 @@ const DAMAGE = {
 /** What a hop did, in a line. */
 function inWords(hop: Hop): string {
   const damaged = hop.calls.filter((each) => each.damage !== "added");
-  if (damaged.length > 0) return `${plural(damaged.length, "call was", "calls were")} damaged`;
+  if (damaged.length > 0) return plural(damaged.length, "call differs", "calls differ");
   if (hop.reply.length > 0) return "The replies differ; the calls do not";
   if (!hop.equal) return "The same reply, in other events";
   return "No difference but fields that are not compared";
@@ -306,7 +306,7 @@ function Changes({ changes, sides }: { changes: readonly Change[]; sides: Sides 
         label="Events"
         heads={["what became of it", "left", "right", "of", "difference"]}
         rows={rows.slice(0, MOST).map((each) => [
-          <span key="kind" class={`kind ${each.kind}`}>
+          <span key="kind" class={`kind is-${each.kind}`}>
             <span aria-hidden="true">{SIGNS[each.kind]}</span> {each.kind}
           </span>,
           <EventLinks key="left" events={each.left} at={sides.left} />,

@@ -2,6 +2,7 @@
 import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { compared } from "../compare";
 import { Severity } from "../components/badge";
 import { Shown } from "../components/states";
 import { SafeText, safe } from "../components/text";
@@ -10,7 +11,7 @@ import { bytes, duration, plural } from "../format";
 import { useKeys } from "../keys";
 import { news } from "../live";
 import { useLoaded } from "../load";
-import { type Ref, toExchange, toOverview } from "../router";
+import { go, type Ref, toExchange, toOverview } from "../router";
 import { source } from "../source";
 import { BugView } from "./bug";
 import { CallsTab } from "./exchange/calls";
@@ -155,6 +156,7 @@ function Parts(props: PartsProps) {
     { key: "p", does: "Show the previous finding", run: () => stepFinding(docs, at, -1) },
     { key: "]", does: "Show the next part of the exchange", run: () => openAt(index + 1) },
     { key: "[", does: "Show the part before", run: () => openAt(index - 1) },
+    { key: "c", does: "Compare it with another", run: () => source.whole && compareWith(of) },
     {
       key: "a",
       does: "Go to the time axis",
@@ -361,6 +363,13 @@ function Head(props: {
         </h1>
         <Conversation of={of} />
         <span class="grow" />
+        {source.whole && (
+          <span class="copy">
+            <button type="button" onClick={() => compareWith(of)}>
+              Compare with …
+            </button>
+          </span>
+        )}
         <CopyButtons of={of} />
       </div>
       <dl class="facts facts-row">
@@ -416,6 +425,12 @@ function Head(props: {
       )}
     </header>
   );
+}
+
+/** Go to the list, where the exchange to compare with is chosen. */
+function compareWith(of: Ref) {
+  compared.value = of;
+  go(toOverview());
 }
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {

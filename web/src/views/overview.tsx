@@ -1,6 +1,7 @@
 // All exchanges of all tapes in one list, however many there are, with what is wrong with each.
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { compared } from "../compare";
 import { Empty, Progress } from "../components/states";
 import { SafeText, safe } from "../components/text";
 import { changed, cleared, FilterBar, filterOf } from "../filters";
@@ -16,6 +17,29 @@ type Tape = LsDocument["tapes"][number];
 
 const TAPES_EVERY_MS = 2000;
 const MOST_TAPES = 200;
+
+/** Says that the next exchange to be chosen is shown beside another one. */
+function Comparing() {
+  const one = compared.value;
+  if (!one) return null;
+  return (
+    <p class="comparing" role="status">
+      Choose the exchange to compare with{" "}
+      <strong>
+        <SafeText text={`${one.tape}#${one.exchange}`} />
+      </strong>
+      .{" "}
+      <button
+        type="button"
+        onClick={() => {
+          compared.value = null;
+        }}
+      >
+        Cancel
+      </button>
+    </p>
+  );
+}
 
 export function OverviewView({ query }: { query: URLSearchParams }) {
   const filter = filterOf(query);
@@ -82,6 +106,7 @@ export function OverviewView({ query }: { query: URLSearchParams }) {
       </div>
       {filterBar}
       {tapeList}
+      <Comparing />
       <Indexing rows={rows} />
       <List rows={rows} query={query} listKey={key} tapes={tapes} />
     </div>

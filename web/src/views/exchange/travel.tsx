@@ -192,6 +192,7 @@ function Travel({ docs, at, steps }: TabProps & { steps: StepsDocument }) {
       </p>
       {steps.suspects.length > 0 && (
         <fieldset class="choice" aria-label="Clients beside the correct one">
+          <span class="muted">Clients that make a mistake, to compare:</span>
           {steps.suspects.map((each, number) => (
             <button
               type="button"

@@ -1,6 +1,7 @@
 // The list: only the lines that one sees are there, and they stay in place while others come.
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { compared, toChosen } from "../../compare";
 import { changed, filterOf } from "../../filters";
 import { useKeys } from "../../keys";
 import { go, toExchange, toOverview } from "../../router";
@@ -131,7 +132,7 @@ export function Grid(props: {
     to(chosen.current < 0 ? (by > 0 ? from : until) : chosen.current + by);
   const open = () => {
     const row = rows.at(chosen.current);
-    if (row) go(toExchange(row));
+    if (row) go(toChosen(row));
   };
   useKeys([
     { key: "j", does: "Go to the next exchange", run: () => step(1) },
@@ -161,7 +162,11 @@ export function Grid(props: {
     setActive(index);
     const row = rows.at(index);
     const acts = target.closest("a, button") || getSelection()?.isCollapsed === false;
-    if (row && !acts) go(toExchange(row));
+    const plain = !(event.ctrlKey || event.metaKey || event.shiftKey);
+    if (row && compared.value && plain) {
+      event.preventDefault(); // the link leads to the exchange alone
+      go(toChosen(row));
+    } else if (row && !acts) go(toExchange(row));
   };
 
   const activeRow = rows.at(active);
