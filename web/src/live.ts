@@ -20,6 +20,7 @@ source.live(
     if (state === "gone" || state === "refused") away = true;
     if (state === "open" && away) {
       away = false;
+      news.value = null; // of a server that counts otherwise
       returns.value += 1;
     }
   },

@@ -1,4 +1,5 @@
 // The rows of a list with any number of them: those near what is shown are held, the rest is asked for.
+// Exchanges in progress are in no page: they come with the news, and stand where the latest are.
 import { signal } from "@preact/signals";
 import { type Exchanges, type Row, source } from "./source";
 import { keyOf } from "./threads";
@@ -14,6 +15,12 @@ type About = Omit<Exchanges, "rows">;
 interface Held {
   row: Row;
   revision: number;
+}
+
+interface Running {
+  row: Row;
+  /** It has ended: the revision from which pages have it. */
+  until: number | null;
 }
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
@@ -35,10 +42,15 @@ export class Rows {
   private asking = false;
   private closed = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private running: Running[] = [];
+  /** How many run, those that the filter leaves out included. */
+  private allRunning = 0;
   private readonly latestFirst: boolean;
+  private readonly latestLast: boolean;
 
   constructor(private readonly query: URLSearchParams) {
     this.latestFirst = query.get("order") === "-at";
+    this.latestLast = query.get("order") === "at";
   }
 
   close(): void {
@@ -49,7 +61,10 @@ export class Rows {
   /** What the latest answer says besides its rows; null: none came yet. */
   get about(): About | null {
     this.changes.value; // who reads it is drawn anew when it changes
-    return this.head;
+    const head = this.head;
+    if (head === null) return null;
+    const total = head.total + this.running.length;
+    return { ...head, total, all: head.all + Math.max(this.allRunning, this.running.length) };
   }
 
   get problem(): string | null {
@@ -58,24 +73,29 @@ export class Rows {
   }
 
   at(index: number): Row | undefined {
-    return this.held.get(index)?.row;
+    const place = index - this.start;
+    const running = this.latestLast ? place - (this.head?.total ?? 0) : index;
+    return this.running[running]?.row ?? this.held.get(place)?.row;
   }
 
-  /** The held rows that follow each other around an index, and the index of the first. */
+  /** Where the rows of the pages begin. */
+  private get start(): number {
+    return this.latestLast ? 0 : this.running.length;
+  }
+
+  /** The rows that follow each other around an index, and the index of the first. */
   around(index: number): { from: number; rows: Row[] } {
     let from = index;
-    while (this.held.has(from - 1)) from--;
+    while (from > 0 && this.at(from - 1)) from--;
     const rows: Row[] = [];
-    for (let held = this.held.get(from); held; held = this.held.get(from + rows.length)) {
-      rows.push(held.row);
-    }
+    for (let row = this.at(from); row; row = this.at(from + rows.length)) rows.push(row);
     return { from, rows };
   }
 
   /** Say which rows are shown: first to last, both included. */
   want(first: number, last: number): void {
-    this.first = first;
-    this.last = last;
+    this.first = Math.max(0, first - this.start);
+    this.last = Math.max(0, last - this.start);
     void this.ask();
   }
 
@@ -93,32 +113,45 @@ export class Rows {
     void this.ask();
   }
 
-  /** Take rows that are told without being asked for. */
-  replace(rows: readonly Row[]): void {
-    if (!rows.length) return;
-    const told = new Map(rows.map((row) => [keyOf(row), row]));
-    let changed = false;
-    for (const held of this.held.values()) {
-      const row = told.get(keyOf(held.row));
-      if (row) {
-        held.row = row;
-        changed = true;
-      }
+  /** Take what runs at a revision. */
+  follow(told: readonly Row[], revision: number): void {
+    const rows = told.filter((row) => matches(row, this.query));
+    const keys = new Set(rows.map(keyOf));
+    const running: Running[] = rows.map((row) => ({ row, until: null }));
+    // What has ended stays until the pages have it: a line must not go and come again.
+    for (const before of this.running) {
+      if (keys.has(keyOf(before.row))) continue;
+      const until = before.until ?? revision;
+      if (this.head === null || this.head.revision < until) running.push({ ...before, until });
     }
-    if (changed) this.tell();
+    this.allRunning = told.length;
+    this.put(running);
+  }
+
+  private put(running: Running[]): void {
+    const order = this.latestLast ? 1 : -1;
+    running.sort((a, b) => order * (a.row.at ?? "").localeCompare(b.row.at ?? ""));
+    if (same(running, this.running)) return;
+    const more = running.length - this.running.length;
+    this.running = running;
+    if (more !== 0 && !this.latestLast) this.moved(more);
+    this.tell();
   }
 
   /** The page that is asked for next; null: what is shown is there and fresh. */
-  private next(): number | null {
+  private next(asked: ReadonlySet<number>): number | null {
     if (this.head === null) return Math.floor(this.first / PAGE);
     const last = Math.min(this.last, this.head.total - 1);
-    let stale: number | null = this.head.revision < this.revision ? this.first : null;
+    const old = [];
+    if (this.head.revision < this.revision) old.push(Math.floor(this.first / PAGE));
     for (let i = this.first; i <= last; i++) {
       const held = this.held.get(i);
-      if (!held) return Math.floor(i / PAGE);
-      if (stale === null && held.revision < this.revision) stale = i;
+      const page = Math.floor(i / PAGE);
+      if (asked.has(page)) continue; // whatever came: not again before a pause
+      if (!held) return page;
+      if (held.revision < this.revision) old.push(page);
     }
-    return stale === null ? null : Math.floor(stale / PAGE);
+    return old.find((page) => !asked.has(page)) ?? null;
   }
 
   /** Ask for pages, one after the other: who scrolls fast skips what has gone by. */
@@ -128,25 +161,26 @@ export class Rows {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.revision = this.told;
-    let renewed = false;
+    const asked = new Set<number>();
     try {
-      for (let page = this.next(); page !== null && !this.closed; page = this.next()) {
+      for (let page = this.next(asked); page !== null && !this.closed; page = this.next(asked)) {
+        asked.add(page);
         const query = new URLSearchParams(this.query);
         query.set("offset", String(page * PAGE));
         query.set("limit", String(PAGE));
         const answer = await source.exchanges(query);
         if (this.closed) return;
-        renewed = true;
         this.take(page * PAGE, answer);
       }
     } catch (error) {
       if (this.closed) return;
       this.failure = error instanceof Error ? error.message : String(error);
       this.tell();
+      asked.clear(); // not tried again by itself
     } finally {
       this.asking = false;
     }
-    if (renewed && !this.closed) {
+    if (asked.size && !this.closed) {
       this.timer = setTimeout(() => {
         this.timer = undefined;
         void this.ask();
@@ -161,6 +195,10 @@ export class Rows {
     this.head = about;
     this.failure = null;
     if (more !== 0 && this.latestFirst) this.shift(more);
+    const answered = new Set(rows.map(keyOf));
+    const running = this.running.filter(
+      ({ row, until }) => !answered.has(keyOf(row)) && (until === null || until > about.revision),
+    );
     for (const index of [...this.held.keys()]) {
       const far = index < this.first - NEAR || index > this.last + NEAR;
       if (far || index >= about.total) this.held.delete(index);
@@ -171,6 +209,7 @@ export class Rows {
       const held = known && same(known, row) ? known : row;
       this.held.set(offset + i, { row: held, revision: about.revision });
     });
+    this.put(running);
     this.tell();
   }
 
@@ -185,4 +224,27 @@ export class Rows {
     for (const [index, held] of before) if (index + by >= 0) this.held.set(index + by, held);
     this.moved(by);
   }
+}
+
+const RANKS = ["error", "warning", "info"];
+
+/** Whether the filter has a row in progress; as the server filters the others. */
+function matches(row: Row, query: URLSearchParams): boolean {
+  const is = (name: "tape" | "provider" | "model") =>
+    !query.get(name) || query.get(name) === row[name];
+  if (!is("tape") || !is("provider") || !is("model")) return false;
+  const code = query.get("code") ?? "";
+  if (code && !row.codes.some((each) => each.startsWith(code))) return false;
+  const severity = query.get("severity") ?? "";
+  const rank = row.worst ? RANKS.indexOf(row.worst.severity) : RANKS.length;
+  if (severity && rank > RANKS.indexOf(severity)) return false;
+  const at = row.at === null ? null : Date.parse(row.at);
+  const [from, to] = [query.get("from"), query.get("to")];
+  if (from && (at === null || at < Date.parse(from))) return false;
+  if (to && (at === null || at >= Date.parse(to))) return false;
+  const { tape, exchange, provider, model, dialect, method, target, status, codes } = row;
+  const shown = [`${tape}#${exchange}`, provider, model, dialect, method, target, status, ...codes];
+  const text = shown.join(" ").toLowerCase();
+  const words = (query.get("q") ?? "").toLowerCase().split(/\s+/);
+  return words.every((word) => text.includes(word));
 }

@@ -58,7 +58,7 @@ export function OverviewView({ query }: { query: URLSearchParams }) {
       }
       const told = news.value;
       if (!told) return;
-      latest.replace(told.running);
+      latest.follow(told.running, told.revision);
       latest.renew(told.revision);
     });
   }, [latest]);
