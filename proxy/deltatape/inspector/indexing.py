@@ -298,6 +298,9 @@ class Indexing:
         else:
             try:
                 for rows in self._rows(unit, apps):
+                    if not rows:  # they come once what follows them is known
+                        yield
+                        continue
                     with self._writer.changing():
                         for state in states:
                             if state.id not in self._known:  # deleted meanwhile
