@@ -137,6 +137,9 @@ def test_a_tape_that_is_over_is_shown_and_left(tmp_path: Path) -> None:
 
 def test_what_is_not_there_cannot_be_watched(tmp_path: Path) -> None:
     assert called("watch", "none.tape", folder=tmp_path).returncode == 2
+    (tmp_path / "log.txt").write_text("no tape\n")
+    result = called("watch", "log.txt", folder=tmp_path)
+    assert (result.returncode, b"log.txt:1: no tape" in result.stderr) == (2, True)
 
 
 def test_an_exchange_in_progress_stands_on_the_terminal_until_it_ends(
@@ -194,7 +197,7 @@ def test_damage_is_told_and_ends_the_watching_of_that_tape(tmp_path: Path) -> No
     damaged = tmp_path / "x.tape"
     damaged.write_bytes(BROKEN.read_bytes()[:3000].rpartition(b"\n")[0] + b"\nnonsense\n")
     result = called("watch", damaged, folder=tmp_path)
-    assert b"x.tape" in result.stdout
+    assert b"x.tape:" in result.stdout
     assert result.returncode == 0
 
 

@@ -157,6 +157,7 @@ class _Watch:
         self._looks = 0
         self._clock = SystemClock()
         if self._only is not None:
+            open_tape(self._only)  # raises unless it is one
             self._followed[self._only] = _FollowedTape(self._only)
         else:
             self._look(following_new=False)
@@ -196,7 +197,7 @@ class _Watch:
         try:
             lines += (ended_line(*each, name, width()) for each in tape.read())
         except (DeltatapeError, OSError) as problem:
-            lines.append(line(StyledText(f"{tape.path}: {problem}", STYLES[Severity.ERROR])))
+            lines.append(line(StyledText(str(problem), STYLES[Severity.ERROR])))
             tape.over = True
         if tape.is_new and len(lines) > _LATEST:
             yield line(StyledText(f"{tape.name}: {len(lines) - _LATEST} earlier ones", DIM))
