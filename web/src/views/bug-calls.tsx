@@ -571,7 +571,8 @@ function Sent({ bug }: { bug: Bug }) {
           </span>
         )}
       </h3>
-      {repetition ? <SentCalls repetition={repetition} /> : <Unsent bug={bug} />}
+      <Lacking bug={bug} />
+      {repetition ? <SentCalls bug={bug} repetition={repetition} /> : <Unsent bug={bug} />}
       <Reported bug={bug} />
     </section>
   );
@@ -622,7 +623,21 @@ function Reported({ bug }: { bug: Bug }) {
   );
 }
 
-function SentCalls({ repetition }: { repetition: Repeated }) {
+/** What else than its calls the app did not send as it was delivered, such as reasoning. */
+function Lacking({ bug }: { bug: Bug }) {
+  const { repetition } = bug.why;
+  const decided = decisive(bug.why);
+  if (!decided || decided.exchange !== repetition?.exchange) return null;
+  if (repetition.extra.length > 0 || repetition.calls.some((each) => each.differs)) return null;
+  if (ERRORS.includes(decided.code)) return null; // it stands below, as the app words it
+  return (
+    <p>
+      <strong class="wrong-word">✗</strong> <SafeText text={decided.message} />
+    </p>
+  );
+}
+
+function SentCalls({ bug, repetition }: { bug: Bug; repetition: Repeated }) {
   return (
     <>
       {repetition.calls.some((each) => each.differs && each.sent) && (
@@ -656,7 +671,11 @@ function SentCalls({ repetition }: { repetition: Repeated }) {
         />
       ))}
       {repetition.calls.length + repetition.extra.length === 0 && (
-        <p class="muted">It repeats the reply's text; there is no call on either side.</p>
+        <p class="muted">
+          {bug.stream.text_calls.length > 0
+            ? "It repeats the reply's text, in which the call stands."
+            : "It repeats the reply's text; there is no call on either side."}
+        </p>
       )}
       {repetition.results.map((result) => (
         <div class="result" key={result.id}>

@@ -2,7 +2,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { Code, Severity } from "../../components/badge";
 import { LongText } from "../../components/long-text";
-import { SafeText } from "../../components/text";
+import { SafeText, safe } from "../../components/text";
 import { bytes, duration, plural } from "../../format";
 import { useKeys } from "../../keys";
 import { type Contribution, type Documents, type Event, phaseName } from "./documents";
@@ -44,6 +44,19 @@ export function EventsTab({ docs, at }: TabProps) {
   const index = useMemo(() => rows.findIndex((each) => each.event === selected), [rows, selected]);
   const origin = docs.show.axis.request_ns;
   const typed = events.some((each) => each.type !== "message");
+  const found = useMemo(() => {
+    const own = docs.why.findings.filter((each) => each.exchange === docs.show.exchange.exchange);
+    return new Map(own.toReversed().map((each) => [each.event, each])); // the worst one stays
+  }, [docs]);
+  const flag = (event: Event) => {
+    const finding = found.get(event.event);
+    if (!finding) return null;
+    return (
+      <strong class={`severity-${finding.severity}`} title={safe(finding.message)}>
+        ⚑ {finding.code}{" "}
+      </strong>
+    );
+  };
   const columns: Column<Event>[] = [
     { title: "event", width: "3.5rem", class: "number", cell: (each) => each.event },
     {
@@ -86,9 +99,12 @@ export function EventsTab({ docs, at }: TabProps) {
       title: "what is new",
       width: "minmax(8rem, 1fr)",
       cell: (each) => (
-        <span class={`mono ${docs.callOf(each)?.hue ?? ""}`}>
-          <SafeText text={each.new.slice(0, 300)} />
-        </span>
+        <>
+          {flag(each)}
+          <span class={`mono ${docs.callOf(each)?.hue ?? ""}`}>
+            <SafeText text={each.new.slice(0, 300)} />
+          </span>
+        </>
       ),
     },
   ];
