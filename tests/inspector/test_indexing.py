@@ -118,6 +118,27 @@ def test_the_rows_are_those_of_each_tape(run: Run, folder: Path) -> None:
     assert run.indexing.news() is None  # nothing is new
 
 
+def test_how_much_of_a_large_tape_was_read_is_told_meanwhile(run: Run, folder: Path) -> None:
+    place = folder / "x.tape"
+    note = b'[1,0,"note",{"text":"%b"}]\n' % (b"x" * 5000)
+    whole = TAPE.read_bytes().splitlines(keepends=True)
+    end = next(at for at, line in enumerate(whole, 1) if b'"end"' in line)
+    place.write_bytes(b"".join([*whole[:end], *[note] * 200, *whole[end:]]))
+    run.indexing.scan()
+    run.indexing._reading = run.indexing._begin(run.indexing._next())  # type: ignore[arg-type]
+    told = []
+    for _ in run.indexing._reading:
+        news = run.indexing.news()
+        assert news is not None
+        told.append(news["indexed"]["bytes"])  # type: ignore[index]
+    assert told
+    assert all(0 < each["done"] <= each["of"] == place.stat().st_size for each in told)
+    run.go()
+    news = run.indexing.news()
+    assert news is not None
+    assert news["indexed"]["bytes"] == {"done": told[0]["of"], "of": told[0]["of"]}  # type: ignore[index]
+
+
 def test_what_has_not_changed_is_not_read_again(run: Run, folder: Path, tmp_path: Path) -> None:
     shutil.copy(TAPE, folder)
     run.go().stop()

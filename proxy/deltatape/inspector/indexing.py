@@ -141,6 +141,8 @@ class Indexing:
         self._followed: dict[str, _Follower] = {}
         self._waiting: list[_Unit] = []
         self._reading: Iterator[None] | None = None
+        self._read_now: Sequence[Tape] = ()
+        """What that reads."""
         self._scan_ns = 0
         self._known = self._writer.tapes()
         self._told: object = None
@@ -316,6 +318,7 @@ class Indexing:
                     done = state._replace(indexed=True, starts=0, recording=False, problem=problem)
                     self._put(done)
                     self._writer.put_apps(state.key, apps[state.id])
+        self._read_now = ()
         took_ns = self._clock.now_ns() - began_ns
         unit.again_ns = self._clock.now_ns() + max(SCAN_NS, _SELDOM * took_ns)
 
@@ -325,6 +328,7 @@ class Indexing:
         first = next(iter(unit.tapes.values()))
         tape = open_recording(first.path)
         alone = isinstance(tape, ShardedTape) and bool(tape.missing)
+        self._read_now = tape.shards if isinstance(tape, ShardedTape) else (tape,)
         indexer = ExchangeIndexer(self._settings, alone=alone)
 
         def place(number: int) -> str:
@@ -452,13 +456,12 @@ class Indexing:
 
     def news(self) -> dict[str, object] | None:
         """Return what the server is to know; None: nothing is new."""
-        if not self._followed and self._told == self._writer.revision:
-            return None
+        reading = sum(tape.position for tape in self._read_now)
         running = self.running()
-        told = (self._writer.revision, running)
+        told = (self._writer.revision, reading, running)
         if told == self._told:
             return None
-        self._told = told if self._followed else self._writer.revision
+        self._told = told
         known = self._known.values()
         caught_up = {each.state.id for each in self._followed.values() if each.caught_up}
         done = [state for state in known if state.indexed or state.id in caught_up]
@@ -468,7 +471,7 @@ class Indexing:
                 "done": len(done),
                 "of": len(known),
                 "bytes": {
-                    "done": sum(state.bytes for state in done),
+                    "done": sum(state.bytes for state in done) + reading,
                     "of": sum(state.bytes for state in known),
                 },
             },

@@ -70,11 +70,15 @@ class Tape:
     """A tape file. Use `open_tape`.
 
     Iterating gives its exchanges, `tape[3]` is the exchange number 3 (x.tape#3), `len` counts.
+
+    Attributes:
+        position: how many bytes `exchanges` has read so far.
     """
 
     def __init__(self, path: str, header: Header) -> None:
         self.path = path
         self.header = header
+        self.position = 0
 
     @property
     def volatile(self) -> tuple[str, ...]:
@@ -269,6 +273,7 @@ class Tape:
 
     def _every_record(self) -> Iterator[tuple[int, Record | ReadRecord]]:
         for place, data in line_blocks(self.path):
+            self.position = place.at + len(data)
             for batch in _batches(self.path, place, data):
                 yield from decode_lines(zip(*batch, strict=True), self._record)
 
