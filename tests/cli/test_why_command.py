@@ -314,6 +314,25 @@ def test_a_saved_stream_has_a_report_without_a_tape(tmp_path: Path) -> None:
     assert b"saved.txt is no tape; make one first: deltatape import" in refused.stderr
 
 
+def test_a_report_holds_the_beginnings_of_what_is_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltatape.cli.report._MAX_CHARACTERS", 20_000)
+    said = f'{{"q": "{"x" * 30_000}"}}'
+
+    def feed(tap: ExchangeTap) -> None:
+        start(tap)
+        tap.read(60, sse(calls(entry(0, "c1", name="get", arguments=said)), FINISH), None)
+        tap.end(70, EndReason.COMPLETE, recorder={})
+
+    (tmp_path / "x.tape").write_text(header_line(HEADER).decode() + taped(feed).text)
+    called("why", "x.tape#1", "--html", "why.html", folder=tmp_path)
+    (long,) = embedded(tmp_path / "why.html")["show"]["calls"]
+    assert said.startswith(long["arguments"])
+    assert long["cut"]["arguments"] == {"bytes": len(said)}
+    assert len(json.dumps(embedded(tmp_path / "why.html")["show"])) < 20_000
+
+
 HALVES = ("sk-nopen", "openopenope")
 """Neither looks like a key."""
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -15,16 +15,16 @@ from deltatape.cli.terminal import say
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import UsageError
 from deltatape.exporters.copies import COPIES, copied
-from deltatape.inspector.documents import cut
+from deltatape.inspector.documents import LONGEST, MOST, cut_to
 from deltatape.model.exchange_row import ExchangeRow
 from deltatape.model.explanation import Explanation
-from deltatape.render.exchange_rows import ExchangesDocument
-from deltatape.render.explanation import explanation_json, explanation_lines
+from deltatape.render.exchange_rows import row_object
+from deltatape.render.explanation import explanation_lines, explanation_object
 from deltatape.render.findings import blamed
 from deltatape.render.html import PageFiles, report_html
-from deltatape.render.json_document import inert_line
+from deltatape.render.json_document import VERSION, inert_line
 from deltatape.render.lines import plain
-from deltatape.render.show import surrounded_json
+from deltatape.render.show import surrounded_object
 from deltatape.render.steps import steps_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.mask_key import mask_key
@@ -66,14 +66,15 @@ def _documents(found: NamedExchanges, explanation: Explanation) -> Iterator[tupl
     steps = stepping(explanation, exchanges, rules)
 
     def shown(exchange: int) -> str:
-        return _small(surrounded_json(exchanges, exchange, rules, logs, alone=alone))
+        found = surrounded_object(exchanges, exchange, rules, logs, alone=alone)
+        return _small({"version": VERSION, **found})
 
     yield "ref", inert_line({"tape": explanation.tape or found.name, "exchange": number})
     yield "exchanges", _thread(index_rows(exchanges, rules, logs, alone=alone), number)
-    yield "why", _small(explanation_json(explanation))
+    yield "why", _small({"version": VERSION, **explanation_object(explanation)})
     yield "show", shown(number)
     yield "stream", shown(steps.stream) if steps.stream != number else "null"
-    yield "steps", _small(steps_json(steps))
+    yield "steps", _small(json.loads(steps_json(steps)))
     yield "copies", inert_line(dict(_copies(found, analyse(own, rules.app))))
 
 
@@ -81,8 +82,7 @@ def _thread(indexed: Iterable[ExchangeRow], number: int) -> str:
     """Return the rows of the conversation that an exchange belongs to."""
     rows = {row.exchange: row for row in indexed}  # the last one counts
     own = [row for _, row in sorted(rows.items()) if row.thread == rows[number].thread]
-    document = ExchangesDocument()
-    return _small(document.add(own) + document.end())
+    return _small({"version": VERSION, "exchanges": [row_object(row) for row in own]})
 
 
 def _copies(found: NamedExchanges, analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -93,9 +93,20 @@ def _copies(found: NamedExchanges, analysis: Analysis) -> Iterator[tuple[str, st
             yield kind, str(problem)
 
 
-def _small(document: str) -> str:
-    """Return a document without the rest of what is too long for a page."""
-    return inert_line(cut(json.loads(document)))
+_MAX_CHARACTERS = 3_000_000
+"""Of a document: a file that one sends has no way to the rest of it, but is opened at once."""
+_FITS = ((LONGEST, MOST), (16_384, 2_000), (2_048, 1_000), (256, 500))
+"""The longest text and the longest list, as long as a document is longer than that."""
+
+
+def _small(document: Mapping[str, object]) -> str:
+    """Return a document without secrets, and without the rest of what is too long for a page."""
+    text = ""
+    for longest, most in _FITS:
+        text = json.dumps(cut_to(document, longest, most), separators=(",", ":"))
+        if len(text) <= _MAX_CHARACTERS:
+            break
+    return text.replace("\x7f", "\\u007f")
 
 
 @contextmanager

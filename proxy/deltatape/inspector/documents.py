@@ -230,9 +230,9 @@ def _located(explanation: Explanation, tape: Tape) -> Explanation:
 class _ForPages:
     """Makes of a document what a page gets: see the module. Hides secrets, in whole texts."""
 
-    def __init__(self, place: TapePlace | None, *, full: bool) -> None:
+    def __init__(self, place: TapePlace | None, longest: int, most: int) -> None:
         self._place = place
-        self._longest, self._most = (sys.maxsize, sys.maxsize) if full else (LONGEST, MOST)
+        self._longest, self._most = longest, most
 
     def member(self, value: object) -> object:
         """Return a member of a document, or all of it."""
@@ -272,7 +272,13 @@ def cut(document: object, place: TapePlace | None = None, *, full: bool = False)
         place: of its tape, if tapes are to have the names of the list.
         full: whether to keep all of what is long.
     """
-    return _ForPages(place, full=full).member(document)
+    longest, most = (sys.maxsize, sys.maxsize) if full else (LONGEST, MOST)
+    return _ForPages(place, longest, most).member(document)
+
+
+def cut_to(document: object, longest: int, most: int) -> object:
+    """Return a document as `cut` does, with texts and lists of at most these lengths."""
+    return _ForPages(None, longest, most).member(document)
 
 
 def _problem(status: int, what: str) -> Answer:

@@ -13,67 +13,62 @@ export interface Piece {
 const SHOWN = 3000; // characters that are drawn before one asks for more
 const MORE = 60_000;
 
-/** What `pieces` hold of the first `most` characters. */
-function front(pieces: readonly Piece[], most: number): Piece[] {
-  const shown = [];
+/** The first `most` characters, and those after them. */
+function split(pieces: readonly Piece[], most: number): [Piece[], Piece[]] {
+  const front: Piece[] = [];
+  const rest: Piece[] = [];
   let left = most;
   for (const piece of pieces) {
-    if (left <= 0) break;
-    shown.push(piece.text.length > left ? { ...piece, text: piece.text.slice(0, left) } : piece);
-    left -= piece.text.length;
+    const { text } = piece;
+    if (left >= text.length) front.push(piece);
+    else if (left <= 0) rest.push(piece);
+    else {
+      front.push({ ...piece, text: text.slice(0, left) });
+      rest.push({ ...piece, text: text.slice(left) });
+    }
+    left -= text.length;
   }
-  return shown;
+  return [front, rest];
 }
 
-/** `pieces` in a row; of a long text its beginning, and a button for more. */
+/** `pieces` in a row; of a long text its beginning and its end, and a button for more. */
 export function Pieces(props: { pieces: readonly Piece[]; none?: string }) {
   const [most, setMost] = useState(SHOWN);
   const whole = props.pieces.reduce((sum, piece) => sum + piece.text.length, 0);
   if (whole === 0 && !props.pieces.some((piece) => piece.as)) {
     return <span class="muted">{props.none ?? "(nothing)"}</span>;
   }
-  const shown = whole > most ? front(props.pieces, most) : props.pieces;
+  if (whole <= most) return <Row pieces={props.pieces} />;
+  const end = Math.floor(most / 3);
+  const [front, rest] = split(props.pieces, most - end);
+  const [, tail] = split(rest, whole - most);
   return (
     <>
-      <code class="pieces">
-        {shown.map((piece, at) => {
-          const key = `${at}`;
-          const text = <SafeText text={piece.text} />;
-          const own = { class: piece.class, title: piece.title };
-          if (piece.as === "ins") {
-            return (
-              <ins key={key} {...own}>
-                {text}
-              </ins>
-            );
-          }
-          if (piece.as === "del") {
-            return (
-              <del key={key} {...own}>
-                {text}
-              </del>
-            );
-          }
-          if (piece.as === "mark") {
-            return (
-              <mark key={key} {...own}>
-                {text}
-              </mark>
-            );
-          }
-          return (
-            <span key={key} {...own}>
-              {text}
-            </span>
-          );
-        })}
-      </code>
-      {whole > most && (
-        <button type="button" class="more" onClick={() => setMost(most + MORE)}>
-          {(whole - most).toLocaleString("en")} more characters
-        </button>
-      )}
+      <Row pieces={front} />{" "}
+      <button type="button" class="more" onClick={() => setMost(most + MORE)}>
+        {(whole - most).toLocaleString("en")} more characters
+      </button>{" "}
+      <Row pieces={tail} />
     </>
+  );
+}
+
+function Row({ pieces }: { pieces: readonly Piece[] }) {
+  return (
+    <code class="pieces">
+      {pieces.map((piece, at) => (
+        <Marked key={`${at}`} piece={piece} />
+      ))}
+    </code>
+  );
+}
+
+function Marked({ piece }: { piece: Piece }) {
+  const Tag = piece.as ?? "span";
+  return (
+    <Tag class={piece.class} title={piece.title}>
+      <SafeText text={piece.text} />
+    </Tag>
   );
 }
 

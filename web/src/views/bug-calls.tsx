@@ -86,7 +86,8 @@ function wireRows(show: ShowDocument, parts: Map<number, Part[]>): WireRow[] {
 interface CallThen {
   id: string | null;
   name: string | null;
-  arguments: string;
+  /** Of the arguments: they may be long, and are compared at each step. */
+  digest: Digest;
   /** Those of later steps, too: the list grows. */
   pieces: readonly Piece[];
   /** How many of them it has. */
@@ -94,6 +95,22 @@ interface CallThen {
   /** The first that this step brought; `count` if it brought none. */
   fresh: number;
 }
+
+interface Digest {
+  length: number;
+  sum: number;
+}
+
+/** The digest of a text with `added` at its end. */
+function grown({ length, sum }: Digest, added: string): Digest {
+  let hash = sum;
+  for (let at = 0; at < added.length; at++) {
+    hash = Math.imul(hash ^ added.charCodeAt(at), 16777619); // FNV-1a
+  }
+  return { length: length + added.length, sum: hash };
+}
+
+const NO_TEXT: Digest = { length: 0, sum: -2128831035 };
 
 interface ClientThen {
   calls: readonly CallThen[];
@@ -142,7 +159,7 @@ function follow(
       calls.set(change.call, {
         id: change.id === undefined ? (before?.id ?? null) : change.id,
         name: change.name === undefined ? (before?.name ?? null) : change.name,
-        arguments: `${kept?.arguments ?? ""}${added?.add ?? ""}`,
+        digest: grown(kept?.digest ?? NO_TEXT, added?.add ?? ""),
         pieces,
         count: pieces.length,
         fresh: kept?.count ?? 0,
@@ -198,7 +215,13 @@ const same = (one: ClientThen, other: ClientThen) =>
   one.calls.length === other.calls.length &&
   one.calls.every((call, at) => {
     const its = other.calls[at];
-    return its && call.id === its.id && call.name === its.name && call.arguments === its.arguments;
+    return (
+      its &&
+      call.id === its.id &&
+      call.name === its.name &&
+      call.digest.length === its.digest.length &&
+      call.digest.sum === its.digest.sum
+    );
   });
 
 export interface Story {

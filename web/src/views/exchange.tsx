@@ -170,9 +170,13 @@ function Parts(props: PartsProps) {
       {cut && !props.full && (
         <p class="cut" role="status">
           This exchange is long: the page has the beginning of its longest texts and lists.{" "}
-          <button type="button" onClick={props.loadAll}>
-            Load all of it
-          </button>
+          {source.whole ? (
+            <button type="button" onClick={props.loadAll}>
+              Load all of it
+            </button>
+          ) : (
+            "deltatape open shows all of it."
+          )}
         </p>
       )}
       <TimeAxis
