@@ -14,16 +14,23 @@ export type Row = ExchangesDocument["exchanges"][number];
 export interface Exchanges {
   total: number;
   all: number;
-  indexed: { done: number; of: number };
+  indexed: Indexed;
   revision: number;
   rows: Row[];
   facets: { provider: Facet; model: Facet; code: Facet };
 }
 export type Facet = Record<string, number>;
 
+/** How many tapes have been read, and how much of all of them. */
+export interface Indexed {
+  done: number;
+  of: number;
+  bytes: { done: number; of: number };
+}
+
 export interface LiveNews {
   revision: number;
-  indexed: { done: number; of: number };
+  indexed: Indexed;
   running: Row[];
 }
 

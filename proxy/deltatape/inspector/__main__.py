@@ -17,7 +17,6 @@ _SELDOM = (20_000, 20, 100)
 def main() -> None:
     """Serve until the input ends, whose first line says what on."""
     what = sys.argv[1]
-    os.nice(_NICENESS[what])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it is over
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may print among the answers
@@ -26,6 +25,7 @@ def main() -> None:
         from deltatape.inspector.indexing import serve  # noqa: PLC0415 - one of two
     else:
         from deltatape.inspector.documents import serve  # noqa: PLC0415 - one of two
+    os.nice(_NICENESS[what])  # not before: a page waits for the start
     gc.freeze()
     gc.set_threshold(*_SELDOM)
     gc.enable()

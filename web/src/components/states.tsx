@@ -12,10 +12,13 @@ export function Empty(props: { what: string; children?: ComponentChildren }) {
   );
 }
 
-export function Progress(props: { what: string; done?: number; of?: number }) {
+/** How far something is; `part` of 1, where `done` of `of` says too little. */
+export function Progress(props: { what: string; done?: number; of?: number; part?: number }) {
+  const bar =
+    props.part === undefined ? { value: props.done, max: props.of } : { value: props.part };
   return (
     <p class="progress" role="status">
-      <progress value={props.done} max={props.of} aria-label={props.what} /> {props.what}
+      <progress {...bar} aria-label={props.what} /> {props.what}
       {props.of ? ` ${props.done} of ${props.of}` : ""}
     </p>
   );

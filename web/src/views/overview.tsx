@@ -10,7 +10,7 @@ import { connection, news, returns } from "../live";
 import { go, toOverview } from "../router";
 import { Rows } from "../rows";
 import type { LsDocument } from "../schema/ls";
-import { source } from "../source";
+import { type Indexed, source } from "../source";
 import { AHEAD, Grid, withOrder } from "./overview/grid";
 
 type Tape = LsDocument["tapes"][number];
@@ -147,10 +147,15 @@ function Recording() {
   );
 }
 
+function Reading({ indexed }: { indexed: Indexed }) {
+  const { done, of, bytes } = indexed;
+  return <Progress what="Reading tapes:" done={done} of={of} part={bytes.done / (bytes.of || 1)} />;
+}
+
 function Indexing({ rows }: { rows: Rows }) {
   const indexed = news.value?.indexed ?? rows.about?.indexed;
   if (!indexed || indexed.done >= indexed.of || !rows.about?.all) return null;
-  return <Progress what="Reading tapes:" done={indexed.done} of={indexed.of} />;
+  return <Reading indexed={indexed} />;
 }
 
 /** The list of tapes, asked for anew when something has changed, but not all the time. */
@@ -315,7 +320,7 @@ function List(props: {
   if (about.all === 0) {
     const indexed = news.value?.indexed ?? about.indexed;
     if (indexed.done < indexed.of) {
-      return <Progress what="Reading tapes:" done={indexed.done} of={indexed.of} />;
+      return <Reading indexed={indexed} />;
     }
     return <NothingYet tapes={props.tapes} />;
   }
