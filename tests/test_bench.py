@@ -261,7 +261,6 @@ def test_a_recorder_is_measured_with_a_page_and_without(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     alone, watched = json.loads(told.read_text())["watching"]["runs"]
     assert (alone["recorder"], watched["recorder"]) == ("alone", "with a page")
-    assert (alone["news"], watched["news"] > 0) == (0, True)
     assert all(each["cpu_us"] > 0 for each in (alone, watched))
     assert_is_a_table(result.stdout, rows=2)
 

@@ -42,14 +42,12 @@ class Watched:
     Attributes:
         cpu_us: of the recorder's process, for each delta.
         p99_us: how late deltas arrived.
-        news: how often the page was told something.
     """
 
     recorder: str
     round: int
     cpu_us: float
     p99_us: float
-    news: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +83,6 @@ def run_watching(rounds: int, log: Callable[[str], None], *, quick: bool) -> Wat
             both = [(ALONE, alone), (WATCHED, watched)]
             for number in range(1, rounds + 1):
                 for name, target in both:
-                    before = page.news
                     sample = measure(target, scenario)
                     runs.append(
                         Watched(
@@ -93,16 +90,15 @@ def run_watching(rounds: int, log: Callable[[str], None], *, quick: bool) -> Wat
                             round=number,
                             cpu_us=sample.values[PROXY_CPU],
                             p99_us=sample.values[P99],
-                            news=page.news - before,
                         )
                     )
                     log(f"round {number}, {name}: {runs[-1].cpu_us:.1f} us of CPU per delta")
                     if sample.faults:
                         faults.append(f"round {number}, {name}: {sample.faults} answers failed")
                 both.reverse()
+            if not page.told.wait(READY_S):
+                faults.append("the page was told nothing")
             faults += page.faults
-    if not any(run.news for run in runs if run.recorder == WATCHED):
-        faults.append("the page was told nothing")
     return Watching(title=scenario.title, runs=tuple(runs), faults=tuple(faults))
 
 
@@ -110,7 +106,7 @@ class _Page:
     """A client that does what a page does."""
 
     def __init__(self, host: str, token: str) -> None:
-        self.news = 0
+        self.told = threading.Event()
         self.faults: list[str] = []
         self._host = host
         self._fields = {"Authorization": f"Bearer {token}"}
@@ -125,7 +121,7 @@ class _Page:
         try:
             for line in self._answer:
                 if line.startswith(b"data: "):
-                    self.news += 1
+                    self.told.set()
                     self._rows()
         except (OSError, HTTPException, ValueError) as error:
             if not self._ended:

@@ -6,7 +6,7 @@ from playwright.sync_api import Browser
 from helpers.browser import chromium
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as found:
         yield found
