@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 WIDE = 1280
 NARROW = 400
-PATIENCE_MS = 60_000
+PATIENCE_MS = 120_000
 """For a machine whose cores are busy; a page that is ready is not waited for."""
 
 
