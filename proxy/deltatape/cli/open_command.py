@@ -172,9 +172,10 @@ async def _serve(
             write(f"{inspector.link(url)}\n")
             await asyncio.to_thread(sys.stdin.read)
         else:
+            asked = Signals()  # before the user can know that there is something to end
             say(f"page: {inspector.link(url)}")
             say("Ctrl-C ends it")
-            await Signals().wait()
+            await asked.wait()
     finally:
         await inspector.stop()
 
