@@ -149,6 +149,47 @@ def test_where_the_stream_was_cut_its_arguments_end(browser: Browser, tmp_path: 
         assert "the arguments end here" in seen.text(".call-card.broken")
 
 
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("cut-call-completed-and-run", "Transport, likely; also app, likely"),
+        ("call-ended-by-length-run", "Nobody's fault; but also app, likely"),
+    ],
+)
+def test_an_app_that_runs_half_a_call_stands_in_the_verdict_on_the_cut(
+    browser: Browser, name: str, verdict: str, tmp_path: Path
+) -> None:
+    with report(browser, f"../faults/{name}.tape#1", tmp_path) as seen:
+        assert verdict in seen.text("#verdict")
+        assert "never run repaired JSON" in seen.text(".conclusion")
+
+
+def test_a_mistake_in_a_request_is_not_looked_for_in_the_response(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with report(browser, "../faults/replies-swapped.tape#3", tmp_path) as seen:
+        assert "Sent by the app: this request" in seen.text(".conclusion")
+        shown = seen.text(".stream-picture")
+        assert "not in this response but in what the app sent in request #3" in shown
+        assert "Where it went wrong" not in shown
+
+
+def test_arguments_that_violate_their_schema_are_not_simply_complete(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with report(browser, "../faults/delta-lost.tape#1", tmp_path) as seen:
+        assert "violates the tool's schema" in seen.text(".call-card.broken")
+
+
+def test_the_time_axis_begins_with_the_exchange_not_with_the_silence_after_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with report(browser, "2-responses-dead-zone/silent.tape#1", tmp_path) as seen:
+        seen.page.wait_for_selector("text=889 ms of 33.67 s shown")
+        seen.page.get_by_role("button", name="All", exact=True).click()
+        seen.page.wait_for_selector("text=33.67 s shown")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(
     "name", [BROKEN, "stall-before-arguments.tape#1", "itinerary-fixed.tape#1"]
