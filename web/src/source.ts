@@ -106,7 +106,12 @@ class HttpSource implements Source {
 
   tapes = () => this.json<LsDocument>("/api/tapes");
   exchanges = (query: URLSearchParams) => this.json<Exchanges>("/api/exchanges", query);
-  thread = async (ref: Ref) => (await this.json<{ rows: Row[] }>("/api/thread", of(ref))).rows;
+  /** An exchange that goes on is not in the list yet: it has no conversation. */
+  thread = (ref: Ref) =>
+    this.json<{ rows: Row[] }>("/api/thread", of(ref)).then(
+      (answer) => answer.rows,
+      () => [],
+    );
   trends = (query: URLSearchParams) => this.json<TrendsDocument>("/api/trends", query);
   show = (ref: Ref, full = false) =>
     this.shared<ExchangeDocument>("/api/show", { ...of(ref), ...(full ? { full: "1" } : {}) });

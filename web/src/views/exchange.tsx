@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { compared } from "../compare";
 import { Severity } from "../components/badge";
-import { Shown } from "../components/states";
+import { Progress, Shown } from "../components/states";
 import { SafeText, safe } from "../components/text";
 import { type Mark, TimeAxis } from "../components/time-axis";
 import { bytes, duration, plural } from "../format";
@@ -49,7 +49,14 @@ function OneExchange({ of, query }: { of: Ref; query: URLSearchParams }) {
   return (
     <Shown of={loaded} what="the exchange">
       {(docs) => (
-        <Parts docs={docs} at={selection} of={of} full={full} loadAll={() => setFull(true)} />
+        <Parts
+          docs={docs}
+          at={selection}
+          of={of}
+          full={full}
+          loading={loaded.state === "loading"}
+          loadAll={() => setFull(true)}
+        />
       )}
     </Shown>
   );
@@ -60,6 +67,7 @@ interface PartsProps {
   at: Selection;
   of: Ref;
   full: boolean;
+  loading: boolean;
   loadAll: () => void;
 }
 
@@ -167,6 +175,7 @@ function Parts(props: PartsProps) {
   return (
     <div class="exchange">
       <Head docs={docs} at={at} of={of} inBug={shown.id === "bug"} />
+      {cut && props.full && props.loading && <Progress what="Loading all of the exchange" />}
       {cut && !props.full && (
         <p class="cut" role="status">
           This exchange is long: the page has the beginning of its longest texts and lists.{" "}
@@ -260,11 +269,12 @@ function stepFinding(docs: Documents, at: Selection, by: number) {
 
 function selectedMarks(at: Selection): string[] {
   const marks = [];
+  if (at.mark.value !== null) marks.push(at.mark.value);
   if (at.line.value !== null) marks.push(`log:${at.line.value}`);
   if (at.event.value !== null) marks.push(`event:${at.event.value}`);
   if (at.read.value !== null) marks.push(`read:${at.read.value}`, `frame:${at.read.value}`);
   if (at.finding.value !== null) marks.push(`finding:${at.finding.value}`);
-  return marks;
+  return [...new Set(marks)];
 }
 
 function selectMark(docs: Documents, at: Selection, mark: Mark) {
@@ -288,6 +298,7 @@ function selectMark(docs: Documents, at: Selection, mark: Mark) {
     at.selectFinding(key, event?.event ?? null, event?.read ?? null);
     at.open("findings");
   }
+  at.mark.value = mark.key;
 }
 
 function Tabs(props: { tabs: Tab[]; shown: Tab; open: (id: string) => void }) {
@@ -365,7 +376,7 @@ function Head(props: {
           )}
           {!source.whole && <SafeText text={`${of.tape}#${of.exchange}`} />}
         </h1>
-        <Conversation of={of} />
+        {!show.exchange.open && <Conversation of={of} />}
         <span class="grow" />
         {source.whole && (
           <span class="copy">

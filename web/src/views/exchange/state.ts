@@ -28,6 +28,8 @@ export class Selection {
   readonly finding: Signal<string | null> = signal(null);
   readonly char: Signal<CharacterPlace | null> = signal(null);
   readonly tab: Signal<string | null> = signal(null);
+  /** The mark of the axis that was selected there: from it the keys go on. */
+  readonly mark: Signal<string | null> = signal(null);
   private written = "";
   private waiting: ReturnType<typeof setTimeout> | undefined;
 
@@ -78,6 +80,7 @@ export class Selection {
   }
 
   selectEvent(number: number, read: number | null): void {
+    this.mark.value = null;
     this.event.value = number;
     this.read.value = read;
     this.line.value = null;
@@ -86,6 +89,7 @@ export class Selection {
   }
 
   selectRead(number: number, event: number | null): void {
+    this.mark.value = null;
     this.read.value = number;
     this.event.value = event;
     this.line.value = null;
@@ -94,17 +98,20 @@ export class Selection {
   }
 
   selectLine(number: number): void {
+    this.mark.value = null;
     this.line.value = number;
     this.changed();
   }
 
   selectFinding(key: string, event: number | null, read: number | null): void {
+    this.mark.value = null;
     this.finding.value = key;
     if (event !== null) this.selectEvent(event, read);
     this.changed();
   }
 
   selectChar(call: number, offset: number, event: number | null, read: number | null): void {
+    this.mark.value = null;
     this.event.value = event;
     this.read.value = read;
     this.line.value = null;
