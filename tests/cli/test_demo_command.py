@@ -1,9 +1,11 @@
 """`deltatape demo`: no key, no network, some seconds."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from deltatape.demo.demo import INCIDENTS
 from deltatape.store.reader import open_tape
 from helpers.program import deltatape
 
@@ -15,7 +17,7 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path: Path) -> No
     text = result.stdout.decode()
     assert result.returncode == 0, result.stderr
     titles = [line for line in text.splitlines() if line.startswith("== ")]
-    assert [title[3:5] for title in titles] == ["1.", "2.", "3.", "4."]
+    assert [title[3:5] for title in titles] == ["1.", "2.", "3.", "4.", "5."]
     for told in (
         "$ deltatape record --upstream http://127.0.0.1:",
         "app: (the assistant said nothing)",
@@ -23,6 +25,7 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path: Path) -> No
         "a flight leaves Berlin",
         "2 played, 0 missed, 0 unplayed",
         "warning D001 stall",
+        f" open {os.path.relpath(INCIDENTS, tmp_path.resolve())}\n",
     ):
         assert told in text
     assert list(scratch.iterdir()) == []

@@ -2,12 +2,14 @@
 
 import os
 import resource
+import shlex
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
-from deltatape.demo.demo import INCIDENTS, LIMIT_S, OTHERS, Demo, background
+from deltatape.demo.demo import INCIDENTS, LIMIT_S, OTHERS, Demo, background, program
 from deltatape.store.reader import open_tape
 from helpers.incidents import CUT
 from helpers.program import environment, uncovered
@@ -20,7 +22,7 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_step_that_goes_wrong_is_a_failure_of_the_demo_which_goes_on(tmp_path: Path) -> None:
     told: list[str] = []
-    demo = Demo(tmp_path, told.append)
+    demo = Demo(tmp_path, told.append, kept=True)
     assert demo._record()
     (tape,) = tmp_path.glob("*.tape")
     assert len(open_tape(tape)) == 2
@@ -28,6 +30,29 @@ def test_a_step_that_goes_wrong_is_a_failure_of_the_demo_which_goes_on(tmp_path:
     assert not demo._why()
     assert demo._check()
     assert [line[:5] for line in told if line.startswith("\n== ")] == ["\n== 1", "\n== 2", "\n== 4"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_at_the_end_a_command_opens_a_folder_that_is_still_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool
+) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    told: list[str] = []
+    Demo(tmp_path, told.append, kept=kept)._look()
+    *called, action, shown = shlex.split(told[-1].strip().removeprefix("$ "))
+    assert Path(called[0]).samefile(sys.executable)
+    assert called[1:] == ["-m", "deltatape"]
+    assert action == "open"
+    assert Path(shown).samefile(tmp_path if kept else INCIDENTS)
+
+
+def test_where_the_shell_finds_deltatape_the_command_is_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "deltatape"
+    own.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program() == "deltatape"
 
 
 def test_every_tape_of_the_demo_is_there() -> None:

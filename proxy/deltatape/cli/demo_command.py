@@ -34,13 +34,13 @@ def command(*, to: Path | None) -> int:
             folder = Path(tempfile.mkdtemp(prefix="demo-", dir=to))
         except OSError as error:
             raise UsageError(f"--to {to}: {error.strerror}") from None
-        return _run(folder)
+        return _run(folder, kept=True)
     with tempfile.TemporaryDirectory(prefix="deltatape-demo-") as made:
-        return _run(Path(made))
+        return _run(Path(made), kept=False)
 
 
-def _run(folder: Path) -> int:
-    return 0 if Demo(folder, _tell).run() else 1
+def _run(folder: Path, *, kept: bool) -> int:
+    return 0 if Demo(folder, _tell, kept=kept).run() else 1
 
 
 def _tell(text: str) -> None:

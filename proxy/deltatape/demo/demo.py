@@ -8,6 +8,8 @@ against the capture. Each step is the command that a user would type.
 import contextlib
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,15 +30,19 @@ class Demo:
     Args:
         folder: where the tapes of the demo go.
         tell: takes a line for the user.
+        kept: whether the folder is still there after the demo.
     """
 
-    def __init__(self, folder: Path, tell: Tell) -> None:
+    def __init__(self, folder: Path, tell: Tell, *, kept: bool) -> None:
         self._folder = folder
         self._tell = tell
+        self._kept = kept
 
     def run(self) -> bool:
         """Run all steps; return whether each succeeded."""
-        return all((self._record(), self._why(), self._replay(), self._check()))
+        done = all((self._record(), self._why(), self._replay(), self._check()))
+        self._look()
+        return done
 
     def _record(self) -> bool:
         self._title("1. A broken app talks to its provider through deltatape record")
@@ -69,6 +75,12 @@ class Demo:
         self._title("4. Streams that the app is not to blame for, as CI would report them")
         tapes = tuple(tape for name in OTHERS for tape in self._tapes(name))
         return self._run("check", *tapes) == 1
+
+    def _look(self) -> None:
+        """Tell how to see on a page what the demo recorded, or the same streams if that is gone."""
+        self._title("5. See these streams on a page, fragment by fragment")
+        shown = os.path.relpath(self._folder if self._kept else INCIDENTS)
+        self._tell(f"\n$ {program()} open {shlex.quote(shown)}")
 
     @property
     def _capture(self) -> Path:
@@ -110,6 +122,13 @@ class Demo:
 
     def _command(self, *arguments: str) -> None:
         self._tell(f"\n$ deltatape {' '.join(arguments)}")
+
+
+def program() -> str:
+    """Return how a shell starts deltatape here: by its name only where that is found."""
+    if shutil.which("deltatape"):
+        return "deltatape"
+    return f"{shlex.quote(os.path.relpath(sys.executable))} -m deltatape"
 
 
 # deltatape as a process of its own: started, waited for by what it prints, ended by signal.
