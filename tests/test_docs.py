@@ -1,5 +1,6 @@
 """The pages for people: their links lead somewhere, and what they name exists."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -11,7 +12,9 @@ DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", ROOT / "SECURITY.md", *DOCS.glob("*.md")])
 CODE = ROOT / "proxy" / "deltatape"
 BLOCK = re.compile(r"```.*?```", re.DOTALL)
+PICTURES = DOCS / "pictures"
 MAX_README_LINES = 250
+MAX_PICTURE, MAX_ANIMATION = 120_000, 600_000
 
 
 def anchors(page: Path) -> set[str]:
@@ -47,6 +50,30 @@ def test_tests_that_pages_name_exist() -> None:
 def test_every_page_is_in_the_index() -> None:
     linked = set(re.findall(r"\]\((\w[\w-]*\.md)\)", (DOCS / "README.md").read_text()))
     assert linked == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+
+
+def test_pages_show_pictures_that_exist_and_every_picture_is_shown() -> None:
+    shown = {
+        page.parent / name
+        for page in PAGES
+        for name in re.findall(r"""(?:src|srcset)="([^"]+)\"""", page.read_text())
+    }
+    taken = json.loads((PICTURES / "manifest.json").read_text())["pictures"]
+    assert {path.relative_to(ROOT) for path in shown} == {
+        PICTURES.relative_to(ROOT) / name for name in taken
+    }
+    assert {path.name for path in PICTURES.iterdir()} == {*taken, "manifest.json"}
+
+
+def test_every_picture_has_words_for_those_who_do_not_see_it() -> None:
+    for page in PAGES:
+        for tag in re.findall(r"<img [^>]*>", page.read_text()):
+            assert re.search(r'alt="[^"]{40,}"', tag), tag
+
+
+def test_pictures_are_small() -> None:
+    for path in PICTURES.glob("*.webp"):
+        assert path.stat().st_size < (MAX_ANIMATION if "steps" in path.name else MAX_PICTURE), path
 
 
 def test_the_readme_is_short() -> None:
