@@ -1,0 +1,64 @@
+"""The bug and the difference of two exchanges, as `deltatape open` shows them in Chromium."""
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser
+
+from helpers.browser import NARROW, opened
+from helpers.clients import ROOT
+from helpers.inspected import TOKEN, Page, inspected
+
+INCIDENTS = ROOT / "recordings" / "incidents"
+FIRST = "1-index-keyed-accumulation/broken.tape"
+UPSTREAM = "1-index-keyed-accumulation/upstream.tape"
+
+
+@pytest.fixture(scope="module")
+def incidents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with inspected(INCIDENTS, tmp_path_factory.mktemp("index") / "index") as page:
+        yield page.indexed(len([*INCIDENTS.rglob("*.tape")]))
+
+
+def link(page: Page, *parts: object) -> str:
+    place = "/".join(quote(str(part), safe="") for part in parts)
+    return f"{page.url}/?token={TOKEN}#/{place}"
+
+
+def test_one_goes_from_the_verdict_to_what_the_app_sent(browser: Browser, incidents: Page) -> None:
+    with opened(browser, link(incidents, "x", FIRST, 1)) as seen:
+        shown = seen.text(".conclusion")
+        assert "App, proven" in shown
+        assert "single-current-call" in shown
+        assert "missing" in seen.text(".sent .call-card")
+        seen.page.get_by_role("link", name="request #2").click()
+        seen.page.wait_for_function("location.hash.endsWith('/2')")
+        assert "#2" in seen.text("h1")
+        assert seen.problems == []
+
+
+def test_the_provider_s_stream_stands_beside_what_the_app_sent_to_its_page(
+    browser: Browser, incidents: Page
+) -> None:
+    with opened(browser, link(incidents, "x", "3-app-events/broken.tape", 1)) as seen:
+        assert "by the wire, in #2" in seen.text(".delivered h3")
+        assert "to its page, in #1" in seen.text(".sent h3")
+        assert seen.page.locator(".sent .call-card").count() == 4
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_two_exchanges_are_compared_event_by_event(
+    browser: Browser, incidents: Page, theme: str
+) -> None:
+    url = link(incidents, "diff", FIRST, 1, UPSTREAM, 1)
+    for width in (1280, NARROW):
+        with opened(browser, url, theme=theme, width=width) as seen:
+            assert seen.text("h1") == "1 call differs"
+            assert seen.page.locator(".call-change del").first.inner_text() == ' "Lisbon"}'
+            kinds = seen.page.locator(".diff tbody .kind").all_inner_texts()
+            assert [each.split()[-1] for each in kinds] == [
+                *("equal", "altered", "altered", "dropped", "equal")
+            ]
+            assert seen.violations() == []
+            assert not seen.overflows()
