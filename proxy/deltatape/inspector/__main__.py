@@ -8,8 +8,8 @@ import sys
 
 gc.disable()  # imports leave nothing to collect, and take a tenth of the time less
 
-_NICENESS = {"index": 10, "documents": 3}
-"""Where there are few cores, streams that are recorded come first; but one waits for a document."""
+_NICENESS = 3
+"""Of a process for documents: streams that are recorded come first, but somebody waits for it."""
 _SELDOM = (20_000, 20, 100)
 """Thresholds of Python's garbage collector: exchanges leave no cycles behind."""
 
@@ -25,7 +25,8 @@ def main() -> None:
         from deltatape.inspector.indexing import serve  # noqa: PLC0415 - one of two
     else:
         from deltatape.inspector.documents import serve  # noqa: PLC0415 - one of two
-    os.nice(_NICENESS[what])  # not before: a page waits for the start
+
+        os.nice(_NICENESS)  # not before: a page waits for the start
     gc.freeze()
     gc.set_threshold(*_SELDOM)
     gc.enable()

@@ -541,6 +541,10 @@ def library_of(begin: Mapping[str, object]) -> Library:
     return Library(folders=[Path(each) for each in folders], only=Path(str(only)) if only else None)
 
 
+_NICENESS = 10
+"""Where there are few cores, streams that are recorded come first, and documents."""
+
+
 def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
     """Index, and tell the server, until it is gone."""
     settings = begin["settings"]
@@ -550,16 +554,21 @@ def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
         library_of(begin), Path(str(begin["index"])), Begin(settings=settings).rules(), clock
     )
     next_ns = 0
+    listed = False
     while True:
         wait_s = 0.0 if indexing.busy else TELL_NS / 1e9
         if select.select([source], [], [], wait_s)[0]:
             indexing.close()
             return
         indexing.scan()
-        indexing.work()
+        if listed:
+            indexing.work()
         if clock.now_ns() >= next_ns:
             news = indexing.news()
             if news is not None:
                 out.write(json.dumps(news, separators=(",", ":")).encode() + b"\n")
                 out.flush()
             next_ns = clock.now_ns() + TELL_NS
+        if not listed:
+            listed = True
+            os.nice(_NICENESS)  # not before: all of a page waits for the list

@@ -36,7 +36,9 @@ interface BugViewProps {
 export function BugView({ at, why, show }: BugViewProps) {
   const key = `${at.tape}#${at.exchange} ${show.events.length} ${show.exchange.open}`;
   const loaded = useLoaded(key, async () => {
-    const [steps, thread] = await Promise.all([source.steps(at), source.thread(at)]);
+    // The list may not have come to this exchange yet; its bug can be shown without.
+    const rows = source.thread(at).catch(() => []);
+    const [steps, thread] = await Promise.all([source.steps(at), rows]);
     const behind = steps.stream !== at.exchange;
     const other = behind ? await source.show({ ...at, exchange: steps.stream }) : null;
     return { steps, thread, other };

@@ -459,7 +459,12 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 
 /** The other exchanges of the conversation: to the one before and the one after. */
 function Conversation({ of }: { of: Ref }) {
-  const loaded = useLoaded(`${of.tape}#${of.exchange}`, () => source.thread(of));
+  const [revision, setRevision] = useState(0);
+  const loaded = useLoaded(`${of.tape}#${of.exchange} ${revision}`, () => source.thread(of));
+  const missing = loaded.state === "failed"; // the list may not have come to it yet
+  useEffect(() => {
+    if (missing) return effect(() => setRevision(news.value?.revision ?? 0));
+  }, [missing]);
   if (!source.whole || !loaded.value || loaded.value.length < 2) return null;
   const rows = loaded.value;
   const now = rows.findIndex((each) => each.exchange === of.exchange);
