@@ -226,6 +226,13 @@ def test_a_cut_explains_a_body_that_never_came() -> None:
     assert not found(cut, "W005")
 
 
+def test_a_body_that_has_not_begun_is_no_finding_yet() -> None:
+    """The head comes first: the exchange goes on."""
+    ended = from_bytes(b"", asks(USER))
+    assert found(ended, "W005")
+    assert not found(replace(ended, open=True), "W005")
+
+
 START: dict[str, object] = {"type": "message_start", "message": {"id": "m", "content": []}}
 STOP: dict[str, object] = {"type": "message_stop"}
 

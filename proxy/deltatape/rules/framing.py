@@ -174,8 +174,9 @@ def not_a_stream(context: RuleContext) -> Iterator[Claim]:
     exchange, stream = context.exchange, context.stream
     if not context.request.stream or not context.successful or exchange.response is None:
         return
-    if stream.format in {*STREAMS, Format.WEBSOCKET} if stream.body else exchange.cut:
-        return  # a stream, or a body that never came because of a cut
+    never_came = exchange.cut or exchange.open
+    if stream.format in {*STREAMS, Format.WEBSOCKET} if stream.body else never_came:
+        return  # a stream, or a body that never came because of a cut, or not yet
     if is_undecoded(stream):
         return
     media = header(exchange.response.headers, "content-type")
