@@ -32,6 +32,12 @@ def test_days_providers_and_models_are_apart_and_in_order() -> None:
     ]
 
 
+def test_what_is_counted_already_is_counted_on() -> None:
+    both = Trends.of(Trends([STALLED]).groups())
+    both.add(HEALTHY)
+    assert both.groups() == Trends([STALLED, HEALTHY]).groups()
+
+
 def test_the_rules_are_those_of_the_codes() -> None:
     trends = Trends([replace(STALLED, codes=("D001", "C001"))])
     assert [rule.code for rule in trends.rules()] == ["D001", "C001"]
