@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 WIDE = 1280
 NARROW = 400
+LOOKS = (("light", WIDE), ("dark", NARROW))
+"""Both themes and both widths: all four pairs would take twice as long."""
 PATIENCE_MS = 120_000
 """For a machine whose cores are busy; a page that is ready is not waited for."""
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser
 
-from helpers.browser import NARROW, opened
+from helpers.browser import LOOKS, opened
 from helpers.clients import ROOT
 from helpers.inspected import TOKEN, Page, inspected
 
@@ -47,12 +47,9 @@ def test_the_provider_s_stream_stands_beside_what_the_app_sent_to_its_page(
         assert seen.page.locator(".sent .call-card").count() == 4
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_two_exchanges_are_compared_event_by_event(
-    browser: Browser, incidents: Page, theme: str
-) -> None:
+def test_two_exchanges_are_compared_event_by_event(browser: Browser, incidents: Page) -> None:
     url = link(incidents, "diff", FIRST, 1, UPSTREAM, 1)
-    for width in (1280, NARROW):
+    for theme, width in LOOKS:
         with opened(browser, url, theme=theme, width=width) as seen:
             assert seen.text("h1") == "1 call differs"
             assert seen.page.locator(".call-change del").first.inner_text() == ' "Lisbon"}'

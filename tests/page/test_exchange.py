@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from helpers.browser import NARROW, PATIENCE_MS, Seen, opened
+from helpers.browser import LOOKS, NARROW, PATIENCE_MS, Seen, opened
 from helpers.chat import FINISH
 from helpers.clients import ROOT
 from helpers.hostile import hostile_tape
@@ -368,8 +368,7 @@ def test_a_running_exchange_grows(browser: Browser, tmp_path: Path) -> None:
             seen.problems[:] = [each for each in seen.problems if "404" not in each]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, NARROW])
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_everybody_can_use_it(browser: Browser, tapes: Page, theme: str, width: int) -> None:
     with shown(browser, tapes, INDEX, "event=4", theme=theme, width=width) as seen:
         for name in ("Events", "Calls", "Time travel", "Raw", "Request", "Log", "Findings", "Bug"):

@@ -18,7 +18,7 @@ from deltatape.inspector.indexing import Indexing, Library
 from deltatape.inspector.server import Inspector
 from deltatape.live.messages import Begin
 from deltatape.model.rule_settings import DEFAULTS
-from helpers.browser import NARROW, PATIENCE_MS, Seen, opened
+from helpers.browser import LOOKS, NARROW, PATIENCE_MS, Seen, opened
 from helpers.clients import ROOT
 from helpers.hostile import hostile_tape
 from helpers.incidents import BROKEN
@@ -152,8 +152,7 @@ def test_a_filter_that_leaves_nothing_says_so(browser: Browser, incidents: Page)
         expect(seen.page.get_by_role("searchbox")).to_have_value("")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, NARROW])
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_everybody_can_use_it(browser: Browser, incidents: Page, theme: str, width: int) -> None:
     with opened(browser, link(incidents), width=width, theme=theme) as seen:
         page = seen.page

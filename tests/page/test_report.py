@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser
 
-from helpers.browser import NARROW, Seen, opened
+from helpers.browser import LOOKS, Seen, opened
 from helpers.clients import ROOT
 from helpers.console import called
 from helpers.hostile import FILE_NAME, hostile_tape
@@ -190,14 +190,13 @@ def test_the_time_axis_begins_with_the_exchange_not_with_the_silence_after_it(
         seen.page.wait_for_selector("text=33.67 s shown")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(
     "name", [BROKEN, "stall-before-arguments.tape#1", "itinerary-fixed.tape#1"]
 )
 def test_axe_finds_nothing_wrong_and_narrow_windows_hold_it(
-    browser: Browser, name: str, theme: str, tmp_path: Path
+    browser: Browser, name: str, tmp_path: Path
 ) -> None:
-    for width in (1280, NARROW):
+    for theme, width in LOOKS:
         with report(browser, name, tmp_path, theme=theme, width=width) as seen:
             assert seen.violations() == []
             assert not seen.overflows()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from helpers.browser import NARROW, PATIENCE_MS, opened
+from helpers.browser import LOOKS, PATIENCE_MS, opened
 from helpers.clients import ROOT
 from helpers.inspected import TOKEN, Page, inspected
 
@@ -57,6 +57,7 @@ def test_a_number_leads_to_its_exchanges(browser: Browser, incidents: Page) -> N
 def test_a_bar_leads_to_its_day(browser: Browser, incidents: Page) -> None:
     with opened(browser, link(incidents)) as seen:
         plot = seen.page.locator(".plot").nth(2).locator(".u-over")
+        expect(plot).to_be_visible()
         box = plot.bounding_box()
         assert box is not None
         # Two days, a day of room at each side: the first one is at a third.
@@ -67,8 +68,7 @@ def test_a_bar_leads_to_its_day(browser: Browser, incidents: Page) -> None:
         expect(seen.page.locator(".count")).to_have_text("9 of 60 exchanges")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, NARROW])
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 @pytest.mark.parametrize("query", ["", "?by=code&per=100"])
 def test_everybody_can_use_it(
     browser: Browser, incidents: Page, theme: str, width: int, query: str

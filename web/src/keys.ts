@@ -1,6 +1,6 @@
 // The keyboard: one table of what keys do now, which its help is made from.
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 export interface Key {
   /** As `KeyboardEvent.key` names it. */
@@ -19,9 +19,9 @@ export function keysNow(): Key[] {
   return [...byKey.values()];
 }
 
-/** Have these keys as long as the component is shown. */
+/** Have these keys as long as the component is shown: at once, or the next press meets old ones. */
 export function useKeys(keys: Key[]): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const layer = { keys };
     layers.push(layer);
     return () => {

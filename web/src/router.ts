@@ -64,10 +64,7 @@ addEventListener("hashchange", () => {
 
 /** Go to a hash, as a new step in the history, or in place of the present one. */
 export function go(hash: string, how: "push" | "replace" = "push"): void {
-  if (how === "push") {
-    location.hash = hash;
-  } else {
-    history.replaceState(null, "", hash);
-    route.value = parse(hash);
-  }
+  if (how === "push" && hash !== location.hash) history.pushState(null, "", hash);
+  else history.replaceState(null, "", hash);
+  route.value = parse(hash); // at once: a key that is pressed next goes on from here
 }
