@@ -4,9 +4,20 @@ import pytest
 from playwright.sync_api import Browser
 
 from helpers.browser import chromium
+from helpers.clients import ROOT
+from helpers.inspected import Page, inspected
+
+INCIDENTS = ROOT / "recordings" / "incidents"
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def incidents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A server on the incidents, all in its index."""
+    with inspected(INCIDENTS, tmp_path_factory.mktemp("index") / "index") as page:
+        yield page.indexed(len([*INCIDENTS.rglob("*.tape")]))

@@ -1,24 +1,16 @@
 """The bug and the difference of two exchanges, as `deltatape open` shows them in Chromium."""
 
-from collections.abc import Iterator
 from urllib.parse import quote
 
-import pytest
 from playwright.sync_api import Browser
 
 from helpers.browser import LOOKS, opened
 from helpers.clients import ROOT
-from helpers.inspected import TOKEN, Page, inspected
+from helpers.inspected import TOKEN, Page
 
 INCIDENTS = ROOT / "recordings" / "incidents"
 FIRST = "1-index-keyed-accumulation/broken.tape"
 UPSTREAM = "1-index-keyed-accumulation/upstream.tape"
-
-
-@pytest.fixture(scope="module")
-def incidents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with inspected(INCIDENTS, tmp_path_factory.mktemp("index") / "index") as page:
-        yield page.indexed(len([*INCIDENTS.rglob("*.tape")]))
 
 
 def link(page: Page, *parts: object) -> str:

@@ -28,13 +28,6 @@ INCIDENTS = ROOT / "recordings" / "incidents"
 expect.set_options(timeout=PATIENCE_MS)
 
 
-@pytest.fixture(scope="module")
-def incidents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A server on the incidents, all in its index."""
-    with inspected(INCIDENTS, tmp_path_factory.mktemp("index") / "index") as page:
-        yield page.indexed(len([*INCIDENTS.rglob("*.tape")]))
-
-
 def link(page: Page, at: str = "#/") -> str:
     return f"{page.url}/?token={TOKEN}{at}"
 

@@ -1,23 +1,14 @@
 """The trends in Chromium: plots, and a table of the same numbers."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, expect
 
 from helpers.browser import LOOKS, PATIENCE_MS, opened
 from helpers.clients import ROOT
-from helpers.inspected import TOKEN, Page, inspected
+from helpers.inspected import TOKEN, Page
 
 INCIDENTS = ROOT / "recordings" / "incidents"
 expect.set_options(timeout=PATIENCE_MS)
-
-
-@pytest.fixture(scope="module")
-def incidents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A server on the incidents, all in its index."""
-    with inspected(INCIDENTS, tmp_path_factory.mktemp("index") / "index") as page:
-        yield page.indexed(len([*INCIDENTS.rglob("*.tape")]))
 
 
 def link(page: Page, query: str = "") -> str:
