@@ -15,6 +15,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ from deltatape.environment.clients import recognised
 
 PROMPT = "What do my notes say?"
 NOTES = "Grüße aus 東京 👩\u200d🚀\n"
+_OWN = Path(sys.executable).parent
+"""Where `deltatape` is, also where that environment is not active."""
 _LIMIT_S = 240
 _DEFAULT_PORT = "127.0.0.1:8377"
 _SHOWN = 160
@@ -84,7 +87,7 @@ class Place:
         kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
         return {
             **kept,
-            "PATH": f"{program.executables}:{os.environ['PATH']}",
+            "PATH": os.pathsep.join(map(str, (program.executables, _OWN, os.environ["PATH"]))),
             "HOME": str(self.home),
             "USER": self.user,
             "LOGNAME": self.user,
