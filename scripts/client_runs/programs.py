@@ -31,6 +31,7 @@ class Program:
     path: str = ""
     npm: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
+    installer: tuple[str, ...] = ()
     tool: str = ""
     arguments: str = ""
     driver: str = ""
@@ -95,6 +96,8 @@ def install(program: Program) -> str:
     shutil.rmtree(program.folder, ignore_errors=True)
     program.folder.mkdir(parents=True)
     steps = [_npm(program)] if program.npm else _pip(program)
+    if program.installer:
+        steps.append([*program.installer])
     for argv in steps:
         try:
             ran = subprocess.run(

@@ -138,7 +138,7 @@ async def _recorded(program: Program, place: Place, way: str) -> tuple[Json, Pat
     if provider.problems:
         found["problems"] = provider.problems
     tape = next(iter(tapes.glob("*.tape")), None)
-    if tape is None:
+    if tape is None or not _exchanges(tape):
         return {**found, "exchanges": 0, "printed": _short(_last_line(ran.errors))}, None
     return {**found, **_on_tape(tape, program, way, place)}, tape
 
