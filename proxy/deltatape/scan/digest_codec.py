@@ -1,0 +1,220 @@
+"""Digests of a tape's exchanges as bytes, for the table `digests`.
+
+Each request repeats all earlier messages of its conversation. Here every message is written once:
+a digest names the prefix of its history that an earlier digest of the tape has, and holds the rest.
+So the digests of a conversation grow with its length, not with its square, and can only be read
+together, in the order in which they were written.
+
+A digest is a JSON object of the fields that differ from their defaults. JSON, since Parquet
+compresses pages of it better than anything compressed by itself, and since new fields need nothing.
+
+Pure: no file, no clock.
+"""
+
+import dataclasses
+import enum
+import json
+from collections.abc import Callable
+from dataclasses import MISSING
+from functools import cache, partial
+from itertools import accumulate, pairwise
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from deltatape.model.digest import DeliveredCall, Digest, HistoryMessage
+
+_Made = TypeVar("_Made")
+VERSION = 1
+"""Goes up when a reader of the version before would misread a digest. New fields with a default
+need no new version."""
+_VERSION = "v"
+_KEPT = "from"
+"""How many messages of the history are those of an earlier digest."""
+_HISTORY = frozenset({"history", "prefixes"})
+_LENGTHS = "lengths"
+"""Of a call's fragments, which together are its arguments."""
+_REMEMBERED = 65_536
+
+
+class EncodedDigest(NamedTuple):
+    """A digest as a row of the table `digests` holds it."""
+
+    root: str | None
+    """See `root_of`."""
+    digest: bytes
+
+
+def root_of(digest: Digest) -> str | None:
+    """Return a hash that all exchanges share whose histories begin alike, also on other tapes.
+
+    It stands for the first message or, where the provider keeps the history, for the stored reply
+    that the request goes on from. None: there is no history, or it cannot be read.
+    """
+    if digest.previous is not None:
+        return digest.prefixes[0]
+    return digest.prefixes[1] if digest.history else None
+
+
+class DigestEncoder:
+    """Encodes the digests of one tape.
+
+    Args:
+        remembered: how many prefixes are remembered at most, so that memory does not grow with
+            the tape. A history that is forgotten is written once more.
+    """
+
+    def __init__(self, remembered: int = _REMEMBERED) -> None:
+        self._remembered = remembered
+        self._known: dict[tuple[str, str], None] = {}
+        """Dialects and prefixes, in the order in which they were used last."""
+
+    def encode(self, digest: Digest) -> EncodedDigest:
+        """Return a digest as bytes; those encoded before it have to be decoded before it."""
+        prefixes = digest.prefixes
+        kept = len(digest.history)
+        while kept and (digest.dialect, prefixes[kept]) not in self._known:
+            kept -= 1
+        for prefix in prefixes[max(kept, 1) :]:
+            key = digest.dialect, prefix
+            self._known.pop(key, None)
+            self._known[key] = None
+        while len(self._known) > self._remembered:
+            del self._known[next(iter(self._known))]
+        fields = {
+            _VERSION: VERSION,
+            _KEPT: kept,
+            **_fields(digest, _HISTORY),
+            "history": digest.history[kept:],
+            "prefixes": prefixes[kept:],
+        }
+        # Not UTF-8: text of a tape may hold half a surrogate pair.
+        text = json.dumps(fields, default=_fields, separators=(",", ":"))
+        return EncodedDigest(root_of(digest), text.encode("ascii"))
+
+
+class DigestDecoder:
+    """Decodes the digests of one tape, or those of them that share a `root`, in their order."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[str, HistoryMessage]] = {}
+        """By dialect and prefix: the prefix before it, and the message between them."""
+
+    def decode(self, encoded: bytes) -> Digest:
+        """Return the digest that `DigestEncoder.encode` has encoded.
+
+        Raises:
+            ValueError: it is of another version, or those before it were not decoded.
+        """
+        fields = json.loads(encoded)
+        if fields.pop(_VERSION) != VERSION:
+            raise ValueError("the digest is of another version of deltatape; scan its tape again")
+        kept, dialect = fields.pop(_KEPT), fields["dialect"]
+        first, *rest = fields.pop("prefixes")
+        messages: list[HistoryMessage] = []
+        prefixes = [first]
+        try:
+            for _ in range(kept):
+                before, message = self._known[dialect, prefixes[-1]]
+                prefixes.append(before)
+                messages.append(message)
+        except KeyError as error:
+            raise ValueError("the digest goes on from one that was not decoded before") from error
+        new = [_made(HistoryMessage, each) for each in fields.pop("history")]
+        for before, prefix, message in zip([first, *rest], rest, new, strict=False):
+            self._known[dialect, prefix] = before, message
+        return dataclasses.replace(
+            _made(Digest, {**fields, "history": (), "prefixes": ()}),
+            history=(*messages[::-1], *new),
+            prefixes=(*prefixes[::-1], *rest),
+        )
+
+
+_DEFAULT = object()
+
+
+def _fields(value: object, left_out: frozenset[str] = frozenset()) -> dict[str, object]:
+    """Return the fields of a dataclass that differ from their defaults."""
+    kind: Any = type(value)
+    found = {
+        name: own
+        for name, default in _defaults(kind)
+        if name not in left_out and (own := getattr(value, name)) != default
+    }
+    if isinstance(value, DeliveredCall) and "".join(value.fragments) == value.arguments:
+        del found["fragments"]
+        found[_LENGTHS] = [len(each) for each in value.fragments]
+    return found
+
+
+@cache
+def _defaults(kind: Any) -> tuple[tuple[str, object], ...]:
+    """Return the fields of a dataclass with their defaults; some value of its own without one."""
+    return tuple(
+        [
+            (
+                each.name,
+                _DEFAULT
+                if each.default is MISSING and each.default_factory is MISSING
+                else each.default
+                if each.default_factory is MISSING
+                else each.default_factory(),
+            )
+            for each in dataclasses.fields(kind)
+        ]
+    )
+
+
+_Reader: TypeAlias = Callable[[Any], Any]
+"""Makes a value of what JSON has for it."""
+
+
+@cache
+def _reader(hint: Any) -> _Reader | None:
+    """Return what makes a value of this type; None: it is what JSON has."""
+    of, inner = get_origin(hint), get_args(hint)
+    if of in {Union, UnionType}:
+        return _optional(next(each for each in inner if each is not NoneType))
+    if of is tuple:
+        return _tuple(inner)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return hint
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return partial(_made, hint)
+    if isinstance(hint, type) and issubclass(hint, tuple):
+        readers = [_reader(each) for each in get_type_hints(hint).values()]
+        return lambda found: hint(*map(_read, readers, found))
+    return None
+
+
+def _optional(hint: Any) -> _Reader | None:
+    reader = _reader(hint)
+    if reader is None:
+        return None
+    return lambda found: None if found is None else reader(found)
+
+
+def _tuple(inner: tuple[Any, ...]) -> _Reader:
+    if inner[-1] is Ellipsis:
+        reader = _reader(inner[0])
+        return tuple if reader is None else lambda found: tuple([reader(each) for each in found])
+    readers = [_reader(each) for each in inner]
+    return lambda found: tuple(map(_read, readers, found))
+
+
+def _read(reader: _Reader | None, found: Any) -> Any:
+    return found if reader is None else reader(found)
+
+
+@cache
+def _readers(kind: Any) -> dict[str, _Reader | None]:
+    return {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
+
+
+def _made(kind: Callable[..., _Made], found: dict[str, Any]) -> _Made:
+    """Return a dataclass of the fields that JSON has for it."""
+    if _LENGTHS in found:
+        ends = list(accumulate(found.pop(_LENGTHS)))
+        pieces = pairwise([0, *ends])
+        found["fragments"] = [found["arguments"][start:end] for start, end in pieces]
+    readers = _readers(kind)
+    return kind(**{name: _read(readers[name], each) for name, each in found.items()})
