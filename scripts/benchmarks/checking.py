@@ -6,7 +6,6 @@ What a recorder's analysis writes behind each exchange is on them, too.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,19 +14,15 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 
+from benchmarks.corpus import BY_BODY, BY_EVENT, CORPUS, CorpusCase, corpus_cases
 from benchmarks.markdown import markdown
 from benchmarks.measure import BenchError
 from benchmarks.measure_rebuild import cpu_s
 from benchmarks.processes import outside
-from benchmarks.proxies import ROOT, SCRIPTS
-from deltatape.cli.tapes import material
-from deltatape.diagnose.decode import decode
+from benchmarks.proxies import SCRIPTS
 from deltatape.diagnose.parsed_record import parsed_as
 from deltatape.diagnose.rebuild import analyse
-from deltatape.errors import DeltatapeError
-from deltatape.importers import import_capture
-from deltatape.model.exchange import EndReason, Exchange, Source
-from deltatape.model.stream import Stream
+from deltatape.model.exchange import Source
 from deltatape.store.reader import open_tape
 from deltatape.tape.encode import header_line, json_record
 from deltatape.tape.mask import Masker
@@ -35,7 +30,6 @@ from deltatape.tape.payload import ParsedAs
 from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
 
-CORPUS = Path(os.environ.get("DELTATAPE_CORPUS") or ROOT.parent / "shared" / "corpus")
 EXCHANGES, QUICK = 10_000, 50
 _PER_TAPE = 250
 _SHARES = (0.1, 1.0)
@@ -43,8 +37,6 @@ _SHARES = (0.1, 1.0)
 _ROUNDS = 3
 _LIMIT_S = 600
 _NS = 1_000_000_000
-BY_EVENT, BY_BODY = "an event", "a body"
-"""What a read brings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +79,7 @@ def run_checking(exchanges: int, log: Callable[[str], None]) -> Sequence[Checked
     Raises:
         BenchError: the check took too long or could not read a tape.
     """
-    cases = list(_cases())
+    cases = [case for _, case in corpus_cases()]
     if not cases:
         log(f"check is left out: no corpus at {CORPUS}; set DELTATAPE_CORPUS to its folder")
         return ()
@@ -105,33 +97,7 @@ def run_checking(exchanges: int, log: Callable[[str], None]) -> Sequence[Checked
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    exchange: Exchange
-    stream: Stream
-    parsed: ParsedAs | None = None
-    """As it is read from a tape."""
-
-    def pieces(self, read: str) -> Iterator[bytes]:
-        """Its body in reads."""
-        body, at = self.stream.body, 0
-        ends = [event.end for event in self.stream.events] if read == BY_EVENT else []
-        for end in (*ends, len(body)):
-            if end > at:
-                yield body[at:end]
-                at = end
-
-
-def _cases() -> Iterator[_Case]:
-    for folder in sorted(CORPUS.glob("*--*--*")):
-        try:
-            (exchange,) = import_capture(material(folder)).exchanges
-        except DeltatapeError as error:
-            raise BenchError(f"{folder}: {error}") from error
-        yield _Case(exchange, decode(exchange))
-
-
-def _with_parsed(case: _Case, read: str, path: Path) -> _Case:
+def _with_parsed(case: CorpusCase, read: str, path: Path) -> CorpusCase:
     """Return the case with what is read from a tape of it, which is written to `path`."""
     path.write_bytes(b"".join(_tape([case], read)))
     (exchange,) = open_tape(path)
@@ -139,7 +105,9 @@ def _with_parsed(case: _Case, read: str, path: Path) -> _Case:
     return replace(case, parsed=parsed_as(analyse(exchange), ""))
 
 
-def _measured(cases: Sequence[_Case], read: str, exchanges: int, *, with_fsck: bool) -> Checked:
+def _measured(
+    cases: Sequence[CorpusCase], read: str, exchanges: int, *, with_fsck: bool
+) -> Checked:
     with tempfile.TemporaryDirectory(prefix="deltatape-bench-") as name:
         once = [_with_parsed(case, read, Path(name, "case.tape")) for case in cases[:exchanges]]
         chosen = list(islice(cycle(once), exchanges))
@@ -190,7 +158,7 @@ def run_command(command: str, folder: str) -> dict[str, float]:
     return figures
 
 
-def _loads_s(cases: Sequence[_Case], chosen: Sequence[_Case]) -> float:
+def _loads_s(cases: Sequence[CorpusCase], chosen: Sequence[CorpusCase]) -> float:
     """Seconds of `json.loads` for the JSON of `chosen`, of which `cases` are measured.
 
     That is the data of each event and the body of each request: both are read by the check.
@@ -213,7 +181,7 @@ def _once(payloads: Sequence[str | bytes]) -> float:
     return cpu_s() - began
 
 
-def _tape(cases: Sequence[_Case], read: str) -> Iterator[bytes]:
+def _tape(cases: Sequence[CorpusCase], read: str) -> Iterator[bytes]:
     """A tape of `cases`, one after the other."""
     lines: list[bytes] = []
 
@@ -226,43 +194,13 @@ def _tape(cases: Sequence[_Case], read: str) -> Iterator[bytes]:
     yield header_line(header)
     masker = Masker(bytes(32))
     for number, case in enumerate(cases, 1):
-        _taped(ExchangeTap(number, put, masker), number, case, read)
+        case.tape(ExchangeTap(number, put, masker), number, read, number * _NS)
         yield from lines
         lines.clear()
         if case.parsed is not None:
             yield json_record((number + 1) * _NS, number, ParsedAs.code, case.parsed.to_json())
     TapeTap(put).stop((len(cases) + 2) * _NS, "benchmark", None)
     yield from lines
-
-
-def _taped(tap: ExchangeTap, number: int, case: _Case, read: str) -> None:
-    at, exchange = number * _NS, case.exchange
-    request, response = exchange.request, exchange.response
-    assert response is not None
-    tap.request(
-        at,
-        id=f"{number:026}",
-        method=request.method,
-        target=request.target_bytes,
-        upstream=request.upstream,
-        http=request.http,
-        headers=request.headers,
-    )
-    tap.request_body(at, request.body)
-    tap.request_end(at)
-    tap.response(
-        at,
-        status=response.status,
-        reason=response.reason,
-        http=response.http,
-        framing=response.framing,
-        headers=response.headers,
-    )
-    for piece in case.pieces(read):
-        at += 1000
-        tap.read(at, piece, None)
-    tap.end(at, EndReason.COMPLETE, detail="", recorder={})
-    tap.flush()
 
 
 def checking_section(found: Sequence[Checked]) -> str:
