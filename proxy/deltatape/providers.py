@@ -13,7 +13,9 @@ document and secret scanners look for them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from deltatape.dataclass import dataclass
 
 COMPATIBLE = "openai"
 """The provider whose API others copy; unknown providers are treated like it."""

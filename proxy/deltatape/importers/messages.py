@@ -8,8 +8,9 @@ show calls and what became of them, never who is at fault: a note says this on e
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
     ImportedRequest,

@@ -11,9 +11,10 @@ sent without it. Pongs are left out: they are answers, which the player gives it
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
+from deltatape.dataclass import dataclass
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.websocket import CLOSE, PONG, RSV1, FrameHead, FramePiece, Side
 from deltatape.wire.websocket import (

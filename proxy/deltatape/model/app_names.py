@@ -1,6 +1,6 @@
 """The event and field names of an application's own streaming endpoint."""
 
-from dataclasses import dataclass
+from deltatape.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,7 @@
 They include the names that an application gives its events.
 """
 
-from dataclasses import dataclass
-
+from deltatape.dataclass import dataclass
 from deltatape.model.app_names import CONTRACT, AppNames
 
 PHRASES = (

@@ -1,7 +1,6 @@
 """Suspects: client algorithms with known mistakes, and how well each explains what an app did."""
 
-from dataclasses import dataclass
-
+from deltatape.dataclass import dataclass
 from deltatape.model.request_summary import RepeatedCall
 
 

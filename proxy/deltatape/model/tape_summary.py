@@ -4,7 +4,8 @@ Silence is proven only while a tape was watched.
 """
 
 import enum
-from dataclasses import dataclass
+
+from deltatape.dataclass import dataclass
 
 CHILD_EXIT = "child-exit"
 """Why recording ended: the application that the recorder ran has ended."""

@@ -1,7 +1,8 @@
 """The tokens of an exchange, as replies state them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from deltatape.dataclass import dataclass
 
 _NAMES = (
     ("prompt_tokens", "completion_tokens"),

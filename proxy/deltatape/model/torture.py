@@ -1,7 +1,8 @@
 """The results of running a command with varied tapes."""
 
 import enum
-from dataclasses import dataclass
+
+from deltatape.dataclass import dataclass
 
 
 class RunVerdict(enum.StrEnum):

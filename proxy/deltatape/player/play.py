@@ -9,9 +9,10 @@ have stopped the provider.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from deltatape.dataclass import dataclass
 from deltatape.http1.head import (
     Fields,
     ParsedRequestHead,

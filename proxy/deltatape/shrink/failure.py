@@ -9,7 +9,9 @@ mistakes.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from deltatape.dataclass import dataclass
 
 _ERROR = re.compile(
     r"(?:[\w.$]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout)\b.*"

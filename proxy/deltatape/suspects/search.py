@@ -7,9 +7,10 @@ application repeats what no client can make of the stream (`reach.py`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from deltatape.dataclass import dataclass
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, Suspect, Symptom
 from deltatape.suspects.accumulate import ClientResult

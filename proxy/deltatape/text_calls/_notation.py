@@ -7,7 +7,9 @@ together cost one pass over the text.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from deltatape.dataclass import dataclass
 
 _BLANKS = re.compile(r"\s*+")
 _NAME = re.compile(r"\w[\w.:/$-]{0,199}")

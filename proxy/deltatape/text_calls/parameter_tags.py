@@ -39,8 +39,9 @@ Source: the chat templates of these models.
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from deltatape.dataclass import dataclass
 from deltatape.text_calls._json import find_closer, read_arguments
 from deltatape.text_calls._notation import (
     INVOKE,

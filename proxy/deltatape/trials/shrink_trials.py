@@ -11,9 +11,10 @@ Invariant: results kept on disk and in memory have no credentials of the applica
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from deltatape.dataclass import dataclass
 from deltatape.match.body import (
     NOT_JSON,
     agree,
