@@ -6,7 +6,8 @@ import queue
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from time import sleep  # noqa: TID251 - it reads no clock
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _MAX_WAITING = 1000
 """Lines that wait for the terminal."""
+_PRINTED_AT_ONCE = 1000
+"""Lines of a result: one that may have any number of them is made while it is printed."""
 _CLOSE_S = 2.0
 _GAP_S = 0.01
 """How long to rest after printing: lines that come in quick succession are printed together, since
@@ -164,16 +167,19 @@ def list_width() -> int:
     return width() if sys.stdout.isatty() or os.environ.get("COLUMNS") else _UNLIMITED
 
 
-def show(lines: Sequence[Line]) -> None:
+def show(lines: Iterable[Line]) -> None:
     """Print lines on stdout, with styles only on a terminal and without NO_COLOR."""
+    source = iter(lines)
+    batches = iter(lambda: [*islice(source, _PRINTED_AT_ONCE)], [])
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
-        write(plain(lines))
+        for batch in batches:
+            write(plain(batch))
         return
     from rich.console import Console  # noqa: PLC0415 - what goes to no terminal does not wait for it
 
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    if lines:
-        console.print(styled(lines), soft_wrap=True)
+    for batch in batches:
+        console.print(styled(batch), soft_wrap=True)
 
 
 def write(text: str) -> None:

@@ -5,7 +5,7 @@ tape.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeAlias
 
 from deltatape.diagnose.check_tape import ReportedFinding, TapeReport
@@ -21,8 +21,8 @@ from deltatape.render.sarif import SarifLog
 _Kind: TypeAlias = tuple[int, str, str, Severity]
 """Findings that are counted together: rank and code first, as they are listed."""
 FORMATS = ("text", "json", "junit", "github", "sarif")
-Part: TypeAlias = str | Sequence[Line]
-"""A piece of a report: a document for programs, or lines for people."""
+Part: TypeAlias = str | Iterable[Line]
+"""A piece of a report: a document for programs, or lines for people; false if it is empty."""
 
 
 class Report(Protocol):
@@ -70,7 +70,8 @@ class TextReport:
             self._found[kind] += 1
             on_tape.add(kind)
         self._tapes.update(on_tape)
-        return [inert_line(line) for each in shown for line in reported_lines(each, self._width)]
+        # Made as they are printed: a long tape can have more lines than memory should hold.
+        return self._lines(shown) if shown else ()
 
     def end(self) -> Part:
         if not self._readable:
@@ -81,6 +82,10 @@ class TextReport:
         code = min(self._found)[1] if self._found else ""
         ending = ending_lines(by_severity.total(), counted(by_severity), code)
         return [*(self._totals() if self._first_only else ()), *ending]
+
+    def _lines(self, shown: Iterable[ReportedFinding]) -> Iterator[Line]:
+        for each in shown:
+            yield from map(inert_line, reported_lines(each, self._width))
 
     def _totals(self) -> Iterator[Line]:
         """For each code how many findings there are, on how many tapes."""
