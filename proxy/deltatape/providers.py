@@ -13,9 +13,7 @@ document and secret scanners look for them.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
-
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass, field
 
 COMPATIBLE = "openai"
 """The provider whose API others copy; unknown providers are treated like it."""

@@ -27,12 +27,11 @@ Invariant: without a finding on the tape that blames the app, no request counts 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, TypeAlias
 
 from deltatape.conversation import check_conversation, findings_of, read_backs
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.check import check
 from deltatape.diagnose.digest import digest_analysis
 from deltatape.diagnose.rebuild import analyse

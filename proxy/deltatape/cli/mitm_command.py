@@ -1,6 +1,7 @@
 """`deltatape mitm`: runs mitmproxy with the addon, for apps that cannot be configured."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ from deltatape.cli.record_command import (
     taping_options,
 )
 from deltatape.cli.terminal import write
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import parse_upstream
 from deltatape.http1.listener import parse_address

@@ -1,7 +1,7 @@
 """`deltatape mutate`: make a tape with an injected defect, fault or variation."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import TypeAlias
@@ -13,7 +13,6 @@ from deltatape.cli.options import option
 from deltatape.cli.tapes import write_tape
 from deltatape.cli.terminal import list_width, say, write
 from deltatape.clock import SystemClock
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError, did_you_mean
 from deltatape.model.exchange import Exchange, Source
 from deltatape.mutate import MUTATORS, MutationChoices, SeededChoices

@@ -5,7 +5,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,6 @@ from deltatape.cli.options import (
 )
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
-from deltatape.dataclass import dataclass
 from deltatape.environment.clients import recognised
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from

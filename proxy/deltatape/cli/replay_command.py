@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from deltatape.cli.tapes import (
 )
 from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
-from deltatape.dataclass import dataclass
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import DeltatapeError, UsageError

@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from deltatape.cli.options import FORMAT, VOLATILE, WrapperCommand, duration, op
 from deltatape.cli.tapes import provider_exchanges, with_stored
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.match.schedule import ReplayTempo, parse_speed

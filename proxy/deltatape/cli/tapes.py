@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltatape.cli.terminal import say
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.model.case_files import BODY, FILES
 from deltatape.model.exchange import Exchange, Tap

@@ -5,7 +5,7 @@ import os
 import re
 import socket
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from deltatape.cli.options import (
 from deltatape.cli.replay_command import taped_hosts
 from deltatape.cli.tapes import provider_exchanges, with_stored
 from deltatape.cli.terminal import Bar, say, show, width, write
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import outbound_from
 from deltatape.http1.listener import Address

@@ -12,9 +12,9 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.dialects import UNKNOWN
 from deltatape.errors import UsageError

@@ -10,11 +10,11 @@ Finish reasons are compared by their meaning, and only where both sides have one
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from deltatape.compare.comparable_events import is_deep
 from deltatape.compare.values import CallChange, CallDamage, ChangeKind, EventChange
-from deltatape.dataclass import dataclass
 from deltatape.match.difference import JsonDifference, compare
 from deltatape.model.reply import NOT_OURS, CallKind, CallStatus, Channel, Choice, Reply, ToolCall
 from deltatape.rules.finish import FinishMeaning, finish_of

@@ -11,14 +11,13 @@ Each step sees only what the steps before left, so the cost stays that of `align
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from deltatape.compare.comparable_events import DELTAS, ComparableEvent, EventToken, identities
 from deltatape.compare.values import ChangeKind, EventChange
-from deltatape.dataclass import dataclass
 from deltatape.match.difference import JsonDifference, compare
 from deltatape.printable import excerpt
 

@@ -10,11 +10,11 @@ no fields of calls. Speed is reported, not judged.
 
 import enum
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from deltatape.compare.comparable_events import is_deep
 from deltatape.compare.compare import compare_exchanges
 from deltatape.compare.values import Comparison, SpacingDifference
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.exchange import EndReason, Exchange, Source, header

@@ -1,8 +1,8 @@
 """The values that a comparison of two exchanges consists of."""
 
 import enum
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.match.difference import JsonDifference
 from deltatape.model.reply import ToolCall

@@ -11,9 +11,8 @@ same history only the latest are looked at, and of a history only what is new.
 import hashlib
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import ASSISTANT, DeliveredCall, Digest, HistoryMessage
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import Continuation, DeliveredCallRef, SameRequest, TextChange, Turn

@@ -16,12 +16,11 @@ carries it.
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deltatape.conversation.continuation import first_new, had_arrived
 from deltatape.conversation.read_back import goes_on_from
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import ASSISTANT, DeliveredCall, Digest, HistoryMessage
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import DeliveredCallRef, MisplacedMessage, SwappedResult

@@ -27,14 +27,13 @@ Accusing wrongly is worse than saying nothing. Hence:
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import Protocol, TypeAlias
 
 from deltatape.conversation.continuation import had_arrived
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import (
     ASSISTANT,
     CallHabits,

@@ -10,9 +10,8 @@ asked. Programs that run side by side ask the same servers.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import CallWithServer, DeliveredCall, Digest, ReadBack
 from deltatape.model.reply import CallKind
 from deltatape.model.request_summary import RepeatedCall

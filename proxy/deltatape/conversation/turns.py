@@ -10,7 +10,7 @@ Linear in the number of exchanges and in the messages that are new in them.
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from deltatape.conversation.continuation import (
@@ -32,7 +32,6 @@ from deltatape.conversation.parser_errors import (
 )
 from deltatape.conversation.read_back import goes_on_from
 from deltatape.conversation.tool_servers import with_servers
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import ASSISTANT, Digest, HistoryMessage, ReadBack
 from deltatape.model.exchange import Tap
 from deltatape.model.rule_settings import DEFAULTS, Settings

@@ -16,9 +16,8 @@ Strategy: one pass from the last request to the first that remembers what the la
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import DeliveredCall, Digest, ReadBack, Unanswered
 from deltatape.model.exchange import Tap
 from deltatape.model.reply import CallStatus

@@ -9,12 +9,11 @@ last `2 * NEAR` are watched for calls that nothing answers.
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from deltatape.conversation import check_conversation
 from deltatape.conversation.attempts import attempts_of
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.client_aborts import explained, is_departure
 from deltatape.diagnose.digest import digests_of, in_order

@@ -15,10 +15,9 @@ Spec: https://platform.openai.com/docs/guides/realtime-conversations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Event
 from deltatape.model.websocket import Message

@@ -1,10 +1,9 @@
 """Rebuild an exchange's reply: frame it, find its dialect, reduce it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.decode import decode, media_type
 from deltatape.diagnose.turns import turns_of
 from deltatape.diagnose.websocket import read_socket

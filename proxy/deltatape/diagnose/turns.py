@@ -13,10 +13,9 @@ Spec: https://platform.openai.com/docs/guides/websocket-mode
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.realtime import SESSION, RealtimeSession, object_of
 from deltatape.diagnose.websocket import Socket
 from deltatape.model.exchange import End, EndReason, Exchange

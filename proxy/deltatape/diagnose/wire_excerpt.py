@@ -11,9 +11,9 @@ All text in it is escaped: nothing of it can act on a terminal.
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.model.finding import Finding
 from deltatape.model.stream import Span

@@ -12,10 +12,9 @@ To add a dialect, write one module or package and add it to `DIALECTS`. No diale
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects._delta_fast_path import DeltaFastPath
 from deltatape.dialects._errors import openai_error
 from deltatape.dialects._json import Frame

@@ -6,10 +6,10 @@ of the type's name. An answer that is not streamed is the same document in both.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects._anthropic import thinking_in
 from deltatape.dialects._json import (
     Frame,

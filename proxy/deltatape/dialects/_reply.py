@@ -6,9 +6,9 @@ A reducer reads events through `ReplyDraft.read` and adds what they bring to a c
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects._calls import CallDraft, CallEndCause, ObservationLog, judge_call, new_tuple
 from deltatape.dialects._delta_fast_path import TextDelta
 from deltatape.dialects._errors import error_message, may_fail

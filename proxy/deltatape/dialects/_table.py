@@ -11,9 +11,9 @@ in every event. All calls and texts belong to the one choice that such dialects 
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects._calls import CallDraft, CallEndCause
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._json import (

@@ -8,9 +8,9 @@ Not here: the line protocol of older versions (`0:"text"`), which is not an even
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects._base import Errors, EventShape, Hints, Traits
 from deltatape.dialects._json import Frame, JsonSource, get_str
 from deltatape.dialects._reply import DialectPolicy

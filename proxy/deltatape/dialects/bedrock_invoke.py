@@ -9,10 +9,9 @@ what is not streamed is the model's document. The path names the model and wheth
 import binascii
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects import _anthropic as anthropic
 from deltatape.dialects import _chat as chat
 from deltatape.dialects import _chat_request as chat_request

@@ -10,11 +10,11 @@ Credentials in the quoted code are masked.
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.doctor.sources import (
     COMPOSE,
     Limits,

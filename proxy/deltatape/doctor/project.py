@@ -5,9 +5,9 @@ import os
 import re
 import shutil
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.doctor.hardcoded import Hardcoded, find
 from deltatape.doctor.programs import ask
 from deltatape.doctor.sources import Limits, UrlUse

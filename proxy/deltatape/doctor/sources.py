@@ -14,11 +14,11 @@ import re
 import stat
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
 from deltatape.clock import SystemClock
-from deltatape.dataclass import dataclass
 from deltatape.doctor.programs import git
 
 LANGUAGES = {

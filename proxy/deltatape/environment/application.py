@@ -13,10 +13,10 @@ Pure: mappings in, values out. Invariant: which provider answers never changes b
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from urllib.parse import urlsplit
 
-from deltatape.dataclass import dataclass
 from deltatape.environment.clients import Client, ConfiguredUrl, Invocation, StartedClients
 from deltatape.environment.dotenv import DotenvFile, ResolvedValue, settings
 from deltatape.environment.known_secrets import known_secrets

@@ -13,13 +13,12 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Any
 
-from deltatape.dataclass import dataclass
 from deltatape.environment.dotenv import DotenvFile, read_dotenv_file, read_file
 
 TABLE = Path(__file__).with_name("clients.toml")

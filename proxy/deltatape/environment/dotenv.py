@@ -17,9 +17,8 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from deltatape.dataclass import dataclass
 
 MAX_FILE_BYTES = 256 * 1024
 MAX_VALUE_CHARS = 64 * 1024

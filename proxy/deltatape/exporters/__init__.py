@@ -7,8 +7,8 @@ the user where a tape has them.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.exchange_parts import Part, not_held, value_of
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.errors import UsageError

@@ -7,10 +7,10 @@ with the token, any name in `Host` is accepted.
 import hmac
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import unquote_to_bytes
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import TAPE_FIELD, Refusal
 from deltatape.http1.access import check_origin

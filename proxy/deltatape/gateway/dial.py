@@ -13,10 +13,10 @@ import ssl
 from asyncio import sslproto
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from deltatape.clock import Clock
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, Proxy
 from deltatape.gateway.routes import Origin

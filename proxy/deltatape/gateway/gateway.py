@@ -7,10 +7,9 @@ endpoint; both write through the same `Recorder`.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.access import check_access, mismatch, read_address
 from deltatape.gateway.dial import ConnectionFailedError, OpenConnection

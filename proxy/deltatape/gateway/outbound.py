@@ -19,12 +19,11 @@ import os
 import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.http1.listener import bracketed, is_loopback
 from deltatape.http1.tls import ReadableTLSContext

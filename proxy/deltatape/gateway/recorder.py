@@ -7,10 +7,10 @@ addon uses it, too.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from deltatape.clock import Clock
-from deltatape.dataclass import dataclass
 from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape, TapeBook
 from deltatape.gateway.taping_guard import GuardedTaping, Writer

@@ -5,9 +5,9 @@ With prefixes (`/openai/v1/...`), since every SDK keeps a path prefix; or one up
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.match.endpoint import shown
 from deltatape.providers import PROVIDERS, UPSTREAMS

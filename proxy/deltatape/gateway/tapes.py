@@ -9,10 +9,9 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.model.tape_summary import ROTATED, LogStream
 from deltatape.store.ring import SegmentRing
 from deltatape.store.tape_file import WriterThread

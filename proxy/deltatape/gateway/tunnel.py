@@ -16,8 +16,8 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.gateway import peer
 from deltatape.gateway.dial import ConnectionFailedError, Connector
 from deltatape.http1.head import (

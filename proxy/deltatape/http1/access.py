@@ -5,7 +5,8 @@ can be made to point there (DNS rebinding). Both are recognised by what the brow
 this machine, such as those of a development server, may ask.
 """
 
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass
+
 from deltatape.http1.head import Fields, field
 from deltatape.http1.listener import host_name, is_loopback
 

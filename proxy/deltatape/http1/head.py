@@ -10,12 +10,12 @@ import json
 import re
 import struct
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 
 import httptools
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Framing
 
 MAX_HEAD_BYTES = 256 * 1024

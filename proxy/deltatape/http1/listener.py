@@ -9,11 +9,11 @@ import os
 import re
 import socket
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.http1.server import ServerConnection
 

@@ -7,9 +7,8 @@ of an LLM is left out, and a file without any is refused.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.importers import (
     aimock,

@@ -8,9 +8,8 @@ data as it came, with the sizes of the chunks; they are undone here.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.exchange_parts import HTTP_MESSAGES, Part
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (

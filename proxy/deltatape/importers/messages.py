@@ -8,9 +8,8 @@ show calls and what became of them, never who is at fault: a note says this on e
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.importers.parts import (
     ImportedRequest,

@@ -12,13 +12,12 @@ people have at hand. Headers are an object or a list of pairs. Other keys are ig
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime  # noqa: TID251 - it reads no clock
 from http import HTTPStatus
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.decode import format_of
 from deltatape.diagnose.exchange_parts import Part
 from deltatape.errors import UsageError

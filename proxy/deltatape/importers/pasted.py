@@ -13,8 +13,8 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.exchange_parts import Part
 from deltatape.importers.parts import (
     UNKNOWN,

@@ -10,13 +10,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from deltatape import __version__
 from deltatape.compare import VOLATILE, compare_exchanges, first_damage
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.exporters.copies import copied

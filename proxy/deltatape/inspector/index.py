@@ -15,13 +15,13 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from deltatape import __version__
 from deltatape.clock import parse_rfc3339, rfc3339
-from deltatape.dataclass import dataclass
 from deltatape.model.finding import Severity
 from deltatape.model.rule_settings import Settings
 from deltatape.why.trends import TrendGroup, Trends

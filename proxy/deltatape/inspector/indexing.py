@@ -13,12 +13,11 @@ import os
 import select
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from deltatape.clock import SystemClock
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import batches, body_bytes
 from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.inspector.index import IndexWriter, Row, TapeState, rules_of

@@ -14,11 +14,10 @@ import os
 import select
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.parsed_record import parsed_as
 from deltatape.diagnose.rebuild import TOGETHER, batches, body_bytes
 from deltatape.errors import DeltatapeError

@@ -1,7 +1,7 @@
 """Analyses exchanges as they end, each with those before it in its conversations."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
@@ -11,7 +11,6 @@ from deltatape.conversation import (
     read_backs,
     unanswered,
 )
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digests_of, in_order
 from deltatape.diagnose.rebuild import Analysis, analyse, analyse_all

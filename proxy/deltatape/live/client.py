@@ -9,10 +9,9 @@ import asyncio
 import contextlib
 import sys
 from collections import deque
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from deltatape.dataclass import dataclass
 from deltatape.live.messages import (
     Begin,
     Close,

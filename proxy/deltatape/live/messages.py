@@ -7,9 +7,9 @@ recorded. Everything here is between two processes of one version.
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from deltatape.dataclass import dataclass
 from deltatape.model.app_names import AppNames
 from deltatape.model.finding import Severity
 from deltatape.model.rule_settings import Settings

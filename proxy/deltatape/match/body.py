@@ -9,9 +9,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import AnyStr, Final
 
-from deltatape.dataclass import dataclass
 from deltatape.match.volatile import VolatileRules, readable
 from deltatape.model.exchange import MaskedSpan
 

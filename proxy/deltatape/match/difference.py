@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from deltatape.dataclass import dataclass
 from deltatape.match.body import shown_value, stands_for
 from deltatape.tape.mask import is_credential_member
 

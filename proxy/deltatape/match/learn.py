@@ -9,8 +9,8 @@ requests took over from their answers is no reason for an option, and no sentenc
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.match.difference import ValuePair
 from deltatape.match.request import MatchQuery, NoMatch, RecordedMatch, RequestMatcher
 from deltatape.match.suggest import suggested

@@ -16,9 +16,9 @@ when a request first has no exact match.
 import enum
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.match.body import (
     NOT_JSON,

@@ -9,10 +9,9 @@ out with the first one, and the terminator with the last one, where they came to
 import enum
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.model.exchange import (
     BROKEN_CHUNKS,

@@ -17,8 +17,8 @@ A mask without a path does not look into the top-level `model`: `gpt-4o-2024-08-
 import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.match.bounded_regex import compile_bounded
 from deltatape.wire.json_path import Holder, Step, Wildcard, drop, parse_path, select

@@ -11,10 +11,9 @@ sent without it. Pongs are left out: they are answers, which the player gives it
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.websocket import CLOSE, PONG, RSV1, FrameHead, FramePiece, Side
 from deltatape.wire.websocket import (

@@ -9,9 +9,9 @@ import asyncio
 import base64
 import json
 from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.live.messages import MessageCodec
 from deltatape.mitm.flows import AddonOptions
 from deltatape.model.tape_summary import LogStream

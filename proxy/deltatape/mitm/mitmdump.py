@@ -13,10 +13,9 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.outbound import OutboundSettings, Proxy
 from deltatape.http1.listener import is_loopback

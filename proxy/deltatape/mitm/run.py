@@ -10,10 +10,10 @@ it that has arrived, and goes to the client as one chunk. So each read on the ta
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.clock import Clock, SystemClock, file_stamp
-from deltatape.dataclass import dataclass
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError

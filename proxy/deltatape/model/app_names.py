@@ -1,6 +1,6 @@
 """The event and field names of an application's own streaming endpoint."""
 
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

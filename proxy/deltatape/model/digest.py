@@ -2,10 +2,9 @@
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Tap
 from deltatape.model.finding import Confidence
 from deltatape.model.reply import CallKind, CallStatus, Thought

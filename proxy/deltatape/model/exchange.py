@@ -3,7 +3,7 @@
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta  # noqa: TID251 - they read no clock
 from functools import cached_property, lru_cache
 from http import HTTPStatus
@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from deltatape.dataclass import dataclass
 from deltatape.model.content_coding import DecodedBody, decode_body, parse_codings
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.model.websocket import FramePiece, FramesTotal

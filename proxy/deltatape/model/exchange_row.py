@@ -4,8 +4,8 @@ Rows are what overviews show of tapes with any number of exchanges: they hold no
 """
 
 import enum
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.token_usage import TokenCount

@@ -2,9 +2,9 @@
 
 import enum
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.finding import Blame, Confidence, Finding
 from deltatape.model.reply import NOT_OURS, CallKind, TextCall, ToolCall
 from deltatape.model.request_summary import RepeatedCall

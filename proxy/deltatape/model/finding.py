@@ -1,8 +1,8 @@
 """Findings: what a rule reports."""
 
 import enum
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.model.stream import Span
 
 

@@ -2,9 +2,9 @@
 
 import enum
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.stream import Event, Place
 
 

@@ -1,8 +1,8 @@
 """A request in terms that all dialects share."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.model.reply import Thought
 
 _MAY_ANSWER = frozenset({"auto", "none", "validated"})

@@ -3,7 +3,8 @@
 They include the names that an application gives its events.
 """
 
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass
+
 from deltatape.model.app_names import CONTRACT, AppNames
 
 PHRASES = (

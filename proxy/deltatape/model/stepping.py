@@ -2,9 +2,9 @@
 
 import enum
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.request_summary import RepeatedCall
 
 

@@ -1,9 +1,8 @@
 """A framed response body: events, comments and anomalies, with place and time."""
 
 import enum
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from deltatape.dataclass import dataclass
 
 
 class Span(NamedTuple):

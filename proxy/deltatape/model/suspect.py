@@ -1,6 +1,7 @@
 """Suspects: client algorithms with known mistakes, and how well each explains what an app did."""
 
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass
+
 from deltatape.model.request_summary import RepeatedCall
 
 

@@ -4,8 +4,7 @@ Silence is proven only while a tape was watched.
 """
 
 import enum
-
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass
 
 CHILD_EXIT = "child-exit"
 """Why recording ended: the application that the recorder ran has ended."""

@@ -1,8 +1,7 @@
 """The tokens of an exchange, as replies state them."""
 
 from collections.abc import Mapping, Sequence
-
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass
 
 _NAMES = (
     ("prompt_tokens", "completion_tokens"),

@@ -1,8 +1,7 @@
 """What a program and an MCP server said to each other in one exchange."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from deltatape.dataclass import dataclass
 
 MCP = "mcp"
 """What stands for a dialect in the reply of such an exchange, which no model wrote."""

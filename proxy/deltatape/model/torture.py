@@ -1,8 +1,7 @@
 """The results of running a command with varied tapes."""
 
 import enum
-
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass
 
 
 class RunVerdict(enum.StrEnum):

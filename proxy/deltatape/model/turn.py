@@ -3,9 +3,9 @@
 import enum
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import (
     ASSISTANT,
     DeliveredCall,

@@ -4,9 +4,8 @@ Spec: RFC 6455 section 5; RFC 7692 for compressed messages.
 """
 
 import enum
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from deltatape.dataclass import dataclass
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 """The opcodes of RFC 6455; the others are reserved."""

@@ -1,9 +1,9 @@
 """Mutators: defects that were seen in practice, as changes of a healthy exchange."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects import DIALECTS, EventShape, Traits
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.mutate._draft import MutableExchange

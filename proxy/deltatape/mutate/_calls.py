@@ -6,11 +6,10 @@ and Converse).
 """
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Exchange
 from deltatape.mutate._draft import MutableEvent, MutableExchange
 from deltatape.wire.json_edit import Path, at, listed

@@ -9,10 +9,9 @@ have stopped the provider.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from deltatape.dataclass import dataclass
 from deltatape.http1.head import (
     Fields,
     ParsedRequestHead,

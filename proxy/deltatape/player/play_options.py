@@ -1,10 +1,9 @@
 """Options of a player, and its report."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.match.request import MatchLevel, MatchQuery, NoMatch
 from deltatape.match.schedule import RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange

@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 
-from deltatape.dataclass import dataclass
 from deltatape.http1.access import check_origin
 from deltatape.http1.head import ParsedRequestHead, error_answer
 from deltatape.http1.listener import Address, Listener

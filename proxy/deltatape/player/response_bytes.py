@@ -13,11 +13,11 @@ large for the cache is shared while it is being played.
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from deltatape.dataclass import dataclass
 from deltatape.http1.body import fin_completes
 from deltatape.http1.head import (
     Fields,

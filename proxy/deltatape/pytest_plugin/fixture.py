@@ -1,11 +1,10 @@
 """The fixture `tape`: the provider of a test."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from deltatape.dataclass import dataclass
 from deltatape.environment.variables import ON_DEMAND, SERVED
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayReport, UnusedFault

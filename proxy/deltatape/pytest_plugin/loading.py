@@ -3,13 +3,12 @@
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import DeltatapeError
 from deltatape.pytest_plugin.fixture import TapeFixture
 from deltatape.pytest_plugin.marker_options import MarkerOptions, options_of

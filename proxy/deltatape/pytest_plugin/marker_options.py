@@ -7,11 +7,11 @@ would be accepted. The names are those of `deltatape replay`'s options.
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pytest
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.match.schedule import INSTANT, ReplayTempo, parse_speed
 from deltatape.match.volatile import VolatileRules

@@ -8,10 +8,10 @@ the test.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.tape_summary import LogEntry

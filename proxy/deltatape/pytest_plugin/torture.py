@@ -5,10 +5,10 @@ tapes are large, and a worker of pytest-xdist collects all tests and runs few of
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.match.schedule import INSTANT
 from deltatape.model.exchange import Exchange

@@ -9,8 +9,8 @@ does not count: it shows a wrong result that the application did not report.
 
 import enum
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.match.endpoint import shown
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import MissedRequest, PlayReport, UnusedFault

@@ -18,9 +18,9 @@ import signal
 import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Self, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.printable import count
 
 JsonFinding: TypeAlias = Mapping[str, object]

@@ -10,12 +10,12 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from deltatape.clock import Clock
 from deltatape.compare.recheck import Recheck, compare_today
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import analyse
 from deltatape.dialects import UNKNOWN, traits_of
 from deltatape.environment.application import without_overlap

@@ -7,13 +7,12 @@ has one `Recording` in its own process, or several in processes of `workers`.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from deltatape.child.screen import Screen
 from deltatape.clock import Clock, file_stamp
-from deltatape.dataclass import dataclass
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.gateway.dial import Connector

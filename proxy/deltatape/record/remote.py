@@ -6,9 +6,8 @@ Standard library only: mitmproxy's addon uses it, too.
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from deltatape.dataclass import dataclass
 from deltatape.gateway.routes import Refusal
 from deltatape.gateway.tapes import OpenTape
 from deltatape.model.tape_summary import TapeSummary

@@ -1,12 +1,12 @@
 """The lines that a recorder prints: per exchange, finding and problem."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 from deltatape import __version__
 from deltatape.clock import Clock, SystemClock, rfc3339
-from deltatape.dataclass import dataclass
 from deltatape.doctor.hardcoded import Hardcoded
 from deltatape.gateway.routes import Refusal, Routes
 from deltatape.gateway.tunnel import TunnelledConnection

@@ -13,9 +13,8 @@ Source: https://modelcontextprotocol.io/specification/2025-06-18/basic/transport
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from deltatape.dataclass import dataclass
 from deltatape.gateway.recorder import ExchangeTaping, Recorder
 from deltatape.gateway.taping_guard import Writer
 from deltatape.http1.head import Fields, ParsedResponseHead

@@ -18,10 +18,10 @@ import re
 import secrets
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from deltatape.child.piped import run_piped
-from deltatape.dataclass import dataclass
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.gateway.recorder import Recorder

@@ -6,9 +6,9 @@ which records in another process, too, uses some of them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.gateway.routes import Routes
 from deltatape.live.messages import MessageCodec
 from deltatape.store.writer import ShardOrigin

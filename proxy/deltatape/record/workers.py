@@ -15,10 +15,9 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Refusal, Routes
 from deltatape.http1.listener import Address, SharedPort

@@ -12,10 +12,9 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Framing, Source
 from deltatape.printable import count
 from deltatape.redact.payload_strings import redact_payload

@@ -16,9 +16,9 @@ import bisect
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.stream import AnomalyKind
 from deltatape.redact.json_strings import FramedBody, framed
 from deltatape.secret_text.escaped_text import LayeredView, Overwrite, joined

@@ -15,11 +15,10 @@ for streams with wrong or missing indexes.
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.secret_text.escaped_text import LayeredView, plain
 from deltatape.wire.json_value import parse
 

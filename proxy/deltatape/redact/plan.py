@@ -13,12 +13,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from deltatape.dataclass import dataclass
 from deltatape.model.content_coding import ContentDecoder, decode_body
 from deltatape.model.exchange import MaskedSpan, content_codings, uncoded_headers
 from deltatape.model.websocket import Side

@@ -1,9 +1,9 @@
 """The problems of tape files as text."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltatape.dataclass import dataclass
 from deltatape.model.finding import Severity
 from deltatape.printable import count
 from deltatape.redact.audit import AuditReport, ProblemKind, TapeProblem

@@ -6,7 +6,7 @@ the same change is shown once.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from deltatape.compare import (
@@ -19,7 +19,6 @@ from deltatape.compare import (
     SpacingDifference,
 )
 from deltatape.compare.values import FramingDifference
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.match.difference import JsonDifference
 from deltatape.model.reply import ToolCall

@@ -1,9 +1,9 @@
 """The report of `deltatape doctor`: a line per check with its level, and what to do."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
-from deltatape.dataclass import dataclass
 from deltatape.printable import count
 from deltatape.render.json_document import document
 from deltatape.render.lines import BOLD, DIM, GOOD, WIDTH, Line, StyledText, cropped, line, wrapped

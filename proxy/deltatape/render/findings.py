@@ -6,11 +6,11 @@ question, the fix. In an explanation, where place and wire are shown already, it
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from rich.cells import cell_len
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.check_tape import ReportedFinding
 from deltatape.diagnose.wire_excerpt import MarkedLine, WireExcerpt
 from deltatape.model.explanation import Explanation, Verdict

@@ -6,9 +6,9 @@ that tape for the mistake. No text of the tape is in the test, so that nothing o
 code.
 """
 
+from dataclasses import dataclass
 from string import Template
 
-from deltatape.dataclass import dataclass
 from deltatape.model.explanation import Explanation
 from deltatape.render.explanation import explanation_lines
 from deltatape.render.findings import blamed

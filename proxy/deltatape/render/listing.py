@@ -5,8 +5,8 @@ columns are left out, the least important first; last, paths lose their beginnin
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.model.finding import Severity
 from deltatape.printable import count, escape, excerpt
 from deltatape.render.json_document import document, finding_object

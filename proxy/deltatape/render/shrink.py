@@ -2,10 +2,10 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from string import Template
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.decode import decode
 from deltatape.model.exchange import Exchange
 from deltatape.printable import count, excerpt

@@ -15,12 +15,11 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 
 from deltatape.clock import Clock
-from deltatape.dataclass import dataclass
 from deltatape.environment.application import plan
 from deltatape.environment.clients import started_clients
 from deltatape.environment.dotenv import read_dotenv

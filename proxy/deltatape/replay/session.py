@@ -8,7 +8,7 @@ Live lines then report problems only, so as not to mix with the command's output
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Protocol
 
@@ -17,7 +17,6 @@ from deltatape.child.child import run_child
 from deltatape.child.ready import ReadyFile
 from deltatape.child.screen import Screen
 from deltatape.child.signals import Signals
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
 from deltatape.model.exchange import Exchange

@@ -19,10 +19,10 @@ import enum
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, islice
 from operator import eq
 
-from deltatape.dataclass import dataclass
 from deltatape.model.finding import Blame, Confidence, Excluded
 from deltatape.model.reply import Fragment
 from deltatape.model.request_summary import ToolSpec

@@ -8,6 +8,7 @@ is its absence: the schema's author fills it in. What was not checked is reporte
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,7 +19,6 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from deltatape.dataclass import dataclass
 from deltatape.model.rule_settings import Settings
 from deltatape.rules._bounded_validator import (
     ACCOUNT,

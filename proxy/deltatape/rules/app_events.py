@@ -9,9 +9,8 @@ mean is proven, and what has another explanation is possible.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, Channel, Reply, ToolCall, ToolResult
 from deltatape.model.stream import Place

@@ -5,9 +5,8 @@ rule on empty arguments holds for every provider.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
 from deltatape.model.reply import Choice, Observation, Reply, ToolCall

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Tap, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.stream import Format, Place, Span

@@ -7,8 +7,8 @@ in an unknown dialect every event that is not empty contributes something.
 
 import enum
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.model.reply import Choice, Reply, ToolCall
 from deltatape.model.stream import Stream
 

@@ -7,9 +7,9 @@ Format: recordings/README.md, "Endings" and "What a reader must bear".
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain, pairwise
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.finding import Confidence, Severity
 from deltatape.model.stream import Place, Span

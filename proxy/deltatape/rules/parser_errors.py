@@ -19,10 +19,10 @@ https://github.com/openai/openai-agents-python.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import ParserError, ParserErrorKind
 from deltatape.printable import excerpt
 from deltatape.wire.json_value import parse

@@ -7,10 +7,10 @@ recorder itself wrote nothing does not count as silence: it was not watched.
 import enum
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.stream import Event

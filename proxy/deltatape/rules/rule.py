@@ -7,10 +7,10 @@ claims into findings, for all rules, and reports rules that raise (`ask`).
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import Digest, ReadBack, Unanswered
 from deltatape.model.finding import Confidence, Excluded, Finding, Severity, at_most
 from deltatape.model.rule_settings import Settings

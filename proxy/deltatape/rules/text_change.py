@@ -11,9 +11,9 @@ Everything is linear in the length of the texts.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import MAX_CONTENT
 from deltatape.model.finding import Confidence, Excluded
 from deltatape.model.turn import TextChange, TextDamage

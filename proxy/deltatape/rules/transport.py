@@ -1,8 +1,8 @@
 """Responses that were cut off, or arrived all at once."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import INVALID_HEAD, EndReason, Exchange, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallStatus

@@ -6,9 +6,9 @@ Columns are added to the tables, never renamed.
 
 import enum
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from deltatape.dataclass import dataclass
 
 VERSION = 1
 """Of the tables. Every file says it, as `deltatape.schema` in its metadata."""

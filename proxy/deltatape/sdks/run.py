@@ -13,10 +13,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.exchange import Exchange

@@ -11,9 +11,9 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import DeltatapeError
 from deltatape.http1.access import check_origin
 from deltatape.http1.head import ParsedRequestHead, error_answer

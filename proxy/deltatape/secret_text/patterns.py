@@ -16,10 +16,9 @@ Source: formats as the providers document them or as their keys look.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
-
-from deltatape.dataclass import dataclass
 
 _WORD = r"(?<![A-Za-z0-9])"
 _REST = r"[A-Za-z0-9_-]*+"

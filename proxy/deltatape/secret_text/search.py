@@ -11,8 +11,8 @@ short escapes stay: JSON stays JSON, and lines stay lines.
 import functools
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.secret_text.escaped_text import (
     Layer,
     LayeredView,

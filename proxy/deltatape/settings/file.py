@@ -8,10 +8,10 @@ another user's file could redirect our traffic or run a command.
 import difflib
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 
 NAME = "deltatape.yaml"

@@ -7,10 +7,10 @@ command runs, since only that command is imported; thresholds and event names wh
 import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.settings.file import (

@@ -9,9 +9,7 @@ mistakes.
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass, replace
 
 _ERROR = re.compile(
     r"(?:[\w.$]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout)\b.*"

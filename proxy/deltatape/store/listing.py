@@ -4,9 +4,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, folder_apart
 

@@ -11,10 +11,9 @@ import filecmp
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import RedactionPlan, RedactionPlanner, TapeRewriter, words_of

@@ -20,10 +20,10 @@ import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.clock import Clock, parse_rfc3339
-from deltatape.dataclass import dataclass
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.store.names import RING, open_new
 from deltatape.store.reader import open_tape

@@ -25,14 +25,13 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from deltatape import __version__
 from deltatape.clock import Clock, parse_rfc3339
-from deltatape.dataclass import dataclass
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import Source
 from deltatape.model.tape_summary import TapeSummary

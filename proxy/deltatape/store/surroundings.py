@@ -15,10 +15,10 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain, takewhile
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.app_names import AppNames
 from deltatape.model.exchange import Exchange

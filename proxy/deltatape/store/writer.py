@@ -10,12 +10,12 @@ losses are counted and reported; the file is readable at every moment.
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from deltatape import __version__
 from deltatape.clock import Clock, rfc3339
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Source
 from deltatape.store.names import check_stem, open_new, prepare_folder, ulid
 from deltatape.store.tape_file import (

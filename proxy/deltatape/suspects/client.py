@@ -3,9 +3,8 @@
 A `ClientModel` is a point of a product space: one value per axis, the default one correct.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
-from deltatape.dataclass import dataclass
 from deltatape.model.suspect import ClientMistake
 from deltatape.suspects.mistakes import ALL, MISTAKES, USUAL, DialectFamily
 

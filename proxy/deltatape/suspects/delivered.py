@@ -1,8 +1,8 @@
 """A delivered response in the form that suspects need."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects import EventShape, Traits, traits_of
 from deltatape.model.content_coding import decoded
 from deltatape.model.exchange import Exchange, content_codings

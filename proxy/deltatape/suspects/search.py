@@ -7,10 +7,9 @@ application repeats what no client can make of the stream (`reach.py`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 
-from deltatape.dataclass import dataclass
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, Suspect, Symptom
 from deltatape.suspects.accumulate import ClientResult

@@ -8,9 +8,8 @@ Format: recordings/README.md, "Order" and "What a reader must bear".
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import (
     DeliveryProgress,
     End,

@@ -8,10 +8,9 @@ Format: recordings/README.md, "Codes".
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import EndReason, Framing, Headers, HeaderValue, MaskedSpan, Tap
 from deltatape.model.tape_summary import LogStream, TapeSummary
 from deltatape.model.websocket import FrameHead, FramePiece, FramesTotal, Side

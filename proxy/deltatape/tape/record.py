@@ -1,8 +1,8 @@
 """The lines of a tape as values: the header, records, and what every payload can do."""
 
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Source
 from deltatape.tape.fields import Fields, MalformedError, seen
 

@@ -16,11 +16,10 @@ Format: recordings/README.md, "Codes", "Log lines", "Masked bytes" and "Order".
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import NamedTuple
 
-from deltatape.dataclass import dataclass
 from deltatape.model.content_coding import ContentDecoder, parse_codings
 from deltatape.model.exchange import EndReason, Framing, Headers, MaskedSpan, Tap
 from deltatape.model.tape_summary import LogStream

@@ -12,9 +12,8 @@ import enum
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.text_calls._notation import TextSource, WrittenCall, cut_call, extend_last
 from deltatape.wire.json_scan import JsonScanner
 

@@ -7,9 +7,7 @@ together cost one pass over the text.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
-
-from deltatape.dataclass import dataclass
+from dataclasses import dataclass, field, replace
 
 _BLANKS = re.compile(r"\s*+")
 _NAME = re.compile(r"\w[\w.:/$-]{0,199}")

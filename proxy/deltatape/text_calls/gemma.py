@@ -8,8 +8,8 @@ Translated to JSON token by token. Source: the chat templates of these models.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.text_calls._json import JsonEnd, find_closer
 from deltatape.text_calls._notation import (
     NotationFamily,

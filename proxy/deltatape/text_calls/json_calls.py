@@ -30,10 +30,9 @@ response format, https://github.com/openai/harmony.
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
-from deltatape.dataclass import dataclass
 from deltatape.text_calls._json import JsonEnd, find_closer, read_arguments, read_calls
 from deltatape.text_calls._notation import (
     CallHead,

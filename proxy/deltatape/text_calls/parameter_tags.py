@@ -39,9 +39,8 @@ Source: the chat templates of these models.
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.text_calls._json import find_closer, read_arguments
 from deltatape.text_calls._notation import (
     INVOKE,

@@ -7,12 +7,11 @@ wrong results mislead a search. It is run at the fastest tempo at which it fails
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from deltatape import __version__
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.match.schedule import INSTANT, RECORDED, ReplayTempo
 from deltatape.model.exchange import Exchange

@@ -9,10 +9,10 @@ content, and the times are those of the exchanges.
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape import __version__
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.redact.audit import ProblemKind

@@ -11,10 +11,9 @@ Invariant: results kept on disk and in memory have no credentials of the applica
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltatape.dataclass import dataclass
 from deltatape.match.body import (
     NOT_JSON,
     agree,

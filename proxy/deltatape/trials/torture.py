@@ -8,12 +8,11 @@ only one exchange it is run again unchanged, to find out whether it always fails
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from deltatape.clock import SystemClock
-from deltatape.dataclass import dataclass
 from deltatape.errors import DeltatapeError
 from deltatape.http1.listener import Address
 from deltatape.match.schedule import INSTANT

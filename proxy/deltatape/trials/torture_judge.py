@@ -17,11 +17,11 @@ import re
 import signal
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltatape.child.child import CANNOT_RUN, NOT_FOUND
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.torture import RunVerdict

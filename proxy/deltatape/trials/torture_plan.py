@@ -6,11 +6,11 @@ alone. A hostile one breaks one exchange at a time, since most commands end at t
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape import __version__
 from deltatape.clock import SystemClock, rfc3339
-from deltatape.dataclass import dataclass
 from deltatape.errors import UsageError
 from deltatape.match.schedule import INSTANT
 from deltatape.model.exchange import Exchange, Source

@@ -14,11 +14,10 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deltatape.child.child import CANNOT_RUN, NOT_FOUND
-from deltatape.dataclass import dataclass
 from deltatape.environment.dotenv import read_dotenv
 from deltatape.environment.known_secrets import known_secrets
 from deltatape.errors import UsageError

@@ -1,10 +1,10 @@
 """Variations: other ways in which the same answer may arrive or fail."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.decode import decode
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.model.exchange import Exchange

@@ -9,12 +9,11 @@ Spec: RFC 9110 section 8.4; RFC 1952 (gzip), RFC 1950 (deflate), RFC 8878 (zstd)
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import zstandard
 
-from deltatape.dataclass import dataclass
 from deltatape.model.content_coding import decoded
 from deltatape.model.exchange import EndReason, Exchange, HeaderValue, Read, content_codings
 from deltatape.vary.shape import is_chunked, refitted

@@ -6,9 +6,9 @@ that dialects use for deltas.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.dialects import UNKNOWN, Traits, traits_of
 from deltatape.model.exchange import Exchange

@@ -1,9 +1,9 @@
 """Errors in each dialect: answers with an error status, and error events."""
 
 import json
+from dataclasses import dataclass
 from http import HTTPStatus
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects import OVERLOADED, amazon_error_type, bare_error, traits_of
 from deltatape.model.exchange import EndReason, Exchange, Framing, Headers, Read, ResponseHead
 from deltatape.model.stream import Format

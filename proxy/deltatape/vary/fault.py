@@ -25,11 +25,10 @@ import enum
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.dialects import OVERLOADED, UNKNOWN
 from deltatape.errors import UsageError

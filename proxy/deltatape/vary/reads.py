@@ -10,8 +10,8 @@ clients pass on what they get chunk by chunk, whatever the network does.
 import enum
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.decode import decode
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Exchange

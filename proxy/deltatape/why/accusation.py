@@ -8,10 +8,9 @@ suspect is named only if the app is already to blame, and then as one way to los
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from deltatape.conversation import findings_of
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.explanation import Verdict, VerdictKind

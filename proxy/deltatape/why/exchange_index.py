@@ -9,7 +9,7 @@ exchanges are held, as in `check_tape`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice
 from urllib.parse import urlsplit
@@ -24,7 +24,6 @@ from deltatape.conversation import (
     unanswered,
 )
 from deltatape.conversation.attempts import had_ended
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.check import check_analysis, context_of
 from deltatape.diagnose.check_tape import (
     NEAR,

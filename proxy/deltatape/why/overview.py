@@ -6,8 +6,8 @@ decides the verdict of `why`.
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digests_of
 from deltatape.diagnose.rebuild import analyse

@@ -1,6 +1,7 @@
 """A whole tape at a glance: the findings of each exchange, and the worst one."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from deltatape.conversation import (
@@ -13,7 +14,6 @@ from deltatape.conversation import (
     unanswered,
 )
 from deltatape.conversation.attempts import attempts_of, row_of, settled
-from deltatape.dataclass import dataclass
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.client_aborts import explained, is_departure
 from deltatape.diagnose.digest import digests_of, in_order

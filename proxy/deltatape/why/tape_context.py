@@ -8,10 +8,9 @@ errors usually show there.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange import Exchange, Tap, header
 from deltatape.model.explanation import EventSource, TapeContext, TimelineEntry
 from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from deltatape.dataclass import dataclass
 from deltatape.model.exchange_row import ExchangeRow
 from deltatape.rules import RULES, Rule
 

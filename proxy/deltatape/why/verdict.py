@@ -19,9 +19,8 @@ that nobody is at fault if the cause is certain (`NOBODY`), else that the fault 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from deltatape.dataclass import dataclass
 from deltatape.model.digest import ReadBack
 from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity

@@ -16,11 +16,11 @@ byte once, and computes a checksum only where the lengths are plausible.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
-from deltatape.dataclass import dataclass
 from deltatape.model.stream import AnomalyKind, Event
 from deltatape.wire.framer import Framer
 

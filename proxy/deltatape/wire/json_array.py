@@ -13,9 +13,9 @@ possessive, so that no byte is examined more than three times.
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.model.stream import AnomalyKind, Event
 from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, PartialUnit
 from deltatape.wire.json_value import parse

@@ -11,9 +11,9 @@ Hot path: a usual event costs one call of the standard library's C decoder, with
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.wire.json_scan import DEPTH_LIMIT, ScanState, scan
 
 VALUES_LIMIT = 1000

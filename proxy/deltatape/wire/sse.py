@@ -18,10 +18,9 @@ may hold at most `UNIT_LIMIT` bytes. What the standard drops is kept as a `Comme
 
 import re
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.model.stream import AnomalyKind, Comment, Event, Place
 from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, PartialUnit, replaced
 

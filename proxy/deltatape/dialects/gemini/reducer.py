@@ -8,10 +8,9 @@ not usable are errors, too: the call is lost, the client has nothing to run.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from deltatape.dataclass import dataclass
 from deltatape.dialects._calls import CallDraft, CallEndCause
 from deltatape.dialects._delta_fast_path import NO_FAST_PATH
 from deltatape.dialects._json import (
