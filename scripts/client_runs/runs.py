@@ -296,6 +296,7 @@ def _deltatape(*words: str) -> Json:
     return told
 
 
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -305,8 +306,8 @@ def _last_line(text: str) -> str:
 
 
 def _placeless(text: str, place: Place) -> str:
-    """Text without the folders of this run, which are other ones each time."""
-    return text.replace(str(place.root), "")
+    """Text without what is another one each time: the folders of this run, and ids."""
+    return _UUID.sub("UUID", text.replace(str(place.root), ""))
 
 
 def _short(text: str) -> str:
