@@ -28,6 +28,7 @@ COMMANDS = {
     "watch": "Watch exchanges while they are recorded, each with a timeline.",
     "show": "Show an exchange: its calls, events, reads or raw bytes.",
     "diff": "Compare exchanges event by event; which hop of several damaged a call.",
+    "ask": "Answer questions about the exchanges of many tapes, from a dataset of scan.",
     "doctor": "Look for what keeps an app's traffic from the recorder, and say what to change.",
     "ls": "List tapes, the newest first.",
     "learn": "Learn from two recordings what differs from run to run, for replays that last.",

@@ -1,0 +1,340 @@
+"""A dataset of `deltatape scan` as views for DuckDB, which may be read and nothing else.
+
+A view has the rows of each tape's newest scan. A tape counts once its file in the table `tapes` is
+there, since a scan writes that last: what a scan that was stopped has left behind is not seen.
+
+Statements of a user reach no file but those of the dataset, and change nothing: DuckDB is told
+which folder it may read, its settings are locked, and a statement that is no SELECT is refused.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date  # noqa: TID251 - it reads no clock
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from deltatape.errors import UsageError
+from deltatape.model.finding import Confidence, Severity
+from deltatape.printable import count
+from deltatape.scan.schema import BEFORE, FINDINGS, SUFFIX, TABLES, Column, Type
+
+if TYPE_CHECKING:
+    import duckdb
+
+JOINED = "JOIN"
+"""In the place of a tape's key: the file has what only joining several tapes shows."""
+_DAY = "day="
+_BATCH = 1000
+_TYPES = {
+    Type.TEXT: "VARCHAR",
+    Type.WORD: "VARCHAR",
+    Type.TEXTS: "VARCHAR[]",
+    Type.NUMBER: "BIGINT",
+    Type.FLAG: "BOOLEAN",
+    Type.TIME: "TIMESTAMP WITH TIME ZONE",
+    Type.BYTES: "BLOB",
+}
+_RENAMED = {"at": "time"}
+"""`at` is a word of DuckDB's SQL and would have to be quoted."""
+_WITHDRAWN = "withdrawn"
+_RANKS = {"severity_rank": tuple(Severity), "confidence_rank": tuple(Confidence)}
+"""Functions of questions: 0 for the worst, for the surest."""
+_SAME_FINDING = ("tape", "exchange", "code", "fingerprint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Only:
+    """Which exchanges the views have."""
+
+    since: date | None = None
+    """From this day on, in UTC."""
+    until: date | None = None
+    """Up to this day, which is included."""
+    provider: str | None = None
+    model: str | None = None
+
+    def condition(self) -> str:
+        """Return it in SQL, on a row with `day`, `provider` and `model`."""
+        parts = (
+            self.since and f"day >= DATE '{self.since}'",
+            self.until and f"day <= DATE '{self.until}'",
+            self.provider is not None and f"provider = {_quoted(self.provider)}",
+            self.model is not None and f"model = {_quoted(self.model)}",
+        )
+        return " AND ".join(each for each in parts if each) or "true"
+
+
+class AnswerColumn(NamedTuple):
+    """A column of an answer."""
+
+    name: str
+    type: str
+    """As DuckDB calls it: `BIGINT`, `DECIMAL(9,2)`."""
+
+    @property
+    def numeric(self) -> bool:
+        return self.type.partition("(")[0] in _NUMERIC
+
+
+TABLES_ASKED = ("tapes", "exchanges", "calls", "findings", "digests", BEFORE)
+"""The views that a statement may name."""
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_NUMERIC = frozenset((*_WHOLE, *(f"U{each}" for each in _WHOLE), "FLOAT", "DOUBLE", "DECIMAL"))
+
+
+class SqlError(UsageError):
+    """A statement that DuckDB refuses; the message has several lines, with the place."""
+
+
+class Answer:
+    """The rows of a statement; they are taken from DuckDB as they are asked for."""
+
+    def __init__(self, columns: Sequence[AnswerColumn], rows: Iterator[tuple[object, ...]]) -> None:
+        self.columns = tuple(columns)
+        self.rows = rows
+
+
+class Dataset:
+    """The tables of a dataset, open to be asked.
+
+    Args:
+        folder: that `deltatape scan` has written.
+        only: which exchanges count.
+        memory: how much DuckDB may take, such as `100MB`; None: what it takes by itself.
+
+    Raises:
+        UsageError: there is no dataset, or DuckDB is not installed.
+    """
+
+    def __init__(self, folder: Path, only: Only = Only(), memory: str | None = None) -> None:
+        self._files = _DatasetFiles(folder)
+        self._exit = contextlib.ExitStack()
+        duckdb = _duckdb()
+        # What does not fit into memory goes there, and not into the current folder.
+        spilled = self._exit.enter_context(tempfile.TemporaryDirectory(prefix="deltatape-ask-"))
+        self._duckdb = self._exit.enter_context(
+            duckdb.connect(":memory:", config={"temp_directory": spilled})
+        )
+        if memory is not None:
+            self._duckdb.execute(f"SET memory_limit = {_quoted(memory)}")
+        self._make_views(only)
+        for macro, words in _RANKS.items():
+            ranks = " ".join(f"WHEN '{each}' THEN {rank}" for rank, each in enumerate(words))
+            self._duckdb.execute(f"CREATE MACRO {macro}(word) AS CASE word {ranks} END")
+        self._duckdb.execute("SET python_enable_replacements = false")
+        self._duckdb.execute(f"SET allowed_directories = [{_quoted(str(folder.resolve()))}]")
+        self._duckdb.execute("SET enable_external_access = false")
+        self._duckdb.execute("SET lock_configuration = true")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about the answers."""
+        return self._files.notes
+
+    def ask(self, sql: str) -> Answer:
+        """Return the answer to a SELECT statement.
+
+        Raises:
+            UsageError: it is none.
+            SqlError: DuckDB refuses it.
+        """
+        duckdb = _duckdb()
+        try:
+            statements = self._duckdb.extract_statements(sql)
+            if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+                raise UsageError("a question is one SELECT statement: a dataset is only read")
+            result = self._duckdb.execute(statements[0])
+            columns = _columns(result.description or ())
+            first = result.fetchmany(_BATCH)
+        except duckdb.Error as error:
+            raise SqlError(str(error)) from None
+        return Answer(columns, _all_rows(result, first))
+
+    def _make_views(self, only: Only) -> None:
+        """Make a view of each table, and of the findings of the rules before."""
+        for name, table in TABLES.items():
+            self._view(f"all_{name}", table.columns, self._files.of(name), hidden={"digest"})
+        joined = self._files.joined
+        self._view("all_joined", FINDINGS.columns, joined, hidden=set())
+        self._view("all_before", FINDINGS.columns, self._files.of(BEFORE), hidden=set())
+        day = "coalesce(CAST(time AS DATE), nullif(day, DATE '1970-01-01'))"
+        exchange = "day, time, provider, model, dialect, client_name, client_version"
+        self._duckdb.execute(
+            "CREATE VIEW exchanges AS SELECT * FROM"
+            f" (SELECT * REPLACE ({day} AS day) FROM all_exchanges) WHERE {only.condition()}"
+        )
+        more = f"{exchange}, tape, exchange, rules AS rules_of_exchange"
+        withdrawn = " AND ".join(
+            f"w.{each} IS NOT DISTINCT FROM f.{each}" for each in _SAME_FINDING
+        )
+        self._duckdb.execute(
+            f"CREATE VIEW findings AS SELECT * EXCLUDE (rules_of_exchange, {_WITHDRAWN}) FROM ("
+            f" SELECT * EXCLUDE (day) FROM all_findings f WHERE NOT EXISTS"
+            f" (SELECT 1 FROM all_joined w WHERE w.{_WITHDRAWN} AND {withdrawn})"
+            f" UNION ALL BY NAME"
+            f" SELECT * EXCLUDE (day) FROM all_joined WHERE NOT {_WITHDRAWN})"
+            f" JOIN (SELECT {more} FROM exchanges) USING (tape, exchange)"
+            " WHERE rules = rules_of_exchange"
+        )
+        for name in ("calls", "digests"):
+            of_table = {each.name for each in TABLES[name].columns}
+            left_out = ", ".join(["day", *(["time"] if "at" in of_table else [])])
+            self._duckdb.execute(
+                f"CREATE VIEW {name} AS SELECT * FROM"
+                f" (SELECT * EXCLUDE ({left_out}) FROM all_{name})"
+                f" JOIN (SELECT {exchange}, tape, exchange FROM exchanges) USING (tape, exchange)"
+            )
+        self._duckdb.execute(
+            f"CREATE VIEW {BEFORE} AS SELECT * EXCLUDE (day, {_WITHDRAWN}) FROM all_before"
+            f" JOIN (SELECT {exchange}, tape, exchange FROM exchanges) USING (tape, exchange)"
+        )
+        self._duckdb.execute(
+            "CREATE TABLE compared AS SELECT unnest(?::VARCHAR[]) AS tape", [self._files.compared]
+        )
+        days = Only(since=only.since, until=only.until).condition()
+        self._duckdb.execute(f"CREATE VIEW tapes AS SELECT * FROM all_tapes WHERE {days}")
+
+    def _view(
+        self, name: str, columns: Sequence[Column], files: Sequence[Path], hidden: set[str]
+    ) -> None:
+        """Make a view of Parquet files with the columns of the schema, also where they lack some.
+
+        Args:
+            name: of the view.
+            columns: of the table.
+            files: maybe none.
+            hidden: columns to leave out.
+        """
+        names = [each for each in columns if each.name not in hidden]
+        if not any(each.name == _WITHDRAWN for each in names) and columns is FINDINGS.columns:
+            names.append(Column(name=_WITHDRAWN, type=Type.FLAG, about="", required=True))
+        there: set[str] = set()
+        source = "(SELECT NULL::DATE AS day WHERE false)"
+        if files:
+            listed = ", ".join(_quoted(str(each)) for each in files)
+            source = (
+                f"read_parquet([{listed}], union_by_name = true, hive_partitioning = true,"
+                " hive_types = {'day': DATE})"
+            )
+            found = self._duckdb.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            there = {row[0] for row in found}
+        shown = ", ".join(_selected(each, there) for each in names)
+        self._duckdb.execute(f"CREATE VIEW {name} AS SELECT day, {shown} FROM {source}")
+
+
+def _selected(column: Column, there: set[str]) -> str:
+    """Return how a column is read; NULL where the files do not have it."""
+    name = f'"{column.name}"'
+    shown = f'"{_RENAMED.get(column.name, column.name)}"'
+    if column.name not in there:
+        name = "false" if column.name == _WITHDRAWN else f"NULL::{_TYPES[column.type]}"
+    if column.type is Type.TIME:
+        # Without a time zone: all times are in UTC, whatever zone this machine is in.
+        return f"({name}::TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC' AS {shown}"
+    return f"{name}::{_TYPES[column.type]} AS {shown}"
+
+
+class _DatasetFiles:
+    """The files of a dataset, those of each tape's newest scan.
+
+    Args:
+        folder: of the dataset.
+
+    Raises:
+        UsageError: it is none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        scanned = _named(folder, "tapes")
+        if not scanned:
+            what = "there is no dataset there" if folder.is_dir() else "no such folder"
+            raise UsageError(f"{folder}: {what}; `deltatape scan` makes one")
+        self._rules: dict[str, str] = {}
+        """By tape: the version of the rules of its newest scan."""
+        newest: dict[str, float] = {}
+        for path, tape, rules in scanned:
+            changed = path.stat().st_mtime
+            if changed >= newest.get(tape, 0.0):
+                self._rules[tape], newest[tape] = rules, changed
+        self.rules = self._rules[max(newest, key=newest.__getitem__)]
+        """That of the last scan."""
+        self.joined = [
+            path
+            for path, tape, rules in _named(folder, FINDINGS.name)
+            if tape == JOINED and rules == self.rules
+        ]
+        """Files of what only joining shows."""
+        self.compared = sorted({tape for _, tape, _ in _named(folder, BEFORE)})
+        """The tapes that were scanned with the rules before, too."""
+
+    def of(self, table: str) -> list[Path]:
+        """Return the files of a table: those of tapes that are read completely."""
+        found = _named(self._folder, table)
+        if table == BEFORE:
+            return [path for path, tape, _ in found if tape in self._rules]
+        return [path for path, tape, rules in found if self._rules.get(tape) == rules]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        others = sum(rules != self.rules for rules in self._rules.values())
+        notes = []
+        if others:
+            notes.append(
+                f"{count(others, 'tape')} of other rules; `deltatape scan` reads them again"
+            )
+        return tuple(notes)
+
+
+def _named(folder: Path, table: str) -> list[tuple[Path, str, str]]:
+    """Return the files of a table, in the order of their names, each with its tape and rules."""
+    found = []
+    for path in sorted((folder / table).glob(f"{_DAY}*/*{SUFFIX}")):
+        tape, _, rules = path.name.removesuffix(SUFFIX).rpartition("-")
+        if tape and not path.name.startswith("."):
+            found.append((path, tape, rules))
+    return found
+
+
+def _columns(described: Sequence[Sequence[object]]) -> list[AnswerColumn]:
+    """Return the columns of an answer, each with a name of its own."""
+    found: dict[str, AnswerColumn] = {}
+    for name, kind, *_ in described:
+        unique, again = str(name), 1
+        while unique in found:
+            again += 1
+            unique = f"{name}_{again}"
+        found[unique] = AnswerColumn(unique, str(kind))
+    return list(found.values())
+
+
+def _all_rows(
+    result: "duckdb.DuckDBPyConnection", first: list[tuple[object, ...]]
+) -> Iterator[tuple[object, ...]]:
+    while first:
+        yield from first
+        try:
+            first = result.fetchmany(_BATCH)
+        except _duckdb().Error as error:
+            raise SqlError(str(error)) from None
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _duckdb() -> ModuleType:
+    try:
+        import duckdb  # noqa: PLC0415 - only where a dataset is asked
+    except ImportError:
+        raise UsageError('DuckDB is not installed; `pip install "deltatape[fleet]"`') from None
+    return duckdb
