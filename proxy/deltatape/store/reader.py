@@ -249,7 +249,7 @@ class Tape:
         numbers = set()
         for number, line in lines_of(self.path):
             start = _START.match(line)
-            if start is not None:
+            if start is not None and line.endswith(b"\n"):  # a torn line is no record
                 numbers.add(int(start[1]) if start[2].decode() in _CODES_OF_EXCHANGES else 0)
             else:
                 numbers.update(
