@@ -10,12 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import brotli  # type: ignore[import-untyped]
+import click
 import pytest
 import zstandard
 
+from deltatape.cli import replay_command
 from deltatape.demo.demo import Background
 from deltatape.model.exchange import Exchange
 from deltatape.store.reader import open_tape
+from deltatape.vary.fault import FAULTS
 from helpers import playing
 from helpers.console import called
 from helpers.hostile import assert_harmless, hostile_tape
@@ -304,6 +307,16 @@ def test_what_is_not_a_verdict_of_the_command_has_a_code_of_its_own(tmp_path: Pa
         (str(CUT), "--listen", "unix:/tmp/x"),
     ):
         assert called("replay", *options, "--", "true", folder=tmp_path).returncode == 125
+
+
+def test_the_help_names_every_fault() -> None:
+    (told,) = (
+        each.help
+        for each in replay_command.command.params
+        if isinstance(each, click.Option) and each.name == "fault"
+    )
+    assert told is not None
+    assert f"Kinds: {', '.join(FAULTS)}." in told
 
 
 def test_a_fault_that_strikes_nothing_is_reported(tmp_path: Path) -> None:

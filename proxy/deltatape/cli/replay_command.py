@@ -41,13 +41,10 @@ from deltatape.http1.listener import is_loopback
 from deltatape.match.schedule import RECORDED as AS_RECORDED
 from deltatape.match.schedule import ReplayTempo, parse_speed
 from deltatape.mitm.hosts import Hosts
-from deltatape.mitm.session import RedirectingProxy
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.player.play_options import PlayOptions, RunReadBack
-from deltatape.player.playback_changes import ExchangeStaging, refuse_absent
 from deltatape.player.player import Player
 from deltatape.printable import count
-from deltatape.replay.auto import AutoPlayer, ProviderRoutes
 from deltatape.replay.environment import (
     client_notes,
     keyed_environment,
@@ -67,10 +64,9 @@ from deltatape.replay.session import (
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
-from deltatape.vary.fault import FAULTS, parse_fault
-from deltatape.vary.reads import RECORDED, parse_reads
 
 AUTO = "auto"
+_AS_RECORDED = "recorded"
 _NOT_VIA = {
     "no_tunnel": "CMD's proxy is mitmproxy, not the tunnel",
     "allow_host": "what is sent to a provider is led to the player",
@@ -133,7 +129,7 @@ class ReplayArguments:
 @VOLATILE
 @option(
     "--reads",
-    default="recorded",
+    default=_AS_RECORDED,
     metavar="HOW",
     help="How bodies are split: recorded, event, bytes:N, every-byte, random:SEED.",
 )
@@ -142,7 +138,7 @@ class ReplayArguments:
     multiple=True,
     metavar="FAULT",
     help="A fault to inject, such as cut,at=in-arguments or status=429,retry-after=1,times=2."
-    f" Kinds: {', '.join(FAULTS)}.",
+    " Kinds: status, stall, drip, cut, reset, end, error-event, drop, duplicate, reorder, corrupt.",
 )
 @option(
     "--seed",
@@ -270,6 +266,8 @@ def _guard(
     if arguments.via == MITM:
         Hosts(arguments.hosts)  # fails for a wrong pattern before anything starts
         hosts = (*arguments.hosts, *taped_hosts(arguments.tapes))
+        from deltatape.mitm.session import RedirectingProxy  # noqa: PLC0415 - takes long; rare
+
         return RedirectingProxy(hosts, say, environment)
     if arguments.no_tunnel:
         return None
@@ -296,15 +294,20 @@ def _playing(arguments: ReplayArguments) -> PlayOptions:
         factor=parse_speed(arguments.speed),
         idle_cap_ns=None if arguments.idle_cap is None else round(arguments.idle_cap * 1e9),
     )
-    faults, cutting = tuple(map(parse_fault, arguments.fault)), parse_reads(arguments.reads)
     playing = PlayOptions(
         tempo=tempo,
         hold_s=arguments.hold,
         repeat=arguments.repeat,
         volatile=with_stored(arguments.tapes, arguments.volatile),
     )
-    if not faults and cutting == RECORDED:
+    if not arguments.fault and arguments.reads == _AS_RECORDED:
         return playing
+    # They take long to import: whoever replays as recorded need not wait for them.
+    from deltatape.player.playback_changes import ExchangeStaging  # noqa: PLC0415
+    from deltatape.vary.fault import parse_fault  # noqa: PLC0415
+    from deltatape.vary.reads import parse_reads  # noqa: PLC0415
+
+    faults, cutting = tuple(map(parse_fault, arguments.fault)), parse_reads(arguments.reads)
     staging = ExchangeStaging(faults, cutting, arguments.seed, tempo)
     return replace(playing, tempo=AS_RECORDED, stage=staging, unused_faults=staging.unused_faults)
 
@@ -318,7 +321,11 @@ def _plain(
     tapes = [read_tape(each) for each in each_recording_once(arguments.tapes)]
     every = [exchange for _, exchanges in tapes for exchange in exchanges]
     exchanges = _of_provider(every)
-    refuse_absent(tuple(map(parse_fault, arguments.fault)), exchanges)
+    if arguments.fault:
+        from deltatape.player.playback_changes import refuse_absent  # noqa: PLC0415 - see above
+        from deltatape.vary.fault import parse_fault  # noqa: PLC0415
+
+        refuse_absent(tuple(map(parse_fault, arguments.fault)), exchanges)
     secrets = known_secrets(environment, read_dotenv(Path.cwd(), environment))
     elsewhere = tuple(exchange for exchange in every if exchange.tap is Tap.APP)
     playing = replace(
@@ -356,6 +363,8 @@ def _auto(
     environment: Mapping[str, str],
     argv: tuple[str, ...],
 ) -> Responders:
+    from deltatape.replay.auto import AutoPlayer, ProviderRoutes  # noqa: PLC0415 - it also records
+
     tape = _single_tape(arguments.tapes)
     every = list(exchanges_of(arguments.tapes[0])) if tape.exists() else []
     exchanges = _of_provider(every)

@@ -1,46 +1,33 @@
 """`deltatape why`: explains an exchange, a code or a suspect."""
 
-import os
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
 from deltatape.cli.options import FILE, FOLDER, FULL, option
 from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
-from deltatape.clock import SystemClock
 from deltatape.diagnose.check import check
 from deltatape.errors import UsageError, did_you_mean
-from deltatape.model.exchange import Exchange, header
+from deltatape.model.exchange import Exchange
 from deltatape.model.explanation import Explanation
-from deltatape.model.finding import Blame, Severity
+from deltatape.model.finding import Severity
 from deltatape.model.reply import NOT_OURS
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientTrial
 from deltatape.render.document import document_lines
 from deltatape.render.explanation import explanation_json, explanation_lines, short_lines
-from deltatape.render.findings import blamed
-from deltatape.render.fix_kit import FixKit, fix_kit
 from deltatape.render.markdown import explanation_markdown
 from deltatape.rules import RULES
 from deltatape.rules.documentation import rule_page
-from deltatape.sdks.run import SdkReading, made_by
 from deltatape.settings.defaults import current_rules
-from deltatape.store.mask_key import mask_key
-from deltatape.store.reader import Tape, open_tape
 from deltatape.store.report_file import write_private
-from deltatape.store.rewrite import SHARED, draft
 from deltatape.store.shards import ShardedTape
-from deltatape.store.splice import SpliceSource, splice
 from deltatape.suspects import PRESETS, suspect_page
 from deltatape.suspects.search import equal
-from deltatape.tape.mask import Masker
 from deltatape.why.explain import explain
-from deltatape.why.reproduction import mistakes, needed
 
 
 @click.command("why")
@@ -115,6 +102,8 @@ def command(
         write_private(html, _report(found, explanation, redact=redact))
         say(f"written: {html}")
     if fix is not None:
+        from deltatape.cli.fix_files import write_fix  # noqa: PLC0415 - takes long, and few ask for it
+
         write_fix(found, explanation, fix)
     if short:
         show(short_lines(explanation, list_width()))
@@ -166,15 +155,18 @@ def _explained(
         for call in explanation.arrival.calls
         if call.kind not in NOT_OURS
     )
-    tried = (_client_trial(each, reference) for each in made_by(exchange, sdks, tell=say))
+    from deltatape.sdks.run import made_by  # noqa: PLC0415 - takes long, and few ask for it
+
+    tried = []
+    for reading in made_by(exchange, sdks, tell=say):
+        version = next(iter(reading.versions.values()), "")
+        ids = frozenset(call.id for call in reference)
+        right = not reading.made.errors and equal(reading.made.calls, reference, ids)
+        trial = ClientTrial(
+            name=f"{reading.spec} ({version})", made=reading.made, differs=not right
+        )
+        tried.append(trial)
     return replace(explanation, tried=(*explanation.tried, *tried))
-
-
-def _client_trial(by: SdkReading, reference: tuple[RepeatedCall, ...]) -> ClientTrial:
-    version = next(iter(by.versions.values()), "")
-    ids = frozenset(call.id for call in reference)
-    right = not by.made.errors and equal(by.made.calls, reference, ids)
-    return ClientTrial(name=f"{by.spec} ({version})", made=by.made, differs=not right)
 
 
 def _judged(found: NamedExchanges) -> tuple[Exchange, ...]:
@@ -227,83 +219,3 @@ def _explanation(what: str) -> str | None:
         near = did_you_mean(what, [*known, *(preset.name for preset in PRESETS)])
         raise UsageError(f"{what}: no such tape, code, or suspect.{near}")
     return text
-
-
-# `why --fix DIR`: the smallest tape that shows an app's mistake, a failing test, and a brief.
-
-_NODE = re.compile(rb"(?i)\bnode|/js\b|undici|axios|deno|\bbun\b|\bai/")
-"""How the `User-Agent` of programs in JavaScript looks."""
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-def write_fix(found: NamedExchanges, explanation: Explanation, folder: Path) -> None:
-    """Write the files for fixing `explanation` into `folder`, and print their names.
-
-    Raises:
-        UsageError: the app is not to blame; there is no tape; one of the files exists already.
-    """
-    if explanation.verdict.blame is not Blame.APP:
-        verdict = blamed(explanation.verdict)
-        raise UsageError(
-            f"--fix: the verdict on #{explanation.exchange} is '{verdict}'; a test of the app"
-            " would prove nothing. Name an exchange that the app is to blame for: TAPE#N"
-        )
-    if found.tape is None:
-        raise UsageError(
-            f"--fix: {found.name} is no tape, so nobody knows the app's requests; record one"
-        )
-    if not mistakes(explanation):
-        codes = sorted({each.code for each in explanation.findings if each.blame is Blame.APP})
-        if codes:
-            why = (
-                f"{' and '.join(codes)}: the tape has no answer to a right request, or ends where"
-                " the app left, so a test would fail for a mended app, too"
-            )
-        else:
-            why = "the verdict rests on what the app was seen to do, not on a finding"
-        raise UsageError(
-            f"--fix: nothing on #{explanation.exchange} can be tested against the tape: {why}"
-        )
-    exchange = next(each for each in found.exchanges if each.number == explanation.exchange)
-    numbers = needed(explanation, found.exchanges)
-    count = len(found.tape if numbers is None else numbers)
-    stem = _UNSAFE.sub("-", Path(found.name).stem).strip("-") or "tape"
-    user_agent = header(exchange.request.headers, "user-agent") or b""
-    kit = fix_kit(
-        explanation,
-        count,
-        name=f"{stem}-{explanation.exchange}",
-        node=_NODE.search(user_agent) is not None,
-    )
-    try:
-        _write(kit, found.tape, numbers, folder)
-    except OSError as error:
-        raise UsageError(f"--fix {folder}: {error.strerror or error}") from error
-
-
-def _write(kit: FixKit, tape: Tape, numbers: frozenset[int] | None, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / name for name in (kit.tape, kit.test, kit.brief)]
-    for path in paths:
-        if path.exists() or path.is_symlink():
-            raise UsageError(f"--fix: {path} is there already; name another folder")
-    with TemporaryDirectory(prefix=".deltatape-", dir=folder) as place:
-        excerpt = Path(place, kit.tape)
-        splice(_sources(tape, numbers), excerpt, SystemClock())
-        masker = Masker(mask_key(os.environ, say))
-        done = draft(open_tape(excerpt), folder, masker, content=False, mode=SHARED)
-        done.path.rename(paths[0])
-    paths[1].write_text(kit.test_text)
-    paths[2].write_text(kit.brief_text)
-    for path in paths:
-        say(f"written: {path}")
-    say(f"next: read {shlex.quote(str(paths[2]))}; the prompts and answers are on the tape")
-
-
-def _sources(tape: Tape, numbers: frozenset[int] | None) -> list[SpliceSource]:
-    if not isinstance(tape, ShardedTape):
-        return [SpliceSource(tape=tape, numbers=numbers)]
-    if numbers is None:
-        return [SpliceSource(tape=shard) for shard in tape.shards]
-    parts = [(shard, numbers & shard.numbers()) for shard in tape.shards]
-    return [SpliceSource(tape=shard, numbers=own) for shard, own in parts if own]
