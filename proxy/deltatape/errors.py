@@ -1,8 +1,10 @@
 """All exceptions that deltatape raises on purpose.
 
-    DeltatapeError          one line for the terminal, no traceback; exit code 2 +-- UsageError
-    the request cannot be carried out (an option, a URL, a file name) +-- TapeFormatError     a file
-    is no tape, of an unknown version, or damaged
+    DeltatapeError                one line for the terminal, no traceback; exit code 2
+    +-- UsageError                the request cannot be carried out (an option, a URL, a file name)
+    +-- TapeFormatError           a file is no tape, of an unknown version, or damaged
+    +-- StoreRefusedError         an object store refuses the credentials, or what they are used for
+    +-- StoreUnreachableError     an object store does not answer; trying again may help
 
 A defect of the wire is never an exception: decoders, dialects and rules return it as data.
 """
@@ -39,6 +41,14 @@ class TapeFormatError(DeltatapeError):
         self.path = path
         self.line = line
         self.problem = problem
+
+
+class StoreRefusedError(DeltatapeError):
+    """An object store refuses the credentials, or what they are used for."""
+
+
+class StoreUnreachableError(DeltatapeError):
+    """An object store does not answer, or says that it cannot now; trying again may help."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

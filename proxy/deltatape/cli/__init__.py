@@ -34,6 +34,7 @@ COMMANDS = {
     "learn": "Learn from two recordings what differs from run to run, for replays that last.",
     "keep": "Redact a tape and keep it in recordings/, to be shared.",
     "redact": "Overwrite what looks like a secret on tapes; lengths, boundaries, JSON stay.",
+    "ship": "Send finished tapes to an object store, and delete what is verified there.",
     "splice": "Join tapes, or single exchanges of them, to one tape.",
     "cut": "Keep chosen exchanges: a tape of their own.",
     "fsck": "Check tapes as files: damage, contradictions, and secrets that are left.",

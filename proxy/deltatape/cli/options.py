@@ -91,6 +91,25 @@ def duration(name: str, default: str | None, help: str) -> Callable[[F], F]:  # 
     return option(name, default=default, callback=seconds, metavar="DURATION", help=help)
 
 
+def size(name: str, default: str | None, help: str) -> Callable[[F], F]:  # noqa: A002
+    """Return an option whose value is a size such as `64MB`, in bytes; `/s` may follow."""
+    return option(name, default=default, callback=_parse_size, metavar="SIZE", help=help)
+
+
+def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    from deltatape.store.ring import parse_size  # noqa: PLC0415 - not for help
+
+    if found := parse_size(value.removesuffix("/s")):
+        return found
+    raise click.BadParameter(
+        f"{value!r}: invalid size; use 500KB, 64MB or 5GiB (KB MB GB TB KiB MiB GiB TiB)",
+        ctx=ctx,
+        param=param,
+    )
+
+
 def via_mitm(what: str, hosts: str) -> Callable[[F], F]:
     """Return the options --via and --hosts.
 

@@ -60,6 +60,12 @@ class RetentionPolicy:
     """As `parse_keep` reads it."""
 
 
+def parse_size(text: str) -> int:
+    """Return the bytes of `500MB` or `5GiB`; 0 for anything else."""
+    match = _AMOUNT.fullmatch(text.strip())
+    return round(float(match[1]) * _SIZES.get(match[2].lower(), 0)) if match else 0
+
+
 def parse_keep(text: str) -> RetentionPolicy:
     """Return `2h`, `5GB`, or both as `2h,5GB`.
 

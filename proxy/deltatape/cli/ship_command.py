@@ -1,0 +1,173 @@
+"""`deltatape ship`: sends finished tapes to an object store, as a process of its own."""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from deltatape.cli.options import QUIET, duration, option, size
+from deltatape.cli.terminal import say
+from deltatape.clock import SystemClock
+from deltatape.errors import UsageError
+from deltatape.http1.listener import bracketed, parse_address
+from deltatape.objects.urls import open_store
+from deltatape.printable import count
+from deltatape.ship.state import ShipState, check_gateway, serve_metrics
+
+if TYPE_CHECKING:
+    from deltatape.objects.store import ObjectStore
+
+_PRIVATE = 0o077
+_LEAST = 10 << 20
+
+
+@click.command("ship")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("url", metavar="URL")
+@option("--once", is_flag=True, help="End when every finished tape is in the store.")
+@option(
+    "--gateway",
+    metavar="NAME",
+    help="Who recorded: the part of the keys after the day; default: the name of this host.",
+)
+@option(
+    "--delete-shipped",
+    is_flag=True,
+    help="Delete a local tape once the whole object was read back and is equal to it.",
+)
+@size("--bandwidth", None, "The most that is sent and read back in a second, such as 10MB/s.")
+@size("--memory", "20MiB", "The most that is held of tapes; from 10MiB on.")
+@duration(
+    "--patience", None, "How long to try when the store does not answer; default: with --once 5m."
+)
+@option("--metrics", metavar="HOST:PORT", help="Answer /metrics there, as Prometheus reads it.")
+@QUIET
+def command(
+    *,
+    folder: Path,
+    url: str,
+    once: bool,
+    gateway: str | None,
+    delete_shipped: bool,
+    bandwidth: int | None,
+    memory: int,
+    patience: float | None,
+    metrics: str | None,
+    quiet: bool,
+) -> int:
+    """Send the finished tapes of DIR, and of all folders below, to an object store.
+
+    Follows DIR until it is stopped; Ctrl-C and SIGTERM stop it after the current part. URL is
+    s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER; credentials
+    and endpoints come from the usual variables, such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
+    A tape goes to dt=DAY/gateway=NAME/ID.tape below URL, so that it is stored once, however often
+    and from wherever it is shipped. Tapes that are being written are left alone, and damaged ones
+    are reported.
+
+    Exit code: 1 if a tape was left that is damaged, or whose name another object has; 2 if the
+    store refuses, or did not answer for as long as --patience.
+    """
+    name = check_gateway(gateway if gateway is not None else socket.gethostname())
+    if memory < _LEAST:
+        raise UsageError(
+            "--memory: 10MiB is the least: a part that is filled, and one that is sent"
+        )
+    if not folder.is_dir() and (once or folder.exists()):
+        raise UsageError(f"{folder}: there is no such folder")
+    with _private_files():
+        store = open_store(url, makes=True)
+        from deltatape.ship.shipper import ShipOptions, Shipper  # noqa: PLC0415 - needs obstore
+
+        _refuse_within(folder, store)
+        options = ShipOptions(
+            folder=folder,
+            gateway=name,
+            delete=delete_shipped,
+            memory=memory,
+            bandwidth=bandwidth,
+            patience_s=patience if patience is not None or not once else 300.0,
+        )
+        state, stop = ShipState(), threading.Event()
+        _answer_metrics(metrics, state)
+        shipper = Shipper(
+            store,
+            options,
+            clock=SystemClock(),
+            stop=stop,
+            tell=_nothing if quiet else say,
+            alarm=say,
+            state=state,
+        )
+        with _stopped_by_signals(stop), ThreadPoolExecutor(1) as thread:
+            # Not in this thread, since signals would have to wait until the store answers.
+            thread.submit(shipper.run, once=once).result()
+    if not quiet:
+        _say_what_is_left(state, ended=not stop.is_set())
+    return int(bool(state.refused))
+
+
+def _nothing(_: str) -> None:
+    pass
+
+
+def _refuse_within(folder: Path, store: "ObjectStore") -> None:
+    """Reject a store whose objects would be found among the tapes that are to be shipped."""
+    if store.folder is not None and store.folder.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"{store.url}: lies in {folder}, whose tapes it is to get")
+
+
+def _answer_metrics(text: str | None, state: ShipState) -> None:
+    if text is None:
+        return
+    address = parse_address(text, "--metrics")
+    if address.path:
+        raise UsageError(f"--metrics {text!r}: HOST:PORT is accepted")
+    port = serve_metrics(state, SystemClock(), address.host, address.port)
+    say(f"metrics: http://{bracketed(address.host)}:{port}/metrics")
+
+
+def _say_what_is_left(state: ShipState, *, ended: bool) -> None:
+    say(f"{count(state.shipped, 'tape')} shipped")
+    if not ended:
+        say(f"stopped: {count(len(state.backlog), 'tape')} left to ship")
+    if state.recording:
+        say(f"{count(state.recording, 'tape')} being written: left alone")
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    """Make what is created in a folder its owner's only: tapes hold prompts."""
+    before = os.umask(_PRIVATE)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """Have the first signal request the end, and a second one end the process."""
+
+    def requested(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        stop.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # nobody else may handle signals
+        return
+    before = {each: signal.signal(each, requested) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

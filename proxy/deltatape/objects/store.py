@@ -1,0 +1,299 @@
+"""Object stores by their URLs: s3://, gs://, az:// and file://. obstore reaches them.
+
+Strategy: an `ObjectStore` is a bucket, or a folder, with a prefix before all keys. Objects are sent
+in parts and read by ranges, so memory is bounded whatever their size. What obstore raises becomes
+one of three errors: `UsageError` (the URL or the bucket is wrong), `StoreRefusedError` (credentials
+or rights) and `StoreUnreachableError` (trying again may help).
+
+Invariant: an object is either complete or not there. Stores promise that for single requests and
+for uploads in parts; a folder gets it by a rename.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta  # noqa: TID251 - a length of time; it reads no clock
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore import exceptions, store
+
+from deltatape.errors import (
+    DeltatapeError,
+    StoreRefusedError,
+    StoreUnreachableError,
+    UsageError,
+)
+from deltatape.objects.urls import ACCEPTED
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, RetryConfig
+
+_REMOTE = frozenset({"s3", "gs", "az"})
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_FORBIDDEN = frozenset({"401", "403"})
+_LATER = frozenset({"408", "409", "425", "429"})
+"""Refusals that another try may not meet."""
+
+PART_BYTES = 5 << 20
+"""What S3 accepts as the least for a part."""
+_MOST_PARTS = 10_000
+_STEP = 1 << 20
+"""How much is read of an object at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    """An object in a store."""
+
+    key: str
+    size: int
+    """In bytes."""
+    modified_us: int
+    """When it was stored, in microseconds since 1970-01-01T00:00:00Z."""
+    sha256: str | None = None
+    """Of the content, as whoever stored it said; None: not asked for, or the store has none."""
+
+
+class ObjectStore:
+    """A bucket or a folder by its URL, with the prefix that the URL has.
+
+    Credentials and endpoints come from the environment: `AWS_*`, `GOOGLE_*`, `AZURE_*`.
+
+    Args:
+        url: see `urls.ACCEPTED`.
+        makes: whether the folder of a file:// URL is created if it is missing.
+
+    Raises:
+        UsageError: it is no such URL, or there is no such folder.
+    """
+
+    def __init__(self, url: str, *, makes: bool = False) -> None:
+        self.url = url.rstrip("/")
+        self.folder: Path | None = None
+        """Of a file:// URL."""
+        try:
+            parts = urlsplit(url)
+            plain = not (parts.query or parts.fragment)
+        except ValueError:
+            plain, parts = False, urlsplit("")
+        if "@" in parts.netloc:  # which may be a password, so it is not repeated
+            raise UsageError(f"the URL of a store names no user; {ACCEPTED} is accepted")
+        local = parts.netloc in {"", "localhost"} and parts.path.startswith("/")
+        if parts.scheme == "file" and plain and local:
+            self.folder = Path(unquote(parts.path))
+            if not self.folder.is_dir() and not makes:
+                raise UsageError(f"{url}: there is no such folder")
+            self._store = self._local(self.folder, makes=makes)
+        elif parts.scheme in _REMOTE and plain and parts.netloc:
+            self._store = self._remote()
+        else:
+            raise UsageError(f"{url!r}: no URL of a store; {ACCEPTED} is accepted")
+
+    def _local(self, folder: Path, *, makes: bool) -> "store.ObjectStore":
+        try:
+            return store.LocalStore(folder, mkdir=makes)
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            raise UsageError(f"{self.url}: {reason_of(error)}") from None
+
+    def _remote(self) -> "store.ObjectStore":
+        http = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+        client: ClientConfig = {"connect_timeout": "5s", "timeout": "2min"}
+        if http:
+            client["allow_http"] = True
+        # Whoever ships waits longer, and says so; see `Shipper`.
+        retry: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
+        try:
+            return store.from_url(self.url, client_options=client, retry_config=retry)
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            raise UsageError(f"{self.url}: {reason_of(error)}; {ACCEPTED} is accepted") from None
+
+    def head(self, key: str) -> StoredObject | None:
+        """Return what is stored under `key`; None: nothing.
+
+        Raises:
+            StoreUnreachableError, StoreRefusedError: see the module.
+        """
+        try:
+            with self._translated(f"{self.url}/{key}"):
+                found = obstore.get(self._store, key, options={"head": True})
+        except FileNotFoundError:
+            return None
+        return _object(found.meta, key, found.attributes.get("sha256"))
+
+    def list(self, below: str = "") -> Iterator[StoredObject]:
+        """Yield the objects whose keys begin with the folder `below`, in no certain order.
+
+        Raises:
+            StoreUnreachableError, StoreRefusedError: see the module.
+            UsageError: there is no such bucket.
+        """
+        with self._translated(self.url):
+            for batch in obstore.list(self._store, below or None, chunk_size=1000):
+                for found in batch:
+                    yield _object(found, found["path"], None)
+
+    def put(
+        self,
+        key: str,
+        blocks: Iterable[bytes],
+        *,
+        size: int,
+        sha256: str,
+        memory: int = 2 * PART_BYTES,
+    ) -> None:
+        """Store an object; what is there by that name is replaced at the end, at once.
+
+        Args:
+            key: see `StoredObject`.
+            blocks: the content. What it raises ends the upload, and nothing is stored.
+            size: how much that is, in bytes.
+            sha256: of it, in hexadecimal digits.
+            memory: how much may be held, at least `PART_BYTES`; more sends parts side by side.
+
+        Raises:
+            StoreUnreachableError, StoreRefusedError: see the module.
+            UsageError: there is no such bucket.
+        """
+        part = max(PART_BYTES, -(-size // _MOST_PARTS))
+        if self.folder is not None:
+            self._remove_drafts(key)
+        with self._translated(f"{self.url}/{key}"):
+            try:
+                obstore.put(
+                    self._store,
+                    key,
+                    b"".join(blocks) if size <= part else iter(blocks),
+                    attributes=None if self.folder is not None else {"sha256": sha256},
+                    use_multipart=size > part,
+                    chunk_size=part,
+                    max_concurrency=max(1, memory // part - 1),
+                )
+                if self.folder is not None:
+                    _sync(self.folder / key)
+            except FileNotFoundError:
+                raise self._missing() from None
+
+    def _missing(self) -> DeltatapeError:
+        if self.folder is not None:
+            return StoreUnreachableError(f"{self.url}: the folder is gone")
+        return UsageError(f"{self.url}: there is no such bucket")
+
+    def _remove_drafts(self, key: str) -> None:
+        """Remove what a writer that was killed has left of an object in a folder."""
+        assert self.folder is not None
+        path = self.folder / key
+        for draft in path.parent.glob(f"{path.name}#*"):
+            draft.unlink(missing_ok=True)
+
+    def remove(self, key: str) -> None:
+        """Remove an object, if there is one.
+
+        Raises:
+            StoreUnreachableError, StoreRefusedError: see the module.
+        """
+        with contextlib.suppress(FileNotFoundError), self._translated(f"{self.url}/{key}"):
+            obstore.delete(self._store, key)
+
+    def read(self, key: str, offset: int, length: int) -> bytes:
+        """Return `length` bytes of an object, or as many as there are after `offset`.
+
+        Raises:
+            StoreUnreachableError, StoreRefusedError: see the module.
+            UsageError: there is no such object.
+        """
+        if length <= 0:
+            return b""
+        place = f"{self.url}/{key}"
+        with self._translated(place):
+            try:
+                return bytes(obstore.get_range(self._store, key, start=offset, length=length))
+            except FileNotFoundError:
+                raise UsageError(f"{place}: there is no such object") from None
+
+    def blocks(self, found: StoredObject) -> Iterator[bytes]:
+        """Yield the content of an object.
+
+        Raises: as `read`.
+        """
+        for offset in range(0, found.size, _STEP):
+            yield self.read(found.key, offset, min(_STEP, found.size - offset))
+
+    @contextlib.contextmanager
+    def _translated(self, place: str) -> Iterator[None]:
+        """Raise what the store says as an error of ours; what a caller's blocks raise passes."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+            raise self._refused(place, error) from None
+        except (exceptions.BaseError, NotImplementedError, OSError, ValueError) as error:
+            text = str(error)
+            status = _STATUS.search(text)
+            code = status[1][:3] if status else ""
+            if "NoSuchBucket" in text:
+                raise UsageError(f"{self.url}: there is no such bucket") from None
+            if code in _FORBIDDEN or (code.startswith("4") and code not in _LATER):
+                raise self._refused(place, error) from None
+            if _ROLES.search(text):
+                raise StoreRefusedError(
+                    f"{place}: no credentials; expected are those of {self._variables}"
+                ) from None
+            raise StoreUnreachableError(f"{place}: {reason_of(error)}") from None
+
+    def _refused(self, place: str, error: Exception) -> StoreRefusedError:
+        hint = f"; the credentials are those of {self._variables}" if self._variables else ""
+        return StoreRefusedError(f"{place}: refused: {reason_of(error)}{hint}")
+
+    @property
+    def _variables(self) -> str:
+        return _VARIABLES.get(urlsplit(self.url).scheme, "")
+
+
+def _object(found: "obstore.ObjectMeta", key: str, sha256: str | None) -> StoredObject:
+    modified_us = round(found["last_modified"].timestamp() * 1_000_000)
+    return StoredObject(
+        key=key,
+        size=found["size"],
+        modified_us=modified_us,
+        sha256=sha256,
+    )
+
+
+_STATUS = re.compile(r"status code: ([0-9]{3} [A-Za-z ]+)")
+_ANSWER = re.compile(r"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*)</Message>)?")
+_SYSTEM = re.compile(r'kind: \w+,\s*message: "([^"]*)"')
+_ROLES = re.compile(r"/latest/api/token|//169\.254\.|//metadata\.google\.internal")
+"""Where obstore asks for the role of a machine, if it finds no credentials."""
+_VARIABLES = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the machine's role",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS, or of the machine's service account",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or of the machine's identity",
+}
+
+
+def reason_of(error: Exception) -> str:
+    """Return in a few words what went wrong, of the pages that obstore says."""
+    text = str(error)
+    if answer := _ANSWER.search(text):
+        return ": ".join(filter(None, answer.groups()))
+    if status := _STATUS.search(text):
+        return f"it answers {status[1].strip()}"
+    if system := _SYSTEM.search(text):
+        return system[1]
+    return text.partition("\n")[0].rpartition(": ")[2].strip() or type(error).__name__
+
+
+def _sync(path: Path) -> None:
+    """Have the disk keep a file, and its name: what it was copied from may be deleted."""
+    for each in (path, path.parent, path.parent.parent, path.parent.parent.parent):
+        fd = os.open(each, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

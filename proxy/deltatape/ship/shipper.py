@@ -1,0 +1,407 @@
+"""Ships finished tapes to an object store, one after another, the oldest first.
+
+Strategy: a tape's key follows from its header, so the same tape always goes to the same place, and
+the store itself says what is there. Every step can be done again: hash the tape, ask the store,
+send it, ask again, delete the local copy. A shipper that is killed between any two of them loses
+nothing, and the next one stores nothing twice.
+
+Invariants: no object is ever replaced by another tape. A local copy is deleted only after the whole
+object was read back and is equal to it.
+"""
+
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Protocol
+
+from deltatape.clock import Clock, parse_rfc3339
+from deltatape.errors import (
+    DeltatapeError,
+    StoreRefusedError,
+    StoreUnreachableError,
+    TapeFormatError,
+    UsageError,
+)
+from deltatape.objects.store import PART_BYTES, ObjectStore, StoredObject
+from deltatape.printable import count
+from deltatape.render.numbers import size as size_text
+from deltatape.ship.state import Identity, ShipState, finished, identity
+from deltatape.store.listing import ListedTape, list_tapes
+from deltatape.store.names import SUFFIX
+from deltatape.store.reader import open_tape
+from deltatape.tape.record import Header
+
+_BLOCK = 1 << 18
+_LOOK_S = 5.0
+"""How often a folder is looked through."""
+_FIRST_S = 1.0
+_LONGEST_S = 60.0
+"""How long to wait after the first failure, twice as long each time, and at most."""
+_NS = 1_000_000_000
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+
+
+class Stop(Protocol):
+    """A request to end, such as a `threading.Event`."""
+
+    def is_set(self) -> bool: ...
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for it; return whether it came."""
+
+
+class _StoppedError(Exception):
+    """The shipper is to end in the middle of a tape."""
+
+
+class _LeftError(Exception):
+    """A tape that is not shipped, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LocalTape:
+    """What the store should have of a tape."""
+
+    key: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShipOptions:
+    """What is shipped, and at what cost."""
+
+    folder: Path
+    """It and all folders below."""
+    gateway: str
+    """Who recorded, as it stands in the keys."""
+    delete: bool = False
+    """Whether local copies are deleted once they are verified."""
+    memory: int = 4 * PART_BYTES
+    """How many bytes of tapes may be held."""
+    bandwidth: int | None = None
+    """Bytes a second, sent and read back; None: no limit."""
+    patience_s: float | None = None
+    """For how long to try when the store does not answer; None: for ever."""
+
+
+def key_of(header: Header, gateway: str) -> str:
+    """Return where a tape goes: `dt=2026-11-21/gateway=NAME/ULID.tape`.
+
+    Raises:
+        UsageError: its header has no ULID or no time, so that it has no place.
+    """
+    if not _ULID.fullmatch(header.id):
+        raise UsageError(f"its id {header.id[:40]!a} is no ULID")
+    if not parse_rfc3339(header.recorded_at):
+        raise UsageError(f"its time {header.recorded_at[:40]!a} is none in RFC 3339")
+    return f"dt={header.recorded_at[:10]}/gateway={gateway}/{header.id}{SUFFIX}"
+
+
+class Bandwidth:
+    """Spreads bytes over time.
+
+    Args:
+        rate: bytes a second; None: no limit.
+        clock: tells the time.
+        stop: ends waiting.
+    """
+
+    def __init__(self, rate: int | None, clock: Clock, stop: Stop) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._stop = stop
+        self._free_ns = 0
+
+    def take(self, size: int) -> None:
+        """Wait until `size` bytes more may go.
+
+        Raises:
+            _StoppedError: the shipper is to end.
+        """
+        if self._stop.is_set():
+            raise _StoppedError
+        if self._rate is None:
+            return
+        now = self._clock.now_ns()
+        wait_ns = self._free_ns - now
+        self._free_ns = max(self._free_ns, now) + size * _NS // self._rate
+        if wait_ns > 0 and self._stop.wait(wait_ns / _NS):
+            raise _StoppedError
+
+
+class Shipper:
+    """Ships the tapes of a folder until it is stopped.
+
+    Args:
+        store: where they go.
+        options: see there.
+        clock: for the backlog's age, waiting and the limit of bandwidth.
+        stop: ends it, between parts of a tape, too.
+        tell: gets a line for each tape that is in the store.
+        alarm: gets one for each that is left, and when the store stops answering or answers again.
+        state: what it counts.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        options: ShipOptions,
+        *,
+        clock: Clock,
+        stop: Stop,
+        tell: Callable[[str], None],
+        alarm: Callable[[str], None],
+        state: ShipState,
+    ) -> None:
+        self.state = state
+        self._store = store
+        self._options = options
+        self._clock = clock
+        self._stop = stop
+        self._tell = tell
+        self._alarm = alarm
+        self._bandwidth = Bandwidth(options.bandwidth, clock, stop)
+        self._known: set[Identity] = set()
+        """The tapes that the store has."""
+        self._settled: dict[ListedTape, Identity] = {}
+        """Those, and the refused ones, as the folder lists them: they are not opened again."""
+        self._failed: Counter[Identity] = Counter()
+        self._told: type[DeltatapeError] | None = None
+        """The kind of the store's present trouble that was told."""
+        self._since_ns = 0
+        """When it stopped answering."""
+        self._answered = False
+        """Whether it ever did, and refused nothing."""
+
+    def run(self, *, once: bool) -> None:
+        """Ship what there is, and what comes, until it is stopped.
+
+        Args:
+            once: whether to end when nothing is left to ship.
+
+        Raises:
+            StoreRefusedError, UsageError: the store refuses the very first request.
+            StoreUnreachableError: it did not answer for as long as the options say.
+        """
+        delay_s = _FIRST_S
+        while not self._stop.is_set():
+            try:
+                self._look()
+                if not self._answered or not (self.state.reachable or self.state.backlog):
+                    self._probe()
+                self._ship_backlog()
+            except _StoppedError:
+                return
+            except (StoreUnreachableError, StoreRefusedError, UsageError) as trouble:
+                self._in_trouble(trouble)
+                self._stop.wait(delay_s)
+                delay_s = min(2 * delay_s, _LONGEST_S)
+            else:
+                delay_s = _FIRST_S
+                if once:
+                    return
+                self._stop.wait(_LOOK_S)
+
+    def _probe(self) -> None:
+        """Ask for what no tape has, which shows whether the store can be used at all."""
+        for _ in self._store.list("dt=0000-00-00"):
+            pass
+        self._all_well()
+
+    def _look(self) -> None:
+        """Look through the folder for what is to be shipped."""
+        backlog: list[tuple[int, ListedTape]] = []
+        settled, self._settled = self._settled, {}
+        present: set[Identity] = set()
+        recording = 0
+        for tape in list_tapes((self._options.folder,)):
+            own = settled.get(tape) or _finished(tape.path)
+            if own is None:
+                recording += 1
+                continue
+            present.add(own)
+            if own in self._known or own in self.state.refused:
+                self._settled[tape] = own
+            else:
+                backlog.append((self._failed[own], tape))
+        self._known &= present
+        for gone in self.state.refused.keys() - present:
+            del self.state.refused[gone]
+        for gone in self._failed.keys() - present:
+            del self._failed[gone]
+        self.state.recording = recording
+        # One that fails again and again must not keep back the others.
+        backlog.sort(key=lambda each: (each[0], each[1].modified_ns))
+        self.state.found(tape for _, tape in backlog)
+
+    def _ship_backlog(self) -> None:
+        for done, tape in enumerate(self.state.looked_at, 1):
+            if self._stop.is_set():
+                raise _StoppedError
+            with finished(tape.path) as file:
+                if file is None:  # renamed or deleted since
+                    continue
+                own = identity(os.fstat(file.fileno()))
+                try:
+                    self._ship(tape.path, file)
+                except (_LeftError, OSError) as problem:
+                    reason = getattr(problem, "strerror", None) or str(problem)
+                    self.state.refused[own] = reason
+                    self._alarm(f"left: {tape.path}: {reason}")
+                except (StoreUnreachableError, StoreRefusedError, UsageError):
+                    self._failed[own] += 1
+                    raise
+                else:
+                    self._known.add(own)
+            self.state.done = done
+
+    def _ship(self, path: Path, file: FileIO) -> None:
+        """Have a tape in the store, verified.
+
+        Raises:
+            _LeftError: it cannot be shipped.
+            OSError: it cannot be read.
+        """
+        local = self._local(path, file)
+        found = self._store.head(local.key)
+        sent = found is None
+        if sent:
+            _check(path)
+            self._send(file, local)
+            found = self._store.head(local.key)
+        if found is None or not self._equal(found, local):
+            raise _LeftError(
+                f"the store has another object of that name, {self._store.url}/{local.key}"
+            )
+        self._all_well()
+        if self._options.delete:
+            self._delete(path, file, local)
+        if sent:
+            self.state.shipped += 1
+            self.state.shipped_bytes += local.size
+        what = "shipped" if sent else "in the store already"
+        then = "; the local copy is deleted" if self._options.delete else ""
+        self._tell(f"{what}: {path} ({size_text(local.size)}) as {local.key}{then}")
+
+    def _delete(self, path: Path, file: FileIO, local: _LocalTape) -> None:
+        """Delete the local copy of a tape, which must not be the stored one.
+
+        Raises:
+            _LeftError: it is, or the name is that of another file by now.
+        """
+        own = os.fstat(file.fileno())
+        if self._store.folder is not None and os.path.samestat(
+            own, (self._store.folder / local.key).stat()
+        ):
+            raise _LeftError("it is the very file that is in the store")
+        try:
+            if not os.path.samestat(own, path.lstat()):
+                raise _LeftError("another file has its name by now")
+            path.unlink()
+        except FileNotFoundError:  # another shipper was quicker
+            return
+        self.state.deleted += 1
+
+    def _local(self, path: Path, file: FileIO) -> _LocalTape:
+        """Hash a tape."""
+        try:
+            key = key_of(open_tape(path).header, self._options.gateway)
+        except (TapeFormatError, UsageError) as problem:
+            raise _LeftError(_without(path, problem)) from None
+        file.seek(0)
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return _LocalTape(key=key, size=file.tell(), sha256=sha256)
+
+    def _send(self, file: FileIO, local: _LocalTape) -> None:
+        self._store.put(
+            local.key,
+            self._blocks(file, local),
+            size=local.size,
+            sha256=local.sha256,
+            memory=self._options.memory,
+        )
+
+    def _blocks(self, file: FileIO, local: _LocalTape) -> Iterator[bytes]:
+        """Yield a tape as it was hashed.
+
+        Raises:
+            _LeftError: it is another one by now.
+        """
+        seen = hashlib.sha256()
+        try:
+            file.seek(0)
+            while block := file.read(_BLOCK):
+                self._bandwidth.take(len(block))
+                seen.update(block)
+                yield block
+        except OSError as error:  # not the store's
+            raise _LeftError(error.strerror or str(error)) from None
+        if seen.hexdigest() != local.sha256:
+            raise _LeftError("it changed while it was sent")
+
+    def _equal(self, found: StoredObject, local: _LocalTape) -> bool:
+        """Check whether an object is the tape; what may be deleted then is read back."""
+        if found.size != local.size:
+            return False
+        if found.sha256 is not None and not self._options.delete:
+            return found.sha256 == local.sha256
+        stored = hashlib.sha256()
+        for block in self._store.blocks(found):
+            self._bandwidth.take(len(block))
+            stored.update(block)
+        return stored.hexdigest() == local.sha256
+
+    def _all_well(self) -> None:
+        self._answered = self.state.reachable = True
+        if self._told is not None:
+            self._told = None
+            self._alarm(f"{self._store.url}: answers again")
+
+    def _in_trouble(self, trouble: DeltatapeError) -> None:
+        """Tell trouble once, and raise it if nobody wants to wait for its end."""
+        if not self._answered and not isinstance(trouble, StoreUnreachableError):
+            raise trouble
+        self.state.failures += 1
+        now_ns = self._clock.now_ns()
+        if self.state.reachable:
+            self._since_ns = now_ns
+        self.state.reachable = False
+        patience_s = self._options.patience_s
+        if patience_s is not None and now_ns - self._since_ns >= patience_s * _NS:
+            raise trouble
+        if self._told is not type(trouble):
+            self._told = type(trouble)
+            left = count(len(self.state.backlog), "tape")
+            self._alarm(f"{trouble}; {left} to ship, trying again until it works")
+
+
+def _finished(path: Path) -> Identity | None:
+    """Return the identity of a tape that no recorder is writing."""
+    with finished(path) as file:
+        return None if file is None else identity(os.fstat(file.fileno()))
+
+
+def _check(path: Path) -> None:
+    """Read a tape to its end.
+
+    Raises:
+        _LeftError: it is damaged.
+    """
+    try:
+        for _ in open_tape(path).records():
+            pass
+    except (TapeFormatError, UsageError) as problem:
+        raise _LeftError(_without(path, problem)) from None
+
+
+def _without(path: Path, problem: DeltatapeError) -> str:
+    """Return what is wrong with a tape, without its name."""
+    if isinstance(problem, TapeFormatError):
+        return f"line {problem.line}: {problem.problem}" if problem.line else problem.problem
+    return str(problem).removeprefix(f"{path}: ")
