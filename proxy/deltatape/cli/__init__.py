@@ -37,6 +37,7 @@ COMMANDS = {
     "ship": "Send finished tapes to an object store, and delete what is verified there.",
     "splice": "Join tapes, or single exchanges of them, to one tape.",
     "cut": "Keep chosen exchanges: a tape of their own.",
+    "pack": "Seal tapes: compressed by conversation, with an index; or unpack sealed ones.",
     "fsck": "Check tapes as files: damage, contradictions, and secrets that are left.",
     "mutate": "Put a defect, a fault or a variation into a tape.",
     "import": "Make a tape from a response body, a pasted stream or a captured case.",

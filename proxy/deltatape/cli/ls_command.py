@@ -23,7 +23,9 @@ from deltatape.render.lines import line
 from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import ListedTape, list_named, list_tapes
+from deltatape.store.packing import rule_set
 from deltatape.store.reader import Tape
+from deltatape.store.sealed import sealed_rows
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.why.exchange_index import index_rows
 from deltatape.why.overview import overview
@@ -139,6 +141,9 @@ def _rows_of(path: Path) -> list[ExchangeRow]:
     Raises:
         DeltatapeError: it cannot be read.
     """
+    known = sealed_rows(path, rule_set(current_rules()))
+    if known is not None:
+        return [*known]
     tape = open_recording(path)
     alone = isinstance(tape, ShardedTape) and bool(tape.missing)
     rows = index_rows(tape, current_rules(), _logs(tape), alone=alone)

@@ -11,9 +11,10 @@ from deltatape.cli.terminal import say, write
 from deltatape.errors import UsageError
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
-from deltatape.store.names import SUFFIX
+from deltatape.store.names import SUFFIX, without_suffix
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import RedactedCopy, as_named, as_new, draft, in_place_of
+from deltatape.store.sealed import refuse_sealed
 from deltatape.tape.mask import Masker
 
 CONTENT = option(
@@ -88,15 +89,19 @@ def _redacted(
     tape: Tape, output: Path | None, masker: Masker, *, in_place: bool, content: bool
 ) -> Path:
     """Write the redacted tape; return its path."""
+    if in_place:
+        refuse_sealed(tape)
     origin = Path(tape.path).resolve() if in_place else Path(tape.path)
-    target = origin if output is None else output / origin.name if output.is_dir() else output
+    target = origin if output is None else output
+    if target.is_dir():
+        target /= f"{without_suffix(origin.name)}{SUFFIX}"
     done = draft(tape, target.parent, masker, content=content)
     try:
         if in_place:
             in_place_of(done, origin)
             path = Path(tape.path)
         elif output is None:
-            path = as_new(done, target.parent, f"{origin.name.removesuffix(SUFFIX)}-redacted")
+            path = as_new(done, target.parent, f"{without_suffix(origin.name)}-redacted")
         else:
             path = as_named(done.path, target)
     except OSError as error:

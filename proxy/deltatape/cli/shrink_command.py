@@ -26,7 +26,7 @@ from deltatape.render.shrink import ShrinkKit, ShrinkReport, amount_of, shrink_j
 from deltatape.replay.environment import known_telemetry
 from deltatape.replay.guard import NetworkGuard
 from deltatape.store.mask_key import mask_key
-from deltatape.store.names import DEFAULT_FOLDER
+from deltatape.store.names import DEFAULT_FOLDER, without_suffix
 from deltatape.trials.shrink import (
     FASTEST_FIRST,
     LEAST,
@@ -103,7 +103,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         raise click.UsageError("a tape and a command are required: shrink TAPE -- CMD", ctx)
     exchanges = _exchanges(arguments.tapes)
     arguments = replace(arguments, volatile=with_stored(arguments.tapes, arguments.volatile))
-    files = files_of(arguments.output or Path(f"{Path(exchanges[0].tape).stem}-small.tape"))
+    files = files_of(
+        arguments.output or Path(f"{without_suffix(Path(exchanges[0].tape).name)}-small.tape")
+    )
     clock = SystemClock()
     began_ns = clock.now_ns()
     key = mask_key(os.environ, say)

@@ -14,8 +14,9 @@ from deltatape.model.explanation import ALONE, TapeContext
 from deltatape.printable import count
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import list_tapes, locate
-from deltatape.store.names import SUFFIX
+from deltatape.store.names import is_tape_name
 from deltatape.store.reader import Tape
+from deltatape.store.sealed import is_sealed
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.store.surroundings import is_large, surroundings
 
@@ -137,7 +138,7 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
     if place.exchange is not None and alone:
         return NamedExchanges(str(place.path), (tape[place.exchange],), place.exchange, tape)
     whole = full or isinstance(tape, ShardedTape)  # what surrounds it stands on several tapes
-    if place.exchange is not None and not whole and is_large(place.path):
+    if place.exchange is not None and not whole and is_large(tape):
         return _surrounded(str(place.path), tape, place.exchange)
     exchanges = _in_order(tape)
     if place.exchange is not None and all(e.number != place.exchange for e in exchanges):
@@ -200,7 +201,7 @@ def each_recording_once(names: Iterable[str]) -> Iterator[str]:
     """Leave out tapes that are read together with one before them."""
     seen = set()
     for name in names:
-        recording = recording_of(name) if name.endswith(SUFFIX) else None
+        recording = recording_of(name) if is_tape_name(name) else None
         if recording is None or recording not in seen:
             yield name
         seen.add(recording)
@@ -229,10 +230,12 @@ def _in_order(tape: Tape) -> tuple[Exchange, ...]:
 def is_tape(path: Path) -> bool:
     """Check whether a file is a tape, by its name or its first bytes."""
     try:
-        if path.suffix == SUFFIX or not path.is_file():
+        if is_tape_name(path.name) or not path.is_file():
             return not path.is_dir()
         with path.open("rb") as file:
-            return file.read(len(_TAPE_START)) == _TAPE_START
+            if file.read(len(_TAPE_START)) == _TAPE_START:
+                return True
+        return is_sealed(path)
     except OSError:  # such as a name that is too long
         return True  # so that the reader says what is wrong
 

@@ -22,6 +22,7 @@ from deltatape.render.lines import DIM, STYLES, Line, StyledText, line, plain, s
 from deltatape.render.watching import RunningExchange, ended_line, running_lines
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import list_tapes, recorded_folders
+from deltatape.store.names import without_suffix
 from deltatape.store.reader import open_tape
 from deltatape.store.shards import recording_of
 from deltatape.store.tail import TapeTail
@@ -76,7 +77,7 @@ class _FollowedTape:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name = path.stem
+        self.name = without_suffix(path.name)
         self.over = False
         """Whether nothing more will come."""
         self.is_new = True

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import BinaryIO
 
 from deltatape import __version__
@@ -119,13 +119,13 @@ class Documents:
         return analyse(_exchange(place, number), self._settings.app)
 
     def _show(self, place: TapePlace, number: int) -> dict[str, object]:
-        around = self._around(open_recording(place.path), place, number)
+        around = self._around(open_recording(place.path), number)
         logs = around.context.logs
         return surrounded_object(around.exchanges, number, self._settings, logs, alone=around.alone)
 
     def _why(self, place: TapePlace, number: int) -> dict[str, object]:
         tape = open_recording(place.path)
-        around = self._around(tape, place, number)
+        around = self._around(tape, number)
         explanation = explain(around.exchanges, number, self._settings, around.context)
         if not around.whole:  # of what was not read, nothing is known
             explanation = replace(explanation, elsewhere=())
@@ -133,13 +133,13 @@ class Documents:
 
     def _steps(self, place: TapePlace, number: int) -> dict[str, object]:
         tape = open_recording(place.path)
-        around = self._around(tape, place, number)
+        around = self._around(tape, number)
         explanation = explain(around.exchanges, number, self._settings, around.context)
         found = stepping(_located(explanation, tape), around.exchanges, self._settings)
         made: dict[str, object] = json.loads(steps_json(found))
         return made
 
-    def _around(self, tape: Tape, place: TapePlace, number: int) -> _Around:
+    def _around(self, tape: Tape, number: int) -> _Around:
         """Return what an exchange is explained by.
 
         Raises:
@@ -148,7 +148,7 @@ class Documents:
         if isinstance(tape, ShardedTape):
             if tape.missing:
                 return _Around((tape[number],), ALONE, alone=True)
-        elif is_large(Path(place.path)):
+        elif is_large(tape):
             near = surroundings(tape, number, self._settings.app)
             return _Around(near.exchanges, near.context, whole=False)
         exchanges: list[Exchange] = []

@@ -28,6 +28,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.redact.audit import Auditor, AuditReport, ProblemKind, TapeProblem
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rewrite import tape_lines
+from deltatape.store.sealed import SealedTape, verify
 from deltatape.tape.assemble import Assembler
 from deltatape.tape.payload import ParsedAs
 from deltatape.tape.record import ReadRecord, Record
@@ -52,9 +53,12 @@ def audit(path: Path, app: AppNames | None = None) -> AuditReport:
 
     Raises:
         UsageError: there is no such file, or it cannot be read.
-        TapeFormatError: it is no tape, or of a version that this deltatape does not read.
+        TapeFormatError: it is no tape, of a version that this deltatape does not read, or a damaged
+            sealed one.
     """
     tape = open_tape(path)
+    if isinstance(tape, SealedTape):
+        verify(tape)
     lines = tape_lines(tape)
     auditor = Auditor(header=next(lines)[1])
     comparison = None if app is None else _Comparison(open_tape(path), app)

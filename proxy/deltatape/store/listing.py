@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.errors import UsageError
-from deltatape.store.names import DEFAULT_FOLDER, SUFFIX, folder_apart
+from deltatape.store.names import (
+    DEFAULT_FOLDER,
+    folder_apart,
+    has_journal,
+    is_tape_name,
+    without_suffix,
+)
 
 RECORDINGS = Path("recordings")
 
@@ -56,14 +62,15 @@ def list_tapes(folders: Sequence[Path] | None = None) -> tuple[ListedTape, ...]:
     folders = tape_folders() if folders is None else folders
     found = [tape for folder in folders for tape in _tapes_below(folder)]
     return tuple(
-        sorted(found, key=lambda tape: (-tape.modified_ns, str(tape.path.with_suffix(""))))
+        sorted(found, key=lambda tape: (-tape.modified_ns, without_suffix(str(tape.path))))
     )
 
 
 def _tapes_below(folder: Path) -> Iterator[ListedTape]:
     for parent, _, names in os.walk(folder):
-        for name in names:
-            if not name.endswith(SUFFIX):
+        known = {name for name in names if is_tape_name(name)}
+        for name in known:
+            if has_journal(name, known):
                 continue
             path = Path(parent, name)
             try:

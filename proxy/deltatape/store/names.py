@@ -12,7 +12,7 @@ import os
 import random
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 from deltatape.clock import Clock
@@ -20,6 +20,7 @@ from deltatape.errors import UsageError
 
 DEFAULT_FOLDER = ".deltatape"
 SUFFIX = ".tape"
+SEALED_SUFFIX = ".tape.zst"
 RING = ".ring"
 """What ends the stem of a tape that the flight recorder may delete; see `ring`."""
 _STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
@@ -45,6 +46,30 @@ def folder_apart(folder: Path, environment: Mapping[str, str]) -> Path:
     name = re.sub(r"[^A-Za-z0-9._-]", "-", resolved.name).lstrip(".-")[:40] or "root"
     digest = hashlib.sha256(os.fsencode(resolved)).hexdigest()[:12]
     return state_folder(environment) / "tapes" / f"{name}-{digest}"
+
+
+def is_tape_name(name: str) -> bool:
+    """Check whether a file is called as tapes are, sealed ones included."""
+    return name.endswith((SUFFIX, SEALED_SUFFIX))
+
+
+def without_suffix(name: str) -> str:
+    """Return the name of a tape, sealed or not, without its suffix."""
+    return name.removesuffix(SEALED_SUFFIX).removesuffix(SUFFIX)
+
+
+def tapes_in(folder: Path) -> list[Path]:
+    """Return the tapes in a folder, by name; of one and the same, not the sealed form.
+
+    Both are there while a tape is being sealed, or if the user kept its journal.
+    """
+    names = {path.name for path in folder.iterdir() if is_tape_name(path.name)}
+    return [folder / name for name in sorted(names) if not has_journal(name, names)]
+
+
+def has_journal(name: str, names: Container[str]) -> bool:
+    """Check whether a tape is sealed, and its journal is there, too, among `names`."""
+    return name.endswith(SEALED_SUFFIX) and f"{without_suffix(name)}{SUFFIX}" in names
 
 
 def check_stem(stem: str) -> str:
@@ -96,6 +121,11 @@ def open_new(folder: Path, stem: str) -> tuple[int, Path]:
         path = folder / f"{stem}{SUFFIX}"
         with contextlib.suppress(FileExistsError):
             fd = os.open(path, flags, 0o600)
+            if os.path.lexists(folder / f"{stem}{SEALED_SUFFIX}"):
+                # That tape was finished and sealed: its name is as taken as it was before.
+                os.close(fd)
+                path.unlink()
+                raise FileExistsError
             with contextlib.suppress(OSError):  # a file system without locks
                 # Tells readers, for as long as the recorder lives, that it is still at it.
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

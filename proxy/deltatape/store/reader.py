@@ -2,7 +2,8 @@
 
 Strategy: a `Tape` holds a path and a header; every method reads the file once. How the tape ends
 (`stop`, a torn line) is read from its end first, so that the first exchanges already know it. Where
-one exchange is wanted, blocks of the file without any of its lines are not split into lines.
+one exchange is wanted, blocks of the file without any of its lines are not split into lines. A
+sealed tape is read by the same methods, as the file that it was before (`sealed`).
 
 A torn last line is the trace of a crash, not an error. Any other damage is a `TapeFormatError` that
 names file and line.
@@ -27,6 +28,7 @@ from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_rec
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.payload import ClientRecord, ClientState, LogLine, ParsedAs, Stop
 from deltatape.tape.record import Header, ReadRecord, Record
+from deltatape.tape.sealed import ZSTD
 
 MAX_LINE = 16 << 20
 """The longest line that is read: a record holds at most 1 MiB, each byte of it at most 6 long."""
@@ -67,7 +69,7 @@ class FoundExchange(NamedTuple):
 
 
 class Tape:
-    """A tape file. Use `open_tape`.
+    """A tape. Use `open_tape`.
 
     Iterating gives its exchanges, `tape[3]` is the exchange number 3 (x.tape#3), `len` counts.
 
@@ -79,6 +81,19 @@ class Tape:
         self.path = path
         self.header = header
         self.position = 0
+
+    def open(self) -> BinaryIO:
+        """Open the lines for reading, from the header on.
+
+        Raises:
+            UsageError: there is no such file any more, or it cannot be opened.
+        """
+        return open_regular_file(self.path)
+
+    @property
+    def size(self) -> int:
+        """The size of all lines, in bytes."""
+        return Path(self.path).stat().st_size
 
     @property
     def volatile(self) -> tuple[str, ...]:
@@ -107,7 +122,7 @@ class Tape:
         blocks: list[int] = []
 
         def records() -> Iterator[tuple[int, Record | ReadRecord]]:
-            for place, data in line_blocks(self.path):
+            for place, data in line_blocks(self):
                 places.append(place)
                 for numbered in self._records_of(number, place, data):
                     blocks.append(len(places) - 1)
@@ -141,7 +156,7 @@ class Tape:
         Raises:
             TapeFormatError: the tape is damaged; raised at the damaged place.
         """
-        for number, line in lines_of(self.path):
+        for number, line in lines_of(self):
             for record in self._record(number, line):
                 yield number, record
 
@@ -167,7 +182,7 @@ class Tape:
             TapeFormatError: the tape is damaged there.
         """
         assembler = Assembler(tape=self.path, header=self.header)
-        for place, data in line_blocks(self.path, _place_before_end(self.path, size)):
+        for place, data in line_blocks(self, _place_before_end(self, size)):
             for batch in _batches(self.path, place, data):
                 records = decode_lines(zip(*batch, strict=True), self._record)
                 yield from (each for each in assembler.feed(records) if each.request.line)
@@ -237,7 +252,7 @@ class Tape:
     @functools.cached_property
     def _ending(self) -> tuple[Record | None, int]:
         """Return the last complete record, and the size of an incomplete one after it."""
-        with open_regular_file(self.path) as file:
+        with self.open() as file:
             last, rest = _last_lines(file)
         torn = len(rest)
         if rest and _try_record(rest) is not None:
@@ -247,7 +262,7 @@ class Tape:
     def numbers(self) -> set[int]:
         """Return the numbers of the exchanges that are on the tape; reads all of it."""
         numbers = set()
-        for number, line in lines_of(self.path):
+        for number, line in lines_of(self):
             start = _START.match(line)
             if start is not None and line.endswith(b"\n"):  # a torn line is no record
                 numbers.add(int(start[1]) if start[2].decode() in _CODES_OF_EXCHANGES else 0)
@@ -272,13 +287,13 @@ class Tape:
         )
 
     def _every_record(self) -> Iterator[tuple[int, Record | ReadRecord]]:
-        for place, data in line_blocks(self.path):
+        for place, data in line_blocks(self):
             self.position = place.at + len(data)
             for batch in _batches(self.path, place, data):
                 yield from decode_lines(zip(*batch, strict=True), self._record)
 
     def _own_records(self) -> Iterator[tuple[int, Record | ReadRecord]]:
-        for place, data in line_blocks(self.path):
+        for place, data in line_blocks(self):
             yield from self._records_of(0, place, data)
 
     def _records_of(
@@ -309,6 +324,10 @@ def open_tape(path: str | Path) -> Tape:
     name = os.fspath(path)
     with open_regular_file(name) as file:
         line = file.readline(_BLOCK)
+    if line.startswith(ZSTD):
+        from deltatape.store.sealed import FileRanges, open_sealed  # noqa: PLC0415 - few are sealed
+
+        return open_sealed(name, FileRanges(name))
     if not line:
         raise TapeFormatError(name, 0, "empty; a tape starts with a header line")
     try:
@@ -341,6 +360,19 @@ def open_regular_file(name: str) -> BinaryIO:
         raise UsageError(f"{name!a}: {error}; name a tape") from error
 
 
+def open_lines(name: str) -> BinaryIO:
+    """Open the lines of a tape for reading, also where it has no header yet.
+
+    Raises: see `open_tape`.
+    """
+    file = open_regular_file(name)
+    if file.read(len(ZSTD)) == ZSTD:
+        file.close()
+        return open_tape(name).open()
+    file.seek(0)
+    return file
+
+
 def _names_beside(path: Path) -> list[str]:
     try:
         return os.listdir(path.parent)  # noqa: PTH208 - the names alone
@@ -363,22 +395,22 @@ def entries_of(records: Iterable[tuple[int, Record | ReadRecord]]) -> Iterator[L
             yield LogEntry(t_ns=t_ns, stream=content.stream, line=content.line)
 
 
-def lines_of(name: str) -> Iterator[tuple[int, bytes]]:
+def lines_of(tape: Tape) -> Iterator[tuple[int, bytes]]:
     """Yield the lines after the header, with their numbers."""
-    for place, data in line_blocks(name):
-        for batch in _batches(name, place, data):
+    for place, data in line_blocks(tape):
+        for batch in _batches(tape.path, place, data):
             yield from zip(*batch, strict=True)
 
 
-def line_blocks(name: str, start: Place | None = None) -> Iterator[tuple[Place, bytes]]:
-    """Yield the file from `start` on, or after the header, in blocks of whole lines.
+def line_blocks(tape: Tape, start: Place | None = None) -> Iterator[tuple[Place, bytes]]:
+    """Yield the tape from `start` on, or after the header, in blocks of whole lines.
 
     The last one may end within a line.
 
     Raises:
         TapeFormatError: a line is too long.
     """
-    with open_regular_file(name) as file:
+    with tape.open() as file:
         at, line = start or (len(file.readline(MAX_LINE)), 2)
         file.seek(at)
         rest = b""
@@ -391,15 +423,16 @@ def line_blocks(name: str, start: Place | None = None) -> Iterator[tuple[Place, 
             at += len(data)
             line += len(BytesIO(data).readlines())  # six times quicker than to count the line feeds
             if len(rest) > MAX_LINE:
-                raise _too_long(name, line)
+                raise _too_long(tape.path, line)
         if rest:
             yield Place(at, line), rest
 
 
-def _place_before_end(name: str, size: int) -> Place | None:
+def _place_before_end(tape: Tape, size: int) -> Place | None:
     """Return the first line within the last `size` bytes; None: all lines are."""
-    with open_regular_file(name) as file:
-        at, line = os.fstat(file.fileno()).st_size - size, 1
+    with tape.open() as file:
+        at, line = file.seek(0, os.SEEK_END) - size, 1
+        file.seek(0)
         if at <= 0:
             return None
         while (left := at - file.tell()) > 0:

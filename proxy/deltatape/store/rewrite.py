@@ -18,7 +18,8 @@ from deltatape.errors import UsageError
 from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import RedactionPlan, RedactionPlanner, TapeRewriter, words_of
 from deltatape.store.names import SUFFIX, open_new
-from deltatape.store.reader import MAX_LINE, Tape, lines_of, open_regular_file
+from deltatape.store.reader import MAX_LINE, Tape, lines_of
+from deltatape.store.sealed import refuse_sealed
 from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker
 
@@ -142,6 +143,7 @@ def store_volatile(tape: Tape, volatile: Sequence[str]) -> None:
         UsageError: the tape is being recorded or was changed meanwhile, or cannot be written.
         TapeFormatError: it is damaged.
     """
+    refuse_sealed(tape)
     if tape.recording:
         raise UsageError(f"{tape.path}: is still being recorded; stop its recorder first")
     before = stamp(tape)
@@ -182,10 +184,10 @@ def complete_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
 
 def tape_lines(tape: Tape) -> Iterator[tuple[int, bytes]]:
     """Yield every line with its number, from the header on."""
-    with open_regular_file(tape.path) as file:
+    with tape.open() as file:
         header = file.readline(MAX_LINE)
     yield 1, header
-    yield from lines_of(tape.path)
+    yield from lines_of(tape)
 
 
 def stamp(tape: Tape) -> tuple[int, int, int]:

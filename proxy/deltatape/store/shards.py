@@ -19,7 +19,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
 from deltatape.model.tape_summary import ClientChange, LogEntry
 from deltatape.printable import count
-from deltatape.store.names import SUFFIX
+from deltatape.store.names import tapes_in
 from deltatape.store.reader import Tape, open_tape
 
 
@@ -137,7 +137,7 @@ def open_recording(path: str | Path) -> Tape:
 def _beside(tape: Tape) -> Iterator[Tape]:
     """Yield the other tapes of the folder that can be read."""
     folder = Path(tape.path).parent
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
+    for path in tapes_in(folder):
         with contextlib.suppress(DeltatapeError):
             if path != Path(tape.path) and not path.is_symlink():
                 yield open_tape(path)

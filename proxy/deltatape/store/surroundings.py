@@ -17,7 +17,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, takewhile
-from pathlib import Path
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.app_names import AppNames
@@ -63,9 +62,9 @@ class Surroundings:
     """What the tape contains besides them at that time."""
 
 
-def is_large(path: Path) -> bool:
+def is_large(tape: Tape) -> bool:
     """Check whether reading all of a tape takes long."""
-    return path.stat().st_size > LARGE
+    return tape.size > LARGE
 
 
 def surroundings(tape: Tape, number: int, app: AppNames) -> Surroundings:
@@ -111,7 +110,7 @@ def _around(tape: Tape, found: FoundExchange) -> Iterator[tuple[Place, bytes]]:
     places = found.places
     start = bisect_left(places, places[found.start].at - _REACH, key=lambda place: place.at)
     end = places[found.end].at + _REACH
-    blocks = line_blocks(tape.path, places[start])
+    blocks = line_blocks(tape, places[start])
     return takewhile(lambda block: block[0].at <= end, blocks)
 
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from deltatape.errors import TapeFormatError
-from deltatape.store.reader import MAX_LINE, open_regular_file
+from deltatape.store.reader import MAX_LINE, open_lines
 from deltatape.tape.decode import decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
 from deltatape.tape.record import Header, ReadRecord, Record
@@ -43,9 +43,13 @@ class TapeTail:
 
     def __init__(self, path: str | Path, *, holds: bool = True) -> None:
         self.path = str(path)
-        self._holds = holds
         self.header: Header | None = None
-        self._file = open_regular_file(self.path)
+        self._file = open_lines(self.path)
+        try:
+            self._file.fileno()
+        except OSError:  # a sealed tape, all of which is there
+            holds = False
+        self._holds = holds
         self._rest = b""
         self._line = 0
         self._offset = 0

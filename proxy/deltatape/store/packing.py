@@ -1,0 +1,609 @@
+"""Seals tapes, and makes journals of sealed ones again.
+
+Strategy, in passes over the journal, so that memory holds no more than a frame, and a few numbers
+for each exchange and each run of lines:
+1. read all exchanges for their rows, which also tell the conversations; the rows wait in a file;
+2. note which lines are of which exchange;
+3. write the frames, conversation by conversation, then the index;
+4. read the sealed tape as a whole, and compare it with what was read in pass 2.
+
+The new file has a hidden name until it is synced and compared. Whether the journal is removed then
+is up to the caller, by `remove`, which makes sure that it still is what was sealed.
+
+Format: docs/sealed.md.
+"""
+
+import contextlib
+import fcntl
+import glob
+import hashlib
+import json
+import os
+import re
+import tempfile
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO, NamedTuple
+
+import zstandard
+
+from deltatape import __version__
+from deltatape.errors import TapeFormatError, UsageError
+from deltatape.model.exchange import Exchange
+from deltatape.model.rule_settings import DEFAULTS, Settings
+from deltatape.model.tape_summary import LogEntry
+from deltatape.render.exchange_rows import row_object
+from deltatape.rules import RULES
+from deltatape.store.names import SEALED_SUFFIX, SUFFIX, without_suffix
+from deltatape.store.reader import MAX_LINE, Tape, open_tape
+from deltatape.store.rewrite import as_named, stamp
+from deltatape.store.ring import held
+from deltatape.store.sealed import FileRanges, SealedTape, digest_of, open_sealed, verify
+from deltatape.tape.assemble import NO_PART
+from deltatape.tape.decode import CODES, decode_record
+from deltatape.tape.fields import MAX_INT, MalformedError
+from deltatape.tape.payload import ClientRecord, LogLine, ParsedAs, Stop
+from deltatape.tape.sealed import (
+    SKIPPABLE_HEAD,
+    Entry,
+    EntryChunk,
+    OrderChunk,
+    Part,
+    Run,
+    Spans,
+    Stored,
+    Table,
+    add_part,
+    plan_frames,
+    skippable,
+    trailer,
+    write_order,
+)
+from deltatape.why.exchange_index import index_rows
+
+_SHARED_BYTES = 256 << 10
+"""Conversations that are smaller together share a frame: alone they would compress badly."""
+_RUN_BYTES = 1 << 20
+_ENTRIES = 2048
+"""How many entries are read to find one."""
+_RUNS = 4096
+_SECTION_BYTES = 1 << 20
+"""How many runs, and about how many bytes of the journal, a chunk of the order has."""
+_COPIED = 1 << 20
+_PART = ".part"
+_LEVEL = 9
+_LARGE_LEVEL = 6
+_LARGE = 8 << 20
+"""From so many bytes on a frame is searched for long repetitions, as those of a history."""
+_LEAST_WINDOW = 10
+_START = re.compile(rb'\[([0-9]{1,19}),([0-9]{1,19}),"([a-z-]+)",')
+_NOT_OF_EXCHANGES = frozenset(
+    each.code.encode() for each in (ParsedAs, ClientRecord, LogLine, Stop)
+)
+_OF_EXCHANGES = frozenset(code.encode() for code in CODES) - _NOT_OF_EXCHANGES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """A sealed tape beside its journal."""
+
+    path: Path
+    journal: Path
+    journal_bytes: int
+    bytes: int
+    exchanges: int
+    stamp: tuple[int, int, int]
+    """Of the journal, as it was sealed: see `rewrite.stamp`."""
+
+    def remove_journal(self) -> None:
+        """Delete the journal.
+
+        Raises:
+            UsageError: it was changed after it was sealed, or cannot be deleted.
+        """
+        _remove(self.journal, self.stamp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """A journal beside its sealed tape."""
+
+    path: Path
+    sealed: Path
+    stamp: tuple[int, int, int]
+    """Of the sealed tape, as it was read."""
+
+    def remove_sealed(self) -> None:
+        """Delete the sealed tape.
+
+        Raises:
+            UsageError: it was changed meanwhile, or cannot be deleted.
+        """
+        _remove(self.sealed, self.stamp)
+
+
+def seal(path: str | Path, into: Path | None = None, settings: Settings = DEFAULTS) -> Sealed:
+    """Write the sealed form of a tape, and compare it with the tape; the tape stays.
+
+    Args:
+        path: of the tape.
+        into: the new file; None: `NAME.tape.zst` beside it. One that is the same tape is kept.
+        settings: the thresholds for the rows.
+
+    Raises:
+        UsageError: the tape is being recorded or is sealed, or was changed meanwhile; `into` is
+            another tape already, or cannot be written.
+        TapeFormatError: it is no tape, or has a line that is too long.
+    """
+    tape = open_tape(path)
+    if isinstance(tape, SealedTape):
+        raise UsageError(f"{tape.path}: is sealed already")
+    if tape.recording:
+        raise UsageError(f"{tape.path}: is still being recorded; stop its recorder first")
+    journal = Path(tape.path)
+    target = into or journal.with_name(f"{without_suffix(journal.name)}{SEALED_SUFFIX}")
+    before = stamp(tape)
+    try:
+        if os.path.lexists(target):
+            same = _same_journal(tape, target)
+        else:
+            with _draft(target, journal) as draft:
+                _write(draft, tape, settings)
+                _finish(draft, journal)
+                same = open_sealed(str(draft.path), FileRanges(draft.path))
+                verify(same)
+                if stamp(tape) != before:
+                    raise UsageError(f"{tape.path}: was changed while it was read; try again")
+                _name(draft, target)
+        return Sealed(
+            path=target,
+            journal=journal,
+            journal_bytes=same.size,
+            bytes=target.stat().st_size,
+            exchanges=len(same),
+            stamp=before,
+        )
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror or error}") from error
+
+
+def unpack(path: str | Path, into: Path | None = None) -> Unpacked:
+    """Write the journal of a sealed tape; the sealed tape stays.
+
+    Args:
+        path: of the sealed tape.
+        into: the new file; None: `NAME.tape` beside it.
+
+    Raises:
+        UsageError: it is not sealed; `into` exists already, or cannot be written.
+        TapeFormatError: it is no tape, or damaged.
+    """
+    tape = open_tape(path)
+    if not isinstance(tape, SealedTape):
+        raise UsageError(f"{tape.path}: is not sealed")
+    origin = Path(tape.path)
+    target = into or origin.with_name(f"{without_suffix(origin.name)}{SUFFIX}")
+    before = stamp(tape)
+    verify(tape)
+    try:
+        with _draft(target, origin) as draft:
+            with tape.open() as journal:
+                while data := journal.read(_COPIED):
+                    draft.file.write(data)
+            _finish(draft, origin)
+            _name(draft, target)
+    except FileExistsError:
+        raise UsageError(f"{target}: is there already; a tape is never overwritten") from None
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror or error}") from error
+    return Unpacked(path=target, sealed=origin, stamp=before)
+
+
+def _remove(path: Path, before: tuple[int, int, int]) -> None:
+    try:
+        status = path.lstat()
+        if (status.st_ino, status.st_size, status.st_mtime_ns) != before:
+            raise UsageError(f"{path}: was changed meanwhile, and stays")
+        path.unlink()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}; it stays") from error
+
+
+class _Draft(NamedTuple):
+    """A new file that has not got its name yet."""
+
+    file: BinaryIO
+    path: Path
+
+
+@contextlib.contextmanager
+def _draft(target: Path, like: Path) -> Iterator[_Draft]:
+    """Yield a new file beside `target` that is deleted in the end; `_name` names it before.
+
+    It is locked, so that what killed processes left can be told from what is being written.
+
+    Args:
+        target: what it is to be called.
+        like: the file whose mode it has.
+    """
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*{_PART}"):
+        with held(left) as free, contextlib.suppress(OSError):
+            if free:
+                left.unlink()
+    path = target.parent / f".{target.name}.{os.urandom(4).hex()}{_PART}"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(path, flags, like.stat().st_mode & 0o777)
+    try:
+        with os.fdopen(fd, "w+b") as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield _Draft(file, path)
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _finish(draft: _Draft, like: Path) -> None:
+    """Write and sync all of a draft; give it the times of another file."""
+    draft.file.flush()
+    os.fsync(draft.file.fileno())
+    status = like.stat()
+    # What counts is when it was recorded.
+    os.utime(draft.path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _name(draft: _Draft, target: Path) -> None:
+    """Give a draft its name, which nothing has, and make that durable.
+
+    Raises:
+        OSError: there is such a file, or the system refuses.
+    """
+    try:
+        target.hardlink_to(draft.path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        as_named(draft.path, target)
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make names in a folder durable, where the system can."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _same_journal(tape: Tape, target: Path) -> SealedTape:
+    """Return the sealed tape at `target`, if it is that of `tape`.
+
+    Raises:
+        UsageError: it is not.
+    """
+    try:
+        there = open_tape(target)
+    except TapeFormatError as error:
+        raise UsageError(f"{target}: is there already, and is no tape: {error}") from error
+    with tape.open() as journal:
+        digest = digest_of(journal)
+    if not isinstance(there, SealedTape) or there.sealed.table.sha256 != digest:
+        raise UsageError(f"{target}: is there already, and is another tape; rename one of them")
+    verify(there)
+    return there
+
+
+# The rows, and which exchanges are of one conversation.
+
+
+def rule_set(settings: Settings) -> str:
+    """Return what rows depend on besides their tape: this version, its rules, their thresholds."""
+    rules = [(rule.code, rule.name, rule.severity) for rule in RULES]
+    digest = hashlib.sha256(repr((rules, settings)).encode())
+    return f"{__version__}-{digest.hexdigest()[:16]}"
+
+
+class _Rows:
+    """The rows of a tape, in a temporary file, and what is known of each exchange besides.
+
+    Attributes:
+        threads: the number of the first exchange of the conversation, by that of each.
+        ids: of exchanges.
+        problem: whether the tape is damaged: then rows say only what stands before.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.threads: dict[int, int] = {}
+        self.ids: dict[int, str] = {}
+        self.damaged = False
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
+        self._places: dict[int, tuple[int, int]] = {}
+
+    def close(self) -> None:
+        self._file.close()
+
+    def read(self, tape: Tape, settings: Settings) -> None:
+        """Read all exchanges of the tape."""
+        at = 0
+        try:
+            for row in index_rows(self._noted(tape), settings, _logs(tape)):
+                self.threads[row.exchange] = row.thread
+                found = row_object(row)
+                del found["tape"], found["exchange"]
+                line = json.dumps(found, separators=(",", ":")).encode()
+                self._file.write(line)
+                self._places[row.exchange] = (at, len(line))
+                at += len(line)
+        except TapeFormatError:
+            self.damaged = True
+        self._file.flush()
+
+    def _noted(self, tape: Tape) -> Iterator[Exchange]:
+        for exchange in tape:
+            self.ids[exchange.number] = exchange.id
+            yield exchange
+
+    def row(self, exchange: int) -> dict[str, object] | None:
+        """Return the row of an exchange."""
+        place = self._places.get(exchange)
+        if place is None:
+            return None
+        row: dict[str, object] = json.loads(os.pread(self._file.fileno(), place[1], place[0]))
+        return row
+
+
+def _logs(tape: Tape) -> Iterator[LogEntry]:
+    """Yield the app's output; reads the tape only when iterated."""
+    yield from tape.logs
+
+
+# The frames and the index.
+
+
+def _write(draft: _Draft, tape: Tape, settings: Settings) -> None:
+    """Write the sealed form of a tape."""
+    rows = _Rows(draft.path.parent)
+    try:
+        rows.read(tape, settings)
+        with tape.open() as journal:
+            header = journal.readline(MAX_LINE)
+            scan = _Scan(tape, header, journal)
+            damaged = rows.damaged or scan.unclear
+            writer = _Writer(draft.file, journal, scan)
+            writer.frame(header)
+            for frame in scan.frames(rows.threads):
+                writer.runs(frame)
+            # A shard is judged with others.
+            judged = not damaged and tape.header.shard is None
+            writer.end(rows, rule_set(settings) if judged else "", damaged=damaged)
+    finally:
+        rows.close()
+
+
+class _Scan:
+    """Which lines are of which exchange.
+
+    What is no record, and what belongs to no exchange, as records of unknown codes alone do not
+    make one, counts as lines of the tape itself.
+    """
+
+    def __init__(self, tape: Tape, header: bytes, journal: BinaryIO) -> None:
+        self.header = header
+        self.spans = Spans(len(header), _RUN_BYTES)
+        self.lines = 1
+        self.begun_ns: dict[int, int] = {}
+        """The time of the first record of each exchange."""
+        self.unclear = False
+        """Whether the last line is a record without line feed, which nothing can stand behind."""
+        self.runs: dict[int, array[int]] = {}
+        digest = hashlib.sha256(header)
+        numbers: set[int] = set()
+        for line in iter(lambda: journal.readline(MAX_LINE + 1), b""):
+            if len(line) > MAX_LINE:
+                problem = f"longer than {MAX_LINE} bytes, the most that a line may have"
+                raise TapeFormatError(tape.path, self.lines + 1, problem)
+            digest.update(line)
+            self._add(line, numbers)
+        self.sha256 = digest.hexdigest()
+        self.exchanges = sorted(numbers)
+        spans = self.spans
+        known = frozenset(numbers)
+        for run, exchange in enumerate(spans.exchange):
+            owner = exchange if exchange in known else 0
+            spans.exchange[run] = owner
+            self.runs.setdefault(owner, array("Q")).append(run)
+
+    def _add(self, line: bytes, numbers: set[int]) -> None:
+        start = _START.match(line)
+        if start is not None and line.endswith(b"\n"):
+            t_ns, exchange, of_exchange = int(start[1]), int(start[2]), start[3] in _OF_EXCHANGES
+        else:
+            t_ns, exchange, of_exchange = _unusual(line)
+            if exchange and not line.endswith(b"\n"):
+                exchange, self.unclear = 0, True
+        if max(t_ns, exchange) > MAX_INT:
+            exchange = 0  # no record
+        self.spans.add(exchange, len(line))
+        self.lines += 1
+        if exchange:
+            self.begun_ns.setdefault(exchange, t_ns)
+            if of_exchange:
+                numbers.add(exchange)
+
+    def place(self, exchange: int) -> tuple[int, int]:
+        """Return where in the journal an exchange begins, and where it ends."""
+        runs, spans = self.runs[exchange], self.spans
+        return spans.at[runs[0]], spans.at[runs[-1]] + spans.sizes[runs[-1]]
+
+    def conversations(self, threads: dict[int, int]) -> Iterator[list[Sequence[int]]]:
+        """Yield the runs of the exchanges of each conversation."""
+        found: dict[int, list[int]] = {}
+        for exchange in self.exchanges:
+            found.setdefault(threads.get(exchange, exchange), []).append(exchange)
+        for exchanges in found.values():
+            yield [self.runs[exchange] for exchange in exchanges]
+
+    def frames(self, threads: dict[int, int]) -> Iterator[list[int]]:
+        """Yield the runs of each frame; the tape's own lines are last, since one may be torn."""
+        sizes = self.spans.sizes
+        yield from plan_frames(self.conversations(threads), sizes, shared=_SHARED_BYTES)
+        if 0 in self.runs:
+            yield from plan_frames([[self.runs[0]]], sizes, shared=0)
+
+
+def _unusual(line: bytes) -> tuple[int, int, bool]:
+    """Return time, exchange, and whether it makes one, of a line that recorders do not write so."""
+    try:
+        record = decode_record(line)
+    except MalformedError:
+        return 0, 0, False
+    return record.t_ns, record.exchange, not isinstance(record.payload, NO_PART)
+
+
+class _Writer:
+    """Writes frames, then the index."""
+
+    def __init__(self, file: BinaryIO, journal: BinaryIO, scan: _Scan) -> None:
+        self._file = file
+        self._journal = journal
+        self._scan = scan
+        self._at = 0
+        self._frames: list[Stored] = []
+        self._places = [array("Q", bytes(8 * len(scan.spans))) for _ in range(2)]
+        """Of each run: its frame, and where in it."""
+
+    def frame(self, data: bytes) -> None:
+        """Write a frame."""
+        self._frames.append(self._stored(_compressed(data), len(data)))
+
+    def runs(self, runs: list[int]) -> None:
+        """Write a frame of runs."""
+        spans = self._scan.spans
+        frames, offsets = self._places
+        size = sum([spans.sizes[run] for run in runs])
+        coder = _coder(size).compressobj(size=size)
+        at, begun, offset = self._at, self._at, 0
+        for run in runs:
+            frames[run], offsets[run] = len(self._frames), offset
+            offset += spans.sizes[run]
+            at += self._put(coder.compress(self._read(spans.at[run], spans.sizes[run])))
+        at += self._put(coder.flush())
+        self._frames.append(Stored(begun, at - begun, size))
+        self._at = at
+
+    def _put(self, data: bytes) -> int:
+        self._file.write(data)
+        return len(data)
+
+    def _read(self, at: int, size: int) -> bytes:
+        data = os.pread(self._journal.fileno(), size, at)
+        if len(data) != size:
+            raise UsageError(f"{self._journal.name}: was changed while it was read; try again")
+        return data
+
+    def _stored(self, data: bytes, size: int) -> Stored:
+        stored = Stored(self._at, len(data), size)
+        self._at += self._put(data)
+        return stored
+
+    def _skipped(self, data: bytes) -> Stored:
+        """Write a part of the index."""
+        coded = _compressed(data)
+        stored = Stored(self._at + SKIPPABLE_HEAD, len(coded), len(data))
+        self._at += self._put(skippable(coded))
+        return stored
+
+    def end(self, rows: _Rows, rules: str, *, damaged: bool) -> None:
+        """Write the index."""
+        scan = self._scan
+        table = Table(
+            tool=f"deltatape {__version__}",
+            rules=rules,
+            damaged=damaged,
+            size=scan.spans.end,
+            lines=scan.lines,
+            sha256=scan.sha256,
+            exchanges=len(scan.exchanges),
+            entries=tuple(self._entries(rows, judged=bool(rules))),
+            order=tuple(self._order()),
+            frames=tuple(self._frames),
+            rest=self._parts(0),
+        )
+        stored = self._skipped(table.to_json())
+        self._put(trailer(stored.at, stored.length))
+
+    def _entries(self, rows: _Rows, *, judged: bool) -> Iterator[EntryChunk]:
+        scan = self._scan
+        for start in range(0, len(scan.exchanges), _ENTRIES):
+            numbers = scan.exchanges[start : start + _ENTRIES]
+            lines = []
+            for number in numbers:
+                begin, end = scan.place(number)
+                entry = Entry(
+                    exchange=number,
+                    id=rows.ids.get(number, ""),
+                    t_ns=scan.begun_ns[number],
+                    begin=begin,
+                    end=end,
+                    parts=self._parts(number),
+                    row=rows.row(number) if judged else None,
+                )
+                lines.append(entry.to_line())
+            stored = self._skipped(b"".join(lines))
+            yield EntryChunk(stored, numbers[0], numbers[-1], len(numbers))
+
+    def _parts(self, exchange: int) -> tuple[Part, ...]:
+        frames, offsets = self._places
+        parts: list[Part] = []
+        for run in self._scan.runs.get(exchange, ()):
+            add_part(parts, Part(frames[run], offsets[run], self._scan.spans.sizes[run]))
+        return tuple(parts)
+
+    def _order(self) -> Iterator[OrderChunk]:
+        spans = self._scan.spans
+        frames, offsets = self._places
+        section: list[Run] = []
+        line = 2
+        for number in range(len(spans)):
+            if section and (
+                len(section) == _RUNS or spans.at[number] - section[0].at >= _SECTION_BYTES
+            ):
+                yield self._order_chunk(section)
+                section = []
+            run = Run(
+                at=spans.at[number],
+                line=line,
+                lines=spans.lines[number],
+                size=spans.sizes[number],
+                exchange=spans.exchange[number],
+                frame=frames[number],
+                offset=offsets[number],
+            )
+            section.append(run)
+            line += run.lines
+        if section:
+            yield self._order_chunk(section)
+
+    def _order_chunk(self, section: list[Run]) -> OrderChunk:
+        return OrderChunk(self._skipped(write_order(section)), section[0].at, section[0].line)
+
+
+def _compressed(data: bytes) -> bytes:
+    return _coder(len(data)).compress(data)
+
+
+def _coder(size: int) -> zstandard.ZstdCompressor:
+    """Return what compresses so many bytes, finding what they repeat however far before."""
+    large = size >= _LARGE
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        _LARGE_LEVEL if large else _LEVEL,
+        window_log=max(_LEAST_WINDOW, (max(1, size) - 1).bit_length()),
+        enable_ldm=large,
+        write_checksum=True,
+        write_content_size=True,
+    )
+    return zstandard.ZstdCompressor(compression_params=parameters)

@@ -1,0 +1,454 @@
+"""Reads sealed tapes: any exchange by range, or the whole tape in its own order.
+
+Strategy: a sealed tape has the very lines of its journal in another order, and an index that tells
+both. So it is read through a file that is not there, the journal, put together from decompressed
+frames while it is read; everything that reads tapes reads that one. What the index can answer alone
+(one exchange, which there are, what the application printed) does not touch the rest.
+
+Memory holds a few parts of the index, and `_HELD_BYTES` of frames. No byte is trusted: how much a
+frame holds is known before it is decompressed, limited, and has a checksum.
+
+Format: docs/sealed.md.
+"""
+
+import contextlib
+import functools
+import hashlib
+import io
+import os
+import weakref
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
+from operator import attrgetter
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeVar
+
+import zstandard
+
+from deltatape.errors import TapeFormatError, UsageError
+from deltatape.model.exchange_row import ExchangeRow
+from deltatape.store.reader import FoundExchange, Place, Tape, open_regular_file
+from deltatape.tape.decode import decode_header, decode_lines, decode_record
+from deltatape.tape.fields import MalformedError
+from deltatape.tape.record import Header, ReadRecord, Record
+from deltatape.tape.sealed import (
+    TABLE_BYTES,
+    TRAILER_BYTES,
+    ZSTD,
+    Entry,
+    EntryChunk,
+    OrderChunk,
+    Part,
+    Run,
+    Stored,
+    Table,
+    add_part,
+    read_entries,
+    read_order,
+    read_rows,
+    read_trailer,
+)
+
+_HELD_BYTES = 128 << 20
+"""How much decompressed frames take together; at least one is held."""
+_HELD_CHUNKS = 8
+_BLOCK = 1 << 16
+_MAX_WINDOW = 1 << 27
+_HEADER_BYTES = 1 << 16
+_COPIED = 1 << 20
+_DAMAGED = "sealed, and damaged: "
+T = TypeVar("T")
+
+
+class RangeReader(Protocol):
+    """Something that is read by range: a file, or an object in a store."""
+
+    def size(self) -> int:
+        """Return how many bytes there are."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return bytes from `offset` on; fewer than `length` only at the end."""
+
+
+class FileRanges:
+    """A file, read by range. It stays open, so that it may be renamed or deleted meanwhile.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        with open_regular_file(os.fspath(path)) as file:
+            self._fd = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._fd)
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        return os.pread(self._fd, length, offset)
+
+
+class _Cache(OrderedDict[int, T]):
+    """What was used last, of limited size together."""
+
+    def __init__(self, most: int, size_of: Callable[[T], int]) -> None:
+        super().__init__()
+        self._most = most
+        self._size_of = size_of
+        self._held = 0
+
+    def get_or(self, key: int, make: Callable[[], T]) -> T:
+        """Return what is held, else what `make` makes."""
+        if key in self:
+            self.move_to_end(key)
+            return self[key]
+        made = make()
+        self._held += self._size_of(made)
+        while self and self._held > self._most:
+            self._held -= self._size_of(self.popitem(last=False)[1])
+        self[key] = made
+        return made
+
+
+class SealedFile:
+    """The frames and the index of a sealed tape.
+
+    Attributes:
+        table: what it holds, and where.
+
+    Args:
+        name: of the tape, as the user gave it.
+        ranges: its bytes.
+
+    Raises:
+        TapeFormatError: it is no sealed tape, or damaged. So do all methods.
+    """
+
+    def __init__(self, name: str, ranges: RangeReader) -> None:
+        self.name = name
+        self._ranges = ranges
+        self._frames: _Cache[bytes] = _Cache(_HELD_BYTES, len)
+        self._runs: _Cache[list[Run]] = _Cache(_HELD_CHUNKS, lambda _: 1)
+        self._entries: _Cache[list[Entry]] = _Cache(_HELD_CHUNKS, lambda _: 1)
+        size = ranges.size()
+        with self._damage("its end"):
+            end = self._read(max(0, size - TRAILER_BYTES), min(size, TRAILER_BYTES))
+            at, length = read_trailer(end)
+            if at + length > size:
+                raise MalformedError("its index is said to be beyond its end")
+        with self._damage("the table of its index"):
+            self.table = Table.from_json(self._decompressed(at, length, TABLE_BYTES), size)
+
+    @contextlib.contextmanager
+    def _damage(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (MalformedError, zstandard.ZstdError) as error:
+            raise TapeFormatError(self.name, 0, f"{_DAMAGED}{what}: {error}") from error
+        except OSError as error:
+            raise UsageError(f"{self.name}: {error.strerror or error}") from error
+
+    def _read(self, at: int, length: int) -> bytes:
+        data = self._ranges.read(at, length)
+        if len(data) != length:
+            raise MalformedError(f"{len(data)} bytes at {at} where {length} are expected")
+        return data
+
+    def _decompressed(self, at: int, length: int, most: int) -> bytes:
+        """Return what a frame holds, which is said in its head and not more than `most`."""
+        data = self._read(at, length)
+        if not data.startswith(ZSTD):
+            raise MalformedError(f"no frame of zstd at byte {at}")
+        parameters = zstandard.get_frame_parameters(data)
+        if parameters.content_size > most:  # also if it is not said
+            raise MalformedError(f"the frame at byte {at} holds more than {most} bytes")
+        decoder = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        return decoder.decompress(data, allow_extra_data=False)
+
+    def _stored(self, stored: Stored) -> bytes:
+        data = self._decompressed(stored.at, stored.length, stored.size)
+        if len(data) != stored.size:
+            raise MalformedError(
+                f"the frame at byte {stored.at} holds {len(data)} bytes, not {stored.size}"
+            )
+        return data
+
+    def frame(self, number: int) -> bytes:
+        """Return what a frame holds: lines."""
+        with self._damage(f"frame {number}"):
+            return self._frames.get_or(number, lambda: self._stored(self.table.frames[number]))
+
+    def runs(self, chunk: int) -> list[Run]:
+        """Return the runs of a section of the journal."""
+        found = self.table.order[chunk]
+        return self._runs.get_or(chunk, lambda: self._runs_of(chunk, found))
+
+    def _runs_of(self, chunk: int, found: OrderChunk) -> list[Run]:
+        table = self.table
+        with self._damage("the order of its lines"):
+            runs = read_order(self._stored(found.stored), found, table)
+            following = table.order[chunk + 1 :][:1]
+            end = (
+                (following[0].at, following[0].line) if following else (table.size, table.lines + 1)
+            )
+            if not runs or (runs[-1].at + runs[-1].size, runs[-1].line + runs[-1].lines) != end:
+                raise MalformedError("a section of it does not end where the next one begins")
+        return runs
+
+    def chunk_at(self, at: int) -> int:
+        """Return which chunk of the order has a byte of the journal."""
+        return bisect_right(self.table.order, at, key=attrgetter("at")) - 1
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries of all exchanges, by number."""
+        for chunk in self.table.entries:
+            yield from self._entries_of(chunk)
+
+    def entry(self, number: int) -> Entry | None:
+        """Return the entry of an exchange, if it is on the tape."""
+        place = bisect_right(self.table.entries, number, key=attrgetter("first")) - 1
+        if place < 0:
+            return None
+        entries = self._entries.get_or(
+            place, lambda: [*self._entries_of(self.table.entries[place])]
+        )
+        return next((each for each in entries if each.exchange == number), None)
+
+    def _entries_of(self, chunk: EntryChunk) -> Iterator[Entry]:
+        with self._damage("its index"):
+            yield from read_entries(self._stored(chunk.stored), self.table)
+
+    def rows(self, rules: str) -> Iterator[ExchangeRow] | None:
+        """Return the rows of all exchanges, by number, if `rules` made them; else None."""
+        return self._rows() if self.table.rules == rules else None
+
+    def _rows(self) -> Iterator[ExchangeRow]:
+        for chunk in self.table.entries:
+            with self._damage("its index"):
+                yield from read_rows(self._stored(chunk.stored), self.name)
+
+    def part(self, part: Part) -> bytes:
+        """Return lines that stand together in a frame."""
+        return self.frame(part.frame)[part.at : part.at + part.size]
+
+
+class JournalFile(io.RawIOBase):
+    """The journal of a sealed tape as a file that is read; see `SealedTape.open`."""
+
+    def __init__(self, sealed: SealedFile) -> None:
+        self._sealed = sealed
+        self._at = 0
+        self._runs: Sequence[Run] = ()
+        self._run = 0
+        """Which run of `_runs` was read last: reading goes on there as a rule."""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._sealed.table.size}
+        self._at = max(0, base[whence] + offset)
+        return self._at
+
+    def readinto(self, buffer: object, /) -> int:
+        room = memoryview(buffer).cast("B")  # type: ignore[arg-type]  # as the class demands
+        filled = 0
+        while filled < len(room) and self._at < self._sealed.table.size:
+            data, start, size = self._here()
+            size = min(size, len(room) - filled)
+            room[filled : filled + size] = memoryview(data)[start : start + size]
+            filled += size
+            self._at += size
+        return filled
+
+    def _here(self) -> tuple[bytes, int, int]:
+        """Return a frame, where in it the journal goes on, and for how many bytes."""
+        sealed, at = self._sealed, self._at
+        header = sealed.table.frames[0].size
+        if at < header:
+            return sealed.frame(0), at, header - at
+        run = self._run_at(at)
+        into = at - run.at
+        return sealed.frame(run.frame), run.offset + into, run.size - into
+
+    def _run_at(self, at: int) -> Run:
+        runs = self._runs
+        for place in (self._run, self._run + 1):
+            if place < len(runs) and runs[place].at <= at < runs[place].at + runs[place].size:
+                self._run = place
+                return runs[place]
+        self._runs = self._sealed.runs(self._sealed.chunk_at(at))
+        self._run = bisect_right(self._runs, at, key=attrgetter("at")) - 1
+        return self._runs[self._run]
+
+
+class SealedTape(Tape):
+    """A sealed tape. Use `open_tape`, or `open_sealed` for one that is no file."""
+
+    def __init__(self, sealed: SealedFile, header: Header) -> None:
+        super().__init__(sealed.name, header)
+        self.sealed = sealed
+
+    def open(self) -> BinaryIO:
+        """Return the journal: the tape as it was before it was sealed."""
+        return io.BufferedReader(JournalFile(self.sealed), _BLOCK)
+
+    @property
+    def size(self) -> int:
+        return self.sealed.table.size
+
+    @functools.cached_property
+    def recording(self) -> bool:
+        """Never: only finished tapes are sealed."""
+        return False
+
+    def __len__(self) -> int:
+        return self.sealed.table.exchanges
+
+    def numbers(self) -> set[int]:
+        return {entry.exchange for entry in self.sealed.entries()}
+
+    def find(self, number: int) -> FoundExchange:
+        entry = None if self.sealed.table.damaged else self.sealed.entry(number)
+        if entry is None:
+            return super().find(number)  # says what is damaged, or which there are
+        order = self.sealed.table.order
+        first, last = self.sealed.chunk_at(entry.begin), self.sealed.chunk_at(entry.end - 1)
+        runs = (run for chunk in range(first, last + 1) for run in self.sealed.runs(chunk))
+        exchange = next(self._assembled(self._records_in(runs, number)), None)
+        if exchange is None:
+            problem = f"{_DAMAGED}exchange {number} has no records"
+            raise TapeFormatError(self.path, 0, problem)
+        return FoundExchange(exchange, [Place(each.at, each.line) for each in order], first, last)
+
+    def _records_in(
+        self, runs: Iterable[Run], number: int
+    ) -> Iterator[tuple[int, Record | ReadRecord]]:
+        """Yield the records of one exchange in a part of the journal."""
+        for run in runs:
+            if run.exchange == number:
+                data = self.sealed.part(Part(run.frame, run.offset, run.size))
+                lines = enumerate(BytesIO(data).readlines(), run.line)
+                yield from decode_lines(lines, self._record)
+
+    def _own_records(self) -> Iterator[tuple[int, Record | ReadRecord]]:
+        try:
+            yield from [*self._rest()]
+        except MalformedError:
+            yield from super()._own_records()  # says in which line
+
+    def _rest(self) -> Iterator[tuple[int, Record | ReadRecord]]:
+        """Yield the records of the tape itself, without the numbers of their lines."""
+        for part in self.sealed.table.rest:
+            for line in BytesIO(self.sealed.part(part)).readlines():
+                if line.endswith(b"\n") or not self.torn:
+                    record = decode_record(line)
+                    if record.exchange == 0:
+                        yield 0, record
+
+
+def open_sealed(name: str, ranges: RangeReader) -> SealedTape:
+    """Return a sealed tape that is read by range; only its table and header are read now.
+
+    Raises:
+        TapeFormatError: it is no sealed tape, or damaged.
+        UsageError: it cannot be read.
+    """
+    sealed = SealedFile(name, ranges)
+    try:
+        header = decode_header(sealed.frame(0)[:_HEADER_BYTES])
+    except MalformedError as error:
+        raise TapeFormatError(name, 1, f"no tape: {error}") from error
+    return SealedTape(sealed, header)
+
+
+def verify(tape: SealedTape) -> None:
+    """Check all of a sealed tape: its lines, and that its index says where they are.
+
+    Raises:
+        TapeFormatError: it does not give back what was sealed.
+    """
+    table = tape.sealed.table
+    with tape.open() as journal:
+        digest = digest_of(journal)
+    if digest != table.sha256:
+        problem = "its lines are not those that were sealed: another sha256"
+        raise TapeFormatError(tape.path, 0, f"{_DAMAGED}{problem}")
+    found: dict[int, tuple[int, int, list[Part]]] = {}
+    for chunk in range(len(table.order)):
+        for run in tape.sealed.runs(chunk):
+            begin, _, parts = found.get(run.exchange, (run.at, 0, []))
+            add_part(parts, Part(run.frame, run.offset, run.size))
+            found[run.exchange] = (begin, run.at + run.size, parts)
+    rest = found.pop(0, (0, 0, []))[2]
+    same = rest == [*table.rest] and len(found) == table.exchanges
+    entries = 0
+    for entry in tape.sealed.entries():
+        entries += 1
+        same &= found.get(entry.exchange) == (entry.begin, entry.end, [*entry.parts])
+    if not same or entries != len(found):
+        problem = "its index says of exchanges that they are where they are not"
+        raise TapeFormatError(tape.path, 0, f"{_DAMAGED}{problem}")
+
+
+def digest_of(journal: BinaryIO) -> str:
+    """Return the SHA-256 of all that is read of a file."""
+    digest = hashlib.sha256()
+    while data := journal.read(_COPIED):
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def is_sealed(path: Path) -> bool:
+    """Check whether a file ends as sealed tapes do.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        if file.read(len(ZSTD)) != ZSTD:
+            return False
+        file.seek(-min(TRAILER_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
+        try:
+            read_trailer(file.read())
+        except MalformedError:
+            return False
+    return True
+
+
+def refuse_sealed(tape: Tape) -> None:
+    """Refuse to change a sealed tape.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if isinstance(tape, SealedTape):
+        raise UsageError(
+            f"{tape.path}: is sealed, and does not change; `deltatape pack --unpack` gives a tape"
+            " that can be changed"
+        )
+
+
+def sealed_rows(path: str | Path, rules: str) -> Iterator[ExchangeRow] | None:
+    """Return the rows of a sealed tape as they were when it was sealed, by number.
+
+    None: it is not sealed, or other rules than `rules` made its rows (`packing.rule_set`).
+
+    Raises:
+        TapeFormatError: the tape is damaged; also while they are read.
+        UsageError: there is no such file, or it cannot be opened.
+    """
+    name = os.fspath(path)
+    with open_regular_file(name) as file:
+        if file.read(len(ZSTD)) != ZSTD:
+            return None
+    return SealedFile(name, FileRanges(name)).rows(rules)

@@ -1,0 +1,152 @@
+"""`deltatape pack`, and every other command on what it makes."""
+
+import fcntl
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from deltatape.store.reader import open_tape
+from deltatape.store.sealed import SealedTape
+from helpers.console import called
+from helpers.incidents import BROKEN, CUT, FIXED
+from helpers.sealing import sealed_copy
+from helpers.shards import sharded
+
+SAMPLES = (BROKEN, CUT, FIXED)
+COMMANDS = (
+    ("check", "T", "--format", "json"),
+    ("check", "T#1", "--format", "json"),
+    ("check", "T", "--format", "text"),
+    ("why", "T", "--format", "json"),
+    ("why", "T#1", "--format", "json", "--suspects"),
+    ("show", "T", "--format", "json", "--calls"),
+    ("show", "T#1", "--format", "json", "--events"),
+    ("show", "T#1", "--format", "json", "--steps"),
+    ("show", "T#1", "--raw"),
+    ("show", "T", "--log", "--format", "json"),
+    ("diff", "T#1", "T#1", "--format", "json"),
+    ("fsck", "T", "--format", "json"),
+    ("ls", "T", "--exchanges", "--format", "json"),
+    ("ls", "T", "--trends", "--format", "json"),
+    ("export", "T", "--format", "jsonl"),
+    ("watch", "T"),
+)
+
+
+def packed(folder: Path, *arguments: str) -> str:
+    result = called("pack", *arguments, folder=folder)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.decode()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_a_command_says_the_same_of_both_forms(
+    tmp_path: Path, sample: Path, command: tuple[str, ...]
+) -> None:
+    shutil.copy(sample, tmp_path / "x.tape")
+    of_tape = called(*[each.replace("T", "x.tape") for each in command], folder=tmp_path)
+    packed(tmp_path, "x.tape")
+    assert not (tmp_path / "x.tape").exists()
+    found = called(*[each.replace("T", "x.tape.zst") for each in command], folder=tmp_path)
+    assert found.returncode == of_tape.returncode, found.stderr
+    assert found.stdout.replace(b"x.tape.zst", b"x.tape") == of_tape.stdout
+    assert found.stderr.replace(b"x.tape.zst", b"x.tape") == of_tape.stderr
+
+
+@pytest.mark.parametrize("command", [("redact", "T"), ("cut", "T#1", "-o", "y.tape")])
+def test_copies_of_both_forms_are_the_same(tmp_path: Path, command: tuple[str, ...]) -> None:
+    made = []
+    for name in ("x.tape", "x.tape.zst"):
+        folder = tmp_path / name
+        folder.mkdir()
+        shutil.copy(BROKEN, folder / "x.tape")
+        if name.endswith("zst"):
+            packed(folder, "x.tape")
+        result = called(*[each.replace("T", name) for each in command], folder=folder)
+        assert result.returncode == 0, result.stderr
+        new = folder / result.stdout.decode().strip()
+        made.append((new.name, new.read_bytes().split(b"\n", 1)[1]))
+    assert made[0] == made[1]
+
+
+def test_a_folder_is_packed_but_for_what_is_recorded(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    shutil.copy(BROKEN, tmp_path / "below" / "a.tape")
+    shutil.copy(CUT, tmp_path / "b.tape")
+    shutil.copy(FIXED, tmp_path / "busy.tape")
+    with (tmp_path / "busy.tape").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        result = called("pack", ".", folder=tmp_path)
+    assert result.returncode == 0
+    assert sorted(result.stdout.decode().split()) == ["b.tape.zst", "below/a.tape.zst"]
+    assert b"busy.tape: is still being recorded; left out" in result.stderr
+    assert b"packed 2 tapes: " in result.stderr
+    listed = json.loads(called("ls", ".", "--format", "json", folder=tmp_path).stdout)["tapes"]
+    assert {each["path"] for each in listed} == {"b.tape.zst", "below/a.tape.zst", "busy.tape"}
+    assert packed(tmp_path, "--unpack", ".").split() == ["b.tape", "below/a.tape"]
+    assert (tmp_path / "below" / "a.tape").read_bytes() == BROKEN.read_bytes()
+    assert not [*tmp_path.rglob("*.zst")]
+
+
+def test_what_is_kept_is_listed_and_checked_once(tmp_path: Path) -> None:
+    shutil.copy(BROKEN, tmp_path / "x.tape")
+    assert packed(tmp_path, "x.tape", "--keep") == "x.tape.zst\n"
+    assert called("ls", ".", folder=tmp_path).stdout.count(b"x.tape") == 1
+    report = json.loads(called("check", ".", "--format", "json", folder=tmp_path).stdout)
+    assert {each["tape"] for each in report["findings"]} == {"x.tape"}
+    assert called("pack", ".", folder=tmp_path).returncode == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["x.tape.zst"]
+
+
+def test_what_cannot_be_packed_is_told_and_the_rest_is_packed(tmp_path: Path) -> None:
+    shutil.copy(BROKEN, tmp_path / "x.tape")
+    (tmp_path / "bad.tape").write_bytes(b"no tape\n")
+    result = called("pack", "bad.tape", "none.tape", "x.tape", folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stdout == b"x.tape.zst\n"
+    assert result.stderr.count(b"deltatape: ") == 2
+    result = called("pack", "x.tape.zst", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"x.tape.zst: is sealed already" in result.stderr
+    (tmp_path / "x.tape").write_bytes(b"mine")
+    result = called("pack", "--unpack", "x.tape.zst", folder=tmp_path)
+    assert result.returncode == 2
+    assert b"x.tape: is there already; a tape is never overwritten" in result.stderr
+
+
+def test_a_sealed_tape_is_not_changed_in_place(tmp_path: Path) -> None:
+    path = sealed_copy(BROKEN, tmp_path)
+    before = path.read_bytes()
+    for command in (("redact", "--in-place", path), ("learn", path, "--volatile", "date")):
+        result = called(*command, folder=tmp_path)
+        assert result.returncode == 2
+        assert b"is sealed, and does not change; `deltatape pack --unpack`" in result.stderr
+    assert path.read_bytes() == before
+
+
+def test_a_name_that_a_sealed_tape_has_is_taken(tmp_path: Path) -> None:
+    sealed_copy(BROKEN, tmp_path).rename(tmp_path / "x-redacted.tape.zst")
+    shutil.copy(BROKEN, tmp_path / "x.tape")
+    result = called("redact", "x.tape", folder=tmp_path)
+    assert result.stdout == b"x-redacted-2.tape\n"
+
+
+def test_a_sealed_tape_is_one_under_any_name(tmp_path: Path) -> None:
+    sealed_copy(BROKEN, tmp_path).rename(tmp_path / "renamed")
+    assert called("check", "renamed", folder=tmp_path).returncode == 1
+    assert isinstance(open_tape(tmp_path / "renamed"), SealedTape)
+
+
+def test_shards_are_read_together_sealed_or_not(tmp_path: Path) -> None:
+    first, second = sharded(BROKEN, tmp_path)
+    expected = called("check", ".", "--format", "json", folder=tmp_path)
+    packed(tmp_path, second.name)
+    found = called("check", ".", "--format", "json", folder=tmp_path)
+    assert found.returncode == expected.returncode
+    assert found.stdout.replace(b".tape.zst", b".tape") == expected.stdout
+    packed(tmp_path, first.name)
+    found = called("check", ".", "--format", "json", folder=tmp_path)
+    assert found.stdout.replace(b".tape.zst", b".tape") == expected.stdout
