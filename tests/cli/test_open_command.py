@@ -132,7 +132,7 @@ def control(status: dict[str, object]) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    server = Control(lambda: status)
+    server = Control(lambda: status, lambda _: ("text/plain", b""))
     try:
         started = asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), loop)
         yield started.result(60)

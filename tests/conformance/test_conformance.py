@@ -92,7 +92,7 @@ def test_what_is_recorded_of_the_replay_of_a_websocket_equals_its_tape(
         assert second.end.reason is first.end.reason
 
 
-@pytest.mark.parametrize("path", [b"/health", b"/status"])
+@pytest.mark.parametrize("path", [b"/health", b"/status", b"/metrics"])
 @pytest.mark.parametrize(
     "fields",
     [
@@ -106,7 +106,7 @@ def test_the_control_port_refuses_foreign_hosts_and_pages(
     request = b"\r\n".join((b"GET %b HTTP/1.1" % path, *fields, b"Connection: close", b"", b""))
 
     async def scenario() -> None:
-        control = Control(dict)
+        control = Control(dict, lambda _: ("text/plain", b""))
         url = await control.start("127.0.0.1", 0)
         client = await connect(int(url.rpartition(":")[2]))
         await client.send(request.replace(b"HOST", b"127.0.0.1"))

@@ -447,6 +447,9 @@ def test_what_is_told_at_the_control_address_is_what_was_taped(tmp_path: Path) -
             await peer.rest_or_end()
             await until(recorded.lines, "#1 POST")
             status = await asyncio.to_thread(fetched, f"{told['control']}/status")
+            metrics = await asyncio.to_thread(fetched, f"{told['control']}/metrics")
+            assert b"\ndeltatape_exchanges_total 1.0\n" in metrics
+            assert b'_transferred_bytes_total{direction="request"} 2.0\n' in metrics
             os.kill(os.getpid(), signal.SIGTERM)
             await task
             found: dict[str, object] = json.loads(status)

@@ -19,6 +19,11 @@ class Run:
         self.trouble = False
         self.since: str | None = None
 
+    def metrics(self, accept: str) -> tuple[str, bytes]:
+        if accept == "nothing/installed":
+            raise UsageError("/metrics needs more")
+        return f"text/plain; for={accept}", b"up 1\n"
+
     def status(self) -> Mapping[str, object]:
         return {
             "url": "http://127.0.0.1:8377",
@@ -26,6 +31,10 @@ class Run:
             "trouble": self.trouble,
             "since": self.since,
         }
+
+
+def control_of(running: Run) -> Control:
+    return Control(running.status, running.metrics)
 
 
 async def ask(url: str, request: str) -> tuple[int, dict[str, str], str]:
@@ -48,7 +57,7 @@ def get(path: str, host: str = "127.0.0.1", method: str = "GET") -> str:
 def test_health_is_ok_until_taping_is_in_trouble() -> None:
     async def scenario() -> None:
         running = Run()
-        control = Control(running.status)
+        control = Control(running.status, running.metrics)
         url = await control.start("127.0.0.1", 0)
         status, fields, body = await ask(url, get("/health"))
         assert (status, json.loads(body)) == (200, {"version": 1, "status": "ok"})
@@ -72,7 +81,7 @@ def test_health_is_ok_until_taping_is_in_trouble() -> None:
 
 def test_status_tells_the_run() -> None:
     async def scenario() -> None:
-        control = Control(Run().status)
+        control = control_of(Run())
         url = await control.start("localhost", 0)
         status, _, body = await ask(url, get("/status?x=1", host="localhost:99"))
         assert status == 200
@@ -89,6 +98,22 @@ def test_status_tells_the_run() -> None:
     run(scenario())
 
 
+def test_metrics_are_answered_as_the_scraper_accepts_them() -> None:
+    async def scenario() -> None:
+        control = control_of(Run())
+        url = await control.start("127.0.0.1", 0)
+        asked = get("/metrics").replace("\n\n", "\nAccept: a/b\n\n")
+        status, fields, body = await ask(url, asked)
+        assert (status, fields["content-type"], body) == (200, "text/plain; for=a/b", "up 1\n")
+        assert fields["cache-control"] == "no-store"
+        status, fields, body = await ask(url, asked.replace("a/b", "nothing/installed"))
+        assert (status, fields["content-type"]) == (501, "application/json")
+        assert json.loads(body) == {"version": 1, "error": "/metrics needs more"}
+        await control.stop()
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
@@ -96,6 +121,10 @@ def test_status_tells_the_run() -> None:
         (get("/status", method="HEAD"), 200),
         (get("/"), 404),
         (get("/health/"), 404),
+        (get("/metrics/x"), 404),
+        (get("/metrics", method="HEAD"), 200),
+        (get("/metrics", method="POST"), 405),
+        (get("/metrics", host="example.com"), 403),
         (get("/health", method="POST"), 405),
         (get("/health", method="OPTIONS"), 405),
         (get("/health", method="DELETE"), 405),
@@ -107,7 +136,7 @@ def test_status_tells_the_run() -> None:
 )
 def test_only_this_machine_may_ask_and_only_ask(request_: str, status: int) -> None:
     async def scenario() -> None:
-        control = Control(Run().status)
+        control = control_of(Run())
         url = await control.start("127.0.0.1", 0)
         got, _, body = await ask(url, request_)
         assert got == status
@@ -120,7 +149,7 @@ def test_only_this_machine_may_ask_and_only_ask(request_: str, status: int) -> N
 
 def test_it_listens_on_ipv6() -> None:
     async def scenario() -> None:
-        control = Control(Run().status)
+        control = control_of(Run())
         try:
             url = await control.start("::1", 0)
         except UsageError as error:
@@ -135,7 +164,7 @@ def test_it_listens_on_ipv6() -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "example.com", "", "192.0.2.1"])  # noqa: S104
 def test_an_address_that_others_can_reach_is_refused(host: str) -> None:
     with pytest.raises(UsageError, match=r"--control .*only loopback is accepted"):
-        run(Control(Run().status).start(host, 0))
+        run(control_of(Run()).start(host, 0))
 
 
 def test_a_port_that_is_taken_is_told() -> None:
@@ -144,7 +173,7 @@ def test_a_port_that_is_taken_is_told() -> None:
         with pytest.raises(
             UsageError, match=f"--control 127.0.0.1:{port}: Address already in use; choose"
         ):
-            run(Control(Run().status).start("127.0.0.1", port))
+            run(control_of(Run()).start("127.0.0.1", port))
 
 
 def test_without_it_aiohttp_is_not_loaded() -> None:

@@ -111,6 +111,7 @@ def test_the_end_tells_bytes_and_hash_of_the_body() -> None:
     def feed(tap: ExchangeTap) -> None:
         tap.read(1, b"abc", None)
         tap.read(2, b"\xff", None)
+        assert tap.total == 4
         tap.end(3, EndReason.TIMEOUT, detail="no answer", recorder={"lost_records": 2})
 
     assert records(taped(feed))[-1] == (

@@ -16,6 +16,7 @@ from deltatape.cli.options import (
     NO_BODIES,
     ON_FINDING,
     OPEN,
+    OTLP,
     QUIET,
     READY_FILE,
     STRICT,
@@ -73,6 +74,7 @@ class MitmArguments(TapingArguments):
 @fail_on("Exit with 1 for a finding of this severity or worse.", default=NEVER)
 @certificates
 @CONTROL
+@OTLP
 @OPEN
 @READY_FILE
 @GRACE

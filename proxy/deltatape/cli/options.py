@@ -169,7 +169,19 @@ ON_FINDING = option(
     help="Run by the shell for an exchange with findings: './notify \"$1\"' gets the tape, and JSON"
     " on stdin.",
 )
-CONTROL = option("--control", metavar="HOST:PORT", help="Answer /health and /status there.")
+CONTROL = option(
+    "--control",
+    metavar="HOST:PORT",
+    help="Answer /health, /status and /metrics there.",
+)
+OTLP = option(
+    "--otlp",
+    is_flag=False,
+    flag_value="",
+    metavar="[URL]",
+    help="Push metrics to this collector of OpenTelemetry; without URL, where OTEL_EXPORTER_OTLP_*"
+    " say.",
+)
 OPEN = option("--open", is_flag=True, help="Open a page that shows what is recorded, as it comes.")
 READY_FILE = option(
     "--ready-file", type=FILE, help="Written once requests can come: JSON with the URL."

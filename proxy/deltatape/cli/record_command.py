@@ -24,6 +24,7 @@ from deltatape.cli.options import (
     NO_BODIES,
     ON_FINDING,
     OPEN,
+    OTLP,
     QUIET,
     READY_FILE,
     STRICT,
@@ -96,6 +97,7 @@ class TapingArguments:
     ready_file: Path | None
     open: bool
     control: str | None
+    otlp: str | None
     grace: float
     durability: str
     strict: bool
@@ -186,6 +188,7 @@ class RecordArguments(TapingArguments):
     help="Where other machines can reach the port: what they have to know.  [default: made up]",
 )
 @CONTROL
+@OTLP
 @OPEN
 @READY_FILE
 @GRACE
@@ -431,6 +434,7 @@ def taping_options(
         ready_file=arguments.ready_file,
         page=arguments.open,
         control=_control_address(arguments.control),
+        otlp=arguments.otlp,
         command=(),
         log=False,
         tunnel=False,

@@ -66,7 +66,10 @@ class RecordedExchange(GuardedTaping):
         self._ident = ident
         self._side = side
         self._bodies = bodies
-        self._untaped = 0
+        self._counter = tap
+        self._request_bytes = 0  # bytes of bodies and of a WebSocket, taped or not
+        self._frame_bytes = 0  # bytes of the upstream's WebSocket
+        self._counted = (0, 0)
         self._arrived_ns = self.last_ns
 
     def request(
@@ -86,15 +89,14 @@ class RecordedExchange(GuardedTaping):
 
     def request_body(self, data: bytes) -> None:
         """Write bytes of the request body."""
+        self._request_bytes += len(data)
         if self._bodies:
             self._write(ExchangeTap.request_body, data)
-        else:
-            self._untaped += len(data)
 
     def request_end(self) -> None:
         """Write the end of the request."""
-        if self._untaped:
-            self.note(f"the request's body, {self._untaped} bytes, was left out on demand")
+        if self._request_bytes and not self._bodies:
+            self.note(f"the request's body, {self._request_bytes} bytes, was left out on demand")
         self._write(ExchangeTap.request_end)
 
     def arrived(self) -> None:
@@ -111,13 +113,22 @@ class RecordedExchange(GuardedTaping):
         """
         kept = self._bodies or side is Side.SERVER
         self._write_at(self._arrived_ns, ExchangeTap.frames, side, data, messages=kept)
-        if not kept and not self._untaped:
+        if not kept and not self._request_bytes:
             self.note("the client's messages were left out on demand")
-        self._untaped += 0 if kept else len(data)
+        if side is Side.CLIENT:
+            self._request_bytes += len(data)
+        else:
+            self._frame_bytes += len(data)
 
     def sent(self, *, connect_ns: int, tls_ns: int, reused: bool) -> None:
         """Write that the request was sent."""
         self._write(ExchangeTap.sent, connect_ns=connect_ns, tls_ns=tls_ns, reused=reused)
+
+    def new_bytes(self) -> tuple[int, int]:
+        """Return how many bytes of request and response have come since the last call."""
+        sent, received = self._request_bytes, self._counter.total + self._frame_bytes
+        before, self._counted = self._counted, (sent, received)
+        return sent - before[0], received - before[1]
 
 
 class ExchangeTaping(RecordedExchange):
@@ -223,11 +234,16 @@ DEFAULT_OPTIONS = RecorderOptions()
 
 @dataclass(slots=True)
 class RecorderCounts:
-    """Totals for the summary."""
+    """Totals for the summary and for metrics.
+
+    Bytes are those of bodies, without HTTP's chunk framing, and of WebSockets.
+    """
 
     exchanges: int = 0
     refused: int = 0
     clients: int = 0
+    request_bytes: int = 0
+    response_bytes: int = 0
 
 
 class ActiveExchange(NamedTuple):
@@ -278,6 +294,7 @@ class Recorder:
     def _tick(self) -> None:
         for exchange in self.active.values():
             exchange.taping.watch(IDLE_NS)
+        self.count()
         self.book.watch(IDLE_NS)
         works = not self.book.in_trouble
         if works:
@@ -286,6 +303,16 @@ class Recorder:
         if self.book.current.writer.broken and (self._replacing is None or self._replacing.done()):
             self._replacing = asyncio.get_running_loop().create_task(self._replace_tape())
         self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
+
+    def count(self) -> None:
+        """Bring the bytes in `counts` up to date; those of an exchange that ends are anyway."""
+        for exchange in self.active.values():
+            self._count(exchange.taping)
+
+    def _count(self, taping: RecordedExchange) -> None:
+        sent, received = taping.new_bytes()
+        self.counts.request_bytes += sent
+        self.counts.response_bytes += received
 
     async def _replace_tape(self) -> None:
         """Begin a new tape in the place of one that could not be created or was deleted."""
@@ -349,6 +376,7 @@ class Recorder:
         """Handle the end of an exchange whose end is on the tape."""
         tape = taping.tape
         self.active.pop(taping.serial, None)
+        self._count(taping)
         tape.active -= 1
         tape.watched_ns = tape.writer.now_ns()
         if self._analysis is not None:

@@ -10,7 +10,7 @@ import contextlib
 import sys
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from deltatape.live.messages import (
     Begin,
@@ -75,12 +75,20 @@ class LiveObserver(Protocol[SeenTape_contra]):
         """The process had a problem; recording goes on."""
 
 
+class AnalysisLag(NamedTuple):
+    """How far an analysis is behind: exchanges that wait for it, and since when the oldest does."""
+
+    exchanges: int
+    seconds: float
+
+
 @dataclass(slots=True, eq=False)
 class _Followed(Generic[Tape]):
     key: int
     tape: Tape
-    waiting: set[int] = field(default_factory=set)
-    """The exchanges that have ended and were not reported."""
+    waiting: dict[int, float] = field(default_factory=dict)
+    """The exchanges that have ended and were not reported, the oldest first: when they ended, by
+    the loop's clock."""
     ended: int = 0
     """How many have ended: a new process reads all of them, and counts them."""
     unannounced: int = 0
@@ -148,7 +156,7 @@ class LiveAnalysis(Generic[Tape]):
             self._observer.analysed(tape, number, None)
             return
         followed = self._follow(tape)
-        followed.waiting.add(number)
+        followed.waiting[number] = asyncio.get_running_loop().time()
         followed.ended += 1
         followed.unannounced += 1
         self._idle.clear()
@@ -201,6 +209,16 @@ class LiveAnalysis(Generic[Tape]):
         if followed.introduced:
             self._announce()
             self._send(followed.close)
+
+    def lag(self) -> AnalysisLag:
+        """Return how far the process is behind."""
+        waiting = [each.waiting for each in self._tapes.values() if each.waiting]
+        if not waiting:
+            return AnalysisLag(0, 0.0)
+        oldest = min(next(iter(each.values())) for each in waiting)
+        return AnalysisLag(
+            sum(map(len, waiting)), max(0.0, asyncio.get_running_loop().time() - oldest)
+        )
 
     async def finish(self) -> None:
         """Wait for the reports, at most `FINISH_S`, and not after `hurry`; then `stop`."""
@@ -332,7 +350,7 @@ class LiveAnalysis(Generic[Tape]):
             case ExchangeReport(key=key, number=number) if key in self._tapes:
                 followed = self._tapes[key]
                 if number in followed.waiting:  # else the process before has reported it
-                    followed.waiting.discard(number)
+                    del followed.waiting[number]
                     self._owed.discard((key, number))
                     self._settled = self._settled or not self._owed
                     self._observer.analysed(followed.tape, number, message)

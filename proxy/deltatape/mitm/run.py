@@ -303,6 +303,8 @@ class MitmRun:
             lost_records=lost_records,
             lost_bytes=lost_bytes,
             tapes=tuple(tape.path for tape in self.book.all()),
+            request_bytes=counts.request_bytes,
+            response_bytes=counts.response_bytes,
         )
 
     def parsed(self, tape: OpenTape, number: int, parsed: Mapping[str, object]) -> None:

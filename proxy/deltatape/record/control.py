@@ -1,8 +1,8 @@
-"""The control listener: `--control HOST:PORT` answers health checks.
+"""The control listener: `--control HOST:PORT` answers health checks and scrapes.
 
 `GET /health` answers 200, or 503 while taping has a problem (streams still pass). `GET /status`
 says what the recorder is doing. Both answers are JSON objects with `"version": 1`; after a problem,
-both have `since`, when it began or ended.
+both have `since`, when it began or ended. `GET /metrics` answers Prometheus.
 
 It is a separate listener, so that the gateway reserves no path, and on loopback only, since the
 status is private (a health check runs inside its container). Requests that name another host are
@@ -34,16 +34,25 @@ _HEADERS = {
 }
 
 
+Scraped = tuple[str, bytes]
+"""The type and the text of an answer to Prometheus."""
+
+
 class Control:
     """Answers health checks of a run.
 
     Args:
         status: the answer of `/status`: JSON values by name. `trouble` among them, if true, makes
             the run unhealthy; `since` tells since when it is what it is, if that has changed.
+        metrics: returns the type and the text of the answer of `/metrics` to a request with that
+            `Accept` field; raises `UsageError` where what it needs is not installed.
     """
 
-    def __init__(self, status: Callable[[], Mapping[str, object]]) -> None:
+    def __init__(
+        self, status: Callable[[], Mapping[str, object]], metrics: Callable[[str], Scraped]
+    ) -> None:
         self._status = status
+        self._metrics = metrics
         self._runner: web.ServerRunner | None = None
 
     async def start(self, host: str, port: int) -> str:
@@ -82,18 +91,27 @@ class Control:
     async def _answer(self, request: "web.BaseRequest") -> "web.Response":
         from aiohttp import web  # noqa: PLC0415 - loaded already
 
-        status, document = self._look_up(request)
-        text = json.dumps({"version": 1, **document}) + "\n"
-        return web.Response(status=status, headers=_HEADERS, body=text.encode())
+        status, found = self._look_up(request)
+        if isinstance(found, tuple):
+            content_type, text = found
+            headers = {**_HEADERS, "Content-Type": content_type}
+            return web.Response(status=status, headers=headers, body=text)
+        text = (json.dumps({"version": 1, **found}) + "\n").encode()
+        return web.Response(status=status, headers=_HEADERS, body=text)
 
-    def _look_up(self, request: "web.BaseRequest") -> tuple[int, Mapping[str, object]]:
+    def _look_up(self, request: "web.BaseRequest") -> tuple[int, Mapping[str, object] | Scraped]:
         foreign = check_origin(request.raw_headers)
         if foreign is not None:
             return 403, {"error": foreign.message}
         if request.method not in ("GET", "HEAD"):
             return 405, {"error": f"{request.method}: GET and HEAD are answered"}
+        if request.path == "/metrics":
+            try:
+                return 200, self._metrics(request.headers.get("Accept", ""))
+            except UsageError as error:
+                return 501, {"error": str(error)}
         if request.path not in ("/health", "/status"):
-            return 404, {"error": f"no {request.path}; use /health or /status"}
+            return 404, {"error": f"no {request.path}; use /health, /status or /metrics"}
         status = self._status()
         trouble = bool(status.get("trouble"))
         summary = {"status": _TROUBLE if trouble else _OK}

@@ -50,7 +50,8 @@ class RecordOptions:
         keep: the budget of the ring of segments; None keeps everything.
         on_finding: a command for exchanges with findings.
         ready_file: written when the gateway listens.
-        control: the address for health and status.
+        control: the address for health, status and metrics.
+        otlp: the collector that metrics are pushed to, "" for that of the environment; None: none.
         command: the application to run; empty to wait for a signal.
         log: tee what it prints onto the tape.
         tunnel: watch what it reaches past the gateway.
@@ -79,6 +80,7 @@ class RecordOptions:
     tunnel: bool
     rules: Settings
     page: bool = False
+    otlp: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,14 +250,17 @@ class Recording:
 
     def counts(self) -> RecordingCounts:
         records, size = self.book.losses()
+        counts = self.recorder.counts
         return RecordingCounts(
-            exchanges=self.recorder.counts.exchanges,
+            exchanges=counts.exchanges,
             active=len(self.recorder.active),
-            refused=self.recorder.counts.refused,
-            clients=self.recorder.counts.clients,
+            refused=counts.refused,
+            clients=counts.clients,
             lost_records=records,
             lost_bytes=size,
             tapes=tuple(tape.path for tape in self.book.all()),
+            request_bytes=counts.request_bytes,
+            response_bytes=counts.response_bytes,
         )
 
     @property

@@ -169,6 +169,8 @@ class RemoteSession:
 
     def taping(self, *, works: bool) -> None:
         self._send(Taping(works=works))
+        if self.has_news:
+            self.report_soon()
 
     def remark(self, text: str) -> None:
         self._send_from_anywhere(Said(text=text, how="remark"))

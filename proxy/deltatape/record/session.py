@@ -29,7 +29,15 @@ from deltatape.model.finding import Severity
 from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.printable import count
 from deltatape.record.bypass import BypassSearch, tunnel_variables
-from deltatape.record.control import Control
+from deltatape.record.control import Control, Scraped
+from deltatape.record.metrics import (
+    FindingCounter,
+    OtlpPush,
+    Sample,
+    exposition,
+    load_prometheus,
+    started_s,
+)
 from deltatape.record.on_finding import OnFinding
 from deltatape.record.page import Page
 from deltatape.record.recording import Recording, RecordingPart, RecordOptions, RunEnvironment
@@ -71,6 +79,9 @@ class Session:
         self._hook: OnFinding | None = None
         self._tool_servers: ToolServerListener | None = None
         self._page: Page | None = None
+        self._pushed_to = ""
+        self._findings = FindingCounter()
+        self._started_s = started_s(around.clock)
 
     def _make_recording(self) -> RecordingPart:
         options, around = self._options, self._around
@@ -150,6 +161,8 @@ class Session:
     def _introduce_control(self) -> None:
         if self._control:
             self._tell(f"  health   {self._control}/health")
+        if self._pushed_to:
+            self._tell(f"  metrics  go to {self._pushed_to}")
 
     # Listening.
 
@@ -173,9 +186,15 @@ class Session:
             # Before the hook, which it feeds.
             services.push_async_callback(self._recording.close)
         if options.control is not None:
-            server = Control(self._status)
+            load_prometheus()  # it takes long, and no stream waits yet
+            server = Control(self._status, self._scraped)
             services.push_async_callback(server.stop)
             self._control = await server.start(options.control.host, options.control.port)
+        if options.otlp is not None:
+            push = OtlpPush(options.otlp, self._sample, self._tell)
+            services.push_async_callback(push.stop)
+            push.start()
+            self._pushed_to = push.url
         if options.page:
             self._page = Page(options.to, self._tell)
             services.push_async_callback(self._page.stop)
@@ -222,7 +241,8 @@ class Session:
         self._tell(f"note: {text}")
 
     def _found(self, tape: LiveTape, report: ExchangeReport) -> None:
-        """Handle findings: keep the recording around them, and run the command."""
+        """Handle findings: count them, keep the recording around them, and run the command."""
+        self._findings.add(report)
         hook, keep = self._hook, self._options.keep
         if hook is None and keep is None:
             return
@@ -254,6 +274,21 @@ class Session:
             "lost_records": counts.lost_records,
             "lost_bytes": counts.lost_bytes,
         }
+
+    def _sample(self) -> Sample:
+        reporter = self._reporter
+        return Sample(
+            counts=self._recording.counts(),
+            lag=self._analysis.lag(),
+            findings=self._findings.counts,
+            exchanges_with_findings=reporter.with_findings,
+            unanalysed=reporter.unanalysed,
+            trouble=bool(reporter.present),
+            started_s=self._started_s,
+        )
+
+    def _scraped(self, accept: str) -> Scraped:
+        return exposition(self._sample(), accept)
 
     def _remind(self) -> None:
         counts = self._recording.counts()

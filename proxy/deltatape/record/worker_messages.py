@@ -28,6 +28,9 @@ class RecordingCounts(NamedTuple):
     lost_bytes: int = 0
     tapes: tuple[str, ...] = ()
     """The paths of those that are being written."""
+    request_bytes: int = 0
+    """See `gateway.recorder.RecorderCounts`; of streams that are open, up to a few seconds old."""
+    response_bytes: int = 0
 
 
 NOTHING = RecordingCounts()

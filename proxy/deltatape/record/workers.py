@@ -191,6 +191,8 @@ class Workers:
             lost_records=sum(each.lost_records for each in every),
             lost_bytes=sum(each.lost_bytes for each in every),
             tapes=tuple(path for each in every for path in each.tapes),
+            request_bytes=sum(each.request_bytes for each in every),
+            response_bytes=sum(each.response_bytes for each in every),
         )
 
     # Starting.

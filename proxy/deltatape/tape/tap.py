@@ -318,6 +318,11 @@ class ExchangeTap:
         self._read = f',{number},"read",'
         self._body = f',{number},"request-body",'
 
+    @property
+    def total(self) -> int:
+        """How many bytes of the response's body were taped so far; none of a WebSocket."""
+        return self._total
+
     def request(
         self,
         t_ns: int,
