@@ -11,6 +11,7 @@ asked. Programs that run side by side ask the same servers.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from deltatape.model.digest import CallWithServer, DeliveredCall, Digest, ReadBack
 from deltatape.model.reply import CallKind
@@ -38,10 +39,10 @@ def with_servers(turns: Iterable[Turn], digests: Sequence[Digest]) -> Iterator[T
     if not tools:
         yield from turns
         return
+    servers = _Servers(digests, tools)
     for turn in turns:
         read_backs = tuple(
-            replace(each, with_server=tuple(_Window(each, digests).calls(tools)))
-            for each in turn.read_backs
+            replace(each, with_server=tuple(servers.calls(each))) for each in turn.read_backs
         )
         yield replace(turn, read_backs=read_backs) if read_backs else turn
 
@@ -72,61 +73,81 @@ class _OwnCall:
         return served.name == self.tool and _is_same(self.delivered, served)
 
 
-class _Window:
-    """The calls that servers were asked for between a reply and the request that repeats it."""
+class _Servers:
+    """The calls that servers were asked for and those of replies, by tape and tool.
 
-    def __init__(self, read_back: ReadBack, digests: Sequence[Digest]) -> None:
+    The work for a reply depends on the calls of its tools, not on the number of exchanges.
+
+    Args:
+        digests: of all exchanges, in the order of their requests.
+        tools: what servers call them, by what `_plain` makes of that.
+    """
+
+    def __init__(self, digests: Sequence[Digest], tools: dict[str, str]) -> None:
+        self._digests = digests
+        self._tools = tools
+        self._served: dict[tuple[str, str], list[tuple[int, ServedCall]]] = {}
+        """With the numbers of the exchanges in which servers were asked for them."""
+        for each in digests:
+            for call in each.served:
+                self._served.setdefault((each.tape, call.name), []).append((each.exchange, call))
+
+    @cached_property
+    def _called(self) -> dict[tuple[str, str], list[tuple[Digest, _OwnCall]]]:
+        """The calls of all replies."""
+        found: dict[tuple[str, str], list[tuple[Digest, _OwnCall]]] = {}
+        for each in self._digests:
+            for call in each.calls:
+                if tool := _tool(call.name or "", self._tools):
+                    called = (each, _OwnCall(call, tool))
+                    found.setdefault((each.tape, tool), []).append(called)
+        return found
+
+    def calls(self, read_back: ReadBack) -> Iterator[CallWithServer]:
+        """Yield the calls of the reply whose tools a server has.
+
+        Servers were asked for them between the reply and the request that repeats it.
+        """
         reply, later = read_back.reply, read_back.later
-        self._reply = reply
-        on_tape = [each for each in digests if each.tape == later.tape]
-        self._asked = [
-            call
-            for each in on_tape
-            if reply.exchange < each.exchange < later.exchange
-            for call in each.served
-        ]
-        self._earlier = [
-            call for each in on_tape if each.exchange < reply.exchange for call in each.served
-        ]
-        self._others = [each for each in on_tape if each.calls and each is not reply]
-
-    def calls(self, tools: dict[str, str]) -> Iterator[CallWithServer]:
-        """Yield the reply's calls whose tools a server has."""
         own = [
             _OwnCall(call, tool)
-            for call in self._reply.calls
-            if call.kind is CallKind.FUNCTION and (tool := _tool(call.name or "", tools))
+            for call in reply.calls
+            if call.kind is CallKind.FUNCTION and (tool := _tool(call.name or "", self._tools))
         ]
-        same = [[each for each in self._asked if call.is_asked_by(each)] for call in own]
+        served = {call.tool: self._served.get((later.tape, call.tool), []) for call in own}
+        asked = {
+            tool: [call for number, call in calls if reply.exchange < number < later.exchange]
+            for tool, calls in served.items()
+        }
+        same = [[each for each in asked[call.tool] if call.is_asked_by(each)] for call in own]
         taken = {id(each) for found in same for each in found}
-        left = [each for each in self._asked if id(each) not in taken]
         alone = [call.tool for call, found in zip(own, same, strict=True) if not found]
         for call, found in zip(own, same, strict=True):
-            of_tool = [each for each in left if each.name == call.tool]
-            served, unclear = found, False
+            of_tool = [each for each in asked[call.tool] if id(each) not in taken]
+            is_it, unclear = found, False
             if not found and of_tool:
-                served = [] if alone.count(call.tool) > 1 else self._of_nobody_else(of_tool, tools)
-                unclear = not served
+                is_it = (
+                    [] if alone.count(call.tool) > 1 else self._of_nobody_else(of_tool, read_back)
+                )
+                unclear = not is_it
             yield CallWithServer(
                 delivered=call.delivered,
                 tool=call.tool,
-                served=tuple(served),
+                served=tuple(is_it),
                 unclear=unclear,
-                before=any(call.is_asked_by(each) for each in self._earlier),
+                before=any(
+                    call.is_asked_by(each)
+                    for number, each in served[call.tool]
+                    if number < reply.exchange
+                ),
             )
 
-    def _of_nobody_else(
-        self, asked: Sequence[ServedCall], tools: dict[str, str]
-    ) -> list[ServedCall]:
+    def _of_nobody_else(self, asked: Sequence[ServedCall], read_back: ReadBack) -> list[ServedCall]:
         """Return calls that are one, tried several times; none if another reply asks for it."""
         if len({each.arguments for each in asked}) > 1:
             return []
-        others = (
-            _OwnCall(call, tool)
-            for each in self._others
-            for call in each.calls
-            if (tool := _tool(call.name or "", tools))
-        )
+        called = self._called.get((read_back.later.tape, asked[0].name), [])
+        others = (call for digest, call in called if digest is not read_back.reply)
         return [] if any(each.is_asked_by(asked[0]) for each in others) else [*asked]
 
 
