@@ -63,11 +63,10 @@ class Page:
         return answer.json()
 
     @contextlib.contextmanager
-    def news(self) -> Iterator[Iterator[Mapping[str, Any]]]:
-        """Follow what is new."""
-        head = (
-            f"GET /api/live HTTP/1.1\r\nHost: {self.host}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
-        )
+    def news(self, query: str = "") -> Iterator[Iterator[Mapping[str, Any]]]:
+        """Follow what is new, with a filter."""
+        fields = f"Host: {self.host}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+        head = f"GET /api/live{query} HTTP/1.1\r\n{fields}"
         with socket.create_connection(self._address, LIMIT_S) as connection:
             connection.sendall(head.encode())
             with connection.makefile("rb") as file:

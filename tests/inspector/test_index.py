@@ -17,6 +17,7 @@ from deltatape.inspector.index import (
     IndexWriter,
     Page,
     TapeState,
+    filtered,
 )
 
 MANY = 100_000
@@ -127,16 +128,18 @@ def numbers(page: Page) -> list[int]:
 def test_a_filter_leaves_the_rows_that_have_all_of_it(
     index: Path, only: Filter, left: Sequence[int]
 ) -> None:
-    put(
-        index,
+    rows = [
         row(1),
         row(2, provider="anthropic", model="claude", target="/v1/messages", codes=("C002", "T001")),
         row(3, model="m'", at="2026-11-22T00:00:00.000Z", codes=("T001",)),
         row(4, tape="y.tape", at="2026-11-22T00:00:00.001Z", codes=("W006",)),
-    )
+    ]
+    put(index, *rows)
     page = asked(index, only)
     assert numbers(page) == left
     assert (page.total, page.all) == (len(left), 4)
+    # Exchanges in progress are in no index.
+    assert filtered(rows, only) == [rows[number - 1] for number in left]
 
 
 def test_facets_count_what_the_filters_on_the_others_leave(index: Path) -> None:

@@ -105,6 +105,11 @@ def test_a_tape_that_grows_is_seen_live(folder: Path, tmp_path: Path) -> None:
             growing.write(growing.until(1, b"request-end"))
             running = next(each["running"] for each in news if each["running"])
             assert [(row["tape"], row["exchange"]) for row in running] == [("live.tape", 1)]
+            assert page.json("/api/thread?tape=live.tape&exchange=1")["rows"] == running
+            for query, left in (("?q=live.tape%231", running), ("?code=T001&q=live", [])):
+                with page.news(query) as filtered:
+                    told = next(filtered)
+                assert (told["running"], told["all_running"]) == (left, 1)
             growing.write(growing.until(1, b"end"))
             revision = next(each["revision"] for each in news if not each["running"])
         page_of = page.json("/api/exchanges?tape=live.tape")

@@ -2,7 +2,8 @@
 import { signal } from "@preact/signals";
 import { type Connection, type LiveNews, source } from "./source";
 
-export const news = signal<LiveNews | null>(null);
+/** With the filter that what runs has passed. */
+export const news = signal<(LiveNews & { filter: string }) | null>(null);
 export const connection = signal<Connection>("connecting");
 /** Goes up each time the server is back, so that views ask anew for what they show. */
 export const returns = signal(0);
@@ -10,22 +11,36 @@ export const returns = signal(0);
 export const now = signal(Date.now());
 
 let away = false;
+let asked = "";
+let leave = listen(new URLSearchParams());
 
-source.live(
-  (told) => {
-    news.value = told;
-  },
-  (state) => {
-    connection.value = state;
-    if (state === "gone" || state === "refused") away = true;
-    if (state === "open" && away) {
-      away = false;
-      news.value = null; // of a server that counts otherwise
-      returns.value += 1;
-    }
-  },
-);
+function listen(filter: URLSearchParams): () => void {
+  const key = filter.toString();
+  return source.live(
+    filter,
+    (told) => {
+      news.value = { ...told, filter: key };
+    },
+    (state) => {
+      connection.value = state;
+      if (state === "gone" || state === "refused") away = true;
+      if (state === "open" && away) {
+        away = false;
+        news.value = null; // of a server that counts otherwise
+        returns.value += 1;
+      }
+    },
+  );
+}
+
+/** Be told of what runs as far as a filter leaves it, as the server filters. */
+export function follow(filter: URLSearchParams): void {
+  if (filter.toString() === asked) return;
+  asked = filter.toString();
+  leave();
+  leave = listen(filter);
+}
 
 setInterval(() => {
-  if (news.value?.running.length && !document.hidden) now.value = Date.now();
+  if (news.value?.all_running && !document.hidden) now.value = Date.now();
 }, 250);

@@ -1,7 +1,7 @@
 // The rows of a list with any number of them: those near what is shown are held, the rest is asked for.
 // Exchanges in progress are in no page: they come with the news, and stand where the latest are.
 import { signal } from "@preact/signals";
-import { type Exchanges, type Row, source } from "./source";
+import { type Exchanges, type LiveNews, type Row, source } from "./source";
 import { keyOf } from "./threads";
 
 const PAGE = 100;
@@ -113,9 +113,8 @@ export class Rows {
     void this.ask();
   }
 
-  /** Take what runs at a revision. */
-  follow(told: readonly Row[], revision: number): void {
-    const rows = told.filter((row) => matches(row, this.query));
+  /** Take what runs, as far as the filter leaves it. */
+  follow({ running: rows, all_running, revision }: LiveNews): void {
     const keys = new Set(rows.map(keyOf));
     const running: Running[] = rows.map((row) => ({ row, until: null }));
     // What has ended stays until the pages have it: a line must not go and come again.
@@ -124,7 +123,7 @@ export class Rows {
       const until = before.until ?? revision;
       if (this.head === null || this.head.revision < until) running.push({ ...before, until });
     }
-    this.allRunning = told.length;
+    this.allRunning = all_running;
     this.put(running);
   }
 
@@ -224,27 +223,4 @@ export class Rows {
     for (const [index, held] of before) if (index + by >= 0) this.held.set(index + by, held);
     this.moved(by);
   }
-}
-
-const RANKS = ["error", "warning", "info"];
-
-/** Whether the filter has a row in progress; as the server filters the others. */
-function matches(row: Row, query: URLSearchParams): boolean {
-  const is = (name: "tape" | "provider" | "model") =>
-    !query.get(name) || query.get(name) === row[name];
-  if (!is("tape") || !is("provider") || !is("model")) return false;
-  const code = query.get("code") ?? "";
-  if (code && !row.codes.some((each) => each.startsWith(code))) return false;
-  const severity = query.get("severity") ?? "";
-  const rank = row.worst ? RANKS.indexOf(row.worst.severity) : RANKS.length;
-  if (severity && rank > RANKS.indexOf(severity)) return false;
-  const at = row.at === null ? null : Date.parse(row.at);
-  const [from, to] = [query.get("from"), query.get("to")];
-  if (from && (at === null || at < Date.parse(from))) return false;
-  if (to && (at === null || at >= Date.parse(to))) return false;
-  const { tape, exchange, provider, model, dialect, method, target, status, codes } = row;
-  const shown = [`${tape}#${exchange}`, provider, model, dialect, method, target, status, ...codes];
-  const text = shown.join(" ").toLowerCase();
-  const words = (query.get("q") ?? "").toLowerCase().split(/\s+/);
-  return words.every((word) => text.includes(word));
 }

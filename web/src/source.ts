@@ -31,7 +31,9 @@ export interface Indexed {
 export interface LiveNews {
   revision: number;
   indexed: Indexed;
+  /** Those that the filter leaves. */
   running: Row[];
+  all_running: number;
 }
 
 export interface Source {
@@ -47,8 +49,15 @@ export interface Source {
   diff(one: Ref, other: Ref): Promise<DiffDocument>;
   raw(ref: Ref, side: "request" | "response", offset: number, limit: number): Promise<RawBytes>;
   copy(ref: Ref, as: "curl" | "pytest" | "command"): Promise<string>;
-  /** Call `take` with each piece of news, `is` with each change of the connection. */
-  live(take: (news: LiveNews) => void, is: (state: Connection) => void): void;
+  /**
+   * Call `take` with each piece of news, `is` with each change of the connection; until the
+   * function that is returned is called.
+   */
+  live(
+    filter: URLSearchParams,
+    take: (news: LiveNews) => void,
+    is: (state: Connection) => void,
+  ): () => void;
 }
 
 /** refused: the server answers, but not to this page; such as after it was started again. */
@@ -106,7 +115,7 @@ class HttpSource implements Source {
 
   tapes = () => this.json<LsDocument>("/api/tapes");
   exchanges = (query: URLSearchParams) => this.json<Exchanges>("/api/exchanges", query);
-  /** An exchange that goes on is not in the list yet: it has no conversation. */
+  /** The list may not have come to an exchange yet: nothing is known of its conversation. */
   thread = (ref: Ref) =>
     this.json<{ rows: Row[] }>("/api/thread", of(ref)).then(
       (answer) => answer.rows,
@@ -136,15 +145,36 @@ class HttpSource implements Source {
 
   copy = async (ref: Ref, as: string) => (await this.get("/api/copy", { ...of(ref), as })).text();
 
-  live(take: (news: LiveNews) => void, is: (state: Connection) => void): void {
-    const events = new EventSource("/api/live");
-    events.onopen = () => is("open");
-    events.onmessage = (event) => take(JSON.parse(event.data as string) as LiveNews);
-    events.onerror = () => {
-      // The browser tries again by itself where nothing answers, but not after a refusal.
-      const refused = events.readyState === EventSource.CLOSED;
-      is(refused ? "refused" : "gone");
-      if (refused) setTimeout(() => this.live(take, is), AGAIN_MS);
+  live(
+    filter: URLSearchParams,
+    take: (news: LiveNews) => void,
+    is: (state: Connection) => void,
+  ): () => void {
+    let events: EventSource;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const open = (query: string) => {
+      events = new EventSource(query ? `/api/live?${query}` : "/api/live");
+      events.onopen = () => is("open");
+      events.onmessage = (event) => {
+        const news = JSON.parse(event.data as string) as LiveNews;
+        // Without a filter that the server has refused: the list says what is wrong with it.
+        take(query === filter.toString() ? news : { ...news, running: [] });
+      };
+      events.onerror = () => {
+        // The browser tries again by itself where nothing answers, but not after a refusal.
+        const refused = events.readyState === EventSource.CLOSED;
+        if (refused && query) {
+          open("");
+          return;
+        }
+        is(refused ? "refused" : "gone");
+        if (refused) timer = setTimeout(() => open(filter.toString()), AGAIN_MS);
+      };
+    };
+    open(filter.toString());
+    return () => {
+      clearTimeout(timer);
+      events.close();
     };
   }
 }
@@ -190,7 +220,7 @@ class EmbeddedSource implements Source {
   diff = () => this.not("A report holds one exchange; deltatape open compares two.");
   raw = () => this.not("A report holds no raw bytes; deltatape open shows them.");
   copy = (ref: Ref, as: string) => this.only(ref, this.data.copies[as] ?? "");
-  live = () => {};
+  live = () => () => {};
 }
 
 function made(): { source: Source; start: Ref | null } {

@@ -247,13 +247,7 @@ class IndexWriter:
                 for table in ("codes", "texts"):
                     execute(f"DELETE FROM {table} WHERE exchange = ?", old)
                 execute("DELETE FROM exchanges WHERE key = ?", old)
-            key = execute(
-                "INSERT INTO exchanges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [old and old[0], tape, *_columns(row)],
-            ).lastrowid
-            execute("INSERT INTO texts VALUES (?, ?)", [key, _text(row)])
-            for code in dict.fromkeys(_strings(row["codes"])):
-                execute("INSERT INTO codes VALUES (?, ?)", [code, key])
+            _insert(self._connection, old and old[0], tape, row)
 
 
 def _opened(path: Path, rules: str) -> sqlite3.Connection:
@@ -332,6 +326,37 @@ def _tapes(connection: sqlite3.Connection) -> Iterator[TapeState]:
             *(key, name, os.fsdecode(path), size, modified_ns, inode),
             *(bool(recording), bool(indexed), starts, problem),
         )
+
+
+def _insert(connection: sqlite3.Connection, key: int | None, tape: int, row: Row) -> None:
+    """Write a row of a tape that is not there; a key of None takes the next one."""
+    execute = connection.execute
+    key = execute(
+        "INSERT INTO exchanges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [key, tape, *_columns(row)],
+    ).lastrowid
+    execute("INSERT INTO texts VALUES (?, ?)", [key, _text(row)])
+    for code in dict.fromkeys(_strings(row["codes"])):
+        execute("INSERT INTO codes VALUES (?, ?)", [code, key])
+
+
+def filtered(rows: Sequence[Row], only: Filter) -> list[Row]:
+    """Return those of `rows`, which no index holds, that a filter leaves."""
+    if only == Filter():
+        return [*rows]
+    # In an index of their own, since a filter is a condition of SQL.
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        tapes = {tape: key for key, tape in enumerate(dict.fromkeys(row["tape"] for row in rows))}
+        connection.executemany(
+            "INSERT INTO tapes VALUES (?, ?, '', 0, 0, 0, TRUE, FALSE, 0, NULL, '[]')",
+            [(key, tape) for tape, key in tapes.items()],
+        )
+        for key, row in enumerate(rows):
+            _insert(connection, key, tapes[row["tape"]], row)
+        where, values = only.where()
+        found = connection.execute(f"SELECT key FROM exchanges WHERE {where} ORDER BY key", values)
+        return [rows[key] for (key,) in found]
 
 
 def _columns(row: Row) -> Iterator[object]:

@@ -17,12 +17,12 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import TypedDict, TypeVar, cast
 
 from aiohttp import web
 from multidict import MultiMapping
@@ -37,6 +37,8 @@ from deltatape.inspector.index import (
     ORDERS,
     Filter,
     IndexReader,
+    Row,
+    filtered,
     is_current,
     rules_of,
 )
@@ -90,18 +92,27 @@ class Refused(Exception):  # noqa: N818 - an answer, no error of ours
         self.message = message
 
 
+class News(TypedDict):
+    """What the indexing process tells."""
+
+    revision: int
+    indexed: Mapping[str, object]
+    running: Sequence[Row]
+    """Of the exchanges in progress."""
+
+
 class Live:
     """What the indexing process told last, for pages that follow it."""
 
     def __init__(self) -> None:
-        self.news: Mapping[str, object] = {
+        self.news: News = {
             "revision": 0,
             "indexed": {"done": 0, "of": 0, "bytes": {"done": 0, "of": 0}},
             "running": [],
         }
         self._changed = asyncio.Event()
 
-    def told(self, news: Mapping[str, object]) -> None:
+    def told(self, news: News) -> None:
         """Take what is new."""
         self.news = news
         self._changed.set()
@@ -203,7 +214,7 @@ class Inspector:
         self._close_reader()
 
     def _told(self, news: Mapping[str, object]) -> None:
-        self._live.told(news)
+        self._live.told(cast("News", news))  # its own process wrote it
         self._ready.set()
 
     # Who may ask.
@@ -342,7 +353,13 @@ class Inspector:
     async def _thread(self, request: web.BaseRequest) -> web.Response:
         tape, number = _place(request.query)
         rows = await self._ask(lambda index: index.thread(tape, number))
-        if rows is None:
+        if rows is None:  # of which conversation it is, is known when it has ended
+            rows = [
+                json.dumps(row)
+                for row in self._live.news["running"]
+                if row["tape"] == tape and row["exchange"] == number
+            ]
+        if not rows:
             raise Refused(404, f"{tape}#{number}: no such exchange in the list")
         return _json_text(f'{{"version":1,"rows":[{",".join(rows)}]}}')
 
@@ -403,13 +420,14 @@ class Inspector:
 
     async def _follow(self, request: web.BaseRequest) -> web.StreamResponse:
         """Tell what is new as server-sent events, each time all of it: a slow page misses some."""
+        only = filter_of(request.query)
         if self._listeners >= _MAX_LISTENERS:
             raise Refused(503, f"more than {_MAX_LISTENERS} pages are open")
         answer = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
         await answer.prepare(request)
         self._listeners += 1
         try:
-            async for event in self._events():
+            async for event in self._events(only):
                 await answer.write(event)
         except ConnectionError:
             pass
@@ -417,18 +435,26 @@ class Inspector:
             self._listeners -= 1
         return answer
 
-    async def _events(self) -> AsyncIterator[bytes]:
-        told: Mapping[str, object] | None = None
+    async def _events(self, only: Filter) -> AsyncIterator[bytes]:
+        told: News | None = None
         while True:
             if self._live.news is not told:
                 told = self._live.news
-                yield b"data: " + json.dumps(told).encode() + b"\n\n"
+                yield f"data: {await self._news(told, only)}\n\n".encode()
                 continue
             try:
                 async with asyncio.timeout(_ALIVE_S):
                     await self._live.change()
             except TimeoutError:
                 yield b": nothing is new\n\n"
+
+    async def _news(self, news: News, only: Filter) -> str:
+        """Return news with the exchanges in progress that a filter leaves."""
+        running = news["running"]
+        if only != Filter():
+            left = partial(filtered, running, only)
+            running = await asyncio.get_running_loop().run_in_executor(self._readers, left)
+        return json.dumps({**news, "running": running, "all_running": len(news["running"])})
 
 
 def _static_files() -> Mapping[str, tuple[str, bytes]]:

@@ -6,7 +6,7 @@ import { Empty, Progress } from "../components/states";
 import { SafeText, safe } from "../components/text";
 import { changed, cleared, FilterBar, filterOf } from "../filters";
 import { plural } from "../format";
-import { connection, news, returns } from "../live";
+import { connection, follow, news, returns } from "../live";
 import { go, toOverview } from "../router";
 import { Rows } from "../rows";
 import type { LsDocument } from "../schema/ls";
@@ -47,6 +47,7 @@ export function OverviewView({ query }: { query: URLSearchParams }) {
   const asked = new URLSearchParams(filter);
   asked.set("order", order);
   const key = asked.toString();
+  useEffect(() => follow(filter), [filter.toString()]);
   const latest = useMemo(() => new Rows(asked), [key]);
   useEffect(() => () => latest.close(), [latest]);
   useEffect(() => {
@@ -58,7 +59,7 @@ export function OverviewView({ query }: { query: URLSearchParams }) {
       }
       const told = news.value;
       if (!told) return;
-      latest.follow(told.running, told.revision);
+      if (told.filter === filter.toString()) latest.follow(told);
       latest.renew(told.revision);
     });
   }, [latest]);
@@ -138,7 +139,7 @@ function Count({ rows, filtered, busy }: { rows: Rows; filtered: boolean; busy: 
 }
 
 function Recording() {
-  const running = news.value?.running.length ?? 0;
+  const running = news.value?.all_running ?? 0;
   if (!running || connection.value !== "open") return null;
   return (
     <p class="recording">
