@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from deltatape.demo.demo import INCIDENTS
-from helpers.incidents import BROKEN, EMPTY
+from helpers.incidents import BROKEN, EMPTY, FIXED
 from helpers.inspected import Page, inspected
 from helpers.json_schemas import validate
 
@@ -30,6 +30,9 @@ def test_the_tapes_are_a_document_of_ls(page: Page) -> None:
     assert tapes[BROKEN.name]["exchanges"] == 2
     assert tapes[BROKEN.name]["models"] == ["demo-model"]
     assert tapes[BROKEN.name]["findings"] > 0
+    rows = page.json(f"/api/exchanges?tape={BROKEN.name}&order=severity")["rows"]
+    assert tapes[BROKEN.name]["worst"] == rows[0]["worst"] != None  # noqa: E711 - there is one
+    assert tapes[FIXED.name]["worst"] is None
 
 
 def test_rows_are_those_of_ls_exchanges(page: Page) -> None:

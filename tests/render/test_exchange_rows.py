@@ -3,7 +3,7 @@ from collections import Counter
 from dataclasses import replace
 
 from deltatape.model.exchange import EndReason
-from deltatape.model.exchange_row import ExchangeRow, Mark, WorstFinding
+from deltatape.model.exchange_row import ExchangeRow, Mark, ShownFinding, WorstFinding
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.token_usage import TokenCount
 from deltatape.render.exchange_rows import (
@@ -64,6 +64,27 @@ def test_an_exchange_is_a_line_below_the_name_of_its_tape() -> None:
         "#2        2026-11-21 23:15:37  openai    gpt-fake  1.2 s       350 ms  61 > ?"
         "      2  tool_calls  error C002 arguments-changed-by-app +2  after #1: retry, loop"
     )
+
+
+def test_what_a_request_shows_about_another_reply_is_no_finding_of_its_own() -> None:
+    shows = ShownFinding(finding=WORST, exchange=1)
+    row = replace(ROW, findings=0, codes=(), worst=None, shows=(shows,))
+    assert "shows C002 of #1  after #1" in shown(row)[-1]
+    assert "shows C002 of #1 +1  after #1" in shown(replace(row, shows=(shows, shows)))[-1]
+    assert "error C002 arguments-changed-by-app +2" in shown(replace(ROW, shows=(shows,)))[-1]
+    document = ExchangesDocument()
+    (told,) = json.loads(document.add([row]) + document.end())["exchanges"]
+    assert (told["findings"], told["worst"]) == (0, None)
+    assert told["shows"] == [
+        {
+            "code": "C002",
+            "name": "arguments-changed-by-app",
+            "severity": "error",
+            "blame": "app",
+            "confidence": "proven",
+            "exchange": 1,
+        }
+    ]
 
 
 def test_an_exchange_that_stands_for_itself_is_short() -> None:

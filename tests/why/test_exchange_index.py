@@ -140,7 +140,14 @@ def test_a_lost_call_counts_for_the_reply_that_delivered_it() -> None:
     assert (first.worst.code, first.worst.blame) == ("C004", Blame.APP)
     assert (first.worst.severity, first.worst.confidence) == (Severity.ERROR, Confidence.PROVEN)
     assert second.marks == (Mark.ORPHAN_RESULT,)
-    assert (second.findings, second.worst) == (0, None)
+    assert (second.findings, second.codes, second.worst) == (0, (), None)
+    # Its request shows them, but they are not counted twice.
+    assert [(each.finding.code, each.exchange) for each in second.shows] == [
+        ("C001", 1),
+        ("C004", 1),
+    ]
+    assert second.shows[1].finding == first.worst
+    assert first.shows == ()
 
 
 def test_requests_after_a_failure_are_retries() -> None:

@@ -418,10 +418,18 @@ class IndexReader:
         query = self._connection.execute
         said: dict[int, dict[str, object]] = {}
         for key, apps in query("SELECT key, apps FROM tapes"):
-            said[key] = {"apps": json.loads(apps), "models": [], "exchanges": 0, "findings": 0}
+            said[key] = {"apps": json.loads(apps), "models": []}
+            said[key] |= {"exchanges": 0, "findings": 0, "worst": None}
         counted = "SELECT tape, COUNT(*), SUM(findings) FROM exchanges GROUP BY tape"
         for key, exchanges, findings in query(counted):
             said[key] |= {"exchanges": exchanges, "findings": findings}
+        # The first of the gravest; found without the rows of others.
+        gravest = (
+            "SELECT tape, row FROM exchanges WHERE key IN (SELECT MIN(severity << 40 | key)"
+            f" & {(1 << 40) - 1} FROM exchanges WHERE severity < {_NONE} GROUP BY tape)"
+        )
+        for key, row in query(gravest):
+            said[key]["worst"] = json.loads(row)["worst"]
         models = (
             "SELECT tape, model FROM exchanges WHERE model > '' GROUP BY tape, model"
             " ORDER BY MIN(key)"

@@ -566,7 +566,7 @@ def tapes_document(index: IndexReader) -> str:
                 "apps": said["apps"],
                 "models": said["models"],
                 "findings": said["findings"] if analysed else None,
-                "worst": None,
+                "worst": said["worst"] if analysed else None,
             }
         )
     return json.dumps({"version": 1, "tapes": tapes})

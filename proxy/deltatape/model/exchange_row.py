@@ -38,6 +38,15 @@ class WorstFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFinding:
+    """A finding that a request shows, and that counts for the reply that it is about."""
+
+    finding: WorstFinding
+    exchange: int
+    """Of that reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeRow:
     """An exchange in a list. `tape` and `exchange` name it; a later row of the same replaces it."""
 
@@ -78,6 +87,8 @@ class ExchangeRow:
     """Of these findings, each once, in their order."""
     worst: WorstFinding | None
     """One of these, or their cause in an earlier exchange; None: there are none."""
+    shows: tuple[ShownFinding, ...] = ()
+    """What its request shows about earlier replies, by code and reply; not among its findings."""
     dead_zones: int
     """How many silences its findings report."""
     dead_ns: int

@@ -102,8 +102,15 @@ def _ending(row: ExchangeRow) -> StyledText:
 
 
 def _worst(row: ExchangeRow) -> StyledText:
-    """`error C002 arguments-changed-by-app +1`: the worst finding, and how many more there are."""
+    """`error C002 arguments-changed-by-app +1`: the worst finding, and how many more there are.
+
+    `shows C002 of #1`: without any, what its request shows about an earlier reply.
+    """
     worst = row.worst
+    if worst is None and row.shows:
+        shown, *others = row.shows
+        more = f" +{len(others)}" if others else ""
+        return StyledText(f"shows {shown.finding.code} of #{shown.exchange}{more}", DIM)
     if worst is None:
         return StyledText("healthy", GOOD)
     more = f" +{row.findings - 1}" if row.findings > 1 else ""
@@ -191,6 +198,7 @@ def row_object(row: ExchangeRow) -> dict[str, object]:
         "findings": row.findings,
         "codes": list(row.codes),
         "worst": row.worst and _worst_object(row.worst),
+        "shows": [{**_worst_object(each.finding), "exchange": each.exchange} for each in row.shows],
         "dead_zones": row.dead_zones,
         "dead_ns": row.dead_ns,
         "thread": row.thread,

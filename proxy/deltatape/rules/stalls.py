@@ -1,6 +1,7 @@
 """Times without data or progress: stalls, silence after tool results, slow clients."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
@@ -55,19 +56,48 @@ def stall(context: RuleContext) -> Iterator[Claim]:
 
 
 def _stalls(context: RuleContext) -> Iterator[Silence]:
-    if not context.exchange.timed:
-        return
-    other = silence_after_result(context)
-    for silence in silences(context, int(context.settings.stall_s * NS)):
-        if silence != other and not _is_awaited(context, silence):
+    for silence, code in _silences(context, int(context.settings.stall_s * NS)):
+        if code == STALL:
             yield silence
 
 
-def dead_zones(context: RuleContext) -> list[Silence]:
-    """Return the silences that D001 and D004 report, in order."""
+STALL, AFTER_RESULT = "D001", "D004"
+SILENCE_NS = NS
+"""A silence that a person notices."""
+
+
+class DeadZone(NamedTuple):
+    """A silence, and the code of the finding that reports it; None: none does."""
+
+    silence: Silence
+    code: str | None
+
+
+def dead_zones(context: RuleContext, reported: Collection[str]) -> Iterator[DeadZone]:
+    """Yield the silences of a stream that a person notices or a finding reports, in order.
+
+    Args:
+        context: of the stream.
+        reported: the codes of the findings on its exchange.
+    """
+    settings = context.settings
+    least_ns = int(min(settings.stall_s, settings.after_result_s) * NS)
+    for silence, code in _silences(context, min(SILENCE_NS, least_ns)):
+        yield DeadZone(silence, code if code in reported else None)
+
+
+def _silences(context: RuleContext, least_ns: int) -> Iterator[DeadZone]:
+    """Yield the silences that last so long, with the codes of the rules about them."""
+    timed = context.exchange.timed
     after_result = silence_after_result(context)
-    found = [*_stalls(context), *([after_result] if after_result else [])]
-    return sorted(found, key=lambda silence: silence.start_ns)
+    for silence in silences(context, least_ns):
+        stalls = silence.end_ns - silence.start_ns >= int(context.settings.stall_s * NS)
+        if silence == after_result:
+            yield DeadZone(silence, AFTER_RESULT)
+        elif timed and stalls and not _is_awaited(context, silence):
+            yield DeadZone(silence, STALL)
+        else:
+            yield DeadZone(silence, None)
 
 
 _HINTS = {

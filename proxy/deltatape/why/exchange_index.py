@@ -36,7 +36,7 @@ from deltatape.diagnose.digest import digests_of
 from deltatape.diagnose.rebuild import Analysis, analyse, analyse_all, batches, body_bytes
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Exchange, wall_time
-from deltatape.model.exchange_row import ExchangeRow, Mark, WorstFinding
+from deltatape.model.exchange_row import ExchangeRow, Mark, ShownFinding, WorstFinding
 from deltatape.model.finding import Finding
 from deltatape.model.reply import Reply
 from deltatape.model.rule_settings import DEFAULTS, Settings
@@ -45,7 +45,7 @@ from deltatape.model.token_usage import tokens_in
 from deltatape.model.turn import Turn
 from deltatape.printable import excerpt
 from deltatape.providers import provider_of_host
-from deltatape.rules.stalls import dead_zones
+from deltatape.rules.stalls import AFTER_RESULT, STALL, dead_zones
 from deltatape.secret_text.search import without_secrets
 from deltatape.why.survey import reply_of
 from deltatape.why.verdict import VerdictEvidence, deciding
@@ -60,8 +60,9 @@ _MARKS = {
 _ORPHAN = "C004"
 """What a finding says about the request that it is on; it counts for the reply with the call."""
 _SILENCE = "D003"
-_DEAD_ZONES = frozenset({"D001", "D004"})
+_DEAD_ZONES = frozenset({STALL, AFTER_RESULT})
 _MOST_CALLED = 3
+_MOST_SHOWN = 5
 _MOST_OF_CALL = 80
 _MOST = 300
 """How much of a target, of a model's name or of a finish reason a row holds, in characters."""
@@ -77,8 +78,8 @@ class _Entry:
     """The findings on the exchange alone."""
     about: list[Finding] = field(default_factory=list)
     """Findings of the conversation that count for it."""
-    about_others: list[Finding] = field(default_factory=list)
-    """Findings that its request shows, and that count for the replies of others."""
+    about_others: list[tuple[Finding, int]] = field(default_factory=list)
+    """Findings that its request shows, and the exchanges for whose replies they count."""
     marks: list[Mark] = field(default_factory=list)
     """What its own request shows it to be."""
     before: int | None = None
@@ -88,13 +89,13 @@ class _Entry:
 
     def current(self) -> ExchangeRow:
         """Return the row as far as it is known."""
-        if not (self.own or self.about or self.marks or self.before):
+        if not (self.own or self.about or self.about_others or self.marks or self.before):
             return self.row
         found = (*self.own, *self.about)
         evidence = VerdictEvidence(
             findings=self.own,
             about_reply=tuple(self.about),
-            about_request=tuple(self.about_others),
+            about_request=tuple([each for each, _ in self.about_others]),
         )
         worst = deciding(evidence) if found else None
         marks = {*self.marks, *(_MARKS[each.code] for each in self.about if each.code in _MARKS)}
@@ -103,6 +104,7 @@ class _Entry:
             findings=len(found),
             codes=tuple(dict.fromkeys([each.code for each in found])),
             worst=_named(worst) if worst else None,
+            shows=_shown(self.about_others) if self.about_others else (),
             thread=self.thread,
             before=self.before,
             marks=tuple([mark for mark in Mark if mark in marks]) if marks else (),
@@ -188,11 +190,13 @@ class ExchangeIndexer:
     def _entry(self, analysis: Analysis) -> _Entry:
         own = check_analysis(analysis, self._settings)
         row = _row_of(analysis)
-        if any(each.code in _DEAD_ZONES for each in own):
+        reported = {each.code for each in own}
+        if reported & _DEAD_ZONES:
             zones = [
-                each.end_ns - each.start_ns
+                each.silence.end_ns - each.silence.start_ns
                 for turn in analysis.turns or (analysis,)
-                for each in dead_zones(context_of(turn, self._settings))
+                for each in dead_zones(context_of(turn, self._settings), reported)
+                if each.code
             ]
             row = replace(row, dead_zones=len(zones), dead_ns=sum(zones))
         return _Entry(row=row, own=own, thread=row.exchange)
@@ -251,7 +255,7 @@ class ExchangeIndexer:
         entry = self._entries.get(number, shows)
         entry.about.append(finding)
         if entry is not shows:
-            shows.about_others.append(finding)
+            shows.about_others.append((finding, number))
         return entry
 
 
@@ -290,6 +294,20 @@ def _named(finding: Finding) -> WorstFinding:
         severity=finding.severity,
         blame=finding.blame,
         confidence=finding.confidence,
+    )
+
+
+def _shown(about_others: Iterable[tuple[Finding, int]]) -> tuple[ShownFinding, ...]:
+    """Return the gravest findings about the replies of others, those of one code and reply once."""
+    known: dict[tuple[str, int], Finding] = {}
+    for each, reply in about_others:
+        known.setdefault((each.code, reply), each)
+    ranked = sorted(known.items(), key=lambda item: item[1].severity.rank)
+    return tuple(
+        [
+            ShownFinding(finding=_named(each), exchange=reply)
+            for (_, reply), each in ranked[:_MOST_SHOWN]
+        ]
     )
 
 

@@ -16,7 +16,8 @@ from deltatape.model.explanation import EventSource, TapeContext, TimelineEntry
 from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
 from deltatape.printable import count
 from deltatape.rules.progress import watched_until
-from deltatape.why.timeline import ENDINGS, SILENCE_NS, timeline_entry
+from deltatape.rules.stalls import SILENCE_NS
+from deltatape.why.timeline import ENDINGS, timeline_entry
 
 MOST = 20
 """The most entries of one kind to show; the others are only counted."""

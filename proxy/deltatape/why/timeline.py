@@ -29,10 +29,9 @@ from deltatape.model.stream import Event
 from deltatape.printable import count
 from deltatape.rules.context import NS
 from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
-from deltatape.rules.progress import Silence, SilencePhase, lags, phases, silences, watched_until
+from deltatape.rules.progress import lags, phases, watched_until
+from deltatape.rules.stalls import SILENCE_NS, dead_zones
 
-SILENCE_NS = 1_000_000_000
-"""A gap that is worth a line."""
 _SLOW_NS = 200_000_000
 """A way to the upstream, or a lag of the client, that is worth a line."""
 _OF_SILENCE = ("D001", "D004")
@@ -438,7 +437,7 @@ def _contribution_text(contribution: EventContribution) -> str:
 
 _SENDING = "sending"
 _UNANSWERED = "unanswered"
-_STALL, _AFTER_RESULT, _NO_ANSWER = "D001", "D004", "D003"
+_NO_ANSWER = "D003"
 
 
 def time_axis(
@@ -470,7 +469,7 @@ def time_axis(
         end_ns=end.t_ns if end else None,
         phases=tuple(_axis_phases(analysis)),
         dead_zones=(
-            *_dead_zones(analysis, [*findings], settings),
+            *_dead_zones(analysis, findings, settings),
             *(_unanswered(analysis) if unanswered else ()),
         ),
     )
@@ -487,15 +486,14 @@ def _axis_phases(analysis: Analysis) -> Iterator[AxisPhase]:
 
 
 def _dead_zones(
-    analysis: Analysis, findings: Sequence[Finding], settings: Settings
+    analysis: Analysis, findings: Iterable[Finding], settings: Settings
 ) -> Iterator[DeadZone]:
-    least_s = min(settings.stall_s, settings.after_result_s)
+    reported = {each.code for each in findings}
     for turn in analysis.turns or (analysis,):
-        for silence in silences(context_of(turn, settings), min(SILENCE_NS, int(least_s * NS))):
+        for silence, code in dead_zones(context_of(turn, settings), reported):
             number = silence.after.number if silence.after else None
             if number is not None and turn.numbers:
                 number = turn.numbers[number]
-            code = _code_of(silence, number, findings, settings)
             phase, start_ns, end_ns = silence.phase.value, silence.start_ns, silence.end_ns
             yield DeadZone(phase, start_ns, end_ns, number, code)
 
@@ -507,17 +505,3 @@ def _unanswered(analysis: Analysis) -> Iterator[DeadZone]:
         last = analysis.stream.events[-1].number
         start_ns, end_ns = replied.end.t_ns, replied.watch.until_ns
         yield DeadZone(_UNANSWERED, start_ns, end_ns, last, _NO_ANSWER)
-
-
-def _code_of(
-    silence: Silence, number: int | None, findings: Iterable[Finding], settings: Settings
-) -> str | None:
-    """Return the code of the finding that is about a silence after the event `number`."""
-    first = silence.phase is SilencePhase.BEFORE_FIRST
-    stalls = silence.end_ns - silence.start_ns >= int(settings.stall_s * NS)
-    for each in findings:
-        if each.code == _STALL and each.event == number and stalls:
-            return each.code
-        if each.code == _AFTER_RESULT and each.t_ns == silence.start_ns and first:
-            return each.code
-    return None

@@ -103,7 +103,11 @@ codes: string[]
  */
 worst: (Worst | null)
 /**
- * How many silences the findings D001 and D004 report.
+ * Findings that its request shows about the replies of earlier exchanges, at most five. They count for those, so they are not among its findings, codes and worst.
+ */
+shows: Shown[]
+/**
+ * How many silences the findings D001 and D004 report: the dead zones of `show` with these codes.
  */
 dead_zones: number
 /**
@@ -155,5 +159,27 @@ severity: ("error" | "warning" | "info")
  */
 blame: ("model" | "provider" | "gateway" | "transport" | "app" | "tool-server" | "upstream" | null)
 confidence: ("proven" | "likely" | "possible")
+[k: string]: unknown
+}
+/**
+ * This interface was referenced by `ExchangesDocument`'s JSON-Schema
+ * via the `definition` "shown".
+ */
+export interface Shown {
+/**
+ * Stable; docs/findings.md explains each.
+ */
+code: string
+name: string
+severity: ("error" | "warning" | "info")
+/**
+ * Whose fault it was; upstream: model, provider or gateway, which one recording cannot tell apart; null: not provable.
+ */
+blame: ("model" | "provider" | "gateway" | "transport" | "app" | "tool-server" | "upstream" | null)
+confidence: ("proven" | "likely" | "possible")
+/**
+ * Its number on the tape, from 1.
+ */
+exchange: number
 [k: string]: unknown
 }

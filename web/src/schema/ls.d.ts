@@ -65,9 +65,9 @@ models: string[]
  */
 findings: (number | null)
 /**
- * The finding on which `why` gives its verdict; null: there is none, or it is not known.
+ * The finding on which `why` gives its verdict; null: there is none, or it is not known. The server of the page tells the row's of the first exchange with the gravest.
  */
-worst: (Finding | null)
+worst: (Finding | Worst | null)
 [k: string]: unknown
 }
 export interface Finding {
@@ -147,5 +147,19 @@ explanation: string
 because: string
 [k: string]: unknown
 }[]
+[k: string]: unknown
+}
+export interface Worst {
+/**
+ * Stable; docs/findings.md explains each.
+ */
+code: string
+name: string
+severity: ("error" | "warning" | "info")
+/**
+ * Whose fault it was; upstream: model, provider or gateway, which one recording cannot tell apart; null: not provable.
+ */
+blame: ("model" | "provider" | "gateway" | "transport" | "app" | "tool-server" | "upstream" | null)
+confidence: ("proven" | "likely" | "possible")
 [k: string]: unknown
 }

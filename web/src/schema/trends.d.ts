@@ -61,7 +61,7 @@ affected: number
  */
 findings: number
 /**
- * How many silences the findings D001 and D004 report.
+ * How many silences the findings D001 and D004 report: the dead zones of `show` with these codes.
  */
 dead_zones: number
 /**

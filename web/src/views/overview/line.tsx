@@ -163,7 +163,7 @@ function Cells(props: LineProps & { row: Row }) {
       <Cell at={1} title={row.at ?? undefined}>
         <Time row={row} before={props.before} />
       </Cell>
-      <Cell at={2} title={row.worst ? CODES[row.worst.code]?.says : undefined}>
+      <Cell at={2} title={said(row)}>
         <Finding row={row} />
       </Cell>
       <Cell
@@ -230,9 +230,7 @@ const SIGNS: Record<string, string> = { error: "✖", warning: "▲", info: "●
 
 function Finding({ row }: { row: Row }) {
   const { worst } = row;
-  if (!worst) {
-    return <span class="muted">{row.open ? "none so far" : "none"}</span>;
-  }
+  if (!worst) return <Shows row={row} />;
   return (
     <>
       <span class={`sign severity-${worst.severity}`}>
@@ -249,6 +247,32 @@ function Finding({ row }: { row: Row }) {
       )}
     </>
   );
+}
+
+/** Without a finding of its own: what a request shows about an earlier reply, which counts there. */
+function Shows({ row }: { row: Row }) {
+  const shown = row.shows[0];
+  if (!shown) return <span class="muted">{row.open ? "none so far" : "none"}</span>;
+  const more = row.shows.length - 1;
+  return (
+    <>
+      <span class="muted">
+        shows <code>{shown.code}</code> of #{shown.exchange}
+        {more > 0 && ` +${more}`}
+      </span>
+      {shown.blame && <span class="blame">{shown.blame}</span>}
+    </>
+  );
+}
+
+/** What a finding says; where it counts for another exchange, for which. */
+function said(row: Row): string | undefined {
+  if (row.worst) return CODES[row.worst.code]?.says;
+  const shown = row.shows.map((each) => {
+    const says = CODES[each.code]?.says ?? "";
+    return `${each.code} ${each.name}, counted for #${each.exchange}: ${says}`;
+  });
+  return shown.join("\n") || undefined;
 }
 
 function Duration({ row }: { row: Row }) {
