@@ -55,7 +55,9 @@ STORIES = {
     "5-agent-loop/broken.tape#1": Told(
         "App, likely", "C001", "tape line 20", "Append the fragments of one index"
     ),
-    "cut-mid-arguments.tape#1": Told("Transport, proven", "W006", "tape line 12", "idle timeouts"),
+    "cut-mid-arguments.tape#1": Told(
+        "Transport, proven", "W006", "tape line 12", "restarts and crashes"
+    ),
     "stall-before-arguments.tape#1": Told("Upstream, likely", "D001", "event 1", "pauses"),
     "itinerary-fixed.tape#1": Told("Healthy", "", "", "None"),
 }

@@ -34,7 +34,7 @@ def test_a_flaw_of_an_event_that_is_not_there_has_no_evidence() -> None:
 @pytest.mark.parametrize("name", [None, "", 5, {"a": 1}])
 def test_a_call_without_a_name_is_an_error_of_the_application(name: object) -> None:
     finding = one(told(call(name), result(), done()), "A001")
-    assert finding.message == "call 0 has no name: the page cannot tell which tool it calls"
+    assert finding.message == "call 0 has no name: the app's page cannot tell which tool it calls"
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.APP)
     assert finding.evidence.startswith('{"type": "tool_call", "name": ')
 

@@ -224,7 +224,9 @@ HALF = calls(entry(0, "c1", name="get", arguments='{"a":'))
 
 
 def test_a_limit_in_the_arguments_is_an_error() -> None:
-    finding = one(pasted(HALF, choice({}, "length")), "S009")
+    stream = timed((0.1, HALF), (0.2, choice({}, "length")), (0.3, b"data: [DONE]\n\n"))
+    finding = one(stream, "S009")
+    assert finding.event == 1  # which has the finish reason
     assert finding.severity is Severity.ERROR
     assert finding.blame is None
     assert "in the arguments of call 0 (get)" in finding.message

@@ -46,6 +46,13 @@ def test_a_reset_is_proven_and_a_close_between_two_events_is_likely() -> None:
     assert one(closed, "W006").confidence is Confidence.LIKELY
 
 
+def test_idle_timeouts_are_looked_for_only_after_a_silence() -> None:
+    abrupt = ended(timed((0.1, TEXT), end_s=0.2), EndReason.UPSTREAM_RESET)
+    silent = ended(timed((0.1, TEXT), end_s=20), EndReason.UPSTREAM_RESET)
+    assert one(abrupt, "W006").hint.startswith("check restarts and crashes")
+    assert one(silent, "W006").hint.startswith("check idle timeouts")
+
+
 def test_a_close_inside_an_event_is_proven() -> None:
     closed = ended(timed((0.1, TEXT), (0.2, b"data: {")), EndReason.UPSTREAM_CLOSED)
     finding = one(closed, "W006")

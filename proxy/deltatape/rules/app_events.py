@@ -114,12 +114,10 @@ def event_without_name(context: RuleContext) -> Iterator[Claim]:
     """Report an application's tool event that does not name the tool."""
     if not context.reply.from_app:
         return
-    hint = (
-        "collect the provider's fragments by index; send the call to the page when it is complete"
-    )
+    hint = "collect the provider's fragments by index; send a call when it is complete"
     calls = [
         EventFlaw(
-            message=f"{label(call)} has no name: the page cannot tell which tool it calls",
+            message=f"{label(call)} has no name: the app's page cannot tell which tool it calls",
             event=call.start_event,
             place=call.start,
             confidence=Confidence.PROVEN if (empty := _empty_field(context, call)) else None,
@@ -131,7 +129,7 @@ def event_without_name(context: RuleContext) -> Iterator[Claim]:
     results = [
         EventFlaw(
             message=(
-                "a result has neither a name nor an id: the page can only guess which"
+                "a result has neither a name nor an id: the app's page can only guess which"
                 " call it belongs to"
             ),
             event=result.event,

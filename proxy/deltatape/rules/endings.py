@@ -191,6 +191,7 @@ def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
 
 
 def _cut(context: RuleContext, choice: Choice, by: str) -> Claim:
+    reasons = [number for number, each in choice.finishes if each == choice.finish_reason_raw]
     half = [label(call) for call in choice.tool_calls if call.status in _HALF]
     what = f"in the arguments of {' and '.join(half)}" if half else "before the answer was complete"
     return Claim(
@@ -199,7 +200,7 @@ def _cut(context: RuleContext, choice: Choice, by: str) -> Claim:
         blame=None,
         confidence=Confidence.PROVEN,
         severity=Severity.ERROR if half else Severity.WARNING,
-        at=context.last,
+        at=context.event(reasons[-1]) if reasons else context.last,
         evidence=choice.finish_reason_raw or "",
     )
 

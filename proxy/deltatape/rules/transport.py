@@ -1,7 +1,7 @@
 """Responses that were cut off, or arrived all at once."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deltatape.model.exchange import INVALID_HEAD, EndReason, Exchange, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
@@ -76,6 +76,10 @@ _TRIED = (
 )
 _CLOSED_HINT = (
     "check idle timeouts and restarts of servers and proxies between here and the provider"
+)
+_ABRUPT_HINT = (
+    "check restarts and crashes of servers and proxies between here and the provider, and how long"
+    " they let a response take; the connection was not idle"
 )
 _ENDINGS = {
     EndReason.UPSTREAM_CLOSED: _Ending(
@@ -157,7 +161,10 @@ def _ending(exchange: Exchange) -> _Ending:
         return _INVALID_HEAD
     if is_recorder_timeout(end.detail):
         return _TIMED_OUT
-    return _ENDINGS[end.reason]
+    ending = _ENDINGS[end.reason]
+    if ending.hint is _CLOSED_HINT and exchange.timed and _silence_ns(exchange) < _NOTICED_NS:
+        return replace(ending, hint=_ABRUPT_HINT)
+    return ending
 
 
 def _half_calls(context: RuleContext) -> list[str]:
@@ -240,7 +247,7 @@ def _was_watched(exchange: Exchange, silence_ns: int) -> bool:
 
 
 def _silence_ns(exchange: Exchange) -> int:
-    """Return for how long nothing had arrived when the client disconnected."""
+    """Return for how long nothing had arrived when the exchange ended."""
     heads = (each for each in (exchange.sent, exchange.response) if each is not None)
     known = [exchange.request.t_ns, *(each.t_ns for each in heads)]
     known += [read.t_ns for read in exchange.reads[-1:]]

@@ -95,7 +95,7 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
   const decided = decisive(why);
   const [suspect] = why.suspects;
   const excluded = decided?.excluded ?? [];
-  const also = alsoAtFault(bug);
+  const also = alsoAtFault(why);
   return (
     <section class={`conclusion is-${verdict.kind}`} aria-labelledby="verdict">
       <header>
@@ -104,12 +104,7 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
             {SIGNS[verdict.kind]}
           </span>{" "}
           {capital(verdict.shown)}
-          {also[0] && (
-            <span class="also">
-              {verdict.kind === "nobody" ? "; but also " : "; also "}
-              {blamed(also[0])}
-            </span>
-          )}
+          <Also why={why} />
         </h2>
         {decided && <Code code={decided.code} name={decided.name} />}
       </header>
@@ -191,7 +186,7 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
 const blamed = ({ blame, confidence }: Finding) => `${blame}, ${confidence}`;
 
 /** Errors of somebody else than the verdict blames, such as of an app that runs a call that was cut. */
-function alsoAtFault({ why }: Bug): Finding[] {
+function alsoAtFault(why: WhyDocument): Finding[] {
   const { blame, kind } = why.verdict;
   if (kind !== "blamed" && kind !== "nobody") return [];
   const others = why.findings.filter(
@@ -202,6 +197,18 @@ function alsoAtFault({ why }: Bug): Finding[] {
       each.blame !== blame,
   );
   return byCode(others).map(([first]) => first);
+}
+
+/** Goes on from the words of the verdict with whom it does not blame. */
+export function Also({ why }: { why: WhyDocument }) {
+  const [first] = alsoAtFault(why);
+  if (!first) return null;
+  return (
+    <span class="also">
+      {why.verdict.kind === "nobody" ? "; but also " : "; also "}
+      {blamed(first)}
+    </span>
+  );
 }
 
 /** The first finding of each code, and how many follow. */

@@ -13,7 +13,7 @@ import { news } from "../live";
 import { useLoaded } from "../load";
 import { go, type Ref, toExchange, toOverview } from "../router";
 import { source } from "../source";
-import { BugView } from "./bug";
+import { Also, BugView } from "./bug";
 import { CallsTab } from "./exchange/calls";
 import { CopyButtons } from "./exchange/copy";
 import { type Documents, documents } from "./exchange/documents";
@@ -377,15 +377,14 @@ function Head(props: {
           {!source.whole && <SafeText text={`${of.tape}#${of.exchange}`} />}
         </h1>
         {!show.exchange.open && <Conversation of={of} />}
-        <span class="grow" />
-        {source.whole && (
-          <span class="copy">
+        <div class="exchange-tools">
+          {source.whole && (
             <button type="button" onClick={() => compareWith(of)}>
               Compare with …
             </button>
-          </span>
-        )}
-        <CopyButtons of={of} />
+          )}
+          <CopyButtons of={of} />
+        </div>
       </div>
       <dl class="facts facts-row">
         <Fact name="model">
@@ -429,6 +428,7 @@ function Head(props: {
             )}
             <strong>
               <SafeText text={verdict.shown} />
+              <Also why={why} />
             </strong>
             {": "}
             <SafeText text={why.conclusion.what.join("; ")} />
