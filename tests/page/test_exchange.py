@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,13 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from helpers.browser import LOOKS, NARROW, PATIENCE_MS, Seen, opened
-from helpers.chat import FINISH
+from helpers.chat import FINISH, sse
 from helpers.clients import ROOT
+from helpers.console import called
 from helpers.hostile import hostile_tape
 from helpers.incidents import BROKEN
 from helpers.inspected import TOKEN, Growing, Page, inspected
-from helpers.rule_recordings.build import chat, weather_call
+from helpers.rule_recordings.build import CALL_REPLY, chat, weather_call
 from helpers.rule_recordings.tape import ScriptedExchange, tape_of
 
 INCIDENTS = ROOT / "recordings" / "incidents"
@@ -54,6 +56,9 @@ def tapes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     scripted = {"markup": markup, "late": _late(), "long": _long()}
     for number, (name, exchange) in enumerate(scripted.items(), 50_001):
         (folder / f"{name}.tape").write_bytes(tape_of(exchange, number))
+    (folder / "reply.txt").write_bytes(sse(*CALL_REPLY))
+    imported = called("import", "reply.txt", "-o", "pasted.tape", folder=folder)
+    assert imported.returncode == 0, imported.stderr
     with inspected(folder, tmp_path_factory.mktemp("index") / "index") as page:
         yield page.indexed(len([*folder.rglob("*.tape")]))
 
@@ -300,6 +305,27 @@ def test_a_websocket_has_frames(browser: Browser, tapes: Page) -> None:
         expect(detail).to_contain_text("What is the weather in Gent now")
         seen.page.keyboard.press("j")
         expect(detail).to_contain_text("completes event")
+
+
+def test_without_times_events_stand_in_their_order(browser: Browser, tapes: Page) -> None:
+    with opened(browser, f"{tapes.url}/?token={TOKEN}#/?q=pasted.tape") as seen:
+        row = seen.page.locator("#row-0")
+        for name in ("at", "first", "duration"):
+            expect(row.locator(f".c-{name}")).to_have_text("-")
+        row.get_by_role("link").click()
+        expect(seen.page.get_by_text("No times were recorded: events stand in")).to_be_visible()
+        part(seen, "Events")
+        seen.page.keyboard.press("j")
+        axis(seen).press("ArrowRight")
+        expect(axis(seen)).to_have_attribute("aria-valuetext", re.compile(r"^event 1: call 0 arg"))
+        part(seen, "Time travel")
+        seen.page.get_by_role("slider", name="Time travel").press("End")
+        expect(origin(seen)).to_contain_text("the stream has ended")
+        for name in ("Calls", "Raw", "Request", "Findings"):
+            part(seen, name)
+        assert "NaN" not in seen.page.inner_text("main")
+        assert seen.violations() == []
+        assert seen.problems == []
 
 
 def test_it_is_copied_as_what_runs_elsewhere(browser: Browser, tapes: Page) -> None:

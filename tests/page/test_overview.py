@@ -1,6 +1,7 @@
 """The overview in Chromium: what the list says of each exchange, and how one gets around."""
 
 import asyncio
+import contextlib
 import json
 import re
 import shutil
@@ -230,7 +231,9 @@ def test_a_recording_is_followed(browser: Browser, tmp_path: Path) -> None:
             assert seen.problems == []
 
 
-def test_the_page_goes_on_when_the_server_is_back(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_goes_on_when_the_server_is_back_and_says_if_it_is_another_one(
+    browser: Browser, tmp_path: Path
+) -> None:
     tapes = tmp_path / "tapes"
     tapes.mkdir()
     shutil.copy(BROKEN, tapes)
@@ -240,20 +243,32 @@ def test_the_page_goes_on_when_the_server_is_back(browser: Browser, tmp_path: Pa
         def run(work: Any) -> None:
             asyncio.run_coroutine_threadsafe(work, page.loop).result(60)
 
+        @contextlib.contextmanager
+        def started(token: str) -> Iterator[None]:
+            """Another server where that of the page was."""
+            settings = dict(Begin.of(DEFAULTS).settings)
+            begin = {"settings": settings, "folders": [str(tapes)], "only": None}
+            again = Inspector(tmp_path / "other-index", begin, token)
+            run(again.start(Address("127.0.0.1", int(page.url.rpartition(":")[2]))))
+            try:
+                yield
+            finally:
+                run(again.stop())
+
         run(page.inspector.stop())
         alert = seen.page.get_by_role("alert")
         expect(alert).to_contain_text("deltatape open does not answer.")
         expect(count(seen)).to_have_text("2 exchanges")
         shutil.copy(INCIDENTS / "itinerary-fixed.tape", tapes)
-        settings = dict(Begin.of(DEFAULTS).settings)
-        begin = {"settings": settings, "folders": [str(tapes)], "only": None}
-        again = Inspector(tmp_path / "other-index", begin, TOKEN)
-        run(again.start(Address("127.0.0.1", int(page.url.rpartition(":")[2]))))
-        try:
+        with started(TOKEN):
             expect(alert).to_have_count(0)
             expect(count(seen)).to_have_text("4 exchanges")
-        finally:
-            run(again.stop())
+        with started("another-token"):
+            expect(alert).to_contain_text("deltatape open refuses this page,")
+            expect(alert).to_contain_text("open the link that it printed")
+            expect(count(seen)).to_have_text("4 exchanges")
+        with started(TOKEN):
+            expect(alert).to_have_count(0)
 
 
 MANY = 100_000
