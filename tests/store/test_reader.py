@@ -1,18 +1,30 @@
 import gc
+import hashlib
 import os
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deltatape import store
 from deltatape.errors import TapeFormatError, UsageError
+from deltatape.model.exchange import EndReason
 from deltatape.model.tape_summary import ClientChange, LogEntry, LogStream, TapeSummary
 from deltatape.store import reader
 from deltatape.store.reader import open_tape
 from deltatape.tape import encode
-from deltatape.tape.payload import BodyRead, Idle, LogLine, RequestEnd, Stop
+from deltatape.tape.payload import (
+    BodyRead,
+    EndRecord,
+    Idle,
+    LogLine,
+    RequestEnd,
+    RequestHeadRecord,
+    Stop,
+)
 from deltatape.tape.record import Payload, Unknown
 from helpers.tapes import HEADER, whole_tape, write_tape
 
@@ -23,6 +35,23 @@ LINES = WHOLE.splitlines(keepends=True)
 
 def line(exchange: int, payload: Payload) -> bytes:
     return encode.payload_record(0, exchange, payload)
+
+
+def exchange_lines(number: int) -> list[bytes]:
+    """An exchange that the client left; its request looks like the start of another one."""
+    head = RequestHeadRecord(
+        id=f"01JD3ZQ8T00000000000000{number:03}",
+        method="POST",
+        target=(b'/[0,99,"request",',),
+        upstream="https://api.example.com",
+        http="1.1",
+        headers=(),
+    )
+    body = b"x" * number
+    end = EndRecord(
+        reason=EndReason.CLIENT_CLOSED, bytes=number, sha256=hashlib.sha256(body).hexdigest()
+    )
+    return [line(number, each) for each in (head, BodyRead(data=body), end)]
 
 
 def test_a_whole_tape_gives_its_exchanges(tmp_path: Path) -> None:
@@ -214,6 +243,45 @@ def test_it_does_not_matter_where_the_blocks_of_a_file_end(
     assert [number for number, _ in records] == list(range(2, len(LINES) + 2))
     assert (list(tape.records()), list(tape), len(tape)) == (records, exchanges, count)
     assert tape[9].body == b"x" * 5000
+
+
+def test_of_a_large_tape_an_exchange_is_read_without_what_is_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = HEAD + b"".join(line for number in range(1, 100) for line in exchange_lines(number))
+    content = content.replace(b'[0,2,"read",', b'{"damaged":', 1)
+    tape = open_tape(write_tape(tmp_path, content))
+    with pytest.raises(TapeFormatError):
+        tape[90]
+    monkeypatch.setattr(reader, "_LARGE", 0)
+    monkeypatch.setattr(reader, "_BLOCK", 300)
+    found = tape.find(90)
+    assert found.exchange.number == 90
+    assert [place.line for place in found.places[:1]] == [2]
+    assert found.places[found.start].line <= 3 * 90 - 1 <= found.places[found.start + 1].line
+    with pytest.raises(TapeFormatError):
+        tape[2]
+
+
+@given(numbers=st.lists(st.integers(1, 40), unique=True, min_size=1), data=st.data())
+@settings(deadline=None)
+def test_of_a_large_tape_any_exchange_is_found_in_whatever_order_they_are(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], data: st.DataObject
+) -> None:
+    lines = [line for number in numbers for line in exchange_lines(number)]
+    for _ in range(data.draw(st.integers(0, 3))):  # some exchanges run at the same time
+        at = lines.index(exchange_lines(data.draw(st.sampled_from(numbers)))[-1])
+        lines.append(lines.pop(at))
+    content = HEAD + b"".join(lines)
+    tape = open_tape(write_tape(tmp_path_factory.mktemp("tape"), content))
+    expected = {exchange.number: exchange for exchange in tape}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "_LARGE", 0)
+        patch.setattr(reader, "_BLOCK", data.draw(st.sampled_from([80, 300, 2000])))
+        for number in numbers:
+            assert tape[number] == expected[number]
+        with pytest.raises(UsageError, match="no such exchange"):
+            tape[41]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ MAX_LINE = 16 << 20
 """The longest line that is read: a record holds at most 1 MiB, each byte of it at most 6 long."""
 
 _BLOCK = 1 << 16
+_LARGE = 16 << 20
+"""Bytes of a tape of which every line is looked at in a moment."""
 
 _Batch: TypeAlias = tuple[Sequence[int], Sequence[bytes]]
 """Lines, each with its line feed if it has one, and before them their numbers."""
@@ -41,8 +43,12 @@ _Batch: TypeAlias = tuple[Sequence[int], Sequence[bytes]]
 _CODES_OF_EXCHANGES = frozenset(CODES) - {
     kind.code for kind in (ParsedAs, ClientRecord, LogLine, Stop)
 }
+_LONGEST_START = 64
+"""Bytes of a line within which its code ends, as recorders write it."""
 _START = re.compile(rb'\[[0-9]+,([0-9]{1,19}),"([a-z-]+)",')
 """How every line of ours starts; what starts otherwise is looked at in full."""
+_REQUEST = re.compile(rb'\n(\[[0-9]+,([0-9]{1,19}),"request",)')
+"""The start of an exchange, as recorders write it."""
 _OTHERS = rb'\n(?!\Z|\[[0-9]+,(?!%d,)[0-9]{1,19},"[a-z-]+",)'
 """The start of a line that is not known to be of another exchange than a certain one."""
 
@@ -117,22 +123,54 @@ class Tape:
         return self.find(number).exchange
 
     def find(self, number: int) -> FoundExchange:
-        """Return the exchange with this number, and where it stands; see `__getitem__`."""
+        """Return the exchange with this number, and where it stands; see `__getitem__`.
+
+        On a large tape, lines that are probably before it are not looked at first, nor is damage
+        among them.
+        """
+        for start in dict.fromkeys((self._place_before(number), 0)):
+            found = self._found(number, start)
+            if found is not None and (found.exchange.request.line or not start):
+                return found
+        numbers = self.numbers()
+        has = f"it has {min(numbers)} to {max(numbers)}" if numbers else "it has none"
+        raise UsageError(f"{self.path}#{number}: no such exchange on the tape; {has}")
+
+    def _found(self, number: int, start: int) -> FoundExchange | None:
+        """Look for an exchange from the line on that begins at byte `start`."""
         places: list[Place] = []
         blocks: list[int] = []
 
         def records() -> Iterator[tuple[int, Record | ReadRecord]]:
             for place, data in line_blocks(self):
                 places.append(place)
-                for numbered in self._records_of(number, place, data):
-                    blocks.append(len(places) - 1)
-                    yield numbered
+                if place.at + len(data) > start:
+                    for numbered in self._records_of(number, place, data):
+                        blocks.append(len(places) - 1)
+                        yield numbered
 
         for exchange in self._assembled(records()):
             return FoundExchange(exchange, places, blocks[0], blocks[-1])
-        numbers = self.numbers()
-        has = f"it has {min(numbers)} to {max(numbers)}" if numbers else "it has none"
-        raise UsageError(f"{self.path}#{number}: no such exchange on the tape; {has}")
+        return None
+
+    def _place_before(self, number: int) -> int:
+        """Return a byte that an exchange begins at or after; 0 if that is not clear.
+
+        Recorders number exchanges in the order of their requests, so that half of what is left can
+        be excluded each time.
+        """
+        low, high = 0, self.size
+        if high <= _LARGE:
+            return 0
+        with self.open() as file:
+            while high - low > _BLOCK:
+                middle = (low + high) // 2
+                request = _next_request(file, middle, high)
+                if request is None or request[1] > number:
+                    high = middle
+                else:
+                    low = request[0]
+        return low
 
     def records_in(
         self, only: Container[int], place: Place, data: bytes
@@ -426,6 +464,19 @@ def line_blocks(tape: Tape, start: Place | None = None) -> Iterator[tuple[Place,
                 raise _too_long(tape.path, line)
         if rest:
             yield Place(at, line), rest
+
+
+def _next_request(file: BinaryIO, at: int, end: int) -> tuple[int, int] | None:
+    """Return where the next exchange begins between two bytes, and its number."""
+    file.seek(at)
+    data = b""
+    while at < end and (block := file.read(min(_BLOCK, end - at))):
+        data = data[-_LONGEST_START:] + block
+        request = _REQUEST.search(data)
+        at += len(block)
+        if request is not None:
+            return at - len(data) + request.start(1), int(request[2])
+    return None
 
 
 def _place_before_end(tape: Tape, size: int) -> Place | None:
