@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from deltatape.model.exchange import EndReason
-from deltatape.model.exchange_row import ExchangeRow, Mark, WorstFinding
+from deltatape.model.exchange_row import ExchangeRow, Mark, ShownFinding, WorstFinding
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.token_usage import TokenCount
 from deltatape.tape.fields import MAX_INT, Fields, MalformedError, seen
@@ -379,20 +379,27 @@ def _row(tape: str, exchange: int, row: Mapping[str, object]) -> ExchangeRow:
     for name, kind in _ROW_TYPES.items():
         if not isinstance(found[name], kind):
             raise MalformedError(f'"{name}" is {seen(found[name])}')
-    tokens, worst, ending = found["tokens"], found["worst"], found["ending"]
+    tokens, ending = found["tokens"], found["ending"]
     found["tokens"] = tokens and TokenCount(input=tokens["input"], output=tokens["output"])
     found["ending"] = ending and EndReason(ending)
     found["called"] = tuple(found["called"])
     found["codes"] = tuple(found["codes"])
     found["marks"] = tuple(map(Mark, found["marks"]))
-    found["worst"] = worst and WorstFinding(
-        code=worst["code"],
-        name=worst["name"],
-        severity=Severity(worst["severity"]),
-        blame=worst["blame"] and Blame(worst["blame"]),
-        confidence=Confidence(worst["confidence"]),
+    found["worst"] = found["worst"] and _finding(found["worst"])
+    found["shows"] = tuple(
+        ShownFinding(finding=_finding(each), exchange=each["exchange"]) for each in found["shows"]
     )
     return ExchangeRow(**{name: found[name] for name in _ROW_TYPES})
+
+
+def _finding(found: Mapping[str, Any]) -> WorstFinding:
+    return WorstFinding(
+        code=found["code"],
+        name=found["name"],
+        severity=Severity(found["severity"]),
+        blame=found["blame"] and Blame(found["blame"]),
+        confidence=Confidence(found["confidence"]),
+    )
 
 
 # The order of the lines in the journal.
@@ -553,6 +560,7 @@ _ROW_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "open": bool,
     "findings": int,
     "codes": list,
+    "shows": list,
     "worst": (dict, type(None)),
     "dead_zones": int,
     "dead_ns": int,
