@@ -23,6 +23,7 @@ from deltatape.cli.open_command import recorder_folder
 from deltatape.errors import UsageError
 from deltatape.record.control import Control
 from helpers.console import called
+from helpers.datasets import at, write_rows
 from helpers.incidents import BROKEN, CUT, FIXED, recorded
 from helpers.program import environment, program
 
@@ -57,6 +58,18 @@ def test_the_page_has_the_tapes_of_the_folder_and_ends_with_ctrl_c(tmp_path: Pat
     (index,) = (tmp_path / "state" / "deltatape" / "inspector").glob("*.index")
     assert index.stat().st_mode & 0o777 == 0o600
     assert index.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_page_has_the_tapes_of_a_dataset(tmp_path: Path) -> None:
+    found = {"exchange": 1, "at": at("10:00:00"), "provider": "openai", "model": "gpt-5"}
+    write_rows(tmp_path / "dataset", "exchanges", "A", [found])
+    write_rows(tmp_path / "dataset", "tapes", "A", [{"source": "/tapes/x.tape", "exchanges": 1}])
+    with program("open", "dataset", "--no-browser", folder=tmp_path) as page:
+        line = page.wait_for("page:")
+        assert tapes(line) == ["x.tape"]
+        (trend,) = asked(line, "/api/trends")["trends"]
+        assert (trend["day"], trend["exchanges"]) == ("2026-11-21", 1)
+        assert page.stop()[0] == 0
 
 
 def test_two_pages_of_one_folder_do_not_share_an_index(tmp_path: Path) -> None:

@@ -56,8 +56,9 @@ def write_rows(
     }
     path = folder / path_of(table, day, file_name(tape, rules))
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), path)
-    return path
+    draft = folder / ".draft"
+    pq.write_table(pa.table(columns), draft)
+    return draft.replace(path)  # appears at once, as that of a scan
 
 
 def _value(column: Column, row: Mapping[str, object]) -> object:

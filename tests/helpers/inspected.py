@@ -84,12 +84,15 @@ class Page:
 
 
 @contextlib.contextmanager
-def inspected(folder: Path, index: Path, *, only: Path | None = None) -> Iterator[Page]:
-    """Serve the tapes of a folder, or a single one."""
+def inspected(
+    folder: Path, index: Path, *, only: Path | None = None, dataset: bool = False
+) -> Iterator[Page]:
+    """Serve the tapes of a folder, or a single one, or a dataset."""
     begin = {
         "settings": dict(Begin.of(DEFAULTS).settings),
         "folders": [str(folder)],
         "only": str(only) if only is not None else None,
+        "dataset": str(folder) if dataset else None,
     }
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)

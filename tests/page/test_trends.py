@@ -1,11 +1,14 @@
 """The trends in Chromium: plots, and a table of the same numbers."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Browser, expect
 
 from helpers.browser import LOOKS, PATIENCE_MS, opened
 from helpers.clients import ROOT
-from helpers.inspected import TOKEN, Page
+from helpers.datasets import at, write_rows
+from helpers.inspected import TOKEN, Page, inspected
 
 INCIDENTS = ROOT / "recordings" / "incidents"
 expect.set_options(timeout=PATIENCE_MS)
@@ -76,3 +79,19 @@ def test_a_filter_that_leaves_nothing_says_so(browser: Browser, incidents: Page)
         expect(seen.page.get_by_text("No exchange matches.")).to_be_visible()
         seen.page.get_by_role("link", name="Clear the filters").click()
         expect(seen.page.get_by_role("table")).to_be_visible()
+
+
+def test_a_dataset_has_trends(browser: Browser, tmp_path: Path) -> None:
+    for day in ("2026-11-20", "2026-11-21"):
+        asked = {"exchange": 1, "at": at("10:00:00", day), "provider": "openai", "model": "gpt-5"}
+        write_rows(tmp_path / "dataset", "exchanges", day, [asked], day=day)
+        write_rows(tmp_path / "dataset", "tapes", day, [{"source": day, "exchanges": 1}], day=day)
+    with inspected(tmp_path / "dataset", tmp_path / "index", dataset=True) as page:
+        page.indexed(2)
+        with opened(browser, link(page)) as seen:
+            lines = seen.page.get_by_role("table").locator("tbody tr")
+            expect(lines).to_have_count(2)
+            expect(lines.first).to_contain_text("2026-11-21")
+            lines.first.get_by_role("link", name="2026-11-21").click()
+            expect(seen.page.locator(".count")).to_have_text("1 of 2 exchanges")
+            assert seen.problems == []

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from deltatape.ask.dataset import Dataset, is_dataset
 from deltatape.child.signals import Signals
 from deltatape.cli.options import option
 from deltatape.cli.tapes import is_tape
@@ -37,7 +38,7 @@ _KEPT_NS = 60 * 86_400_000_000_000
 
 
 @click.command("open")
-@click.argument("what", default="", metavar="[TAPE | FOLDER | URL]")
+@click.argument("what", default="", metavar="[TAPE | FOLDER | DATASET | URL]")
 @option(
     "--listen",
     default="127.0.0.1:0",
@@ -54,8 +55,10 @@ def command(*, what: str, listen: str, no_browser: bool, until_eof: bool) -> int
     """Open a page that shows what is on tapes: exchanges, what went wrong, and where.
 
     Shows the tapes in .deltatape and recordings, of a folder, or a single one; also those that are
-    being recorded, as they grow. URL is the --control address of a recorder: its tapes. Ctrl-C ends
-    it. Nothing leaves this machine, and no tape is changed (docs/open.md).
+    being recorded, as they grow. URL is the --control address of a recorder: its tapes. DATASET is
+    that of a scan: the page shows its exchanges and trends, and opens those whose tapes are where
+    the scan read them. Ctrl-C ends it. Nothing leaves this machine, and no tape is changed
+    (docs/open.md).
     """
     address = _address(listen)
     begin = _begin(what)
@@ -76,7 +79,7 @@ def _address(text: str) -> Address:
 
 def _begin(what: str) -> dict[str, object]:
     """Return what is to be shown, for the processes."""
-    folders, only = list(tape_folders()), None
+    folders, only, dataset = list(tape_folders()), None, None
     if what.startswith(("http://", "https://")):
         folders = [recorder_folder(what)]
     elif what:
@@ -85,11 +88,17 @@ def _begin(what: str) -> dict[str, object]:
             raise UsageError(f"{what}: there is no such tape or folder")
         if not path.is_dir() and not is_tape(path):
             raise UsageError(f"{what}: is no tape; make one of it with deltatape import")
-        folders, only = ([path], None) if path.is_dir() else ([], path)
+        if is_dataset(path):
+            folders, dataset = [], path
+            with Dataset(path):  # says what is missing
+                pass
+        else:
+            folders, only = ([path], None) if path.is_dir() else ([], path)
     return {
         "settings": dict(Begin.of(current_rules()).settings),
         "folders": [str(folder) for folder in folders],
         "only": str(only) if only is not None else None,
+        "dataset": str(dataset) if dataset is not None else None,
     }
 
 
@@ -147,7 +156,7 @@ def _forget_old(folder: Path, now_ns: int) -> None:
 
 def _name_of(begin: Mapping[str, object]) -> str:
     """Return the name of the index of what is shown."""
-    shown = json.dumps([str(Path.cwd()), begin["folders"], begin["only"]])
+    shown = json.dumps([str(Path.cwd()), begin["folders"], begin["only"], begin.get("dataset")])
     return hashlib.sha256(shown.encode()).hexdigest()[:16]
 
 

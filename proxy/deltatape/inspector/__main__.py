@@ -21,10 +21,12 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may print among the answers
     begin = json.loads(sys.stdin.buffer.readline())
-    if what == "index":
-        from deltatape.inspector.indexing import serve  # noqa: PLC0415 - one of two
+    if what == "index" and begin.get("dataset"):
+        from deltatape.inspector.dataset import serve  # noqa: PLC0415 - one of three
+    elif what == "index":
+        from deltatape.inspector.indexing import serve  # noqa: PLC0415 - one of three
     else:
-        from deltatape.inspector.documents import serve  # noqa: PLC0415 - one of two
+        from deltatape.inspector.documents import serve  # noqa: PLC0415 - one of three
 
         os.nice(_NICENESS)  # not before: a page waits for the start
     gc.freeze()
