@@ -25,13 +25,18 @@ _KEYS = {"version", "url", "pid"}
 class ReadyFile:
     """A ready file: `write` it once requests can come, `remove` it at the end.
 
+    Args:
+        path: of the file.
+        of: the process whose file it may be, since its place is taken.
+
     Raises:
-        UsageError: a living process uses the path, or another file is there.
+        UsageError: another living process uses the path, or another file is there.
     """
 
-    def __init__(self, path: Path) -> None:
-        _check(path)
+    def __init__(self, path: Path, *, of: int | None = None) -> None:
+        _check(path, of)
         self._path = path
+        self._of = of
         self._fd: int | None = None
 
     def write(self, document: Mapping[str, object]) -> None:
@@ -41,7 +46,7 @@ class ReadyFile:
             UsageError: it cannot be written there, or no longer.
         """
         path = self._path
-        _check(path)
+        _check(path, self._of)
         text = json.dumps({"version": 1, **document, "pid": os.getpid()}) + "\n"
         try:
             fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -70,7 +75,7 @@ class ReadyFile:
         os.close(fd)
 
 
-def _check(path: Path) -> None:
+def _check(path: Path, of: int | None) -> None:
     try:
         if path.exists() and not path.is_file():
             raise UsageError(f"--ready-file {path}: not a regular file; name a new file")
@@ -83,7 +88,7 @@ def _check(path: Path) -> None:
         raise UsageError(f"--ready-file {path}: {error.strerror}; name a new file") from None
     if data and not _is_ours(data):
         raise UsageError(f"--ready-file {path}: another file is there already; name a new file")
-    if busy:
+    if busy and json.loads(data)["pid"] != of:
         raise UsageError(
             f"--ready-file {path}: another running recorder uses it; name another file"
         )

@@ -153,6 +153,17 @@ def failing_severities(fail_on: str) -> frozenset[Severity]:
 
 TO = option("--to", default=".deltatape", type=FOLDER, help="The folder for tapes.")
 GRACE = duration("--grace", "5s", "How long open streams may continue at the end.")
+REPLACE = option(
+    "--replace",
+    is_flag=True,
+    help="Take the place of the recorder that was started so on the same address, without a cut:"
+    " no request is refused, and its streams go on to their ends.",
+)
+DRAIN_TIMEOUT = duration(
+    "--drain-timeout",
+    "10m",
+    "How long streams may go on once another recorder has taken this one's place.",
+)
 STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be recorded.")
 QUIET = option("--quiet", is_flag=True, help="Print problems only.")
 NO_BODIES = option(

@@ -15,6 +15,7 @@ from deltatape.cli import collecting_seldom
 from deltatape.cli.addresses import listen_address, upstreams_of
 from deltatape.cli.options import (
     CONTROL,
+    DRAIN_TIMEOUT,
     DURABILITY,
     FOLDER,
     GRACE,
@@ -27,6 +28,7 @@ from deltatape.cli.options import (
     OTLP,
     QUIET,
     READY_FILE,
+    REPLACE,
     STRICT,
     TAPING_FAILED,
     WrapperCommand,
@@ -68,6 +70,8 @@ _NOT_WITH_MITM = {
     "upstream": "mitmproxy sends a request where CMD does; --hosts tapes a host of your own",
     "app": "the app's own endpoint is tapped by a gateway; deltatape mitm --upstream URL can be it",
     "app_listen": "there is no --app with it",
+    "replace": "mitmproxy listens itself",
+    "drain_timeout": "there is no --replace with it",
     "token": "only this machine can reach the port",
     "allow_key_mismatch": "mitmproxy sends a key where CMD does, and refuses none",
     "no_tunnel": "CMD's proxy is mitmproxy, not the tunnel",
@@ -120,6 +124,8 @@ class RecordArguments(TapingArguments):
     allow_key_mismatch: bool
     no_log: bool
     no_tunnel: bool
+    replace: bool
+    drain_timeout: float
 
 
 @click.command("record", cls=WrapperCommand)
@@ -169,6 +175,8 @@ class RecordArguments(TapingArguments):
     help="CMD is an MCP server on stdin and stdout: tape it, in its place in a client's settings.",
 )
 @option("--name", metavar="NAME", help="With --mcp-stdio: what the tape calls the server.")
+@REPLACE
+@DRAIN_TIMEOUT
 @option("--no-log", is_flag=True, help="Do not tape what CMD prints; it gets the terminal itself.")
 @option("--no-tunnel", is_flag=True, help="Do not watch what CMD reaches past deltatape.")
 @QUIET
@@ -384,6 +392,8 @@ def options_of(
     """
     listen = listen_address(arguments.listen, 8377, argv)
     app_listen = parse_address(arguments.app_listen, "--app-listen")
+    if arguments.replace:
+        _refuse_replacing(arguments, argv, listen)
     if arguments.workers > 1:
         _refuse_workers(argv, listen, app_listen if arguments.app else listen)
     return replace(
@@ -394,6 +404,8 @@ def options_of(
         app_listen=app_listen,
         token=_token(arguments.token, listen, app_listen if arguments.app else listen),
         check_keys=not arguments.allow_key_mismatch,
+        replace=arguments.replace,
+        drain_timeout_s=arguments.drain_timeout,
         command=argv,
         log=not arguments.no_log,
         tunnel=not arguments.no_tunnel,
@@ -451,6 +463,16 @@ def _folder(
     if any(each.client.is_agent for each in recognised(argv)):
         return folder_apart(Path.cwd(), environment)
     return Path(DEFAULT_FOLDER)
+
+
+def _refuse_replacing(arguments: RecordArguments, argv: tuple[str, ...], listen: Address) -> None:
+    """Refuse to take or give a place that no other recorder could have."""
+    if argv:
+        raise UsageError("--replace: CMD ends with its recorder; start deltatape record alone")
+    if listen.path or not listen.port:
+        raise UsageError(f"--replace: needs --listen HOST:PORT with a fixed port, not {listen}")
+    if not listen.loopback and arguments.token is None:
+        raise UsageError("--replace: needs --token TOKEN: apps know that of the recorder before")
 
 
 def _refuse_workers(argv: tuple[str, ...], *addresses: Address) -> None:

@@ -6,7 +6,8 @@ endpoint; both write through the same `Recorder`.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -50,6 +51,9 @@ MAX_IDLE_S = 4.0
 """Reuse upstream connections for at most this long: providers keep idle ones a little longer."""
 CLOSE_TIMEOUT_S = 0.5
 """How long to wait for closed connections to end: the tape records their end, too."""
+IDLE_S = 2.0
+"""How long a connection may be idle before it is closed when the gateway drains."""
+_LOOK_S = 0.25
 _MOST_PLANS = 128
 _MOST_USER_AGENTS = 32
 _SHORT_BYTES = 4096
@@ -134,6 +138,8 @@ class Gateway:
         self.listener = Listener()
         self.user_agents: set[str] = set()
         """`User-Agent` of the requests so far."""
+        self.draining = False
+        """Whether each connection is to end with its next response."""
         self._recorder = recorder
         self._routes = routes
         self._dial = dial
@@ -144,8 +150,8 @@ class Gateway:
         self._tasks: set[asyncio.Task[None]] = set()
         self._clients_gone = asyncio.Event()
 
-    async def start(self, address: Address, *, shared: bool = False) -> None:
-        """Listen; `shared`: on a port that other processes of the run listen on, too.
+    async def start(self, address: Address, sockets: Iterable[socket.socket] = ()) -> None:
+        """Listen, on `sockets` if there are some, which are bound to the address already.
 
         Raises:
             UsageError: the address is not available, other machines can reach it and there is no
@@ -155,7 +161,7 @@ class Gateway:
             raise UsageError(
                 f"{address} can be reached by other machines, so a token is needed: --token TOKEN"
             )
-        await self.listener.open(address, lambda: ServerConnection(self), shared=shared)
+        await self.listener.open(address, lambda: ServerConnection(self), sockets)
         try:
             self.refuse_loops(self.listener.address)
         except UsageError:
@@ -181,6 +187,24 @@ class Gateway:
         """Stop accepting."""
         self.listener.close()
 
+    async def drain(self) -> None:
+        """Accept no more connections, and wait until those that are open have ended.
+
+        A response that begins from now on says that its connection ends with it. One on which
+        nothing is asked for a while is closed: a client that asks then sees the end first.
+        """
+        self.draining = True
+        await self.listener.drain()
+        loop = asyncio.get_running_loop()
+        idle: dict[ServerConnection, float] = {}
+        while self._numbers:
+            now = loop.time()
+            idle = {each: idle.get(each, now) for each in self._numbers if each.idle}
+            for each, since in idle.items():
+                if now - since >= IDLE_S:
+                    each.close_unless_asked()
+            await self._wait_for_clients(_LOOK_S)
+
     async def end_connections(self) -> None:
         """Flush what was written, then end all connections; a cut stays visible as a cut."""
         await self._wait_for_clients()
@@ -189,11 +213,11 @@ class Gateway:
         for pin in self._pins.values():
             pin.connection.abort()
 
-    async def _wait_for_clients(self) -> None:
+    async def _wait_for_clients(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         if self._numbers:
             self._clients_gone.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._clients_gone.wait(), CLOSE_TIMEOUT_S)
+                await asyncio.wait_for(self._clients_gone.wait(), timeout_s)
 
     # Called by connections (`http1.server.ServerOwner`).
 
@@ -529,7 +553,8 @@ class ExchangeForwarder:
         old = self._request.http == "1.0"
         self._remove_chunks = old and head.framing is Framing.CHUNKED
         ends_itself = ends_connection(head.http, head.framing, head.fields)
-        self._keep_client = self._request.keep_alive and not old and not ends_itself
+        ends = old or ends_itself or self._gateway.draining
+        self._keep_client = self._request.keep_alive and not ends
         raw, fields = head.raw, head.fields
         if self._remove_chunks:
             fields = tuple(f for f in fields if f[0].lower() != b"transfer-encoding")

@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import errno
 import ipaddress
+import itertools
 import logging
 import os
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
 from deltatape.errors import UsageError
@@ -100,44 +102,115 @@ def host_name(authority: str) -> str:
     return found["host"].strip("[]") if found else ""
 
 
+class Listened(Protocol):
+    """A socket, or what asyncio shows of one."""
+
+    def fileno(self) -> int: ...
+
+
+Bound = tuple[socket.socket, ...]
+"""The sockets of one listener: one for each address that a host's name has."""
+
+
+async def bind(address: Address, listeners: int = 1) -> list[Bound]:
+    """Bind sockets for so many listeners on one address; each accepts once a `Listener` has it.
+
+    The system distributes connections among sockets on one port with `SO_REUSEPORT`.
+
+    Raises:
+        UsageError: the address is not available.
+    """
+    try:
+        alone = await bind_one(address.host, address.port)
+        if listeners == 1:
+            return [alone]
+        # That was without sharing: otherwise another run of ours could share the port, too.
+        port = alone[0].getsockname()[1]
+        close_all((alone,))
+        return [await bind_one(address.host, port, shared=True) for _ in range(listeners)]
+    except OSError as error:
+        raise _cannot_listen(address, error) from None
+
+
+async def bind_one(host: str, port: int, *, shared: bool = False) -> Bound:
+    """Bind the sockets of one listener; `shared`: on a port that others listen on, too."""
+    server = await asyncio.get_running_loop().create_server(
+        asyncio.Protocol, host, port, start_serving=False, reuse_port=shared or None
+    )
+    bound = duplicates(server.sockets)
+    server.close()
+    return bound
+
+
+def duplicates(sockets: Iterable[Listened]) -> Bound:
+    """Return copies: what waits to be accepted is the same, but each is closed on its own."""
+    return tuple(socket.socket(fileno=os.dup(each.fileno())) for each in sockets)
+
+
+def close_all(groups: Iterable[Bound]) -> None:
+    """Close sockets; one that another process has, too, goes on listening there."""
+    for each in itertools.chain.from_iterable(groups):
+        each.close()
+
+
+async def stop_accepting(sockets: Iterable[Listened]) -> None:
+    """Accept no connection any more, before asyncio's servers are closed.
+
+    What waits to be accepted is left to other processes that listen on the same sockets.
+    """
+    loop = asyncio.get_running_loop()
+    for sock in sockets:
+        loop.remove_reader(sock.fileno())
+    # What was accepted in this turn of the loop gets its transport in the next one, which asyncio
+    # refuses if the server is closed by then.
+    for _ in range(2):
+        await asyncio.sleep(0)
+
+
 class Listener:
     """A listening address and its connections."""
 
     def __init__(self) -> None:
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._connections: set[ServerConnection] = set()
         self.address = Address()
         """Where it listens; a port that was 0 is known once it is open."""
 
     async def open(
-        self, address: Address, factory: Callable[[], ServerConnection], *, shared: bool = False
+        self,
+        address: Address,
+        factory: Callable[[], ServerConnection],
+        sockets: Iterable[socket.socket] = (),
     ) -> None:
-        """Listen; `shared`: on a port that is held by a `SharedPort`."""
+        """Listen, on copies of `sockets` if there are some, which are bound already."""
         asyncio.get_running_loop().set_exception_handler(DescriptorExhaustionHandler())
         try:
-            self.address = await self._open(address, factory, shared=shared)
+            self.address = await self._open(address, factory, tuple(sockets))
         except OSError as error:
             raise _cannot_listen(address, error) from None
 
     async def _open(
-        self, address: Address, factory: Callable[[], ServerConnection], *, shared: bool
+        self, address: Address, factory: Callable[[], ServerConnection], sockets: Bound
     ) -> Address:
         loop = asyncio.get_running_loop()
         if address.path:
             sock = _unix_socket(address.path)
-            self._server = await loop.create_unix_server(factory, sock=sock, backlog=_AT_ONCE)
-            _lengthen_backlog(self._server)
+            server = await loop.create_unix_server(factory, sock=sock, backlog=_AT_ONCE)
+            self._servers.append(server)
+            _lengthen_backlog(server)
             return address
-        self._server = await loop.create_server(
-            factory,
-            address.host,
-            address.port,
-            backlog=_AT_ONCE,
-            reuse_port=shared or None,
-        )
-        _lengthen_backlog(self._server)
-        name = self._server.sockets[0].getsockname()
+        own = duplicates(sockets) or await bind_one(address.host, address.port)
+        for sock in own:
+            server = await loop.create_server(factory, sock=sock, backlog=_AT_ONCE)
+            self._servers.append(server)
+            _lengthen_backlog(server)
+        name = self._servers[0].sockets[0].getsockname()
         return Address(name[0], name[1])
+
+    @property
+    def sockets(self) -> Bound:
+        """Copies of those on which it listens, for another process."""
+        return duplicates(sock for server in self._servers for sock in server.sockets)
 
     @property
     def port(self) -> int:
@@ -160,14 +233,21 @@ class Listener:
     def closed(self, connection: ServerConnection) -> None:
         self._connections.discard(connection)
 
+    async def drain(self) -> None:
+        """Accept no more connections, and leave those that are open as they are."""
+        servers, self._servers = self._servers, []
+        await stop_accepting(sock for server in servers for sock in server.sockets)
+        for server in servers:
+            server.close()
+
     def close(self) -> None:
         """Stop accepting connections and requests."""
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
             if self.address.path:
                 with contextlib.suppress(OSError):
                     Path(self.address.path).unlink()
-        self._server = None
+        self._servers = []
         for connection in tuple(self._connections):
             connection.retire()
 
@@ -189,40 +269,6 @@ def _cannot_listen(address: Address, error: OSError) -> UsageError:
     return UsageError(
         f"cannot listen on {address}: {reason}; choose another port, 0 takes any free one"
     )
-
-
-class SharedPort:
-    """Holds a port for several processes that listen on it; itself it accepts nothing.
-
-    The system distributes connections among sockets that listen on one port with `SO_REUSEPORT`.
-    """
-
-    def __init__(self) -> None:
-        self._server: asyncio.Server | None = None
-
-    async def bind(self, address: Address) -> Address:
-        """Bind, and return the address with the port, which was 0 for any free one.
-
-        Raises:
-            UsageError: the address is not available.
-        """
-        loop = asyncio.get_running_loop()
-        host, port = address.host, address.port
-        try:
-            # First without sharing: otherwise another run of ours could share the port, too.
-            alone = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
-            port = alone.sockets[0].getsockname()[1]
-            alone.close()
-            self._server = await loop.create_server(
-                asyncio.Protocol, host, port, start_serving=False, reuse_port=True
-            )
-        except OSError as error:
-            raise _cannot_listen(address, error) from None
-        return Address(self._server.sockets[0].getsockname()[0], port)
-
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
 
 
 def _unix_socket(path: str) -> socket.socket:

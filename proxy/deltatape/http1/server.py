@@ -9,6 +9,7 @@ time, also while nothing is read (`socket.HangupWatch`).
 
 import asyncio
 import contextlib
+import select
 from collections.abc import Callable
 from typing import Protocol
 
@@ -222,6 +223,14 @@ class ServerConnection(asyncio.Protocol):
         self._retired = True
         if self.idle:
             self.close()
+
+    def close_unless_asked(self) -> None:
+        """Close if idle, and if nothing has come that is yet to be read."""
+        if self.idle and self._transport is not None:
+            arrived = select.poll()
+            arrived.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+            if not arrived.poll(0):
+                self.close()
 
     def drop(self) -> None:
         """Close at once, with unsent bytes; with RST if one is due."""

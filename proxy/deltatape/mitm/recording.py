@@ -12,7 +12,7 @@ from deltatape.mitm.environment import mitmproxy_environment
 from deltatape.mitm.ipc import AnyMessage, FirstClient, Log, LogEnd, Passed, PinAround, Released
 from deltatape.mitm.mitmdump import END_S, Mitmdump, MitmOptions, Started
 from deltatape.model.tape_summary import TapeSummary
-from deltatape.record.recording import RecordingObserver
+from deltatape.record.recording import NOT_BOUND, Listening, RecordingObserver
 from deltatape.record.worker_messages import (
     NOTHING,
     Closing,
@@ -100,7 +100,7 @@ class MitmRecording:
     def counts(self) -> RecordingCounts:
         return self._counts
 
-    async def start(self, routes: Routes) -> None:  # noqa: ARG002 - apps name their provider
+    async def start(self, routes: Routes, inherited: Listening = NOT_BOUND) -> None:  # noqa: ARG002 - apps name their provider, mitmproxy listens itself
         self._analysis.start()
         variables = self._files.enter_context(
             mitmproxy_environment(self._options, self._environment)
@@ -165,6 +165,12 @@ class MitmRecording:
         self._send(LogEnd())
 
     # The end.
+
+    def listening(self) -> Listening:
+        return NOT_BOUND
+
+    async def drain(self, timeout_s: float) -> None:
+        raise AssertionError(timeout_s)  # nothing takes the place of mitmproxy
 
     def hurry(self) -> None:
         self._analysis.hurry()

@@ -12,12 +12,20 @@ an answer.
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deltatape.errors import UsageError
 from deltatape.http1.access import check_origin
-from deltatape.http1.listener import bracketed, is_loopback
+from deltatape.http1.listener import (
+    Bound,
+    bind_one,
+    bracketed,
+    duplicates,
+    is_loopback,
+    stop_accepting,
+)
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -54,9 +62,15 @@ class Control:
         self._status = status
         self._metrics = metrics
         self._runner: web.ServerRunner | None = None
+        self._sockets: Bound = ()
 
-    async def start(self, host: str, port: int) -> str:
+    async def start(self, host: str, port: int, sockets: Sequence[socket.socket] = ()) -> str:
         """Listen and return the URL. `port` 0 takes any free one.
+
+        Args:
+            host: the host.
+            port: the port.
+            sockets: those on which to listen, if they are bound to that address already.
 
         Raises:
             UsageError: the address is not available, or is not on loopback.
@@ -71,7 +85,9 @@ class Control:
         self._runner = web.ServerRunner(web.Server(self._answer), access_log=None)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port).start()
+            self._sockets = duplicates(sockets) or await bind_one(host, port)
+            for each in self._sockets:
+                await web.SockSite(self._runner, each).start()
         except OSError as error:
             await self.stop()
             reason = os.strerror(error.errno) if error.errno else str(error)
@@ -82,9 +98,19 @@ class Control:
         host, port = self._runner.addresses[0][:2]
         return f"http://{bracketed(host)}:{port}"
 
+    @property
+    def sockets(self) -> Bound:
+        """Copies of those on which it listens, for another process."""
+        return duplicates(self._sockets)
+
     async def stop(self) -> None:
-        """Stop listening; harmless without a start, and twice."""
+        """Stop listening; harmless without a start, and twice.
+
+        What waits to be accepted is left to other processes that listen on the same sockets.
+        """
         runner, self._runner = self._runner, None
+        await stop_accepting(self._sockets)
+        self._sockets = ()
         if runner is not None:
             await runner.cleanup()
 

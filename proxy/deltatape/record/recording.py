@@ -6,9 +6,12 @@ has one `Recording` in its own process, or several in processes of `workers`.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+import itertools
+import socket
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from deltatape.child.screen import Screen
@@ -21,7 +24,7 @@ from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.recorder import Analysis, Recorder, RecorderObserver, RecorderOptions
 from deltatape.gateway.routes import Routes, Upstream
 from deltatape.gateway.tapes import OpenTape, RingRecording, TapeBook
-from deltatape.http1.listener import Address
+from deltatape.http1.listener import Address, Bound
 from deltatape.model.exchange import Tap
 from deltatape.model.rule_settings import Settings
 from deltatape.record.worker_messages import RecordingCounts
@@ -45,6 +48,8 @@ class RecordOptions:
         check_keys: refuse a key of one provider that is about to go to another.
         outbound: how upstreams are reached.
         grace_s: how long streams may go on at the end.
+        replace: take the place of the recorder that listens there, and give it to the next.
+        drain_timeout_s: how long streams may go on when another one has taken the place.
         durable: sync the tape after each exchange.
         bodies: tape the bodies of requests.
         keep: the budget of the ring of segments; None keeps everything.
@@ -81,6 +86,8 @@ class RecordOptions:
     rules: Settings
     page: bool = False
     otlp: str | None = None
+    replace: bool = False
+    drain_timeout_s: float = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +104,11 @@ class RunEnvironment:
     """Where lines are printed, and a command's output."""
 
 
+Listening = Mapping[str, Sequence[Bound]]
+"""The sockets of listeners, by the address for which they were bound."""
+NOT_BOUND: Listening = MappingProxyType({})
+
+
 class RecordingPart(Protocol):
     """What a session needs of what records: of a `Recording`, or of `Workers`."""
 
@@ -110,12 +122,22 @@ class RecordingPart(Protocol):
 
     def counts(self) -> RecordingCounts: ...
 
-    async def start(self, routes: Routes) -> None:
+    async def start(self, routes: Routes, inherited: Listening = NOT_BOUND) -> None:
         """Listen, and record what comes, and have it analysed.
+
+        Args:
+            routes: where requests go.
+            inherited: sockets that are bound already.
 
         Raises:
             UsageError: an address is not available.
         """
+
+    def listening(self) -> Listening:
+        """Return copies of the sockets on which it listens, for another process."""
+
+    async def drain(self, timeout_s: float) -> None:
+        """Accept no more connections, and wait for those that are open; then cut the streams."""
 
     def finding(self, tape: Any, end_ns: int | None, then: Callable[[], None]) -> None:
         """Keep what was taped around an exchange with findings; call `then` afterwards.
@@ -270,23 +292,43 @@ class Recording:
 
     # From the beginning to the end.
 
-    async def start(self, routes: Routes) -> None:
+    async def start(self, routes: Routes, inherited: Listening = NOT_BOUND) -> None:
         self.recorder.start()
-        options, shared = self._options, self._shared is not None
+        options = self._options
+
+        def bound(address: Address) -> tuple[socket.socket, ...]:
+            return tuple(itertools.chain.from_iterable(inherited.get(str(address), ())))
+
         policy = TapPolicy(token=options.token, check_keys=options.check_keys)
         gateway = Gateway(self.recorder, routes, self.dialler.dial, policy)
-        await gateway.start(options.listen, shared=shared)
+        await gateway.start(options.listen, bound(options.listen))
         self.taps.append(gateway)
         if options.app is not None:
             policy = TapPolicy(token=options.token, check_keys=False, side=Tap.APP)
             tap = Gateway(self.recorder, Routes((options.app,)), self.dialler.dial, policy)
-            await tap.start(options.app_listen, shared=shared)
+            await tap.start(options.app_listen, bound(options.app_listen))
             self.taps.append(tap)
             tap.refuse_loops(gateway.listener.address)
             gateway.refuse_loops(tap.listener.address)
         if self._ring is not None:
             self._flight = RingRecording(self._ring, self.book)
             self._flight.start()
+
+    def listening(self) -> Listening:
+        addresses = (self._options.listen, self._options.app_listen)
+        return {
+            str(address): [tap.listener.sockets]
+            for address, tap in zip(addresses, self.taps, strict=False)
+        }
+
+    async def drain(self, timeout_s: float) -> None:
+        draining = [asyncio.ensure_future(tap.drain()) for tap in self.taps]
+        try:
+            await asyncio.wait(draining, timeout=timeout_s)
+        finally:
+            for each in draining:
+                each.cancel()
+        await self.recorder.drain(0.0)
 
     def finding(self, tape: OpenTape, end_ns: int | None, then: Callable[[], None]) -> None:
         # By the wall clock, since the report is later.

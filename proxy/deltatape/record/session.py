@@ -8,6 +8,7 @@ listener.
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.printable import count
 from deltatape.record.bypass import BypassSearch, tunnel_variables
 from deltatape.record.control import Control, Scraped
+from deltatape.record.handover import Predecessor, Successors, find_predecessor, place_of
 from deltatape.record.metrics import (
     FindingCounter,
     OtlpPush,
@@ -40,7 +42,14 @@ from deltatape.record.metrics import (
 )
 from deltatape.record.on_finding import OnFinding
 from deltatape.record.page import Page
-from deltatape.record.recording import Recording, RecordingPart, RecordOptions, RunEnvironment
+from deltatape.record.recording import (
+    NOT_BOUND,
+    Listening,
+    Recording,
+    RecordingPart,
+    RecordOptions,
+    RunEnvironment,
+)
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, introduce, no_traffic
 from deltatape.record.tool_server_session import ToolServerListener
 from deltatape.record.workers import Workers
@@ -50,6 +59,8 @@ TOOL_SERVERS_S = 1.0
 """How long MCP servers may take to end after the application."""
 _SEVERAL = 2
 """With so many tapes to check, the folder is named instead."""
+REPLACED = "replaced"
+"""Why a run ends whose place another one has taken."""
 WITHOUT_WORKERS = "failed"
 """Why a run ends in which nobody records any more."""
 NOBODY_RECORDS = 125
@@ -74,6 +85,9 @@ class Session:
         self._started = started_clients(options.command, around.folder, around.environment)
         self._base = ""
         self._control = ""
+        self._control_server: Control | None = None
+        self._predecessor: Predecessor | None = None
+        self._successors: Successors | None = None
         self._unchecked: set[LiveTape] = set()  # some of those with exchanges not analysed
         self._bypasses = BypassSearch(around.folder, reporter.bypassed)
         self._hook: OnFinding | None = None
@@ -112,7 +126,11 @@ class Session:
         services.push_async_callback(self._analysis.stop)
         services.push_async_callback(self._recording.close)
         routes = self._routes()
-        await self._recording.start(routes)
+        if self._options.replace:
+            self._predecessor = find_predecessor(self._place)
+            if self._predecessor is not None:
+                services.callback(self._predecessor.close)
+        await self._recording.start(routes, self._inherited)
         self._base = self._url_of(self._recording.addresses[0])
         await self._serve(services)
         if self._own is not None:
@@ -122,6 +140,8 @@ class Session:
             await self._tool_servers.start()
         command = self._options.command
         self._introduce(routes)
+        if self._options.replace:
+            await self._take_place(services)
         reminder = asyncio.get_running_loop().call_later(NO_TRAFFIC_S, self._remind)
         services.callback(reminder.cancel)
         code = await self._run_command(services) if command else None
@@ -130,6 +150,35 @@ class Session:
         if self._page is not None and command:
             await self._page.stay()
         return NOBODY_RECORDS if reason == WITHOUT_WORKERS else code
+
+    @property
+    def _inherited(self) -> Listening:
+        return self._predecessor.sockets if self._predecessor is not None else NOT_BOUND
+
+    @property
+    def _place(self) -> Path:
+        return place_of(self._options.listen, self._around.environment)
+
+    async def _take_place(self, services: contextlib.AsyncExitStack) -> None:
+        """Have the recorder drain that listened here before, and wait for the next one."""
+        old = self._predecessor
+        if old is not None:
+            active = await old.drain()
+            old.close()
+            self._tell(
+                f"  replaced the recorder with pid {old.pid}; {count(active, 'stream')} may go on"
+                " there"
+            )
+        self._successors = Successors(self._place, self._listening)
+        services.callback(self._successors.close)
+        self._successors.start()
+
+    def _listening(self) -> Listening:
+        """Return copies of all sockets on which this run listens."""
+        listening = dict(self._recording.listening())
+        if self._control_server is not None:
+            listening[str(self._options.control)] = [self._control_server.sockets]
+        return listening
 
     def _plan(self, base: str) -> EnvironmentPlan:
         """Return the environment that leads an application here; the user's URLs are kept."""
@@ -187,9 +236,13 @@ class Session:
             services.push_async_callback(self._recording.close)
         if options.control is not None:
             load_prometheus()  # it takes long, and no stream waits yet
-            server = Control(self._status, self._scraped)
+            server = self._control_server = Control(self._status, self._scraped)
             services.push_async_callback(server.stop)
-            self._control = await server.start(options.control.host, options.control.port)
+            self._control = await server.start(
+                options.control.host,
+                options.control.port,
+                tuple(itertools.chain.from_iterable(self._inherited.get(str(options.control), ()))),
+            )
         if options.otlp is not None:
             push = OtlpPush(options.otlp, self._sample, self._tell)
             services.push_async_callback(push.stop)
@@ -201,7 +254,8 @@ class Session:
             self._page.start()
         if options.ready_file is not None:
             document = {"url": self._base, "control": self._control or None, "tape": self.tape}
-            ready = ReadyFile(options.ready_file)
+            old = self._predecessor
+            ready = ReadyFile(options.ready_file, of=old.pid if old is not None else None)
             services.callback(ready.remove)
             ready.write(document)
 
@@ -347,11 +401,20 @@ class Session:
         loop = asyncio.get_running_loop()
         asked = loop.create_task(Signals(self._recording.hurry).wait())
         failed = loop.create_task(self._recording.failed())
-        await asyncio.wait((asked, failed), return_when=asyncio.FIRST_COMPLETED)
-        failed.cancel()
+        ends = [asked, failed]
+        if self._successors is not None:
+            replaced = loop.create_task(self._successors.wait())
+            await asyncio.wait((*ends, replaced), return_when=asyncio.FIRST_COMPLETED)
+            replaced.cancel()
+            if replaced.done():
+                drained = loop.create_task(self._drain(self._successors, replaced.result()))
+                ends[1:] = [drained]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for each in (failed, ends[-1]):
+            each.cancel()
         if not asked.done():
             asked.cancel()
-            return WITHOUT_WORKERS
+            return WITHOUT_WORKERS if ends[-1] is failed else REPLACED
         reason = asked.result()
         active = self._recording.counts().active
         if active:
@@ -360,6 +423,23 @@ class Session:
                 f" {self._options.grace_s:g} s; Ctrl-C again cuts"
             )
         return reason
+
+    async def _drain(self, successors: Successors, pid: int) -> None:
+        """Let streams end while another recorder accepts new ones on the same sockets."""
+        timeout_s = self._options.drain_timeout_s
+        draining = asyncio.get_running_loop().create_task(self._recording.drain(timeout_s))
+        try:
+            if self._control_server is not None:
+                await self._control_server.stop()
+            active = self._recording.counts().active
+            self._tell(
+                f"replaced by the recorder with pid {pid}:"
+                f" {count(active, 'stream')} may go on for {timeout_s:g} s; Ctrl-C ends them sooner"
+            )
+            successors.answer(active)
+            await draining
+        finally:
+            draining.cancel()
 
     async def _stop(self, reason: str, code: int | None) -> None:
         if self._options.command:

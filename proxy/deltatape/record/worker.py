@@ -11,21 +11,25 @@ import gc
 import os
 import pickle
 import signal
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.http1.event_loop import StreamingEventLoop
+from deltatape.http1.listener import Bound
 from deltatape.record.recording import Recording, RunEnvironment, Shared
 from deltatape.record.remote import RemoteSession
 from deltatape.record.worker_messages import (
+    Drain,
     Failed,
     FromWorker,
     Hurry,
     Listening,
     Parsed,
     Pin,
+    Quiet,
     Report,
     Start,
     Stop,
@@ -50,6 +54,7 @@ class Worker:
         self._begin = start
         self._write = send
         self._loop = asyncio.get_running_loop()
+        self._draining: asyncio.Task[None] | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._unnumbered = 0
         clock = SystemClock()
@@ -72,7 +77,7 @@ class Worker:
     async def run(self, messages: asyncio.StreamReader) -> None:
         """Record until the session says otherwise, or is gone."""
         try:
-            await self._recording.start(self._begin.routes)
+            await self._recording.start(self._begin.routes, self._sockets())
         except UsageError as error:
             self._recording.discard()
             self._send(Failed(problem=str(error)))
@@ -90,6 +95,12 @@ class Worker:
         await self._stopping
         await self._recording.close()
 
+    def _sockets(self) -> Mapping[str, list[Bound]]:
+        return {
+            address: [tuple(socket.socket(fileno=each) for each in numbers)]
+            for address, numbers in self._begin.sockets.items()
+        }
+
     async def _look(self) -> None:
         """Tell the session of clients, which nothing else tells of."""
         while True:
@@ -106,6 +117,8 @@ class Worker:
                 self._recording.pin(wall_ns, lambda: self._session.pinned(ticket))
             case Report():
                 self._session.report()
+            case Drain(timeout_s=timeout_s):
+                self._draining = self._loop.create_task(self._drain(timeout_s))
             case Stop(reason=reason) if self._stopping is None:
                 self._stop(reason)
             case Hurry():
@@ -113,7 +126,13 @@ class Worker:
             case _:
                 pass
 
+    async def _drain(self, timeout_s: float) -> None:
+        await self._recording.drain(timeout_s)
+        self._send(Quiet())
+
     def _stop(self, reason: str) -> None:
+        if self._draining is not None:
+            self._draining.cancel()
         self._session.stopping = True
         self._stopping = self._loop.create_task(self._finish(reason))
 

@@ -48,6 +48,7 @@ class Start:
         mask_key: see `Masker`.
         origin: of its tapes.
         numbers: the descriptor of a pipe that gives the next number of an exchange, in 8 bytes.
+        sockets: the descriptors on which it listens, by the address of the option.
     """
 
     options: "RecordOptions"
@@ -57,6 +58,7 @@ class Start:
     mask_key: bytes
     origin: ShardOrigin
     numbers: int
+    sockets: Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +196,21 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """To a worker: accept no more connections, and cut streams that go on after that time."""
+
+    kind: ClassVar = "drain"
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quiet:
+    """From a worker that was to drain: no connection is open any more."""
+
+    kind: ClassVar = "quiet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hurry:
     """To a worker: wait for nothing."""
 
@@ -203,10 +220,10 @@ class Hurry:
 RecordingNews: TypeAlias = (
     Taped | Ended | Closing | Refused | Said | Taping | Counted | Drained | Pinned
 )
-FromWorker: TypeAlias = Listening | Failed | RecordingNews
-ToWorker: TypeAlias = Parsed | Pin | Report | Stop | Hurry
+FromWorker: TypeAlias = Listening | Failed | Quiet | RecordingNews
+ToWorker: TypeAlias = Parsed | Pin | Report | Drain | Stop | Hurry
 _CODEC = MessageCodec[FromWorker | ToWorker](
     *(Listening, Failed, Taped, Ended, Closing, Refused, Said, Taping, Counted, Drained, Pinned),
-    *(Parsed, Pin, Report, Stop, Hurry),
+    *(Quiet, Parsed, Pin, Report, Drain, Stop, Hurry),
 )
 encode, decode = _CODEC.encode, _CODEC.decode

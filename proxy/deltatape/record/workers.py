@@ -10,6 +10,7 @@ A worker that dies is reported, and another one takes its place: the streams of 
 
 import asyncio
 import contextlib
+import itertools
 import os
 import pickle
 import signal
@@ -20,15 +21,22 @@ from pathlib import Path
 
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Refusal, Routes
-from deltatape.http1.listener import Address, SharedPort
+from deltatape.http1.listener import Address, Bound, bind, close_all, duplicates
 from deltatape.live.client import MAX_MESSAGE, LiveAnalysis
 from deltatape.live.messages import LAG_NS
 from deltatape.model.tape_summary import TapeSummary
-from deltatape.record.recording import RecordingObserver, RecordOptions, RunEnvironment
+from deltatape.record.recording import (
+    NOT_BOUND,
+    RecordingObserver,
+    RecordOptions,
+    RunEnvironment,
+)
+from deltatape.record.recording import Listening as Sockets
 from deltatape.record.worker_messages import (
     NOTHING,
     Closing,
     Counted,
+    Drain,
     Drained,
     Ended,
     Failed,
@@ -38,6 +46,7 @@ from deltatape.record.worker_messages import (
     Parsed,
     Pin,
     Pinned,
+    Quiet,
     RecordingCounts,
     Refused,
     Report,
@@ -86,6 +95,8 @@ class _Worker:
     """The path of its main tape, once it listens."""
     tapes: dict[int, WorkerTape] = field(default_factory=dict)
     counts: RecordingCounts = NOTHING
+    quiet: bool = False
+    """Whether it has no connection any more, as was asked for."""
     drained: bool = False
     until_ns: int = 0
     """It has told of all exchanges that ended by then, since the beginning of the run."""
@@ -146,7 +157,8 @@ class Workers:
         self._around = around
         self._observer = observer
         self._analysis = analysis
-        self._ports: list[SharedPort] = []
+        self._bound: dict[str, list[Bound]] = {}
+        """The sockets of workers, by the address of the option: they outlive a worker."""
         self._addresses: list[Address] = []
         self._numbers: NumberPipe | None = None
         clock = around.clock
@@ -164,6 +176,7 @@ class Workers:
         self._tasks: list[asyncio.Task[None]] = []
         self._news = asyncio.Event()
         """Set when something has come from a worker, or one has ended."""
+        self._draining = False
         self._stopping = False
         self._asking: asyncio.TimerHandle | None = None
         self._needed_ns = 0
@@ -197,22 +210,22 @@ class Workers:
 
     # Starting.
 
-    async def start(self, routes: Routes) -> None:
+    async def start(self, routes: Routes, inherited: Sockets = NOT_BOUND) -> None:
         self._analysis.start()
         options = self._options
-        listen = await self._bind(options.listen)
-        app_listen = options.app_listen
+        await self._bind(options.listen, inherited)
         if options.app is not None:
-            app_listen = await self._bind(app_listen)
+            await self._bind(options.app_listen, inherited)
         self._numbers = NumberPipe()
         self._start = Start(
-            options=replace(options, listen=listen, app_listen=app_listen),
+            options=options,
             routes=routes,
             environment=self._around.environment,
             folder=str(self._around.folder),
             mask_key=self._around.mask_key,
             origin=self._origin,
             numbers=self._numbers.reader,
+            sockets={},
         )
         for index in range(1, options.workers + 1):
             task = asyncio.get_running_loop().create_task(self._keep(index))
@@ -235,13 +248,23 @@ class Workers:
             self._news.clear()
             await self._news.wait()
 
-    async def _bind(self, address: Address) -> Address:
-        """Hold a port, and return where workers are to listen."""
-        port = SharedPort()
-        bound = await port.bind(address)
-        self._ports.append(port)
-        self._addresses.append(bound)
-        return replace(address, port=bound.port)
+    async def _bind(self, address: Address, inherited: Sockets) -> None:
+        """Bind the sockets on which workers are to listen."""
+        known = inherited.get(str(address), ())
+        bound = [duplicates(each) for each in known] or await bind(address, self._options.workers)
+        self._bound[str(address)] = bound
+        self._addresses.append(Address(*bound[0][0].getsockname()[:2]))
+
+    def _sockets_of(self, index: int) -> dict[str, tuple[int, ...]]:
+        """Return the descriptors on which a worker listens.
+
+        Where the sockets were made for another number of workers, some have several, or share one.
+        """
+        found: dict[str, tuple[int, ...]] = {}
+        for address, groups in self._bound.items():
+            own = groups[index - 1 :: self._options.workers] or (groups[(index - 1) % len(groups)],)
+            found[address] = tuple(each.fileno() for group in own for each in group)
+        return found
 
     # The processes.
 
@@ -266,24 +289,33 @@ class Workers:
                 f"worker {index} {_how_ended(code)}, and its streams with it; "
                 + ("it is not started again" if last else "another one takes its place")
             )
+        self._abandon(index)
+
+    def _abandon(self, index: int) -> None:
+        """Have the others get the connections of a worker that is not started again."""
+        for groups in self._bound.values():
+            if len(groups) >= self._options.workers:
+                close_all(groups[index - 1 :: self._options.workers])
 
     def _is_over(self, worker: _Worker) -> bool:
         """Check whether none is to follow one that has ended."""
-        return self._stopping or bool(worker.failed)
+        return self._stopping or self._draining or bool(worker.failed)
 
     async def _spawn(self, index: int) -> _Worker:
         assert self._start is not None
+        sockets = self._sockets_of(index)
         # -P: no file of the working directory is imported. Its own session: Ctrl-C is ours.
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "deltatape.record"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
-            pass_fds=(self._start.numbers,),
+            pass_fds=(self._start.numbers, *itertools.chain.from_iterable(sockets.values())),
             limit=MAX_MESSAGE,
         )
         worker = self._workers[index] = _Worker(index, process)
-        start = pickle.dumps(replace(self._start, origin=replace(self._origin, index=index)))
+        origin = replace(self._origin, index=index)
+        start = pickle.dumps(replace(self._start, origin=origin, sockets=sockets))
         assert process.stdin is not None
         process.stdin.write(len(start).to_bytes(_LENGTH) + start)
         return worker
@@ -334,6 +366,8 @@ class Workers:
                     worker.ended = False
                     self._needed_ns = max(self._needed_ns, until_ns + LAG_NS)
                 self._settle()
+            case Quiet():
+                worker.quiet = True
             case Drained():
                 worker.drained = True
                 self._settle()
@@ -399,6 +433,25 @@ class Workers:
     def parsed(self, tape: WorkerTape, number: int, parsed: Mapping[str, object]) -> None:
         tape.worker.send(Parsed(key=tape.key, number=number, parsed=parsed))
 
+    def listening(self) -> Sockets:
+        return {
+            address: [duplicates(each) for each in groups]
+            for address, groups in self._bound.items()
+        }
+
+    async def drain(self, timeout_s: float) -> None:
+        self._draining = True
+        self._unbind()
+        living = [each for each in self._workers.values() if not each.gone]
+        for worker in living:
+            worker.send(Drain(timeout_s=timeout_s))
+        await self._until(lambda: all(each.quiet or each.gone for each in living))
+
+    def _unbind(self) -> None:
+        for groups in self._bound.values():
+            close_all(groups)
+        self._bound.clear()
+
     def hurry(self) -> None:
         self._analysis.hurry()
         for worker in self._workers.values():
@@ -435,8 +488,7 @@ class Workers:
                     worker.process.kill()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        for port in self._ports:
-            port.close()
+        self._unbind()
         if self._numbers is not None:
             self._numbers.close()
             self._numbers = None
