@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-
 VERSION = 1
 """Of the tables. Every file says it, as `deltatape.schema` in its metadata."""
 VERSION_KEY = "deltatape.schema"
