@@ -217,18 +217,24 @@ class Dataset:
         names = [each for each in columns if each.name not in hidden]
         if not any(each.name == _WITHDRAWN for each in names) and columns is FINDINGS.columns:
             names.append(Column(name=_WITHDRAWN, type=Type.FLAG, about="", required=True))
-        there: set[str] = set()
-        source = "(SELECT NULL::DATE AS day WHERE false)"
-        if files:
-            listed = ", ".join(_quoted(str(each)) for each in files)
-            source = (
-                f"read_parquet([{listed}], union_by_name = true, hive_partitioning = true,"
-                " hive_types = {'day': DATE})"
+        # Those of one version of the rules have the same columns: DuckDB need not look at all.
+        by_rules: dict[str, list[Path]] = {}
+        for path in files:
+            by_rules.setdefault(_rules_of(path), []).append(path)
+        parts = []
+        for same in by_rules.values():
+            listed = ", ".join(_quoted(str(each)) for each in same)
+            read = (
+                f"read_parquet([{listed}], hive_partitioning = true, hive_types = {{'day': DATE}})"
             )
-            found = self._duckdb.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-            there = {row[0] for row in found}
-        shown = ", ".join(_selected(each, there) for each in names)
-        self._duckdb.execute(f"CREATE VIEW {name} AS SELECT day, {shown} FROM {source}")
+            first = f"SELECT * FROM read_parquet({_quoted(str(same[0]))})"
+            there = {row[0] for row in self._duckdb.execute(f"DESCRIBE {first}").fetchall()}
+            shown = ", ".join(_selected(each, there) for each in names)
+            parts.append(f"SELECT day, {shown} FROM {read}")
+        if not parts:
+            none = ", ".join(_selected(each, set()) for each in names)
+            parts.append(f"SELECT NULL::DATE AS day, {none} WHERE false")
+        self._duckdb.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
 
 
 def _selected(column: Column, there: set[str]) -> str:
@@ -308,6 +314,10 @@ def _named(folder: Path, table: str) -> list[tuple[Path, str, str]]:
         if tape and not path.name.startswith("."):
             found.append((path, tape, rules))
     return found
+
+
+def _rules_of(path: Path) -> str:
+    return path.name.removesuffix(SUFFIX).rpartition("-")[2]
 
 
 def _columns(described: Sequence[Sequence[object]]) -> list[AnswerColumn]:
