@@ -85,8 +85,8 @@ def _about(outcome: Outcome, proxies: Sequence[Proxy], arguments: Sequence[str])
     versions = [proxy.version() for proxy in proxies if proxy.name not in outcome.absent]
     yield "## The run\n\n"
     yield f"- command: `{shlex.join(['scripts/bench', *arguments])}`, {day}, {rounds} rounds\n"
-    yield f"- machine: {_machine(outcome.load)}\n"
-    yield f"- versions: {', '.join(filter(None, (_python(), *versions)))}\n"
+    yield f"- machine: {machine(outcome.load)}\n"
+    yield f"- versions: {', '.join(filter(None, (python_version(), *versions)))}\n"
     yield (
         f"- {outcome.answers} complete answers arrived; the tapes of the run contain"
         f" {outcome.taped} exchanges with {outcome.taped_bytes} bytes: what the clients received\n"
@@ -98,7 +98,8 @@ def _about(outcome: Outcome, proxies: Sequence[Proxy], arguments: Sequence[str])
             yield f"- **{proxy.name}**: {proxy.what}\n"
 
 
-def _machine(load: float) -> str:
+def machine(load: float) -> str:
+    """Return what the programs run on, with the load before."""
     memory = re.search(r"MemTotal:\s*(\d+)", _read("/proc/meminfo"))
     model = re.search(r"model name\s*:\s*(.+)", _read("/proc/cpuinfo"))
     gib = f"{int(memory[1]) / (1 << 20):.0f} GiB" if memory else "unknown memory"
@@ -109,7 +110,8 @@ def _machine(load: float) -> str:
     )
 
 
-def _python() -> str:
+def python_version() -> str:
+    """Return which Python this is."""
     return f"{platform.python_implementation()} {platform.python_version()}"
 
 

@@ -1,0 +1,374 @@
+"""Measures a fleet's tapes through what deltatape does with them, part by part.
+
+Each part is made, compared (`check`, `scan` by one worker and by two, in turn, over the same
+tapes), sealed, shipped to one store, and scanned into one dataset; then its journals go. What was
+measured of a part is written at once, so that a run goes on where it was stopped, and needs the
+disk of a part, the store and the dataset. CPU time is that of a command and all its processes, from
+its start to its end.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.page import machine, python_version
+from benchmarks.processes import outside
+
+from deltatape.clock import SystemClock, rfc3339
+from fleet.tapes import Maker, Plan, write
+
+_DELTATAPE = (sys.executable, "-m", "deltatape")
+_FOUND = 1
+"""The exit code of what works, and has found defects."""
+_NS = 1e9
+
+
+class MeasuringError(Exception):
+    """A command did not do what is measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command: what it took.
+
+    Attributes:
+        cpu_s: of all its processes.
+        wall_s: from its start to its end.
+        kib: resident memory of the process that had most.
+    """
+
+    cpu_s: float
+    wall_s: float
+    kib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What was measured of a part.
+
+    Attributes:
+        number: from 1.
+        exchanges: on its tapes.
+        tapes: how many.
+        journal_bytes: of its tapes.
+        load: how many programs wanted a processor when it began.
+        made: writing the tapes; the memory is not known.
+        compared: exchanges of the tapes on which `check` and `scan` are compared.
+        compared_bytes: of these tapes.
+        check: by one process.
+        scan_one: by one worker.
+        scan_two: by two workers.
+        pack: sealing all tapes.
+        sealed_bytes: of the sealed tapes.
+        ship: to the store, and verifying.
+        scan: of the store, by two workers, of what is new in it.
+    """
+
+    number: int
+    exchanges: int
+    tapes: int
+    journal_bytes: int
+    load: float
+    made: Step
+    compared: int
+    compared_bytes: int
+    check: Step
+    scan_one: Step
+    scan_two: Step
+    pack: Step
+    sealed_bytes: int
+    ship: Step
+    scan: Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of the dataset: its files, and their bytes."""
+
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A run.
+
+    Attributes:
+        exchanges: that were asked for.
+        seed: of the tapes.
+        machine: and its system.
+        versions: of programs and libraries.
+        day: on which it ended.
+        corpus: whether the tapes have streams of the corpus.
+        parts: those that were measured.
+        objects: in the store.
+        store_bytes: of them.
+        tables: of the dataset, by name.
+        nothing_new: a scan of the whole store, all of which is in the dataset.
+        joined: what only joining tapes has found.
+    """
+
+    exchanges: int
+    seed: int
+    machine: str
+    versions: str
+    day: str
+    corpus: bool
+    parts: Sequence[Part]
+    objects: int
+    store_bytes: int
+    tables: Mapping[str, Table]
+    nothing_new: Step
+    joined: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Folders:
+    work: Path
+
+    @property
+    def journals(self) -> Path:
+        return self.work / "journals"
+
+    @property
+    def compared(self) -> Path:
+        return self.work / "compared"
+
+    @property
+    def store(self) -> Path:
+        return self.work / "store"
+
+    @property
+    def dataset(self) -> Path:
+        return self.work / "dataset"
+
+    def part(self, number: int) -> Path:
+        return self.work / f"part-{number:03}.json"
+
+
+def measure(
+    work: Path,
+    maker: Maker,
+    plan: Plan,
+    *,
+    parts: int,
+    compared: int,
+    corpus: bool,
+    log: Callable[[str], None],
+) -> Measured:
+    """Measure what is not measured yet, and return all of it.
+
+    Args:
+        work: a folder for everything; what is in it of an earlier run stays.
+        maker: of the tapes.
+        plan: of the tapes.
+        parts: in how many parts.
+        compared: how many tapes of each part are compared.
+        corpus: whether there is one.
+        log: is told how far it is.
+
+    Raises:
+        MeasuringError: a command failed.
+    """
+    folders = _Folders(work.resolve())
+    work.mkdir(parents=True, exist_ok=True)
+    found = []
+    for number in range(1, parts + 1):
+        path = folders.part(number)
+        if not path.exists():
+            tapes = range(plan.tapes * (number - 1) // parts, plan.tapes * number // parts)
+            part = _part(folders, maker, plan, number, tapes, compared)
+            draft = path.with_suffix(".draft")
+            draft.write_text(json.dumps(asdict(part)))
+            draft.rename(path)
+            log(f"part {number} of {parts}: {part.exchanges:,} exchanges")
+        found.append(part_of(json.loads(path.read_text())))
+    nothing_new = _scan(folders, 2)
+    objects = [each for each in folders.store.rglob("*") if each.is_file()]
+    return Measured(
+        exchanges=plan.exchanges,
+        seed=plan.seed,
+        machine=machine(found[0].load),
+        versions=_versions(),
+        day=rfc3339(SystemClock().wall_ns())[:10],
+        corpus=corpus,
+        parts=found,
+        objects=len(objects),
+        store_bytes=sum(each.stat().st_size for each in objects),
+        tables=dict(_tables(folders.dataset)),
+        nothing_new=nothing_new,
+        joined=_joined(folders.dataset),
+    )
+
+
+def _part(
+    folders: _Folders, maker: Maker, plan: Plan, number: int, tapes: Sequence[int], compared: int
+) -> Part:
+    load = os.getloadavg()[0]
+    # What an interrupted part left is made again; what it shipped is in the store already.
+    for left in (folders.journals, folders.compared):
+        shutil.rmtree(left, ignore_errors=True)
+    clock = SystemClock()
+    began_ns, cpu = clock.now_ns(), os.times()
+    made = write(maker, plan, folders.journals, tapes)
+    now = os.times()
+    making = Step(
+        cpu_s=now.user + now.system - cpu.user - cpu.system,
+        wall_s=(clock.now_ns() - began_ns) / _NS,
+        kib=0,
+    )
+    chosen = [plan.path(folders.journals, tape) for tape in tapes[:compared]]
+    for path in chosen:
+        beside = folders.compared / "tapes" / f"{path.parent.name}-{path.name}"
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        os.link(path, beside)
+    check, scan_one, scan_two = _compare(folders.compared, number)
+    compared_bytes = sum(path.stat().st_size for path in chosen)
+    pack = run(folders.work, "pack", str(folders.journals))
+    sealed = sum(path.stat().st_size for path in folders.journals.rglob("*.zst"))
+    shipped = [
+        run(
+            folders.work,
+            *("ship", str(gateway), folders.store.as_uri(), "--once", "--quiet"),
+            *("--gateway", gateway.name, "--delete-shipped"),
+        )
+        for gateway in sorted(folders.journals.iterdir())
+    ]
+    if left_over := [path for path in folders.journals.rglob("*") if path.is_file()]:
+        raise MeasuringError(f"not shipped: {left_over[0]}")
+    return Part(
+        number=number,
+        exchanges=made.exchanges,
+        tapes=made.tapes,
+        journal_bytes=made.bytes,
+        load=load,
+        made=making,
+        compared=sum(map(plan.count, tapes[:compared])),
+        compared_bytes=compared_bytes,
+        check=check,
+        scan_one=scan_one,
+        scan_two=scan_two,
+        pack=pack,
+        sealed_bytes=sealed,
+        ship=Step(
+            cpu_s=sum(each.cpu_s for each in shipped),
+            wall_s=sum(each.wall_s for each in shipped),
+            kib=max(each.kib for each in shipped),
+        ),
+        scan=_scan(folders, 2),
+    )
+
+
+def _compare(folder: Path, number: int) -> tuple[Step, Step, Step]:
+    """Return what `check` and `scan` by one and by two workers take, one after the other."""
+    tapes = str(folder / "tapes")
+
+    def scan(workers: int) -> Step:
+        out = folder / f"dataset-{workers}"
+        return run(folder, "scan", tapes, "--out", str(out), "--jobs", str(workers))
+
+    steps: dict[str, Callable[[], Step]] = {
+        "check": lambda: run(folder, "check", "--jobs", "1", "--format", "json", tapes),
+        "one": lambda: scan(1),
+        "two": lambda: scan(2),
+    }
+    names = list(steps) if number % 2 else list(reversed(steps))
+    found = {name: steps[name]() for name in names}
+    return found["check"], found["one"], found["two"]
+
+
+def _scan(folders: _Folders, workers: int) -> Step:
+    arguments = ("--out", str(folders.dataset), "--jobs", str(workers))
+    return run(folders.work, "scan", str(folders.store), *arguments)
+
+
+def run(folder: Path, *arguments: str) -> Step:
+    """Run `deltatape` with arguments in a folder.
+
+    Raises:
+        MeasuringError: it failed; that it has found defects is none.
+    """
+    clock = SystemClock()
+    began_ns = clock.now_ns()
+    with (folder / "stderr.txt").open("w+b") as errors:
+        process = subprocess.Popen(
+            [*_DELTATAPE, *arguments],
+            env=outside(),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (0, _FOUND):
+            errors.seek(0)
+            told = errors.read().decode(errors="replace").strip()[-500:]
+            raise MeasuringError(f"deltatape {' '.join(arguments)}: {told}")
+    return Step(
+        cpu_s=used.ru_utime + used.ru_stime,
+        wall_s=(clock.now_ns() - began_ns) / _NS,
+        kib=used.ru_maxrss,
+    )
+
+
+def _tables(dataset: Path) -> Iterator[tuple[str, Table]]:
+    files: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for path in dataset.rglob("*.parquet"):
+        name = path.relative_to(dataset).parts[0]
+        files[name] += 1
+        sizes[name] += path.stat().st_size
+    for name in sorted(files):
+        yield name, Table(files=files[name], bytes=sizes[name])
+
+
+def _joined(dataset: Path) -> int:
+    """Count what only joining tapes has found."""
+    import duckdb  # noqa: PLC0415 - an extra
+
+    if not any(dataset.glob("findings/*/*.parquet")):
+        return 0
+    findings = f"{dataset}/findings/*/*.parquet"
+    with duckdb.connect() as connection:
+        query = "SELECT count(*) FROM read_parquet(?) WHERE across"
+        row = connection.execute(query, [findings]).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _versions() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - once
+
+    names = ("deltatape", "pyarrow", "zstandard", "obstore", "distributed", "duckdb")
+    return ", ".join([python_version(), *(f"{name} {version(name)}" for name in names)])
+
+
+# What was measured, as JSON.
+
+
+def measured_json(measured: Measured) -> str:
+    """Return a run as text."""
+    return json.dumps(asdict(measured), indent=1) + "\n"
+
+
+def read_measured(text: str) -> Measured:
+    """Return the run that `measured_json` wrote."""
+    read = json.loads(text)
+    read["parts"] = [part_of(each) for each in read["parts"]]
+    read["tables"] = {name: Table(**each) for name, each in read["tables"].items()}
+    read["nothing_new"] = Step(**read["nothing_new"])
+    return Measured(**read)
+
+
+def part_of(read: Mapping[str, Any]) -> Part:
+    """Return a part that was written as JSON."""
+    kept: dict[str, Any] = dict(read)
+    kept.update({name: Step(**each) for name, each in read.items() if isinstance(each, dict)})
+    return Part(**kept)

@@ -1,0 +1,132 @@
+"""`scripts/fleet-figures`: what is measured is on the page, and a run goes on where it stopped."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fleet.measuring import (
+    Measured,
+    MeasuringError,
+    Part,
+    Step,
+    Table,
+    measured_json,
+    read_measured,
+    run,
+)
+from fleet.page import Costs, Prices, page
+from fleet.simulation import Fleet, simulate
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def step(cpu_s: float, wall_s: float = 1) -> Step:
+    return Step(cpu_s=cpu_s, wall_s=wall_s, kib=100_000)
+
+
+PART = Part(
+    number=1,
+    exchanges=10_000,
+    tapes=4,
+    journal_bytes=120_000_000,
+    load=0.5,
+    made=step(2),
+    compared=5_000,
+    compared_bytes=60_000_000,
+    check=step(4),
+    scan_one=step(5, 5.0),
+    scan_two=step(5.5, 2.5),
+    pack=step(20),
+    sealed_bytes=12_000_000,
+    ship=step(1),
+    scan=step(9),
+)
+MEASURED = Measured(
+    exchanges=20_000,
+    seed=1,
+    machine="A processor, 2 cores, load average 9.9 before the run",
+    versions="CPython 3.11",
+    day="2026-11-26",
+    corpus=True,
+    parts=[PART, replace(PART, number=2, check=step(3), scan_two=step(5.5, 3.0))],
+    objects=8,
+    store_bytes=24_000_000,
+    tables={
+        "digests": Table(files=8, bytes=4_000_000),
+        "exchanges": Table(files=8, bytes=2_000_000),
+    },
+    nothing_new=step(0.7),
+    joined=12,
+)
+
+
+def written(measured: Measured = MEASURED) -> str:
+    small = Fleet(recorders=10, days=7, exchanges_per_day=1e6)
+    found = simulate(small)
+    return page(measured, lambda _: found, Prices())
+
+
+def row(text: str, beginning: str) -> list[str]:
+    """The cells of the row of a table that begins so, without the first."""
+    (line,) = (each for each in text.splitlines() if each.startswith(f"| {beginning} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def test_goals_are_compared_by_the_median_of_the_parts() -> None:
+    text = written()
+    speed = row(text, "exchanges per second and core of `scan`, x `check`")
+    assert speed == [">= 0.8", "0.70 (0.60..0.80)", "no"]
+    two = row(text, "exchanges per second with 2 workers, x 1 worker")
+    assert two == [">= 1.8", "1.83 (1.67..2.00)", "yes"]
+    assert row(text, "CPU time with 2 workers, x 1 worker")[1] == "1.10"
+
+
+def test_rates_and_bytes_are_those_of_an_exchange() -> None:
+    text = written()
+    assert row(text, "`scan --jobs 1`") == ["1,000", "12.0", "102 MB"]
+    assert row(text, "`pack`: seals and verifies")[0] == "500"
+    assert row(text, "journal") == ["12,000", "100%"]
+    assert row(text, "in the store, sealed") == ["1,200", "10.0%"]
+    assert row(text, "dataset, `digests`") == ["200", "1.7%"]
+    assert row(text, "dataset") == ["300", "2.5%"]
+    fleet = Costs(MEASURED).fleet()
+    assert (fleet.exchange_bytes, fleet.sealed_share, fleet.seal_rate) == (12_000, 0.1, 6_000_000)
+
+
+def test_money_is_the_sum_of_what_is_bought() -> None:
+    text = written()
+    # 0.9 ms an exchange: 90,000 s for 10^8, 25 core hours.
+    assert row(text, "scanning, a day") == ["25 core hours", "1.00", "0.0100"]
+    # 120 GB a day, kept for a month.
+    assert row(text, "store: bytes of a day, kept") == ["120 GB", "2.76", "0.0276"]
+    costs = [
+        float(row(text, name)[1])
+        for name in (
+            "sealing and shipping, a day",
+            "scanning, a day",
+            "store: bytes of a day, kept",
+            "dataset: bytes of a day, kept",
+            "requests of shippers, a day",
+            "requests of a scan, a day",
+        )
+    ]
+    assert float(row(text, "**all**")[1].strip("*")) == pytest.approx(sum(costs), abs=0.05)
+    assert "scanned in a night by 0.2 machines; all 30 days again" in text
+    assert "by 6 machines in one night, for $30" in text
+
+
+def test_what_was_measured_is_read_as_it_was_written() -> None:
+    assert read_measured(measured_json(MEASURED)) == MEASURED
+    assert json.loads(measured_json(MEASURED))["parts"][1]["check"]["cpu_s"] == 3
+
+
+def test_a_command_that_fails_ends_the_run_and_one_that_finds_defects_does_not(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(MeasuringError, match=r"deltatape check nothing-here: .*nothing-here"):
+        run(tmp_path, "check", "nothing-here")
+    found = run(tmp_path, "check", str(ROOT / "recordings" / "rules" / "C001" / "fires.tape"))
+    assert found.cpu_s > 0
+    assert found.wall_s > 0
+    assert found.kib > 10_000
