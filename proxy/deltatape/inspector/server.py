@@ -424,9 +424,9 @@ class Inspector:
         if self._listeners >= _MAX_LISTENERS:
             raise Refused(503, f"more than {_MAX_LISTENERS} pages are open")
         answer = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
-        await answer.prepare(request)
         self._listeners += 1
         try:
+            await answer.prepare(request)
             async for event in self._events(only):
                 await answer.write(event)
         except ConnectionError:
