@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -40,9 +41,22 @@ class Seen:
         self.page = page
         self.requests: list[str] = []
         self.problems: list[str] = []
-        page.on("request", self._requested)
-        page.on("console", self._printed)
-        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self._listeners: dict[Any, Any] = {
+            "request": self._requested,
+            "console": self._printed,
+            "pageerror": self._failed,
+        }
+        for event, listener in self._listeners.items():
+            page.on(event, listener)
+
+    def leave(self) -> None:
+        """Leave nothing of the page in its window."""
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
+        self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self.page.goto("about:blank")
+        self.page.context.clear_cookies()
+        self.page.context.clear_permissions()
 
     def _requested(self, request: Request) -> None:
         self.requests.append(request.url)
@@ -50,6 +64,9 @@ class Seen:
     def _printed(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.problems.append(message.text)
+
+    def _failed(self, error: Error) -> None:
+        self.problems.append(str(error))
 
     def text(self, selector: str) -> str:
         """Return the text of an element, once it is there."""
@@ -78,19 +95,27 @@ class Seen:
         return wide
 
 
+_IDLE: WeakKeyDictionary[Browser, list[Page]] = WeakKeyDictionary()
+"""Windows that have been left; a new one takes more time than what most tests do in it."""
+
+
 @contextmanager
 def opened(
     browser: Browser, url: str, *, width: int = WIDE, theme: str = "light"
 ) -> Iterator[Seen]:
-    """Open a page in a window of its own."""
+    """Open a page in a window that knows nothing of other pages."""
+    idle = _IDLE.setdefault(browser, [])
+    page = idle.pop() if idle else browser.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.set_viewport_size({"width": width, "height": 900})
     scheme: Any = theme
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
-    )
-    context.set_default_timeout(PATIENCE_MS)
+    page.emulate_media(media="null", color_scheme=scheme, reduced_motion="reduce")
+    seen = Seen(page)
     try:
-        seen = Seen(context.new_page())
-        seen.page.goto(url)
+        page.goto(url)
         yield seen
-    finally:
-        context.close()
+    except BaseException:
+        page.context.close()
+        raise
+    seen.leave()
+    idle.append(page)

@@ -10,13 +10,13 @@ from helpers.inspected import Page, inspected
 INCIDENTS = ROOT / "recordings" / "incidents"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with chromium() as found:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def incidents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A server on the incidents, all in its index."""
     with inspected(INCIDENTS, tmp_path_factory.mktemp("index") / "index") as page:

@@ -51,3 +51,22 @@ def test_two_exchanges_are_compared_event_by_event(browser: Browser, incidents: 
             ]
             assert seen.violations() == []
             assert not seen.overflows()
+
+
+def test_an_exchange_is_compared_with_another_one_of_the_list(
+    browser: Browser, incidents: Page
+) -> None:
+    with opened(browser, link(incidents, "x", FIRST, 1)) as seen:
+        seen.page.get_by_role("button", name="Compare with").click()
+        assert f"compare with {FIRST}#1" in seen.text(".comparing")
+        seen.page.get_by_role("searchbox").fill("1-index-keyed-accumulation/broken")
+        seen.page.locator(
+            "#exchanges a.name", has_text="1-index-keyed-accumulation/broken#2"
+        ).click()
+        seen.page.wait_for_selector(".diff")
+        assert "2 calls differ" in seen.text(".diff h1")
+        place = quote(FIRST, safe="")
+        assert seen.page.url.endswith(f"#/diff/{place}/1/{place}/2")
+        seen.page.go_back()
+        seen.page.wait_for_selector("#exchanges")
+        assert seen.page.locator(".comparing").count() == 0

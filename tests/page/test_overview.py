@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from deltatape.clock import SystemClock, rfc3339
+from deltatape.clock import SystemClock
 from deltatape.http1.listener import Address
-from deltatape.inspector.index import Filter, IndexReader, IndexWriter, Row, rules_of
+from deltatape.inspector.index import IndexWriter, rules_of
 from deltatape.inspector.indexing import Indexing, Library
 from deltatape.inspector.server import Inspector
 from deltatape.live.messages import Begin
@@ -274,6 +274,21 @@ def test_the_page_goes_on_when_the_server_is_back_and_says_if_it_is_another_one(
 MANY = 100_000
 START_S = 1_796_000_000
 """Later than the tape."""
+_COPIES = f"""
+WITH RECURSIVE numbers(number) AS (
+  SELECT 3 UNION ALL SELECT number + 1 FROM numbers WHERE number < {MANY}
+), copies AS (
+  SELECT number, 1 + (number - 1) % 2 AS original, ({START_S} + number) * 1000000000 AS at_ns,
+    strftime('%Y-%m-%dT%H:%M:%S.000Z', {START_S} + number, 'unixepoch') AS at,
+    number - (number - 3) % 4 AS thread, iif((number - 3) % 4, number - 1, NULL) AS before
+  FROM numbers
+)
+"""  # noqa: S608 - numbers of our own
+"""Later exchanges, in conversations of four, each with what the first or the second one was."""
+_ROW = (
+    "json_set(row, '$.exchange', copies.number, '$.at', at, '$.thread', copies.thread,"
+    " '$.before', before)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -289,28 +304,24 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         indexing.work()
     indexing.work()
     indexing.close()
-    reader = IndexReader(index)
-    rows = [json.loads(row) for row in reader.page(Filter(), "at", offset=0, limit=2).rows]
-    reader.close()
     writer = IndexWriter(index, rules_of(DEFAULTS))
     with writer.changing():
-        writer.put_rows(writer.tapes()[BROKEN.name].key, copies(rows))
+        execute = writer._connection.execute
+        same = {
+            name: f"exchanges.{name}" for _, name, *_ in execute("PRAGMA table_info(exchanges)")
+        }
+        moved = {each: f"copies.{each}" for each in ("number", "thread", "at_ns")}
+        columns = {**same, **moved, "key": "copies.number", "row": _ROW}
+        for table, values, original in (
+            ("exchanges", ", ".join(columns.values()), "exchanges.number"),
+            ("texts", "number, replace(text, '#' || original, '#' || number)", "exchange"),
+            ("codes", "code, number", "exchange"),
+        ):
+            joined = f"{values} FROM copies JOIN {table} ON {original} = original"
+            execute(f"{_COPIES} INSERT INTO {table} SELECT {joined}")
     writer.close()
     with inspected(tapes, index) as page:
         yield page.indexed(1)
-
-
-def copies(rows: list[dict[str, Any]]) -> Iterator[Row]:
-    """Rows of later exchanges, in conversations of four."""
-    for number in range(len(rows) + 1, MANY + 1):
-        place = (number - 3) % 4
-        yield {
-            **rows[number % len(rows)],
-            "exchange": number,
-            "at": rfc3339((START_S + number) * 1_000_000_000)[:23] + "Z",
-            "thread": number - place,
-            "before": number - 1 if place else None,
-        }
 
 
 _SCROLL = """
