@@ -31,7 +31,7 @@ class Stream:
         self._app.sendall(post(json.dumps(asked).encode()))
         self._peer, _ = provider.accept()
         self._peer.settimeout(LIMIT_S)
-        request = self._peer.makefile("rb")
+        request, length = self._peer.makefile("rb"), 0
         while line := request.readline().strip():
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
