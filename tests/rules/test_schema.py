@@ -20,7 +20,8 @@ from deltatape.rules._bounded_validator import (
     metered,
     weigh,
 )
-from deltatape.rules._schema import SchemaResult, draft_of, validate, validate_text
+from deltatape.rules._plain_schema import SchemaResult, validate_text
+from deltatape.rules._schema import draft_of, validate
 
 
 @pytest.mark.parametrize(
@@ -198,6 +199,11 @@ def test_nullable_allows_null() -> None:
     assert not outcome(schema, None).violations
     assert outcome(schema, "b").violations
     assert not outcome({"nullable": True}, None).violations
+
+
+def test_any_allows_every_type() -> None:
+    for schema in ({"type": "any"}, {"type": ["string", "any"]}):
+        assert outcome({"properties": {"a": schema}}, {"a": 1}) == CLEAN
 
 
 def test_older_drafts_are_read_without_being_named() -> None:
