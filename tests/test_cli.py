@@ -176,8 +176,12 @@ def test_an_error_of_ours_is_one_line(tmp_path: Path) -> None:
     ("arguments", "unused"),
     [
         (("--help",), ("asyncio", "deltatape.cli.ls_command", "deltatape.gateway", "jsonschema")),
-        (("check", FIXED), ("asyncio", "deltatape.redact")),
-        (("why", FIXED), ("asyncio", "deltatape.redact", "deltatape.sdks")),
+        (("check", FIXED), ("asyncio", "deltatape.redact", "deltatape.suspects", "jsonschema")),
+        (("why", FIXED), ("asyncio", "deltatape.redact", "deltatape.sdks", "jsonschema")),
+        (
+            ("record", "--", "true"),
+            ("deltatape.dialects", "deltatape.mitm.session", "deltatape.record.workers"),
+        ),
         (
             ("replay", FIXED, "--", "true"),
             ("deltatape.mitm.session", "deltatape.mutate", "deltatape.rules", "deltatape.vary"),

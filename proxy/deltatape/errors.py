@@ -10,7 +10,6 @@ A defect of the wire is never an exception: decoders, dialects and rules return 
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 _SIMILAR = 0.6
 """How much of two names has to be equal for one to be a typing error of the other."""
@@ -53,5 +52,7 @@ class StoreUnreachableError(DeltatapeError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ` Did you mean 'check'?`, the end of an error message; "" if no name is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
+
     near = get_close_matches(name, known, n=1, cutoff=_SIMILAR)
     return f" Did you mean {near[0]!r}?" if near else ""

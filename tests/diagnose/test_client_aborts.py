@@ -9,7 +9,7 @@ from deltatape.model.explanation import TapeContext
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.tape_summary import LogEntry, LogStream, TapeSummary
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, timed
 from helpers.taped import MS, idle_times
 

@@ -13,7 +13,7 @@ from deltatape.model.reply import CallStatus
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.stream import Format
 from deltatape.model.websocket import Side
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from helpers.responses_socket import Sent, asks, call, question, result, says
 from helpers.websocket import KEY, binary, close, frame, ping, socket, text
 

@@ -6,7 +6,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.explanation import Explanation
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientMistake, ClientReading, ClientTrial, Suspect
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result
 

@@ -28,6 +28,7 @@ from deltatape.demo.demo import Background, background
 from deltatape.errors import UsageError
 from deltatape.live.client import AnalysisLag
 from deltatape.live.messages import ExchangeReport
+from deltatape.model.recording_counts import RecordingCounts
 from deltatape.record.metrics import (
     INSTALL,
     INSTRUMENTS,
@@ -39,7 +40,6 @@ from deltatape.record.metrics import (
     exposition,
     started_s,
 )
-from deltatape.record.worker_messages import RecordingCounts
 from helpers.chat import FINISH, sse
 from helpers.clients import ROOT
 from helpers.exchanges import TEXT_REPLY, USER, asks, call

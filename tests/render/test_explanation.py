@@ -22,7 +22,7 @@ from deltatape.render.explanation import (
 )
 from deltatape.render.lines import WIDTH, plain
 from deltatape.render.show import calls_json
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
     FINISH_TEXT,

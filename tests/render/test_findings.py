@@ -18,7 +18,7 @@ from deltatape.render.findings import (
     wire_lines,
 )
 from deltatape.render.lines import plain
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import FINISH_TEXT, pasted, timed
 from helpers.reports import report_on

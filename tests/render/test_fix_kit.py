@@ -8,7 +8,7 @@ import pytest
 
 from deltatape.model.finding import Blame
 from deltatape.render.fix_kit import fix_kit
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from helpers.exchanges import conversation
 from helpers.explanations import accused, lost_arguments, suspect
 from helpers.watched import CALLS, watched

@@ -29,8 +29,8 @@ from deltatape.render.steps import steps_json
 from deltatape.rules.event_contribution import ContributionKind
 from deltatape.rules.progress import SilencePhase
 from deltatape.store.reader import open_tape
-from deltatape.why import explain
 from deltatape.why.exchange_index import index_rows
+from deltatape.why.explain import explain
 from deltatape.why.stepping import stepping
 from deltatape.why.trends import Trends
 from helpers import corpus

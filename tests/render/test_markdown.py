@@ -6,7 +6,7 @@ import pytest
 from deltatape.model.explanation import Explanation
 from deltatape.model.finding import Confidence
 from deltatape.render.markdown import code, explanation_markdown, inert
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from helpers.chat import FINISH, choice
 from helpers.exchanges import TEXT, USER, asks, assistant, call, conversation, pasted, result
 from helpers.explanations import accused, lost_arguments, suspect, tried

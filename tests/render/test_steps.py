@@ -11,7 +11,7 @@ from deltatape.model.stepping import Stepping
 from deltatape.render.lines import plain
 from deltatape.render.steps import steps_json, steps_lines
 from deltatape.store.reader import open_tape
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from deltatape.why.stepping import stepping
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import FINISH_TEXT, pasted, timed

@@ -11,7 +11,6 @@ from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.suspect import Symptom
 from deltatape.model.tape_summary import LogEntry, LogStream
-from deltatape.why import explain
 from deltatape.why.accusation import (
     AppHandling,
     app_handling,
@@ -20,6 +19,7 @@ from deltatape.why.accusation import (
     with_suspects,
     worth_naming,
 )
+from deltatape.why.explain import explain
 from deltatape.why.survey import survey
 from deltatape.why.tape_verdict import case_of
 from deltatape.why.verdict import LOSS

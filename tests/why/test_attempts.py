@@ -13,7 +13,7 @@ from deltatape.model.exchange import EndReason, Exchange, Tap
 from deltatape.model.explanation import Attempts, VerdictKind
 from deltatape.render.explanation import explanation_json
 from deltatape.store.reader import open_tape
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from deltatape.why.overview import overview
 from helpers.chat import FINISH, choice
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result

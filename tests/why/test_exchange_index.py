@@ -15,8 +15,8 @@ from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.model.token_usage import TokenCount
 from deltatape.store.reader import open_tape
-from deltatape.why import explain
 from deltatape.why.exchange_index import ExchangeIndexer, index_rows
+from deltatape.why.explain import explain
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (
     CALL_MESSAGE,

@@ -9,8 +9,7 @@ from deltatape.model.explanation import EventSource, Explanation, TapeContext, V
 from deltatape.model.finding import Blame
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.store.reader import open_tape
-from deltatape.why import explain
-from deltatape.why.explain import came_from
+from deltatape.why.explain import came_from, explain
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (
     FINISH_TEXT,

@@ -5,7 +5,7 @@ import pytest
 
 from deltatape.model.exchange import Exchange
 from deltatape.store.reader import open_tape
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from deltatape.why.overview import TapeOverview, app_of, overview
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, STALL

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from deltatape.model.exchange import Tap
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from deltatape.why.reproduction import needed
 from helpers.chat import FINISH
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, assistant, call, conversation, result

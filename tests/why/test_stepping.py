@@ -11,7 +11,7 @@ from deltatape.model.explanation import Explanation, TapeContext
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.stepping import Stepping, StepUnit, built_calls
 from deltatape.store.reader import open_tape
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from deltatape.why.stepping import reference_steps, stepping
 from helpers import responses_socket as ws
 from helpers.chat import FINISH, calls, choice, entry, sse

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from deltatape.model.exchange import End, EndReason, Exchange, Read, Source, Tap
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from helpers import app
 from helpers.chat import FINISH, calls, entry
 from helpers.exchanges import (

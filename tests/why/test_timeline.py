@@ -16,7 +16,7 @@ from deltatape.model.exchange import (
 )
 from deltatape.model.explanation import TimeAxis, TimelineEntry
 from deltatape.model.rule_settings import DEFAULTS, Settings
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from deltatape.why.timeline import ENDINGS, ending_of, news, time_axis, timeline
 from helpers import responses_socket as ws
 from helpers.chat import FINISH, calls, choice, entry

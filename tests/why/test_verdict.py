@@ -11,7 +11,7 @@ from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.rules import RULES
 from deltatape.rules.rule import FAILURES, FindingPlace, RuleFailure
-from deltatape.why import explain
+from deltatape.why.explain import explain
 from deltatape.why.verdict import (
     CAUSES,
     LOSS,

@@ -7,7 +7,7 @@ import pytest
 from deltatape.model.explanation import PARTIES, VOCABULARY, Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence
 from deltatape.store.reader import open_tape
-from deltatape.why import explain
+from deltatape.why.explain import explain
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "verdicts.md").read_text()

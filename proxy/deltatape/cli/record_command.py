@@ -7,7 +7,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -48,8 +48,6 @@ from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.http1.event_loop import StreamingEventLoop
 from deltatape.http1.listener import Address, parse_address
 from deltatape.mitm.hosts import Hosts
-from deltatape.mitm.mitmdump import MitmOptions
-from deltatape.mitm.session import MitmSession
 from deltatape.model.finding import Severity
 from deltatape.record.recording import RecordOptions, RunEnvironment
 from deltatape.record.reporter import Reporter
@@ -60,6 +58,9 @@ from deltatape.store.listing import recorded_folders
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import DEFAULT_FOLDER, folder_apart
 from deltatape.store.ring import parse_keep
+
+if TYPE_CHECKING:
+    from deltatape.mitm.mitmdump import MitmOptions
 
 FOUND = 1
 LEAST_TOKEN = 16
@@ -276,7 +277,7 @@ def record(
         raise
 
 
-def _mitm_of(arguments: RecordArguments, options: RecordOptions) -> MitmOptions:
+def _mitm_of(arguments: RecordArguments, options: RecordOptions) -> "MitmOptions":
     listen = options.listen
     if not listen.loopback:
         raise UsageError(
@@ -294,9 +295,11 @@ def mitm_options(
     hosts: tuple[str, ...],
     upstream: str | None = None,
     more: tuple[str, ...] = (),
-) -> MitmOptions:
+) -> "MitmOptions":
     """Return how mitmproxy is run for such a recording."""
     Hosts(hosts)  # fails for a wrong pattern before anything starts
+    from deltatape.mitm.mitmdump import MitmOptions  # noqa: PLC0415 - takes long; rare
+
     return MitmOptions(
         host=host,
         port=port,
@@ -324,7 +327,7 @@ def run(
     options: RecordOptions,
     judgement: Judgement,
     environment: Mapping[str, str],
-    mitm: MitmOptions | None,
+    mitm: "MitmOptions | None",
 ) -> int:
     """Record, through mitmproxy if there are options for it; return the exit code."""
     clock = SystemClock()
@@ -345,11 +348,12 @@ def run(
         collecting_seldom(YOUNG_OBJECTS),
         asyncio.Runner(loop_factory=StreamingEventLoop) as runner,
     ):
-        session = (
-            Session(options, environment_of_run, reporter)
-            if mitm is None
-            else MitmSession(options, environment_of_run, reporter, mitm)
-        )
+        if mitm is None:
+            session = Session(options, environment_of_run, reporter)
+        else:
+            from deltatape.mitm.session import MitmSession  # noqa: PLC0415 - see mitm_options
+
+            session = MitmSession(options, environment_of_run, reporter, mitm)
         code = runner.run(session.run())
     return code or _verdict(
         judgement,

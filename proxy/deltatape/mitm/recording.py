@@ -11,10 +11,10 @@ from deltatape.live.client import LiveAnalysis
 from deltatape.mitm.environment import mitmproxy_environment
 from deltatape.mitm.ipc import AnyMessage, FirstClient, Log, LogEnd, Passed, PinAround, Released
 from deltatape.mitm.mitmdump import END_S, Mitmdump, MitmOptions, Started
+from deltatape.model.recording_counts import NOTHING_RECORDED, RecordingCounts
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.record.recording import NOT_BOUND, Listening, RecordingObserver
 from deltatape.record.worker_messages import (
-    NOTHING,
     Closing,
     Counted,
     Drained,
@@ -22,7 +22,6 @@ from deltatape.record.worker_messages import (
     Hurry,
     Parsed,
     Pinned,
-    RecordingCounts,
     Said,
     Taped,
     Taping,
@@ -75,7 +74,7 @@ class MitmRecording:
         self._files = contextlib.ExitStack()
         self._mitmdump: Mitmdump | None = None
         self._started: Started | None = None
-        self._counts = NOTHING
+        self._counts = NOTHING_RECORDED
         self._tapes: dict[int, MitmTape] = {}
         self._pins: dict[int, Callable[[], None]] = {}
         self._tickets = 0

@@ -33,8 +33,8 @@ from deltatape.mitm.flows import (
 )
 from deltatape.mitm.run_session import RunSession
 from deltatape.model.exchange import EndReason, Framing, Source
+from deltatape.model.recording_counts import RecordingCounts
 from deltatape.model.websocket import Side, whole_messages
-from deltatape.record.worker_messages import RecordingCounts
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import check_name
 from deltatape.store.ring import RetentionPolicy, SegmentRing

@@ -17,10 +17,11 @@ from deltatape.live.client import LiveAnalysis
 from deltatape.live.messages import ExchangeReport, SilenceReport
 from deltatape.mitm.addon_log import AddonLogger
 from deltatape.model.finding import Severity
+from deltatape.model.recording_counts import RecordingCounts
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.printable import count
 from deltatape.record.remote import RemoteSession
-from deltatape.record.worker_messages import RecordingCounts, Said
+from deltatape.record.worker_messages import Said
 
 
 class PinnedTapes(Protocol):

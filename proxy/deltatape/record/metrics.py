@@ -29,7 +29,7 @@ from deltatape.clock import Clock
 from deltatape.errors import UsageError
 from deltatape.live.client import AnalysisLag
 from deltatape.live.messages import ExchangeReport
-from deltatape.record.worker_messages import RecordingCounts
+from deltatape.model.recording_counts import RecordingCounts
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader

@@ -26,8 +26,8 @@ from deltatape.gateway.routes import Routes, Upstream
 from deltatape.gateway.tapes import OpenTape, RingRecording, TapeBook
 from deltatape.http1.listener import Address, Bound
 from deltatape.model.exchange import Tap
+from deltatape.model.recording_counts import RecordingCounts
 from deltatape.model.rule_settings import Settings
-from deltatape.record.worker_messages import RecordingCounts
 from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import ShardOrigin, TapeWriter

@@ -52,7 +52,6 @@ from deltatape.record.recording import (
 )
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, introduce, no_traffic
 from deltatape.record.tool_server_session import ToolServerListener
-from deltatape.record.workers import Workers
 from deltatape.tape.credentials import basic
 
 TOOL_SERVERS_S = 1.0
@@ -100,6 +99,8 @@ class Session:
     def _make_recording(self) -> RecordingPart:
         options, around = self._options, self._around
         if options.workers > 1:
+            from deltatape.record.workers import Workers  # noqa: PLC0415 - takes long; rare
+
             return Workers(options, around, self, self._analysis)
         self._own = Recording(options, around, self, self._analysis)
         return self._own

@@ -7,7 +7,7 @@ which records in another process, too, uses some of them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from deltatape.gateway.routes import Routes
 from deltatape.live.messages import MessageCodec
@@ -15,25 +15,6 @@ from deltatape.store.writer import ShardOrigin
 
 if TYPE_CHECKING:
     from deltatape.record.recording import RecordOptions
-
-
-class RecordingCounts(NamedTuple):
-    """Totals for the status and the summary."""
-
-    exchanges: int = 0
-    active: int = 0
-    refused: int = 0
-    clients: int = 0
-    lost_records: int = 0
-    lost_bytes: int = 0
-    tapes: tuple[str, ...] = ()
-    """The paths of those that are being written."""
-    request_bytes: int = 0
-    """See `gateway.recorder.RecorderCounts`; of streams that are open, up to a few seconds old."""
-    response_bytes: int = 0
-
-
-NOTHING = RecordingCounts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from deltatape.gateway.routes import Refusal, Routes
 from deltatape.http1.listener import Address, Bound, bind, close_all, duplicates
 from deltatape.live.client import MAX_MESSAGE, LiveAnalysis
 from deltatape.live.messages import LAG_NS
+from deltatape.model.recording_counts import NOTHING_RECORDED, RecordingCounts
 from deltatape.model.tape_summary import TapeSummary
 from deltatape.record.recording import (
     NOT_BOUND,
@@ -33,7 +34,6 @@ from deltatape.record.recording import (
 )
 from deltatape.record.recording import Listening as Sockets
 from deltatape.record.worker_messages import (
-    NOTHING,
     Closing,
     Counted,
     Drain,
@@ -47,7 +47,6 @@ from deltatape.record.worker_messages import (
     Pin,
     Pinned,
     Quiet,
-    RecordingCounts,
     Refused,
     Report,
     Said,
@@ -94,7 +93,7 @@ class _Worker:
     tape: str = ""
     """The path of its main tape, once it listens."""
     tapes: dict[int, WorkerTape] = field(default_factory=dict)
-    counts: RecordingCounts = NOTHING
+    counts: RecordingCounts = NOTHING_RECORDED
     quiet: bool = False
     """Whether it has no connection any more, as was asked for."""
     drained: bool = False
@@ -401,7 +400,7 @@ class Workers:
     def _gone(self, worker: _Worker) -> None:
         """Handle the end of a worker: what has ended on its tapes is still reported."""
         self._past.append(worker.counts)
-        worker.counts = NOTHING
+        worker.counts = NOTHING_RECORDED
         worker.gone = True
         if not worker.drained:
             for tape in worker.tapes.values():
