@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import pytest
 
 from deltatape.model.exchange_row import ExchangeRow
+from deltatape.model.rule_settings import DEFAULTS
 from deltatape.render.exchange_rows import row_object
-from deltatape.scan.schema import EXCHANGES, TABLES, Table, file_name, path_of
+from deltatape.scan.schema import EXCHANGES, TABLES, Table, file_name, path_of, rule_set
 
-LEFT_OUT = {"called", "open"}
-"""Members of the `exchanges` document: excerpts of arguments, and what is false on a whole tape."""
+LEFT_OUT = {"called", "open", "shows"}
+"""Excerpts of arguments, what is false on a whole tape, and what the findings say with `about`."""
 FLATTENED = {"tokens": ("input_tokens", "output_tokens"), "worst": ("worst_code", "worst_blame")}
 
 
@@ -59,6 +62,14 @@ def row() -> ExchangeRow:
         before=None,
         marks=(),
     )
+
+
+def test_the_version_of_the_rules_is_the_same_until_it_or_a_threshold_changes() -> None:
+    own = rule_set("0.1.0")
+
+    assert own == rule_set("0.1.0", replace(DEFAULTS))
+    assert own != rule_set("0.1.1")
+    assert own != rule_set("0.1.0", replace(DEFAULTS, stall_s=9.0))
 
 
 def test_a_file_is_named_by_its_tape_and_the_rules_in_the_folder_of_its_day() -> None:

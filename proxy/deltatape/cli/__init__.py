@@ -43,6 +43,7 @@ COMMANDS = {
     "import": "Make a tape from a response body, a pasted stream or a captured case.",
     "export": "Write a tape in the format of another program: HAR, cassette, curl, spans.",
     "mitm": "Tape an app that cannot be pointed anywhere, by mitmproxy.",
+    "scan": "Read any number of tapes into tables that other programs query.",
     "demo": "Record, check and replay an app on an embedded provider: no key, no network.",
 }
 """Every command and its one-line help, in the order of use."""
@@ -58,28 +59,6 @@ def _not_collecting() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-YOUNG_OBJECTS = 400_000
-"""When Python's garbage collector is to run: exchanges that are read leave no cycles behind."""
-
-
-def collect_seldom(young: int) -> None:
-    """Collect garbage once there are `young` new objects, and leave out those that exist."""
-    gc.freeze()
-    gc.set_threshold(young, 20, 100)
-
-
-@contextlib.contextmanager
-def collecting_seldom(young: int) -> Iterator[None]:
-    """Do so in a block."""
-    before = gc.get_threshold()
-    collect_seldom(young)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 class Commands(click.Group):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deltatape.cli import YOUNG_OBJECTS, collecting_seldom
 from deltatape.cli.options import FORMAT, duration, option, output, refuse_useless
 from deltatape.cli.tapes import all_of, exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
+from deltatape.garbage import YOUNG_OBJECTS, collecting_seldom
 from deltatape.printable import count
 from deltatape.render.audit import Audit, audit_lines, audits_json
 from deltatape.settings.defaults import current_rules

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli import YOUNG_OBJECTS, collecting_seldom
 from deltatape.cli.options import FORMAT, option
 from deltatape.cli.terminal import Bar, list_width, say, show, write
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
+from deltatape.garbage import YOUNG_OBJECTS, collecting_seldom
 from deltatape.model.exchange_row import ExchangeRow
 from deltatape.model.tape_summary import LogEntry
 from deltatape.render.exchange_rows import (

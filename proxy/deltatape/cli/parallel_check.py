@@ -6,10 +6,7 @@ however it ends. Each worker has only a few tapes in progress, so that reports d
 a large one.
 """
 
-import contextlib
 import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deltatape.cli import YOUNG_OBJECTS, collect_seldom, collecting_seldom
 from deltatape.cli.tapes import is_tape, named
 from deltatape.diagnose.check_tape import TapeReport, check_exchanges
 from deltatape.errors import DeltatapeError
+from deltatape.garbage import YOUNG_OBJECTS, collect_seldom, collecting_seldom
 from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.store.listing import locate
@@ -160,7 +157,7 @@ def _by_workers(
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
 
     executor = ProcessPoolExecutor(
-        processes, multiprocessing.get_context("spawn"), initializer=_follow
+        processes, multiprocessing.get_context("spawn"), initializer=_prepare
     )
     waiting: deque[tuple[str | TapeReport, Future[TapeReport] | None]] = deque()
     try:
@@ -193,23 +190,8 @@ def _result(
     return name if isinstance(name, TapeReport) else check(name)
 
 
-def _follow() -> None:
-    """End with the parent process, silently on Ctrl-C, and at once on SIGTERM.
+def _prepare() -> None:
+    from deltatape.scan.engine import follow_parent  # noqa: PLC0415 - few checks need it
 
-    A handler that something else installed, such as coverage's, may wait for a lock that the
-    interrupted code holds: then the worker never ends, nor does the program that waits for it.
-    """
     collect_seldom(YOUNG_OBJECTS)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    import multiprocessing  # noqa: PLC0415 - few checks need it
-
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        with contextlib.suppress(OSError):
-            parent.join()
-        os._exit(1)
+    follow_parent()

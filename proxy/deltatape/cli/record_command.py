@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltatape.cli import collecting_seldom
 from deltatape.cli.addresses import listen_address, upstreams_of
 from deltatape.cli.options import (
     CONTROL,
@@ -43,6 +42,7 @@ from deltatape.cli.terminal import aside, say
 from deltatape.clock import SystemClock
 from deltatape.environment.clients import recognised
 from deltatape.errors import UsageError
+from deltatape.garbage import collecting_seldom
 from deltatape.gateway.outbound import outbound_from
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.http1.event_loop import StreamingEventLoop

@@ -221,7 +221,7 @@ class Bar:
     def __init__(self, what: str, total: int) -> None:
         self._progress = _progress(what) if total > 1 and sys.stderr.isatty() else None
         if self._progress is not None:
-            self._task = self._progress.add_task(what, total=total)
+            self._task = self._progress.add_task(what, total=total, note="")
 
     def __enter__(self) -> Self:
         if self._progress is not None:
@@ -232,9 +232,15 @@ class Bar:
         if self._progress is not None:
             self._progress.stop()
 
-    def step(self) -> None:
+    @property
+    def shown(self) -> bool:
+        """Whether there is a terminal for it, and something to show."""
+        return self._progress is not None
+
+    def step(self, note: str = "") -> None:
+        """Count one step; show a few words beside the bar."""
         if self._progress is not None:
-            self._progress.advance(self._task)
+            self._progress.update(self._task, advance=1, note=note)
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
@@ -262,5 +268,6 @@ def _progress(what: str) -> "Progress":
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.fields[note]}"),
     )
     return Progress(*columns, console=Console(file=sys.stderr), transient=True)

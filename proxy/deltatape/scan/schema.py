@@ -5,9 +5,13 @@ Columns are added to the tables, never renamed.
 """
 
 import enum
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+from deltatape.model.rule_settings import DEFAULTS, Settings
+from deltatape.rules import RULES
 
 VERSION = 1
 """Of the tables. Every file says it, as `deltatape.schema` in its metadata."""
@@ -17,6 +21,8 @@ RULES_KEY = "deltatape.rules"
 NO_DAY = "1970-01-01"
 """The day of tapes that do not say when they were recorded."""
 SUFFIX = ".parquet"
+_DIGITS = 12
+"""Of a version of the rules."""
 
 
 class Type(enum.StrEnum):
@@ -189,6 +195,12 @@ FINDINGS = Table(
         _column("phase", Type.WORD, "of a dead zone (D001, D004): at what point of the answer"),
         _column("silent_ns", Type.NUMBER, "of a dead zone: how long nothing came"),
         _key("across", Type.FLAG, "whether only joining several tapes shows it"),
+        _key(
+            "withdrawn",
+            Type.FLAG,
+            "whether joining shows that the finding with the same tape, exchange, code and"
+            " fingerprint is not so: another tape answers the call",
+        ),
         _key("fingerprint", Type.TEXT, "the same for the same defect on later recordings"),
         _RULES,
     ),
@@ -196,32 +208,27 @@ FINDINGS = Table(
 DIGESTS = Table(
     name="digests",
     about=(
-        "A row for each request of a conversation, with what is needed to compare it with others,"
-        " also of other tapes. Unlike the other tables, this one has texts of the conversations."
+        "A row for each request with a history, with what is needed to compare it with others, also"
+        " of other tapes. Those of a tape and root can only be read together, in their order."
+        " Unlike the other tables, this one has texts of the conversations."
     ),
     columns=(
         _TAPE,
         _EXCHANGE,
         _key("turn", Type.NUMBER, "which request of the exchange: a WebSocket has several, from 0"),
         _column("at", Type.TIME, "when the request came"),
-        _column(
+        _key(
             "root",
             Type.TEXT,
-            "a hash that all requests of a conversation share; null: it has no history",
+            "a hash that all requests share whose histories begin alike",
         ),
         _column("reply_id", Type.TEXT, "the provider's id of the reply"),
         _column("previous", Type.TEXT, "the id of the stored reply that the request goes on from"),
         _key("messages", Type.NUMBER, "how long its history is"),
         _key("calls", Type.NUMBER, "how many calls the reply has"),
         _key("results", Type.NUMBER, "of how many calls the request brings results"),
-        _column(
-            "base",
-            Type.NUMBER,
-            "an earlier exchange of the tape whose history begins with the same messages; the"
-            " digest has only those after them",
-        ),
-        _key("shared", Type.NUMBER, "how many messages these are"),
-        _key("digest", Type.BYTES, "the digest as JSON; see `scan/digest_json.py`"),
+        _column("recorded_ns", Type.NUMBER, "when the tape began, in nanoseconds since 1970"),
+        _key("digest", Type.BYTES, "the digest; see `scan/digest_codec.py`"),
         _RULES,
     ),
 )
@@ -231,6 +238,18 @@ TABLES: Mapping[str, Table] = MappingProxyType(
 """By name. A scan writes `tapes` last: a tape that has no row there is read again."""
 BEFORE = "findings_before"
 """A folder with findings of the rules before the last change, to compare with: columns as there."""
+
+
+def rule_set(version: str, settings: Settings = DEFAULTS) -> str:
+    """Return the version of the rules: a hash over what decides which findings there are.
+
+    Args:
+        version: of deltatape.
+        settings: the thresholds.
+    """
+    codes = " ".join(f"{rule.code}:{rule.severity}" for rule in RULES)
+    text = "\n".join((str(VERSION), version, codes, repr(settings)))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def file_name(tape: str, rules: str) -> str:

@@ -8,10 +8,11 @@ Memory does not grow with the tape, but for numbers: the rows, findings and dige
 exchanges are held, as in `check_tape`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from deltatape.conversation import (
@@ -34,7 +35,7 @@ from deltatape.diagnose.check_tape import (
 )
 from deltatape.diagnose.digest import digests_of
 from deltatape.diagnose.rebuild import Analysis, analyse, analyse_all, batches, body_bytes
-from deltatape.model.digest import Digest
+from deltatape.model.digest import Digest, digest_at
 from deltatape.model.exchange import Exchange, wall_time
 from deltatape.model.exchange_row import ExchangeRow, Mark, ShownFinding, WorstFinding
 from deltatape.model.finding import Finding
@@ -45,7 +46,7 @@ from deltatape.model.token_usage import tokens_in
 from deltatape.model.turn import Turn
 from deltatape.printable import excerpt
 from deltatape.providers import provider_of_host
-from deltatape.rules.stalls import AFTER_RESULT, STALL, dead_zones
+from deltatape.rules.stalls import AFTER_RESULT, STALL, DeadZone, dead_zones
 from deltatape.secret_text.search import without_secrets
 from deltatape.why.survey import reply_of
 from deltatape.why.verdict import VerdictEvidence, deciding
@@ -76,6 +77,8 @@ class _Entry:
     """Without findings and without its conversation."""
     own: tuple[Finding, ...]
     """The findings on the exchange alone."""
+    original: tuple[Finding, ...]
+    """The same as they were before anything was known of what followed."""
     about: list[Finding] = field(default_factory=list)
     """Findings of the conversation that count for it."""
     about_others: list[tuple[Finding, int]] = field(default_factory=list)
@@ -111,6 +114,57 @@ class _Entry:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedExchange:
+    """An exchange, and what it says by itself."""
+
+    analysis: Analysis
+    digests: tuple[Digest, ...]
+    findings: tuple[Finding, ...]
+    zones: tuple[tuple[Analysis, DeadZone], ...]
+    """The dead zones that its findings report, each with the response that it is in."""
+
+
+class CountedFinding(NamedTuple):
+    """A finding, and what it counts for."""
+
+    finding: Finding
+    about: int
+    """The exchange."""
+    request: Digest
+    """The request that it is on."""
+    replies: tuple[Digest, ...]
+    """Those of the exchange that it counts for."""
+    original: Finding
+    """The finding without what followed, which its fingerprint does not take."""
+
+
+def check_all(
+    exchanges: Sequence[Exchange], settings: Settings = DEFAULTS
+) -> Iterator[CheckedExchange]:
+    """Yield what exchanges say by themselves: faster than one after the other."""
+    analyses = analyse_all(exchanges, settings.app)
+    digests = [digests_of(analysis, settings) for analysis in analyses]
+    for analysis, own in zip(analyses, digests, strict=True):
+        yield _checked(analysis, own, settings)
+
+
+def _checked(
+    analysis: Analysis, digests: tuple[Digest, ...], settings: Settings
+) -> CheckedExchange:
+    findings = check_analysis(analysis, settings)
+    zones: tuple[tuple[Analysis, DeadZone], ...] = ()
+    reported = {each.code for each in findings}
+    if reported & _DEAD_ZONES:
+        zones = tuple(
+            (turn, each)
+            for turn in analysis.turns or (analysis,)
+            for each in dead_zones(context_of(turn, settings), reported)
+            if each.code
+        )
+    return CheckedExchange(analysis=analysis, digests=digests, findings=findings, zones=zones)
+
+
 class ExchangeIndexer:
     """Makes the rows of one tape, or of several that are read as one.
 
@@ -122,6 +176,7 @@ class ExchangeIndexer:
         logs: what the application printed, in order, as far as known; read only if it matters.
         near: see `check_tape.NEAR`.
         alone: whether to judge each for itself, since others of the conversations are missing.
+        found: takes every finding of `check` once, when it is certain; not where `live`.
     """
 
     def __init__(
@@ -132,13 +187,17 @@ class ExchangeIndexer:
         logs: Iterable[LogEntry] = (),
         near: int = NEAR,
         alone: bool = False,
+        found: Callable[[CountedFinding], object] | None = None,
     ) -> None:
         self._settings = settings
         self._logs = logs
+        self._found = found
         self._alone = alone
         self._entries: dict[int, _Entry] = {}
         """Of the exchanges that `_window` holds, by number."""
         self._window = ExchangeWindow(near)
+        self._held: Mapping[int, tuple[Digest, ...]] = {}
+        """The digests of those that were compared last."""
         self._history = ConversationHistory(settings) if live and not alone else None
 
     def add(self, exchange: Exchange) -> list[ExchangeRow]:
@@ -147,17 +206,18 @@ class ExchangeIndexer:
 
     def add_all(self, exchanges: Sequence[Exchange]) -> list[ExchangeRow]:
         """Add exchanges in the order in which they ended: faster than one after the other."""
-        analyses = analyse_all(exchanges, self._settings.app)
-        digests = [digests_of(analysis, self._settings) for analysis in analyses]
         found: list[ExchangeRow] = []
-        for analysis, own in zip(analyses, digests, strict=True):
-            found += self._add(self._entry(analysis), own)
+        for each in check_all(exchanges, self._settings):
+            found += self.add_checked(each)
         return found
 
-    def _add(self, entry: _Entry, digests: tuple[Digest, ...]) -> list[ExchangeRow]:
-        if self._alone:
-            return [entry.current()]
+    def add_checked(self, checked: CheckedExchange) -> list[ExchangeRow]:
+        """Add an exchange that is checked already; see `add`."""
+        entry, digests = _entry(checked), checked.digests
         number = entry.row.exchange
+        if self._alone:
+            self._tell(entry, digests)
+            return [entry.current()]
         self._entries[number] = entry
         found = []
         if self._history is not None:
@@ -170,9 +230,15 @@ class ExchangeIndexer:
             self._entries = {each: self._entries[each] for each in self._window.held}
         return found
 
+    @property
+    def held(self) -> Container[int]:
+        """The exchanges whose rows may still change."""
+        return self._entries
+
     def running(self, exchange: Exchange) -> ExchangeRow:
         """Return the row of an exchange in progress, as far as it has come; nothing is added."""
-        return self._entry(analyse(exchange, self._settings.app)).current()
+        analysis = analyse(exchange, self._settings.app)
+        return _entry(_checked(analysis, (), self._settings)).current()
 
     def end(
         self, logs: Iterable[LogEntry] | None = None, watch: TapeSummary | None = None
@@ -187,29 +253,17 @@ class ExchangeIndexer:
         rest = self._window.rest()
         return self._compare(rest if watch is None else _watched(rest, watch))
 
-    def _entry(self, analysis: Analysis) -> _Entry:
-        own = check_analysis(analysis, self._settings)
-        row = _row_of(analysis)
-        reported = {each.code for each in own}
-        if reported & _DEAD_ZONES:
-            zones = [
-                each.silence.end_ns - each.silence.start_ns
-                for turn in analysis.turns or (analysis,)
-                for each in dead_zones(context_of(turn, self._settings), reported)
-                if each.code
-            ]
-            row = replace(row, dead_zones=len(zones), dead_ns=sum(zones))
-        return _Entry(row=row, own=own, thread=row.exchange)
-
     def _compare(self, compared: ComparedExchanges) -> list[ExchangeRow]:
         """Return the rows that change by comparing the latest exchanges with each other."""
-        digests = compared.digests
+        digests, self._held = compared.digests, compared.held
         own = {number: self._entries[number].own for number in compared.fresh}
         logs: tuple[LogEntry, ...] = ()
         if may_need_logs(digests, own.values()):
             self._logs = logs = tuple(self._logs)
         for number, findings in excused(own, digests, logs).items():
             self._entries[number].own = findings
+        for number in own if self._found else ():
+            self._tell(self._entries[number], compared.held[number])
         for number, entry in self._entries.items():
             # What is compared again: all that these requests show, also about earlier replies.
             entry.about = [
@@ -228,6 +282,13 @@ class ExchangeIndexer:
                     self._about(finding, finding.exchange)
         known = [self._entries[number] for number in sorted(compared.held)]
         return _changed([each for each in known if each.shown or each.row.exchange in own])
+
+    def _tell(self, entry: _Entry, digests: tuple[Digest, ...]) -> None:
+        """Hand on the findings on an exchange alone, as they are after what followed."""
+        if self._found is not None:
+            number = entry.row.exchange
+            for each, original in zip(entry.own, entry.original, strict=True):
+                self._found(CountedFinding(each, number, digests[0], digests, original))
 
     def _take(self, turn: Turn) -> list[_Entry]:
         """Note what a turn shows; return the exchanges that findings count for."""
@@ -256,7 +317,21 @@ class ExchangeIndexer:
         entry.about.append(finding)
         if entry is not shows:
             shows.about_others.append((finding, number))
+        if self._found is not None:
+            about = entry.row.exchange
+            request = digest_at(self._held[finding.exchange], finding.exchange, finding.line)
+            self._found(CountedFinding(finding, about, request, self._held[about], finding))
         return entry
+
+
+def _entry(checked: CheckedExchange) -> _Entry:
+    row = _row_of(checked.analysis)
+    if checked.zones:
+        silences = [zone.silence for _, zone in checked.zones]
+        silent = sum([each.end_ns - each.start_ns for each in silences])
+        row = replace(row, dead_zones=len(silences), dead_ns=silent)
+    own = checked.findings
+    return _Entry(row=row, own=own, original=own, thread=row.exchange)
 
 
 def index_rows(

@@ -1,0 +1,229 @@
+"""What has a function done on many items: processes of this machine, or a cluster of Dask.
+
+Engines keep a few items under way for each worker, so that memory does not grow with their number.
+Where a worker dies, what it had under way is done again elsewhere; an item with which workers die
+each time is given back as lost.
+"""
+
+import contextlib
+import itertools
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from deltatape.errors import UsageError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_AHEAD = 2
+"""Items under way for each worker: one that is done, and one to go on with."""
+_CONNECT_S = 30
+
+
+class Lost(NamedTuple):
+    """In place of a result: the workers died that had the item."""
+
+    why: str
+
+
+class Engine(Protocol):
+    """Has a function done on many items."""
+
+    def map(
+        self, function: Callable[[_Item], _Result], items: Iterable[_Item]
+    ) -> Iterator[tuple[_Item, _Result | Lost]]:
+        """Yield each item with its result, as they come; few are under way at any time.
+
+        Args:
+            function: can be pickled, and gives the same each time it is called with an item.
+            items: can be pickled, too.
+        """
+
+
+class LocalEngine:
+    """Processes of this machine; with one, this process itself.
+
+    Args:
+        processes: how many, >= 1.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+
+    def map(
+        self, function: Callable[[_Item], _Result], items: Iterable[_Item]
+    ) -> Iterator[tuple[_Item, _Result | Lost]]:
+        if self._processes == 1:
+            for item in items:
+                yield item, function(item)
+            return
+        left = iter(items)
+        while True:
+            again: list[_Item] = []
+            yield from self._until_one_dies(function, left, again)
+            if not again:
+                return
+            # Which of them it died of shows only if each has a process of its own.
+            for item in again:
+                yield item, _alone(function, item)
+
+    def _until_one_dies(
+        self,
+        function: Callable[[_Item], _Result],
+        items: Iterator[_Item],
+        again: list[_Item],
+    ) -> Iterator[tuple[_Item, _Result | Lost]]:
+        """Yield results; if a process dies, put what was under way into `again`."""
+        with _executor(self._processes) as executor:
+            running: dict[Future[_Result], _Item] = {}
+            for item in itertools.islice(items, self._processes * _AHEAD):
+                running[executor.submit(function, item)] = item
+            while running:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for each in done:
+                    item = running.pop(each)
+                    try:
+                        result = each.result()
+                    except BrokenProcessPool:
+                        again.append(item)
+                        continue
+                    yield item, result
+                    for following in itertools.islice(items, 0 if again else 1):
+                        try:
+                            running[executor.submit(function, following)] = following
+                        except BrokenProcessPool:
+                            again.append(following)
+
+
+def _alone(function: Callable[[_Item], _Result], item: _Item) -> _Result | Lost:
+    with _executor(1) as executor:
+        try:
+            return executor.submit(function, item).result()
+        except BrokenProcessPool:
+            return Lost("the process that read it was ended, twice")
+
+
+@contextlib.contextmanager
+def _executor(processes: int) -> Iterator[ProcessPoolExecutor]:
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(processes, context, initializer=follow_parent)
+    try:
+        yield executor
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def follow_parent() -> None:
+    """Have this process end with its parent, silently on Ctrl-C, and at once on SIGTERM.
+
+    A handler that something else installed, such as coverage's, may wait for a lock that the
+    interrupted code holds: then the process never ends, nor does the program that waits for it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        with contextlib.suppress(OSError):
+            parent.join()
+        os._exit(1)
+
+
+class DaskEngine:
+    """Workers of a Dask cluster.
+
+    Args:
+        client: of the cluster.
+    """
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    def map(
+        self, function: Callable[[_Item], _Result], items: Iterable[_Item]
+    ) -> Iterator[tuple[_Item, _Result | Lost]]:
+        from distributed import as_completed  # noqa: PLC0415 - an extra, and slow to import
+        from distributed.scheduler import KilledWorker  # noqa: PLC0415
+
+        left = iter(items)
+        tried: set[str] = set()
+        running: dict[str, _Item] = {}
+        results = as_completed(loop=self._client.loop)
+
+        def submit(item: _Item) -> str:
+            future = self._client.submit(function, item, pure=False)
+            running[future.key] = item
+            results.add(future)
+            return str(future.key)
+
+        def fill() -> None:
+            room = max(1, sum(self._client.nthreads().values())) * _AHEAD - len(running)
+            for item in itertools.islice(left, max(room, 0)):
+                submit(item)
+
+        fill()
+        for future in results:
+            item = running.pop(future.key)
+            try:
+                result: _Result | Lost = future.result()
+            except KilledWorker as error:
+                if future.key not in tried:
+                    # It may only have been on workers that died of others.
+                    tried.add(submit(item))
+                    continue
+                result = Lost(f"the workers that read it died: {error}".partition("\n")[0])
+            fill()
+            yield item, result
+
+
+@contextlib.contextmanager
+def dask_engine(scheduler: str | None, workers: int) -> Iterator[DaskEngine]:
+    """Connect to a cluster, or start one on this machine for as long as it is used.
+
+    Args:
+        scheduler: its address; None: start one.
+        workers: how many to start.
+
+    Raises:
+        UsageError: Dask is not installed, or nothing answers there.
+    """
+    try:
+        from distributed import Client, LocalCluster  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError(MISSING) from None
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout=_CONNECT_S, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise UsageError(f"--scheduler {scheduler}: {error}") from None
+        with client:
+            yield DaskEngine(client)
+        return
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield DaskEngine(client)
+
+
+MISSING = 'this needs more packages: pip install "deltatape[fleet]"'

@@ -1,0 +1,351 @@
+"""Reads tapes into a dataset: what is new there, and all of it once the rules have changed."""
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+
+from deltatape import __version__
+from deltatape.clock import SystemClock
+from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
+from deltatape.garbage import YOUNG_OBJECTS, collecting_seldom
+from deltatape.model.exchange import wall_time
+from deltatape.model.rule_settings import Settings
+from deltatape.model.tape_summary import LogEntry
+from deltatape.scan.dataset import (
+    Files,
+    FoundFile,
+    StoredRows,
+    TapeWriter,
+    open_files,
+    stored_rows,
+)
+from deltatape.scan.engine import Engine, Lost
+from deltatape.scan.rows import Row, TapeRows, began_us, tape_rows
+from deltatape.scan.schema import EXCHANGES, FINDINGS, NO_DAY, TAPES, rule_set
+from deltatape.secret_text.search import without_secrets
+from deltatape.store.names import is_tape_name, without_suffix
+from deltatape.store.reader import Tape, open_tape
+from deltatape.tape.record import Header
+
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+_GATEWAY = re.compile(r"(?:^|/)gateway=([^/]+)/")
+_DAY = re.compile(r"(?:^|/)dt=(\d{4}-\d\d-\d\d)/")
+_US_NS = 1000
+_KEY_DIGITS = 16
+_RUN_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapeToScan:
+    """A tape, and what the dataset has of it."""
+
+    key: str
+    """In the dataset."""
+    file: FoundFile
+    before: tuple[StoredRows, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanJob:
+    """What is the same for all tapes of a scan; given to workers."""
+
+    id: str
+    """Of the run."""
+    source: str
+    """The folder or URL with the tapes."""
+    out: str
+    """That of the dataset."""
+    settings: Settings
+    rules: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedTape:
+    """What became of a tape."""
+
+    exchanges: int = 0
+    findings: int = 0
+    problem: str = ""
+    """Why it could not be read."""
+    again: bool = False
+    """Whether the next scan is to read it: it is being recorded, or something was out of reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanProgress:
+    """How far a scan is."""
+
+    tapes: int
+    """How many are read."""
+    of_tapes: int
+    bytes: int
+    of_bytes: int
+    exchanges: int
+    ns: int
+    """How long it has taken."""
+
+    @property
+    def rate(self) -> float:
+        """Exchanges per second."""
+        return self.exchanges / (self.ns / 1e9) if self.ns else 0.0
+
+    @property
+    def left_ns(self) -> int | None:
+        """How long it will take, by the bytes that are left; None: nobody knows."""
+        return self.ns * (self.of_bytes - self.bytes) // self.bytes if self.bytes else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanSummary:
+    """What a scan has read."""
+
+    tapes: int = 0
+    known: int = 0
+    """Tapes that the dataset has already."""
+    recording: int = 0
+    """Tapes that are still being recorded."""
+    exchanges: int = 0
+    findings: int = 0
+    bytes: int = 0
+    ns: int = 0
+    problems: tuple[tuple[str, str], ...] = ()
+    """Tapes that could not be read, each with the reason."""
+    rules: str = ""
+
+
+def scan(
+    source: str,
+    out: str,
+    engine: Engine,
+    settings: Settings,
+    progress: Callable[[ScanProgress], object] = lambda _: None,
+) -> ScanSummary:
+    """Read the tapes of a folder or store that the dataset does not have as they are.
+
+    Args:
+        source: the folder or URL with the tapes.
+        out: those of the dataset.
+        engine: does the work.
+        settings: of the rules.
+        progress: is called for each tape.
+
+    Raises:
+        UsageError: there is no such folder, or the workers have another version.
+    """
+    clock = SystemClock()
+    began_ns = clock.now_ns()
+    rules = rule_set(__version__, settings)
+    run = hashlib.sha256(f"{clock.wall_ns()} {os.getpid()}".encode()).hexdigest()[:_RUN_DIGITS]
+    job = ScanJob(id=run, source=source, out=out, settings=settings, rules=rules)
+    if not Path(source).is_dir():
+        raise UsageError(f"{source}: there is no such folder")
+    found = tapes_of(open_files(source))
+    files = open_files(out)
+    tapes = _to_scan(found, files, rules)
+    so_far = ScanSummary(known=len(found) - len(tapes), rules=rules)
+    of_bytes = sum(tape.file.size for tape in tapes)
+    done = read_bytes = 0
+    try:
+        for tape, given in engine.map(partial(scan_tape, job), tapes):
+            result = _without_rows(job, tape, given.why) if isinstance(given, Lost) else given
+            done += 1
+            read_bytes += tape.file.size
+            so_far = _with(so_far, tape, result)
+            progress(
+                ScanProgress(
+                    tapes=done,
+                    of_tapes=len(tapes),
+                    bytes=read_bytes,
+                    of_bytes=of_bytes,
+                    exchanges=so_far.exchanges,
+                    ns=clock.now_ns() - began_ns,
+                )
+            )
+    finally:
+        files.clear(run, clock.wall_ns() // _US_NS)
+    return replace(so_far, ns=clock.now_ns() - began_ns)
+
+
+def _with(summary: ScanSummary, tape: TapeToScan, result: ScannedTape) -> ScanSummary:
+    if result.again and not result.problem:
+        return replace(summary, recording=summary.recording + 1)
+    problems = ((tape.file.path, result.problem),) if result.problem else ()
+    return replace(
+        summary,
+        tapes=summary.tapes + 1,
+        exchanges=summary.exchanges + result.exchanges,
+        findings=summary.findings + result.findings,
+        bytes=summary.bytes + tape.file.size,
+        problems=(*summary.problems, *problems),
+    )
+
+
+def tapes_of(files: Files) -> dict[str, FoundFile]:
+    """Return the tapes in a folder or a store, by their keys in a dataset.
+
+    The key is the tape's id if the file is named by that, since then no other tape has it; else it
+    is made of the path, since copies have the id of their original. Of a tape that is there packed,
+    too, the journal counts.
+    """
+    found: dict[str, FoundFile] = {}
+    for each in sorted(files.found(), key=attrgetter("path")):
+        if is_tape_name(each.path):
+            stem = without_suffix(each.path)
+            name = stem.rpartition("/")[2]
+            hashed = hashlib.sha256(stem.encode("utf-8", "surrogateescape")).hexdigest()
+            key = name if _ULID.fullmatch(name) else hashed[:_KEY_DIGITS]
+            found.setdefault(key, each)
+    return found
+
+
+def _to_scan(found: Mapping[str, FoundFile], files: Files, rules: str) -> list[TapeToScan]:
+    """Return the tapes of which the dataset does not have all rows, the largest first."""
+    current = {
+        each.tape: each.modified_us
+        for each in stored_rows(files, [TAPES.name])
+        if each.rules == rules
+    }
+    new = {
+        key: file
+        for key, file in found.items()
+        if key not in current or current[key] < file.modified_us
+    }
+    before: dict[str, list[StoredRows]] = {}
+    for each in stored_rows(files) if new else ():
+        if each.tape in new:
+            before.setdefault(each.tape, []).append(each)
+    ordered = sorted(new.items(), key=lambda item: (-item[1].size, item[0]))
+    return [
+        TapeToScan(key=key, file=file, before=tuple(before.get(key, ()))) for key, file in ordered
+    ]
+
+
+def scan_tape(job: ScanJob, tape: TapeToScan) -> ScannedTape:
+    """Read one tape into the dataset.
+
+    It is done completely or not at all, and gives the same each time.
+
+    Raises:
+        UsageError: this is another version of deltatape than that of the scan.
+        DeltatapeError: the dataset cannot be written.
+    """
+    if rule_set(__version__, job.settings) != job.rules:
+        raise UsageError(
+            f"this worker has deltatape {__version__}, or other rules than the scan has; install"
+            " the same version everywhere"
+        )
+    writer = TapeWriter(open_files(job.out), job.id, tape.key, job.rules)
+    with contextlib.closing(writer), collecting_seldom(YOUNG_OBJECTS):
+        reading = _Reading(job, tape)
+        for rows in reading:
+            writer.write(rows)
+        if reading.result.again:
+            return reading.result
+        if reading.result.problem:
+            writer.restart()
+        writer.publish(reading.day, reading.row(), tape.before)
+        return reading.result
+
+
+class _Reading:
+    """Reads a tape; whatever is wrong with it ends the rows, and is in the result."""
+
+    def __init__(self, job: ScanJob, tape: TapeToScan) -> None:
+        self._job = job
+        self._tape = tape
+        self._header: Header | None = None
+        self.result = ScannedTape()
+
+    def __iter__(self) -> Iterator[TapeRows]:
+        exchanges = findings = 0
+        try:
+            with open_files(self._job.source).local(self._tape.file.path) as path:
+                tape = open_tape(path)
+                self._header = tape.header
+                if tape.recording:
+                    self.result = ScannedTape(again=True)
+                    return
+                for rows in self._rows(tape):
+                    exchanges += len(rows.get(EXCHANGES.name, ()))
+                    findings += len(rows.get(FINDINGS.name, ()))
+                    yield rows
+        except TapeFormatError as error:
+            place = f"line {error.line}: " if error.line else ""
+            self.result = ScannedTape(problem=f"{place}{error.problem}")
+        except DeltatapeError as error:
+            self.result = ScannedTape(problem=str(error), again=True)
+        except OSError as error:
+            self.result = ScannedTape(problem=error.strerror or str(error), again=True)
+        except Exception as error:  # noqa: BLE001 - one strange tape does not end the others' scan
+            self.result = ScannedTape(problem=f"deltatape failed: {error!r}")
+        else:
+            self.result = ScannedTape(exchanges=exchanges, findings=findings)
+
+    def _rows(self, tape: Tape) -> Iterator[TapeRows]:
+        job, shard = self._job, tape.header.shard
+        return tape_rows(
+            tape.exchanges(),
+            self._tape.key,
+            job.rules,
+            job.settings,
+            _logs(tape),
+            # Requests of the conversations are on the tapes of other workers.
+            alone=shard is not None and shard.count > 1,
+        )
+
+    @property
+    def day(self) -> str:
+        """The day of the tape's rows."""
+        at = wall_time(self._header.recorded_at, 0) if self._header else None
+        return at.date().isoformat() if at is not None else day_of(self._tape.file.path)
+
+    def row(self) -> Row:
+        """Return the row in table `tapes`."""
+        return tape_row(self._job, self._tape, self._header, self.result)
+
+
+def _logs(tape: Tape) -> Iterator[LogEntry]:
+    """Yield the app's output; reads the tape only when iterated."""
+    yield from tape.logs
+
+
+def day_of(path: str) -> str:
+    """Return the day that the folders of a tape name."""
+    match = _DAY.search(path)
+    return match[1] if match else NO_DAY
+
+
+def tape_row(job: ScanJob, tape: TapeToScan, header: Header | None, result: ScannedTape) -> Row:
+    """Return the row of a tape in table `tapes`."""
+    gateway = _GATEWAY.search(tape.file.path)
+    return (
+        tape.key,
+        header.id if header else None,
+        f"{job.source.rstrip('/')}/{tape.file.path}",
+        tape.file.etag,
+        tape.file.size,
+        began_us(header.recorded_at) if header else None,
+        gateway[1] if gateway else None,
+        header.tool or None if header else None,
+        job.rules,
+        result.exchanges,
+        result.findings,
+        without_secrets(result.problem) or None,
+        SystemClock().wall_ns() // _US_NS,
+    )
+
+
+def _without_rows(job: ScanJob, tape: TapeToScan, problem: str) -> ScannedTape:
+    """Write only the row that says why a tape could not be read."""
+    result = ScannedTape(problem=problem)
+    writer = TapeWriter(open_files(job.out), job.id, tape.key, job.rules)
+    with contextlib.closing(writer):
+        row = tape_row(job, tape, None, result)
+        writer.publish(day_of(tape.file.path), row, tape.before)
+    return result

@@ -1,0 +1,162 @@
+"""Engines: everything is done once although workers are killed, here and on a cluster of Dask."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from deltatape.errors import UsageError
+from deltatape.model.rule_settings import DEFAULTS
+from deltatape.scan.engine import DaskEngine, LocalEngine, Lost, dask_engine
+from deltatape.scan.scan import scan
+from helpers.engine_work import die, die_once, fail, square
+from helpers.incidents import BROKEN, CUT, FIXED
+from helpers.program import environment
+
+TAPES = 24
+
+
+def test_this_process_does_all_if_it_is_the_only_one() -> None:
+    assert [*LocalEngine(1).map(square, range(4))] == [(0, 0), (1, 1), (2, 4), (3, 9)]
+
+
+def test_several_processes_do_each_item_once() -> None:
+    found = [*LocalEngine(2).map(square, range(20))]
+    assert sorted(found) == [(number, number * number) for number in range(20)]
+
+
+def test_what_a_killed_process_had_is_done_again(tmp_path: Path) -> None:
+    items = [(str(tmp_path), number) for number in range(12)]
+    found = [*LocalEngine(2).map(die_once, items)]
+    assert sorted(result for _, result in found if isinstance(result, int)) == [*range(12)]
+
+
+def test_an_item_that_kills_its_process_is_lost_and_the_others_are_not() -> None:
+    found = dict(LocalEngine(2).map(die, range(8)))
+    assert isinstance(found.pop(3), Lost)
+    assert found == {number: number for number in range(8) if number != 3}
+
+
+def test_an_error_ends_the_work_and_leaves_no_process() -> None:
+    with pytest.raises(UsageError, match="wrong"):
+        [*LocalEngine(2).map(fail, range(8))]
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and workers of Dask, each a program of its own, as on several machines."""
+    running: list[subprocess.Popen[bytes]] = []
+    log = folder / "scheduler.log"
+
+    def start(*words: str, output: Path) -> None:
+        with output.open("wb") as file:
+            running.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", *words],
+                    stdout=file,
+                    stderr=file,
+                    cwd=folder,
+                    env={**environment(folder), "PYTHONPATH": os.pathsep.join(sys.path)},
+                )
+            )
+
+    address_file = folder / "scheduler.json"
+    start(
+        *("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"),
+        *("--no-dashboard", "--scheduler-file", str(address_file)),
+        output=log,
+    )
+    try:
+        from distributed import Client  # noqa: PLC0415 - takes a second
+
+        for number in range(workers):
+            start(
+                *("distributed.cli.dask_worker", "--scheduler-file", str(address_file)),
+                *("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"),
+                *("--local-directory", str(folder)),
+                output=folder / f"worker-{number}.log",
+            )
+        with Client(scheduler_file=str(address_file), set_as_default=False, timeout=60) as client:
+            client.wait_for_workers(workers, timeout=120)
+            address = client.scheduler.address
+        yield address, running[1:]
+    finally:
+        for each in reversed(running):
+            each.kill()
+            each.wait()
+
+
+def rows(out: Path, table: str) -> Counter[str]:
+    return Counter(
+        str({name: value for name, value in row.items() if name != "scanned_at"})
+        for path in (out / table).rglob("*.parquet")
+        for row in pq.read_table(path, partitioning=None).to_pylist()
+    )
+
+
+def many_tapes(folder: Path) -> Path:
+    folder.mkdir()
+    for number in range(TAPES):
+        shutil.copy((BROKEN, CUT, FIXED)[number % 3], folder / f"{number:02}.tape")
+    return folder
+
+
+def test_a_worker_killed_in_the_middle_of_a_scan_costs_only_its_tape_again(tmp_path: Path) -> None:
+    source = many_tapes(tmp_path / "in")
+    scan(str(source), str(tmp_path / "alone"), LocalEngine(1), DEFAULTS)
+    with cluster(tmp_path) as (address, workers), dask_engine(address, 1) as engine:
+        done = 0
+
+        def tell(_: object) -> None:
+            nonlocal done
+            done += 1
+            if done == 3:
+                workers[0].send_signal(signal.SIGKILL)
+
+        summary = scan(str(source), str(tmp_path / "out"), engine, DEFAULTS, tell)
+
+    assert workers[0].returncode == -signal.SIGKILL
+    assert (summary.tapes, done, summary.problems) == (TAPES, TAPES, ())
+    for table in ("tapes", "exchanges", "calls", "findings", "digests"):
+        assert rows(tmp_path / "out", table) == rows(tmp_path / "alone", table)
+    assert not (tmp_path / "out" / ".drafts").exists()
+
+
+def test_a_cluster_is_started_here_if_none_is_named(tmp_path: Path) -> None:
+    source = many_tapes(tmp_path / "in")
+    with dask_engine(None, 1) as engine:
+        summary = scan(str(source), str(tmp_path / "out"), engine, DEFAULTS)
+    assert (summary.tapes, summary.problems) == (TAPES, ())
+
+
+def test_what_kills_every_worker_of_a_cluster_is_lost() -> None:
+    import dask  # noqa: PLC0415 - takes a second
+    from distributed import Client, LocalCluster  # noqa: PLC0415
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
+        ) as here,
+        Client(here, set_as_default=False) as client,
+    ):
+        found = dict(DaskEngine(client).map(die, range(3, 5)))
+    assert isinstance(found[3], Lost)
+
+
+def test_an_address_where_nothing_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltatape.scan.engine._CONNECT_S", 1)
+    with (
+        pytest.raises(UsageError, match=re.escape("--scheduler tcp://127.0.0.1:1: ")),
+        dask_engine("tcp://127.0.0.1:1", 1),
+    ):
+        pass
