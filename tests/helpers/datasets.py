@@ -46,13 +46,12 @@ def write_rows(
 ) -> Path:
     """Write a tape's file of a table; what a row does not say is null, or empty if required."""
     of_table = TABLES[table.removesuffix("_before")].columns
-    withdrawn = Column(name="withdrawn", type=Type.FLAG, about="", required=True)
     columns = {
         each.name: pa.array(
             [_value(each, {"tape": tape, "rules": rules, **row}) for row in rows],
             _TYPES[each.type],
         )
-        for each in {each.name: each for each in (withdrawn, *of_table)}.values()
+        for each in of_table
     }
     path = folder / path_of(table, day, file_name(tape, rules))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ from deltatape.scan.scan import (
     scan_tape,
     tapes_of,
 )
-from deltatape.scan.schema import NO_DAY, RULES_KEY, TABLES, VERSION_KEY, rule_set
+from deltatape.scan.schema import JOINED, NO_DAY, RULES_KEY, TABLES, VERSION_KEY, rule_set
 from deltatape.secret_text.search import without_secrets
 from helpers.incidents import BROKEN, CUT, FIXED, STALL
 from helpers.shards import sharded
@@ -42,9 +42,11 @@ def scanned(source: Path, out: Path, **more: object) -> ScanSummary:
 
 
 def rows(out: Path, table: str) -> list[dict[str, object]]:
+    """Those of tapes, without what only joining shows."""
     return [
         row
         for path in sorted((out / table).rglob("*.parquet"))
+        if not path.name.startswith(f"{JOINED}-")
         for row in pq.read_table(path, partitioning=None).to_pylist()
     ]
 
@@ -69,7 +71,7 @@ def test_a_dataset_has_all_tables_by_day_and_every_file_says_what_it_is(tmp_path
     assert summary.findings == len(rows(tmp_path / "out", "findings"))
     assert {each.name for each in (tmp_path / "out").iterdir()} == set(TABLES)
     days = {path.name for path in (tmp_path / "out").glob("*/*")}
-    assert days == {"day=2026-11-21"}
+    assert days == {"day=2026-11-21", f"day={NO_DAY}"}  # the latter says that all are joined
     for path in (tmp_path / "out").rglob("*.parquet"):
         metadata = pq.read_metadata(path).metadata
         assert metadata[VERSION_KEY.encode()] == b"1"

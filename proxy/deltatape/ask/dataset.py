@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from deltatape.errors import UsageError
 from deltatape.model.finding import Confidence, Severity
 from deltatape.printable import count
-from deltatape.scan.schema import BEFORE, FINDINGS, SUFFIX, TABLES, TAPES, Column, Type
+from deltatape.scan.schema import BEFORE, FINDINGS, JOINED, SUFFIX, TABLES, TAPES, Column, Type
 
 if TYPE_CHECKING:
     import duckdb
 
-JOINED = "JOIN"
-"""In the place of a tape's key: the file has what only joining several tapes shows."""
 _DAY = "day="
 _BATCH = 1000
 _TYPES = {
@@ -215,8 +213,6 @@ class Dataset:
             hidden: columns to leave out.
         """
         names = [each for each in columns if each.name not in hidden]
-        if not any(each.name == _WITHDRAWN for each in names) and columns is FINDINGS.columns:
-            names.append(Column(name=_WITHDRAWN, type=Type.FLAG, about="", required=True))
         # Those of one version of the rules have the same columns: DuckDB need not look at all.
         by_rules: dict[str, list[Path]] = {}
         for path in files:

@@ -150,6 +150,8 @@ def _print(summary: "ScanSummary", out: str, form: str) -> None:
                 problems=len(summary.problems),
                 exchanges=summary.exchanges,
                 findings=summary.findings,
+                across=summary.across,
+                withdrawn=summary.withdrawn,
                 bytes=summary.bytes,
                 duration_ns=summary.ns,
             )
@@ -158,8 +160,9 @@ def _print(summary: "ScanSummary", out: str, form: str) -> None:
     more = [f"{summary.known:,} known already"] if summary.known else []
     more += [f"{summary.recording:,} being recorded"] if summary.recording else []
     notes = f" ({', '.join(more)})" if more else ""
+    across = f" and {summary.across:,} across tapes" if summary.across else ""
     write(
         f"{out}: {count(summary.tapes, 'tape')} read{notes},"
-        f" {count(summary.exchanges, 'exchange')}, {count(summary.findings, 'finding')}"
+        f" {count(summary.exchanges, 'exchange')}, {count(summary.findings, 'finding')}{across}"
         f" in {duration(summary.ns)}\n"
     )

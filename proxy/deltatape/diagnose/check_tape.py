@@ -30,7 +30,8 @@ from deltatape.model.tape_summary import LogEntry
 NEAR = 1024
 """With how many exchanges before and after it an exchange is compared at least. All are compared
 with all on tapes of fewer than four times as many."""
-_REFUSAL = "S005"
+REFUSAL = "S005"
+"""What reports an error in place of an answer: no error of those who asked again."""
 
 
 class ReportedFinding(NamedTuple):
@@ -288,15 +289,20 @@ def excused(
     return changed
 
 
+def answered_later(message: str, answered: str) -> str:
+    """Return the message about a refusal, where the request was sent again and `answered`."""
+    return f"{message}; the request was sent again and answered in {answered}"
+
+
 def _as_retried(findings: Sequence[Finding], failed: Attempt, answered: int) -> tuple[Finding, ...]:
     """Turn errors of a failed attempt that was retried and `answered` into infos."""
     return tuple(
         replace(
             each,
             severity=Severity.INFO,
-            message=f"{each.message}; the request was sent again and answered in #{answered}",
+            message=answered_later(each.message, f"#{answered}"),
         )
-        if each.code == _REFUSAL and _is_within(each, failed)
+        if each.code == REFUSAL and _is_within(each, failed)
         else each
         for each in findings
     )

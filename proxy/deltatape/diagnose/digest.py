@@ -116,7 +116,7 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
     said = [message for message in asked.history if message.role not in _SYSTEM]
     system = [message for message in asked.history if message.role in _SYSTEM]
     # Requests that continue different stored replies share no history, even if their messages do.
-    start = _hash(asked.previous) if asked.previous else _EMPTY_HASH
+    start = stored_history(asked.previous) if asked.previous else _EMPTY_HASH
     kept = digest_history(said, _digest_message, _link, start)
     request = _Request(
         system=reduce(_link, system, _EMPTY_HASH),
@@ -127,6 +127,11 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
     events = analysis.stream.events
     said_ns = events[-1].t_ns if events and exchange.timed else None
     return _digest(exchange, asked, reply, request, said_ns, read_talk(analysis))
+
+
+def stored_history(reply_id: str) -> str:
+    """Return the hash of what the provider keeps up to a reply: see `Digest.prefixes`."""
+    return _hash(reply_id)
 
 
 class _Request(NamedTuple):

@@ -71,7 +71,7 @@ def tape_rows(
         alone: see `check_tape.check_exchanges`.
         near: see `check_tape.NEAR`.
     """
-    made = _RowMaker(key, rules)
+    made = _RowMaker(key, rules, alone=alone)
     indexer = ExchangeIndexer(settings, logs=logs, near=near, alone=alone, found=made.find)
     for batch in batches(exchanges, body_bytes):
         for checked in check_all(batch, settings):
@@ -109,7 +109,8 @@ class _Sent(NamedTuple):
 class _RowMaker:
     """The rows of a tape, as far as they are certain and not taken."""
 
-    def __init__(self, key: str, rules: str) -> None:
+    def __init__(self, key: str, rules: str, *, alone: bool) -> None:
+        self._alone = alone
         self._key = key
         self._rules = rules
         self._made: TapeRows = {}
@@ -187,6 +188,7 @@ class _RowMaker:
             len(digest.calls),
             len(digest.results),
             None if began is None else began * _US_NS,
+            self._alone,
             data,
         )
 

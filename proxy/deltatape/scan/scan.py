@@ -26,6 +26,7 @@ from deltatape.scan.dataset import (
     stored_rows,
 )
 from deltatape.scan.engine import Engine, Lost
+from deltatape.scan.join import is_joined, join
 from deltatape.scan.rows import Row, TapeRows, began_us, tape_rows
 from deltatape.scan.schema import EXCHANGES, FINDINGS, NO_DAY, TAPES, rule_set
 from deltatape.secret_text.search import without_secrets
@@ -112,6 +113,10 @@ class ScanSummary:
     """Tapes that are still being recorded."""
     exchanges: int = 0
     findings: int = 0
+    across: int = 0
+    """Findings that only several tapes of the dataset together show, new ones and known ones."""
+    withdrawn: int = 0
+    """Findings of tapes that others refute."""
     bytes: int = 0
     ns: int = 0
     problems: tuple[tuple[str, str], ...] = ()
@@ -127,6 +132,8 @@ def scan(
     progress: Callable[[ScanProgress], object] = lambda _: None,
 ) -> ScanSummary:
     """Read the tapes of a folder or store that the dataset does not have as they are.
+
+    Then the conversations of all its tapes are joined.
 
     Args:
         source: the folder or URL with the tapes.
@@ -167,6 +174,9 @@ def scan(
                     ns=clock.now_ns() - began_ns,
                 )
             )
+        if not is_joined(files, rules):
+            across = join(out, engine, run, rules, settings)
+            so_far = replace(so_far, across=across.findings, withdrawn=across.withdrawn)
     finally:
         files.clear(run, clock.wall_ns() // _US_NS)
     return replace(so_far, ns=clock.now_ns() - began_ns)

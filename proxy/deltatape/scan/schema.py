@@ -18,6 +18,8 @@ VERSION = 1
 VERSION_KEY = "deltatape.schema"
 RULES_KEY = "deltatape.rules"
 """The same for the version of the rules."""
+JOINED = "JOIN"
+"""In the name of a file, in the place of a tape's key: it has what only joining shows."""
 NO_DAY = "1970-01-01"
 """The day of tapes that do not say when they were recorded."""
 SUFFIX = ".parquet"
@@ -228,6 +230,12 @@ DIGESTS = Table(
         _key("calls", Type.NUMBER, "how many calls the reply has"),
         _key("results", Type.NUMBER, "of how many calls the request brings results"),
         _column("recorded_ns", Type.NUMBER, "when the tape began, in nanoseconds since 1970"),
+        _key(
+            "alone",
+            Type.FLAG,
+            "whether the exchanges of its tape were not compared with each other: others of their"
+            " conversations are on the tapes of other processes",
+        ),
         _key("digest", Type.BYTES, "the digest; see `scan/digest_codec.py`"),
         _RULES,
     ),

@@ -1,0 +1,417 @@
+"""Joins conversations that are on several tapes, on the engine.
+
+A shuffle in two steps, each of which an engine maps over files. First the digests of some tapes are
+dealt out to partitions by the hash of how their conversations begin, into one file with a row group
+for each partition. Then a partition is read from all of these files, and its conversations are
+compared (`joined`). So neither a worker nor the driver holds more than a partition, and a worker
+that dies loses only what it had under way.
+
+Where the provider keeps the history, a request names the reply that it goes on from; the digest of
+such a reply is dealt out to the conversations of these requests as well.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltatape.diagnose.check_tape import REFUSAL, answered_later
+from deltatape.diagnose.digest import stored_history
+from deltatape.errors import DeltatapeError
+from deltatape.model.finding import Confidence, Severity
+from deltatape.model.rule_settings import Settings
+from deltatape.rules import RULES
+from deltatape.scan.arrow import batch_of, schema_of
+from deltatape.scan.dataset import DRAFTS, Files, StoredRows, open_files, stored_rows
+from deltatape.scan.digest_codec import DigestDecoder, DigestEncoder
+from deltatape.scan.engine import Engine, Lost
+from deltatape.scan.joined import TapeDigest, joined
+from deltatape.scan.rows import Row, finding_row
+from deltatape.scan.schema import (
+    DIGESTS,
+    FINDINGS,
+    JOINED,
+    NO_DAY,
+    SUFFIX,
+    TAPES,
+    file_name,
+    path_of,
+)
+
+_PARTITION_BYTES = 16 << 20
+"""Of digests as the dataset has them; in memory they take some ten times as much."""
+_STEP_BYTES, _STEP_FILES = 64 << 20, 256
+"""How much one call deals out."""
+_KEEPING = (b'"dialect":"openai-responses"', b'"dialect":"gemini-interactions"')
+"""How digests show that the provider may keep the history."""
+_BUCKET_DIGITS = 8
+_PLACES = {column.name: place for place, column in enumerate(FINDINGS.columns)}
+_SILENCE = "D003"
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_DEALT = pa.schema(
+    [
+        ("key", pa.string()),
+        ("day", pa.string()),
+        ("tape", pa.string()),
+        ("place", pa.int64()),
+        ("began_ns", pa.int64()),
+        ("alone", pa.bool_()),
+        ("known", pa.list_(pa.string())),
+        ("refusals", pa.list_(pa.string())),
+        ("digest", pa.binary()),
+    ]
+)
+
+
+class Dealt(NamedTuple):
+    """A digest on its way to a partition."""
+
+    key: str
+    """Of its conversation: the hash of how that begins."""
+    day: str
+    tape: str
+    place: int
+    """Among the digests of the tape."""
+    began_ns: int | None
+    alone: bool
+    known: list[str]
+    """The findings that its tape has on its exchange: code and fingerprint."""
+    refusals: list[str]
+    """Those of them that say less where another tape shows an answer: rows as JSON."""
+    digest: bytes
+
+
+class FoundRow(NamedTuple):
+    """A row of findings, and the day of its tape."""
+
+    day: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinJob:
+    """What is the same for all steps; given to workers."""
+
+    id: str
+    """Of the run."""
+    out: str
+    """The folder or URL of the dataset."""
+    rules: str
+    settings: Settings
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinSummary:
+    """What joining has found."""
+
+    findings: int = 0
+    withdrawn: int = 0
+
+
+def join(out: str, engine: Engine, run: str, rules: str, settings: Settings) -> JoinSummary:
+    """Write what only the tapes of a dataset together show, in place of what a join has written.
+
+    Args:
+        out: the folder or URL of the dataset.
+        engine: does the work.
+        run: names the run; its drafts are the caller's to clear.
+        rules: the version of the rules; tapes of others are left out.
+        settings: of the rules.
+
+    Raises:
+        DeltatapeError: a step cannot be done.
+    """
+    files = open_files(out)
+    tapes = stored_rows(files, [TAPES.name])
+    scanned = {(each.day, each.tape) for each in tapes if each.rules == rules}
+    sizes = {each.path: each.size for each in files.found(DIGESTS.name)}
+    of_tapes = (each for each in stored_rows(files, [DIGESTS.name]) if each.rules == rules)
+    digests = sorted(
+        (each for each in of_tapes if (each.day, each.tape) in scanned), key=attrgetter("path")
+    )
+    total = sum(sizes.get(each.path, 0) for each in digests)
+    job = JoinJob(
+        id=run,
+        out=out,
+        rules=rules,
+        settings=settings,
+        partitions=1 + total // _PARTITION_BYTES,
+    )
+    dealt = sorted(_done(engine, partial(deal, job), _steps(digests, sizes)))
+    writer = _Writer(files, run, rules)
+    with closing(writer):
+        items = [(part, tuple(dealt)) for part in range(job.partitions)] if dealt else []
+        for rows in _done(engine, partial(compare, job), items):
+            writer.write(rows)
+        return writer.publish()
+
+
+def is_joined(files: Files, rules: str) -> bool:
+    """Check whether nothing was scanned since the tapes of a dataset were joined."""
+    scanned = (each for each in stored_rows(files, [TAPES.name]) if each.rules == rules)
+    joins = (each for each in stored_rows(files, [FINDINGS.name]) if each.tape == JOINED)
+    last = max((each.modified_us for each in scanned), default=0)
+    return any(each.rules == rules and each.modified_us >= last for each in joins)
+
+
+def _done(
+    engine: Engine, function: Callable[[_Item], _Result], items: Iterable[_Item]
+) -> Iterator[_Result]:
+    for _, result in engine.map(function, items):
+        if isinstance(result, Lost):
+            raise DeltatapeError(f"the tapes cannot be joined: {result.why}")
+        yield result
+
+
+def _steps(
+    digests: Iterable[StoredRows], sizes: Mapping[str, int]
+) -> Iterator[tuple[StoredRows, ...]]:
+    """Yield the files in parts that are dealt out together."""
+    step: list[StoredRows] = []
+    taken = 0
+    for each in digests:
+        size = sizes.get(each.path, 0)
+        if step and (taken + size > _STEP_BYTES or len(step) == _STEP_FILES):
+            yield tuple(step)
+            step, taken = [], 0
+        step.append(each)
+        taken += size
+    if step:
+        yield tuple(step)
+
+
+def deal(job: JoinJob, step: Sequence[StoredRows]) -> str:
+    """Deal the digests of some tapes out to partitions; return the path of the file.
+
+    A row group of it has what is dealt to one partition; the file's metadata says to which.
+    """
+    files = open_files(job.out)
+    dealt: dict[int, list[Dealt]] = {}
+    for each in step:
+        for row in _of_tape(files, each):
+            bucket = int(row.key[:_BUCKET_DIGITS], 16) % job.partitions
+            dealt.setdefault(bucket, []).append(row)
+    draft = files.drafts(job.id) / "dealt"
+    parts = sorted(dealt)
+    with pq.ParquetWriter(draft, _DEALT, compression="zstd", store_schema=False) as writer:
+        for part in parts:
+            columns = [list(column) for column in zip(*dealt.pop(part), strict=True)]
+            table = pa.table(columns, schema=_DEALT)
+            writer.write_table(table, row_group_size=max(1, len(table)))
+        writer.add_key_value_metadata({"parts": json.dumps(parts)})
+    path = f"{DRAFTS}/{job.id}/{draft.parent.name}{SUFFIX}"
+    files.publish(draft, path)
+    return path
+
+
+def _of_tape(files: Files, stored: StoredRows) -> Iterator[Dealt]:
+    known = _known(files, stored)
+    decoder = DigestDecoder()
+    with files.local(stored.path) as path:
+        columns = ["exchange", "root", "recorded_ns", "alone", "digest"]
+        place = 0
+        for batch in pq.ParquetFile(path).iter_batches(columns=columns):
+            for row in batch.to_pylist():
+                place += 1
+                digest = row["digest"]
+                dealt = Dealt(
+                    key=row["root"],
+                    day=stored.day,
+                    tape=stored.tape,
+                    place=place,
+                    began_ns=row["recorded_ns"],
+                    alone=row["alone"],
+                    known=[_name(each) for each in known.get(row["exchange"], ())],
+                    refusals=[
+                        json.dumps(each)
+                        for each in known.get(row["exchange"], ())
+                        if each[_PLACES["code"]] == REFUSAL
+                    ],
+                    digest=digest,
+                )
+                yield dealt
+                if not any(each in digest for each in _KEEPING):
+                    continue
+                # It goes on only from digests of the same dialect, which are all decoded here.
+                kept = decoder.decode(digest)
+                if kept.reply_id is not None and kept.store is not False:
+                    alone = DigestEncoder().encode(kept).digest
+                    yield dealt._replace(key=stored_history(kept.reply_id), digest=alone)
+
+
+def _known(files: Files, stored: StoredRows) -> dict[int, list[Row]]:
+    """Return what a tape has found by itself, by exchange."""
+    found: dict[int, list[Row]] = {}
+    path = path_of(FINDINGS.name, stored.day, file_name(stored.tape, stored.rules))
+    try:
+        with files.local(path) as local:
+            table = pq.ParquetFile(local).read()
+    except FileNotFoundError:
+        return found
+    for row in table.to_pylist():
+        values = tuple(row[name] for name in _PLACES)
+        found.setdefault(row["exchange"], []).append(values)
+    return found
+
+
+def compare(job: JoinJob, item: tuple[int, tuple[str, ...]]) -> list[FoundRow]:
+    """Return what the conversations of a partition show.
+
+    Args:
+        job: the same for all.
+        item: the partition, and the files that `deal` has written.
+    """
+    part, paths = item
+    files = open_files(job.out)
+    rows = [row for path in paths for row in _of_partition(files, path, part)]
+    rows.sort(key=attrgetter("key", "tape", "place"))
+    found: dict[tuple[object, ...], FoundRow] = {}
+    for _, group in groupby(rows, key=attrgetter("key")):
+        own = list(group)
+        if len({each.tape for each in own}) > 1 or any(each.alone for each in own):
+            for each in _compared(job, own):
+                # A reply that the provider keeps is in two groups.
+                found.setdefault((each.day, *each.row), each)
+    return list(found.values())
+
+
+def _of_partition(files: Files, path: str, part: int) -> list[Dealt]:
+    with files.local(path) as local:
+        source = pq.ParquetFile(local)
+        parts = json.loads(source.metadata.metadata[b"parts"])
+        if part not in parts:
+            return []
+        read = source.read_row_group(parts.index(part))
+    return [Dealt(**row) for row in read.to_pylist()]
+
+
+def _compared(job: JoinJob, rows: Sequence[Dealt]) -> Iterator[FoundRow]:
+    days = {row.tape: row.day for row in rows}
+    digests: list[TapeDigest] = []
+    known: dict[tuple[str, int], list[str]] = {}
+    refusals: dict[tuple[str, int], list[str]] = {}
+    for tape, own in groupby(rows, key=attrgetter("tape")):
+        decoder = DigestDecoder()
+        for row in own:
+            digest = decoder.decode(row.digest)
+            digests.append(TapeDigest(tape, row.began_ns, row.alone, digest))
+            known[tape, digest.exchange] = row.known
+            refusals[tape, digest.exchange] = row.refusals
+    shown = joined(digests, job.settings)
+    for tape, counted in shown.new:
+        found = finding_row(tape, job.rules, counted, across=True)
+        if _name(found) not in known[tape, counted.finding.exchange]:
+            yield FoundRow(days[tape], found)
+    for tape, counted in shown.withdrawn:
+        found = finding_row(tape, job.rules, counted, across=True)
+        if _name(found) in known[tape, counted.finding.exchange]:
+            yield FoundRow(days[tape], _with(found, withdrawn=True))
+    for tape, exchange, answered in shown.retried:
+        for text in refusals[tape, exchange]:
+            refusal = _with(tuple(json.loads(text)), across=True)
+            message = answered_later(str(refusal[_PLACES["message"]]), answered)
+            less = _with(refusal, message=message, severity=Severity.INFO.value)
+            yield FoundRow(days[tape], less)
+            yield FoundRow(days[tape], _with(refusal, withdrawn=True))
+    for tape, exchange in shown.answered:
+        for name in known[tape, exchange]:
+            code, _, fingerprint = name.partition(" ")
+            if code == _SILENCE:
+                yield FoundRow(days[tape], _answered(job, tape, exchange, fingerprint))
+
+
+def _name(row: Row) -> str:
+    return f"{row[_PLACES['code']]} {row[_PLACES['fingerprint']]}"
+
+
+def _with(row: Row, **values: object) -> Row:
+    changed = list(row)
+    for name, value in values.items():
+        changed[_PLACES[name]] = value
+    return tuple(changed)
+
+
+def _answered(job: JoinJob, tape: str, exchange: int, fingerprint: str) -> Row:
+    """Return the row that withdraws the finding that nothing answers a call."""
+    (rule,) = [each for each in RULES if each.code == _SILENCE]
+    return _with(
+        (None,) * len(_PLACES),
+        tape=tape,
+        exchange=exchange,
+        about=exchange,
+        code=rule.code,
+        name=rule.name,
+        severity=rule.severity.value,
+        confidence=Confidence.LIKELY.value,
+        message="the conversation goes on on another tape",
+        across=True,
+        withdrawn=True,
+        fingerprint=fingerprint,
+        rules=job.rules,
+    )
+
+
+class _Writer:
+    """Writes the rows of findings, a file for each day.
+
+    Args:
+        files: of the dataset.
+        run: names the run.
+        rules: the version of the rules.
+    """
+
+    def __init__(self, files: Files, run: str, rules: str) -> None:
+        self._files = files
+        self._rules = rules
+        self._drafts = files.drafts(run)
+        self._days: dict[str, pq.ParquetWriter] = {}
+        self._withdrawn = self._all = 0
+
+    def write(self, found: Iterable[FoundRow]) -> None:
+        """Add rows to the drafts."""
+        ordered = sorted(found, key=attrgetter("day"))
+        for day, own in groupby(ordered, key=attrgetter("day")):
+            rows = [each.row for each in own]
+            self._all += len(rows)
+            self._withdrawn += sum(bool(row[_PLACES["withdrawn"]]) for row in rows)
+            if day not in self._days:
+                self._days[day] = self._opened(day)
+            self._days[day].write_batch(batch_of(FINDINGS, self._rules, rows))
+
+    def _opened(self, day: str) -> pq.ParquetWriter:
+        schema = schema_of(FINDINGS, self._rules)
+        return pq.ParquetWriter(self._drafts / day, schema, compression="zstd", store_schema=False)
+
+    def publish(self) -> JoinSummary:
+        """Make the drafts part of the dataset, in place of what an earlier join has written.
+
+        That of no day comes last, also without rows: it says that all is done.
+        """
+        written = set()
+        last = self._days.pop(NO_DAY, None) or self._opened(NO_DAY)
+        for day, writer in (*self._days.items(), (NO_DAY, last)):
+            writer.add_key_value_metadata(dict(schema_of(FINDINGS, self._rules).metadata))
+            writer.close()
+            path = path_of(FINDINGS.name, day, file_name(JOINED, self._rules))
+            self._files.publish(self._drafts / day, path)
+            written.add(path)
+        for each in list(stored_rows(self._files, [FINDINGS.name])):
+            if each.tape == JOINED and each.path not in written:
+                self._files.remove(each.path)
+        return JoinSummary(findings=self._all - self._withdrawn, withdrawn=self._withdrawn)
+
+    def close(self) -> None:
+        """Remove what is left of the drafts."""
+        for writer in self._days.values():
+            writer.close()
+        shutil.rmtree(self._drafts, ignore_errors=True)
