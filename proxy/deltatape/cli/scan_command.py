@@ -11,6 +11,7 @@ import click
 from deltatape.cli.options import FORMAT, option
 from deltatape.cli.terminal import Bar, say, write
 from deltatape.errors import DeltatapeError, UsageError
+from deltatape.objects.urls import is_store_url
 from deltatape.printable import count
 from deltatape.render.json_document import document
 from deltatape.render.numbers import duration
@@ -81,7 +82,7 @@ def command(
 
 def _place(text: str) -> str:
     """Return a folder as seen from anywhere on this machine; a URL as it is."""
-    return text if "://" in text else str(Path(text).absolute())
+    return text if is_store_url(text) else str(Path(text).absolute())
 
 
 def _cores() -> int:

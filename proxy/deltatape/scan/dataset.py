@@ -6,6 +6,7 @@ nothing that counts.
 """
 
 import contextlib
+import hashlib
 import os
 import re
 import shutil
@@ -15,10 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow.parquet as pq
 
+from deltatape.errors import UsageError
+from deltatape.objects.urls import is_store_url, open_store
 from deltatape.scan.arrow import batch_of, schema_of
 from deltatape.scan.rows import Row, TapeRows
 from deltatape.scan.schema import (
@@ -33,7 +36,12 @@ from deltatape.scan.schema import (
     path_of,
 )
 
+if TYPE_CHECKING:
+    from deltatape.objects.store import ObjectStore
+
 DRAFTS = ".drafts"
+_TEMPORARY = "deltatape-scan-"
+_BLOCK = 1 << 20
 _OLD_US = 24 * 3600 * 1_000_000
 """When drafts are left over from a scan that was killed."""
 _PATH = re.compile(r"([a-z_]+)/day=([0-9-]{10})/([^/]+)-([^/-]+)" + re.escape(SUFFIX))
@@ -122,10 +130,62 @@ class LocalFiles:
             drafts.rmdir()
 
 
+class StoreFiles:
+    """Those in an object store, read and written by way of this machine's temporary folder."""
+
+    def __init__(self, store: "ObjectStore") -> None:
+        self._store = store
+
+    def found(self, below: str = "") -> Iterator[FoundFile]:
+        for each in self._store.list(below):
+            yield FoundFile(each.key, each.size, each.modified_us)
+
+    @contextlib.contextmanager
+    def local(self, path: str) -> Iterator[Path]:
+        found = self._store.head(path)
+        if found is None:
+            raise UsageError(f"{self._store.url}/{path}: there is no such object")
+        with tempfile.TemporaryDirectory(prefix=_TEMPORARY) as folder:
+            copy = Path(folder, path.rpartition("/")[2])
+            with copy.open("wb") as file:
+                for block in self._store.blocks(found):
+                    file.write(block)
+            yield copy
+
+    def publish(self, draft: Path, path: str) -> None:
+        with draft.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            blocks = iter(lambda: file.read(_BLOCK), b"")
+            self._store.put(path, blocks, size=size, sha256=sha256)
+
+    def remove(self, path: str) -> None:
+        self._store.remove(path)
+
+    def move(self, path: str, to: str) -> None:
+        with self.local(path) as copy:
+            self.publish(copy, to)
+        self.remove(path)
+
+    def drafts(self, scan: str) -> Path:
+        return Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{scan}-"))
+
+    def clear(self, scan: str, now_us: int) -> None:
+        """Do nothing: drafts are in temporary folders of the machines that wrote them."""
+
+
 @lru_cache(maxsize=16)
 def open_files(place: str) -> Files:
-    """Return the files below a folder or the URL of a store."""
-    return LocalFiles(Path(place))
+    """Return the files below a folder or the URL of a store.
+
+    Raises:
+        UsageError: it is no such URL.
+    """
+    if not is_store_url(place):
+        return LocalFiles(Path(place))
+    store = open_store(place, makes=True)
+    return StoreFiles(store) if store.folder is None else LocalFiles(store.folder)
 
 
 class StoredRows(NamedTuple):

@@ -17,6 +17,7 @@ from deltatape.garbage import YOUNG_OBJECTS, collecting_seldom
 from deltatape.model.exchange import wall_time
 from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
+from deltatape.objects.urls import is_store_url
 from deltatape.scan.dataset import (
     Files,
     FoundFile,
@@ -150,7 +151,7 @@ def scan(
     rules = rule_set(__version__, settings)
     run = hashlib.sha256(f"{clock.wall_ns()} {os.getpid()}".encode()).hexdigest()[:_RUN_DIGITS]
     job = ScanJob(id=run, source=source, out=out, settings=settings, rules=rules)
-    if not Path(source).is_dir():
+    if not is_store_url(source) and not Path(source).is_dir():
         raise UsageError(f"{source}: there is no such folder")
     found = tapes_of(open_files(source))
     files = open_files(out)
