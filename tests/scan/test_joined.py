@@ -164,6 +164,12 @@ def test_tapes_without_times_come_one_after_the_other() -> None:
     assert _found(joined(without)) == [("B", 1, "C001")]
 
 
+def test_a_copy_of_a_tape_repeats_nothing() -> None:
+    made = _split(LOSING, "A", "A")
+    copy = [each._replace(tape="B") for each in made]
+    assert joined([*made, *copy]) == joined(made)
+
+
 def test_requests_of_one_exchange_are_compared_in_their_order() -> None:
     """As on a WebSocket."""
     first, second = _split(LOSING, "A", "B")

@@ -71,8 +71,9 @@ def joined(
     conversation = _Conversation(found, settings, near)
     together = conversation.findings(conversation.digests)
     apart: list[CountedFinding] = []
-    for tape in dict.fromkeys(each.tape for each in found if not each.alone):
-        apart += conversation.findings(conversation.of(tape))
+    alone = {each.tape for each in found if each.alone}
+    for tape, own in conversation.by_tape.items():
+        apart += conversation.findings(own) if tape not in alone else ()
     return Joined(
         new=tuple(map(conversation.placed, _without(together, apart))),
         withdrawn=tuple(map(conversation.placed, _without(apart, together))),
@@ -91,17 +92,20 @@ class _Conversation:
         """Tape and number of each joined exchange."""
         self.digests: list[Digest] = []
         """In the order of their requests."""
+        self.by_tape: dict[str, list[Digest]] = {}
         numbers: dict[tuple[str, int], int] = {}
+        tapes: dict[str, str] = {}
+        """By the ids of exchanges: of a copy of a tape, only one counts."""
         for each, began_ns in _on_one_clock(found):
+            if each.digest.id and tapes.setdefault(each.digest.id, each.tape) != each.tape:
+                continue
             place = each.tape, each.digest.exchange
             if place not in numbers:
                 numbers[place] = _FIRST + len(numbers)
                 self._places.append(place)
-            self.digests.append(_moved(each.digest, began_ns, numbers[place]))
-
-    def of(self, tape: str) -> list[Digest]:
-        """Return the digests of one tape."""
-        return [each for each in self.digests if self._place(each.exchange)[0] == tape]
+            digest = _moved(each.digest, began_ns, numbers[place])
+            self.digests.append(digest)
+            self.by_tape.setdefault(each.tape, []).append(digest)
 
     def _place(self, number: int) -> tuple[str, int]:
         return self._places[number - _FIRST]
