@@ -4,6 +4,7 @@ import fcntl
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from deltatape.store.reader import open_tape
 from deltatape.store.sealed import SealedTape
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED
-from helpers.sealing import sealed_copy
+from helpers.sealing import sealed_copy, table_of
 from helpers.shards import sharded
 
 SAMPLES = (BROKEN, CUT, FIXED)
@@ -115,6 +116,55 @@ def test_what_cannot_be_packed_is_told_and_the_rest_is_packed(tmp_path: Path) ->
     result = called("pack", "--unpack", "x.tape.zst", folder=tmp_path)
     assert result.returncode == 2
     assert b"x.tape: is there already; a tape is never overwritten" in result.stderr
+
+
+def listed(folder: Path, *options: str) -> dict[str, Any]:
+    result = called("ls", ".", "--format", "json", *options, folder=folder)
+    (tape,) = json.loads(result.stdout)["tapes"]
+    assert tape.pop("bytes") > 0
+    assert tape.pop("age_ns") > 0
+    found: dict[str, Any] = json.loads(json.dumps(tape).replace(".tape.zst", ".tape"))
+    return found
+
+
+def shown(folder: Path) -> bytes:
+    """What a list says of a tape between its size and its age."""
+    text = called("ls", ".", folder=folder).stdout
+    return text.partition(b"exchange")[2].rpartition(b"  ")[0]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_a_list_says_the_same_of_both_forms(tmp_path: Path, sample: Path) -> None:
+    shutil.copy(sample, tmp_path / "x.tape")
+    expected = listed(tmp_path)
+    assert expected["analysed"]
+    text = shown(tmp_path)
+    packed(tmp_path, "x.tape")
+    assert listed(tmp_path) == listed(tmp_path, "--full") == expected
+    assert shown(tmp_path) == text
+
+
+def test_other_thresholds_do_not_use_what_was_found_when_it_was_sealed(tmp_path: Path) -> None:
+    shutil.copy(FIXED, tmp_path / "x.tape")
+    packed(tmp_path, "x.tape", "--keep")
+    assert called("check", "x.tape.zst", folder=tmp_path).returncode == 0
+    (tmp_path / "deltatape.yaml").write_text("rules:\n  stall: 1ms\n  stall-error: 2ms\n")
+    for command in (("check",), ("ls", "--exchanges"), ("ls", "--trends")):
+        of_tape = called(*command, "x.tape", "--format", "json", folder=tmp_path)
+        found = called(*command, "x.tape.zst", "--format", "json", folder=tmp_path)
+        assert b"D001" in of_tape.stdout
+        assert found.stdout.replace(b"x.tape.zst", b"x.tape") == of_tape.stdout
+    (tmp_path / "x.tape").unlink()
+    assert listed(tmp_path)["findings"] > 0
+
+
+def test_a_clean_tape_is_checked_by_its_index_alone(tmp_path: Path) -> None:
+    path = sealed_copy(FIXED, tmp_path)
+    data = bytearray(path.read_bytes())
+    data[table_of(path)["frames"][1][0] + 20] ^= 1
+    path.write_bytes(data)
+    result = called("check", path, folder=tmp_path)
+    assert (result.returncode, called("fsck", path, folder=tmp_path).returncode) == (0, 2)
 
 
 def test_a_sealed_tape_is_not_changed_in_place(tmp_path: Path) -> None:

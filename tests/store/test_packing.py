@@ -21,7 +21,7 @@ from deltatape.tape.sealed import Run, plan_frames, write_order
 from deltatape.tape.serialize import tape_lines
 from helpers.chat import choice
 from helpers.exchanges import asks, assistant, conversation, user
-from helpers.incidents import BROKEN
+from helpers.incidents import BROKEN, FIXED
 from helpers.tapes import HEADER, whole_tape, write_tape
 
 ROOT = Path(__file__).parents[2]
@@ -343,6 +343,27 @@ def test_frames_are_cut_where_they_would_be_too_large(
         journal.seek(10, os.SEEK_CUR)
         assert journal.tell() == 10
         assert journal.seek(-5, os.SEEK_END) == tape.size - 5
+
+
+def test_a_large_tape_is_summarised_by_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = both(Path(write_tape(tmp_path, BROKEN.read_bytes())))[1].sealed.table.summary
+    monkeypatch.setattr(packing, "_SUMMARISED_BYTES", 0)
+    found = open_tape(seal(BROKEN, tmp_path / "y.tape.zst").path)
+    assert isinstance(found, SealedTape)
+    assert exact is not None
+    assert exact.worst is not None
+    summary = found.sealed.table.summary
+    assert summary is not None
+    assert summary.worst is not None
+    assert (summary.apps, summary.models) == (exact.apps, exact.models)
+    assert (summary.findings, summary.worst["code"]) == (exact.findings, exact.worst["code"])
+    healthy = tmp_path / "healthy.tape"
+    healthy.write_bytes(FIXED.read_bytes())
+    clean = both(healthy)[1].sealed.table.summary
+    assert clean is not None
+    assert (clean.findings, clean.worst) == (0, None)
 
 
 def test_a_file_that_was_deleted_is_read_on(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from deltatape.tape.sealed import (
     OrderChunk,
     Part,
     Run,
+    SealedSummary,
     Spans,
     Stored,
     Table,
@@ -43,6 +44,7 @@ TABLE = Table(
     damaged=False,
     size=1_150,
     lines=12,
+    torn=0,
     sha256="00",
     exchanges=2,
     frames=(Stored(0, 60, 100), Stored(60, 400, 1_000), Stored(460, 40, 50)),
@@ -121,6 +123,41 @@ def test_a_table_is_read_as_it_was_written_and_more_keys_are_ignored() -> None:
     without = {k: v for k, v in json.loads(TABLE.to_json()).items() if k not in ("tool", "rules")}
     found = Table.from_json(json.dumps(without).encode(), FILE)
     assert (found.tool, found.rules) == ("", "")
+
+
+WORST = {
+    "code": "T001",
+    "name": "empty-arguments",
+    "severity": "error",
+    "blame": None,
+    "confidence": "proven",
+    "message": "a call",
+}
+
+
+@pytest.mark.parametrize("worst", [None, WORST])
+def test_a_table_may_have_a_summary(worst: dict[str, Any] | None) -> None:
+    summary = SealedSummary(apps=("curl",), models=(), findings=2, worst=worst)
+    table = replace(TABLE, summary=summary)
+    assert Table.from_json(table.to_json(), FILE) == table
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"apps": "curl"},
+        {"models": [1]},
+        {"findings": -1},
+        {"worst": 1},
+        {"worst": {}},
+        {"worst": {**WORST, "severity": "bad"}},
+        {"worst": {**WORST, "severity": []}},
+    ],
+)
+def test_a_damaged_summary_is_refused(changes: dict[str, Any]) -> None:
+    summary = {"apps": [], "models": [], "findings": 0, "worst": None, **changes}
+    with pytest.raises(MalformedError):
+        Table.from_json(altered(TABLE, summary=summary), FILE)
 
 
 def test_a_tape_may_have_a_header_alone() -> None:

@@ -23,12 +23,11 @@ from deltatape.render.lines import line
 from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import ListedTape, list_named, list_tapes
-from deltatape.store.packing import rule_set
 from deltatape.store.reader import Tape
-from deltatape.store.sealed import sealed_rows
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
+from deltatape.tape.sealed import worst_finding
 from deltatape.why.exchange_index import index_rows
-from deltatape.why.overview import overview
+from deltatape.why.overview import TapeOverview, overview
 from deltatape.why.trends import Trends
 
 _ONE_BYTES = 2 << 20
@@ -77,7 +76,9 @@ def command(
     now_ns = SystemClock().wall_ns()
     tapes = list_named(folders) if folders else list_tapes()
     each = tuple(_recordings(tapes))
-    rows = [_row(tape, now_ns, analysed=fits) for tape, fits in _budgeted(each, full=full)]
+    rows = [
+        _row(tape, now_ns, analysed=fits, full=full) for tape, fits in _budgeted(each, full=full)
+    ]
     if format == "json":
         write(tapes_json(rows))
     else:
@@ -141,14 +142,44 @@ def _rows_of(path: Path) -> list[ExchangeRow]:
     Raises:
         DeltatapeError: it cannot be read.
     """
-    known = sealed_rows(path, rule_set(current_rules()))
-    if known is not None:
-        return [*known]
     tape = open_recording(path)
+    if tape.is_sealed:
+        from deltatape.store.packing import rule_set  # noqa: PLC0415 - few tapes are sealed
+        from deltatape.store.sealed import sealed_rows  # noqa: PLC0415
+
+        known = sealed_rows(path, rule_set(current_rules()))
+        if known is not None:
+            return [*known]
     alone = isinstance(tape, ShardedTape) and bool(tape.missing)
     rows = index_rows(tape, current_rules(), _logs(tape), alone=alone)
     latest = {row.exchange: row for row in rows}
     return [latest[number] for number in sorted(latest)]
+
+
+def _sealed_overview(tape: Tape) -> TapeOverview | None:
+    """Return what the index of a sealed tape says of it, if the same rules made it."""
+    from deltatape.store.packing import rule_set  # noqa: PLC0415 - few tapes are sealed
+    from deltatape.store.sealed import SealedTape  # noqa: PLC0415
+
+    assert isinstance(tape, SealedTape)
+    table = tape.sealed.table
+    found = table.summary
+    if found is None or table.rules != rule_set(current_rules()):
+        return None
+    worst = None
+    if found.worst is not None:
+        worst = {**found.worst, "tape": tape.path}
+        against = worst.get("against")
+        if isinstance(against, dict):
+            worst["against"] = {**against, "tape": tape.path}
+    return TapeOverview(
+        exchanges=table.exchanges,
+        apps=found.apps,
+        models=found.models,
+        findings=found.findings,
+        worst=None if worst is None else worst_finding(worst),
+        worst_object=worst,
+    )
 
 
 def _logs(tape: Tape) -> Iterator[LogEntry]:
@@ -175,17 +206,23 @@ def _budgeted(tapes: Sequence[ListedTape], *, full: bool) -> Iterator[tuple[List
         yield tape, full or fits
 
 
-def _row(listed: ListedTape, now_ns: int, *, analysed: bool) -> TapeRow:
+def _row(listed: ListedTape, now_ns: int, *, analysed: bool, full: bool) -> TapeRow:
     error, exchanges, seen, recording = "", None, None, False
     try:
         tape = open_recording(listed.path)
         recording = tape.recording
-        if analysed:
+        if tape.is_sealed:
+            seen = _sealed_overview(tape)
+            analysed = full or tape.size <= _ONE_BYTES
+        if seen is not None:
+            exchanges = seen.exchanges
+        elif analysed:
             lacks_shards = isinstance(tape, ShardedTape) and bool(tape.missing)
             seen = overview(tape, current_rules(), alone=lacks_shards)
             exchanges = seen.exchanges
         else:
-            exchanges = len(tape) if listed.size <= _COUNTED_BYTES else None
+            counted = tape.is_sealed or listed.size <= _COUNTED_BYTES
+            exchanges = len(tape) if counted else None
     except TapeFormatError as problem:
         error = f"line {problem.line}: {problem.problem}" if problem.line else problem.problem
     except DeltatapeError as problem:  # moved away meanwhile, or not ours to read

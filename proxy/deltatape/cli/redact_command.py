@@ -13,8 +13,14 @@ from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import SUFFIX, without_suffix
 from deltatape.store.reader import Tape, open_tape
-from deltatape.store.rewrite import RedactedCopy, as_named, as_new, draft, in_place_of
-from deltatape.store.sealed import refuse_sealed
+from deltatape.store.rewrite import (
+    RedactedCopy,
+    as_named,
+    as_new,
+    draft,
+    in_place_of,
+    refuse_sealed,
+)
 from deltatape.tape.mask import Masker
 
 CONTENT = option(

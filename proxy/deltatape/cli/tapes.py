@@ -16,7 +16,6 @@ from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import list_tapes, locate
 from deltatape.store.names import is_tape_name
 from deltatape.store.reader import Tape
-from deltatape.store.sealed import is_sealed
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.store.surroundings import is_large, surroundings
 
@@ -235,6 +234,8 @@ def is_tape(path: Path) -> bool:
         with path.open("rb") as file:
             if file.read(len(_TAPE_START)) == _TAPE_START:
                 return True
+        from deltatape.store.sealed import is_sealed  # noqa: PLC0415 - not for what is a tape
+
         return is_sealed(path)
     except OSError:  # such as a name that is too long
         return True  # so that the reader says what is wrong

@@ -14,6 +14,7 @@ import select
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -29,7 +30,9 @@ from deltatape.model.tape_summary import LogEntry
 from deltatape.render.exchange_rows import row_object
 from deltatape.render.json_document import hidden_object
 from deltatape.store.listing import ListedTape, list_tapes
+from deltatape.store.packing import rule_set
 from deltatape.store.reader import Tape, open_tape
+from deltatape.store.sealed import SealedTape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.store.tail import TapeTail
 from deltatape.tape.assemble import Assembler
@@ -47,6 +50,8 @@ _RUNNING_NS = 50_000_000
 _MOST_RUNNING = 500
 MAX_STARTS = 3
 """After so many starts without an end a tape is left out."""
+_TOGETHER = 1000
+"""How many rows of a sealed tape are taken at a time."""
 _SELDOM = 20
 """How long to wait before folders are looked through, or a tape is read again: so many times as
 long as that took."""
@@ -329,6 +334,13 @@ class Indexing:
         tape = open_recording(first.path)
         alone = isinstance(tape, ShardedTape) and bool(tape.missing)
         self._read_now = tape.shards if isinstance(tape, ShardedTape) else (tape,)
+        if isinstance(tape, SealedTape) and tape.sealed.table.summary is not None:
+            known = tape.sealed.rows(rule_set(self._settings))
+            if known is not None:
+                apps[first.id].update(dict.fromkeys(tape.sealed.table.summary.apps))
+                while some := [*islice(known, _TOGETHER)]:
+                    yield [_object(row, first.id) for row in some]
+                return
         indexer = ExchangeIndexer(self._settings, alone=alone)
 
         def place(number: int) -> str:

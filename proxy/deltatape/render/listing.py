@@ -7,7 +7,7 @@ columns are left out, the least important first; last, paths lose their beginnin
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from deltatape.model.finding import Severity
+from deltatape.model.finding import Finding, Severity
 from deltatape.printable import count, escape, excerpt
 from deltatape.render.json_document import document, finding_object
 from deltatape.render.lines import (
@@ -149,7 +149,7 @@ def tapes_json(rows: Iterable[TapeRow]) -> str:
 
 def _json_row(row: TapeRow) -> dict[str, object]:
     seen = row.overview
-    worst = seen.worst if seen else None
+    worst, shown = (seen.worst, seen.worst_object) if seen else (None, None)
     return {
         "path": row.path,
         "bytes": row.bytes,
@@ -161,5 +161,5 @@ def _json_row(row: TapeRow) -> dict[str, object]:
         "apps": list(seen.apps) if seen else [],
         "models": list(seen.models) if seen else [],
         "findings": seen.findings if seen else None,
-        "worst": finding_object(worst) if worst else None,
+        "worst": finding_object(worst) if isinstance(worst, Finding) else shown,
     }

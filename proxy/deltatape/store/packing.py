@@ -25,22 +25,25 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import zstandard
 
 from deltatape import __version__
 from deltatape.errors import TapeFormatError, UsageError
-from deltatape.model.exchange import Exchange
+from deltatape.model.exchange import Exchange, header
+from deltatape.model.finding import Finding, Severity
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.render.exchange_rows import row_object
+from deltatape.render.json_document import finding_object
 from deltatape.rules import RULES
 from deltatape.store.names import SEALED_SUFFIX, SUFFIX, without_suffix
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
 from deltatape.store.rewrite import as_named, stamp
 from deltatape.store.ring import held
 from deltatape.store.sealed import FileRanges, SealedTape, digest_of, open_sealed, verify
+from deltatape.store.surroundings import surroundings
 from deltatape.tape.assemble import NO_PART
 from deltatape.tape.decode import CODES, decode_record
 from deltatape.tape.fields import MAX_INT, MalformedError
@@ -52,6 +55,7 @@ from deltatape.tape.sealed import (
     OrderChunk,
     Part,
     Run,
+    SealedSummary,
     Spans,
     Stored,
     Table,
@@ -62,6 +66,7 @@ from deltatape.tape.sealed import (
     write_order,
 )
 from deltatape.why.exchange_index import index_rows
+from deltatape.why.overview import app_of, overview
 
 _SHARED_BYTES = 256 << 10
 """Conversations that are smaller together share a frame: alone they would compress badly."""
@@ -71,6 +76,10 @@ _ENTRIES = 2048
 _RUNS = 4096
 _SECTION_BYTES = 1 << 20
 """How many runs, and about how many bytes of the journal, a chunk of the order has."""
+_NAMED = 1000
+"""How many apps and models a summary names."""
+_SUMMARISED_BYTES = 2 << 20
+"""Up to how many bytes a tape is read once more for its summary."""
 _COPIED = 1 << 20
 _PART = ".part"
 _LEVEL = 9
@@ -313,12 +322,13 @@ class _Rows:
     Attributes:
         threads: the number of the first exchange of the conversation, by that of each.
         ids: of exchanges.
-        problem: whether the tape is damaged: then rows say only what stands before.
+        damaged: whether the tape is: then rows say only what stands before.
     """
 
     def __init__(self, folder: Path) -> None:
         self.threads: dict[int, int] = {}
         self.ids: dict[int, str] = {}
+        self._apps: dict[str, None] = {}
         self.damaged = False
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
         self._places: dict[int, tuple[int, int]] = {}
@@ -345,15 +355,46 @@ class _Rows:
     def _noted(self, tape: Tape) -> Iterator[Exchange]:
         for exchange in tape:
             self.ids[exchange.number] = exchange.id
+            app = app_of(header(exchange.request.headers, "user-agent") or b"")
+            if app and len(self._apps) < _NAMED:
+                self._apps[app] = None
             yield exchange
 
-    def row(self, exchange: int) -> dict[str, object] | None:
+    def row(self, exchange: int) -> dict[str, Any] | None:
         """Return the row of an exchange."""
         place = self._places.get(exchange)
         if place is None:
             return None
-        row: dict[str, object] = json.loads(os.pread(self._file.fileno(), place[1], place[0]))
+        row: dict[str, Any] = json.loads(os.pread(self._file.fileno(), place[1], place[0]))
         return row
+
+    def summary(self, tape: Tape, settings: Settings) -> SealedSummary:
+        """Return what a list says of the tape; exactly what `overview` does if it is small."""
+        models: dict[str, None] = {}
+        findings = 0
+        ranked: list[tuple[int, int]] = []
+        for exchange in sorted(self._places):
+            row = self.row(exchange) or {}
+            model, worst = row["model"], row["worst"]
+            if model is not None and len(models) < _NAMED:
+                models[model] = None
+            findings += row["findings"]
+            if worst is not None:
+                ranked = [min([*ranked, (Severity(worst["severity"]).rank, exchange)])]
+        if tape.size <= _SUMMARISED_BYTES:
+            seen = overview(tape, settings)
+            models, findings, worst = dict.fromkeys(seen.models), seen.findings, seen.worst
+        elif ranked:
+            around = surroundings(tape, ranked[0][1], settings.app)
+            worst = overview(around.exchanges, settings).worst
+        else:
+            worst = None
+        return SealedSummary(
+            apps=tuple(self._apps),
+            models=tuple(models),
+            findings=findings,
+            worst=finding_object(worst) if isinstance(worst, Finding) else None,
+        )
 
 
 def _logs(tape: Tape) -> Iterator[LogEntry]:
@@ -370,16 +411,19 @@ def _write(draft: _Draft, tape: Tape, settings: Settings) -> None:
     try:
         rows.read(tape, settings)
         with tape.open() as journal:
-            header = journal.readline(MAX_LINE)
-            scan = _Scan(tape, header, journal)
+            first = journal.readline(MAX_LINE)
+            scan = _Scan(tape, first, journal)
             damaged = rows.damaged or scan.unclear
             writer = _Writer(draft.file, journal, scan)
-            writer.frame(header)
+            writer.frame(first)
             for frame in scan.frames(rows.threads):
                 writer.runs(frame)
             # A shard is judged with others.
-            judged = not damaged and tape.header.shard is None
-            writer.end(rows, rule_set(settings) if judged else "", damaged=damaged)
+            if damaged or tape.header.shard is not None:
+                writer.end(rows, "", None, torn=tape.torn, damaged=damaged)
+            else:
+                summary = rows.summary(tape, settings)
+                writer.end(rows, rule_set(settings), summary, torn=tape.torn, damaged=False)
     finally:
         rows.close()
 
@@ -391,16 +435,15 @@ class _Scan:
     make one, counts as lines of the tape itself.
     """
 
-    def __init__(self, tape: Tape, header: bytes, journal: BinaryIO) -> None:
-        self.header = header
-        self.spans = Spans(len(header), _RUN_BYTES)
+    def __init__(self, tape: Tape, first: bytes, journal: BinaryIO) -> None:
+        self.spans = Spans(len(first), _RUN_BYTES)
         self.lines = 1
         self.begun_ns: dict[int, int] = {}
         """The time of the first record of each exchange."""
         self.unclear = False
         """Whether the last line is a record without line feed, which nothing can stand behind."""
         self.runs: dict[int, array[int]] = {}
-        digest = hashlib.sha256(header)
+        digest = hashlib.sha256(first)
         numbers: set[int] = set()
         for line in iter(lambda: journal.readline(MAX_LINE + 1), b""):
             if len(line) > MAX_LINE:
@@ -517,7 +560,9 @@ class _Writer:
         self._at += self._put(skippable(coded))
         return stored
 
-    def end(self, rows: _Rows, rules: str, *, damaged: bool) -> None:
+    def end(
+        self, rows: _Rows, rules: str, summary: SealedSummary | None, *, torn: int, damaged: bool
+    ) -> None:
         """Write the index."""
         scan = self._scan
         table = Table(
@@ -526,12 +571,14 @@ class _Writer:
             damaged=damaged,
             size=scan.spans.end,
             lines=scan.lines,
+            torn=torn,
             sha256=scan.sha256,
             exchanges=len(scan.exchanges),
             entries=tuple(self._entries(rows, judged=bool(rules))),
             order=tuple(self._order()),
             frames=tuple(self._frames),
             rest=self._parts(0),
+            summary=summary,
         )
         stored = self._skipped(table.to_json())
         self._put(trailer(stored.at, stored.length))

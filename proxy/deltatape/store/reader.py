@@ -83,6 +83,8 @@ class Tape:
         position: how many bytes `exchanges` has read so far.
     """
 
+    is_sealed = False
+
     def __init__(self, path: str, header: Header) -> None:
         self.path = path
         self.header = header

@@ -19,7 +19,6 @@ from deltatape.redact.fillers import Fillers
 from deltatape.redact.plan import RedactionPlan, RedactionPlanner, TapeRewriter, words_of
 from deltatape.store.names import SUFFIX, open_new
 from deltatape.store.reader import MAX_LINE, Tape, lines_of
-from deltatape.store.sealed import refuse_sealed
 from deltatape.tape.encode import header_line
 from deltatape.tape.mask import Masker
 
@@ -83,6 +82,19 @@ def draft(
         done.discard()
         raise
     return done
+
+
+def refuse_sealed(tape: Tape) -> None:
+    """Refuse to change a sealed tape.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if tape.is_sealed:
+        raise UsageError(
+            f"{tape.path}: is sealed, and does not change; `deltatape pack --unpack` gives a tape"
+            " that can be changed"
+        )
 
 
 def write_new(path: Path, mode: int, lines: Iterable[bytes]) -> None:

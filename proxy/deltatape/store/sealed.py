@@ -294,6 +294,8 @@ class JournalFile(io.RawIOBase):
 class SealedTape(Tape):
     """A sealed tape. Use `open_tape`, or `open_sealed` for one that is no file."""
 
+    is_sealed = True
+
     def __init__(self, sealed: SealedFile, header: Header) -> None:
         super().__init__(sealed.name, header)
         self.sealed = sealed
@@ -305,6 +307,10 @@ class SealedTape(Tape):
     @property
     def size(self) -> int:
         return self.sealed.table.size
+
+    @property
+    def torn(self) -> int:
+        return self.sealed.table.torn
 
     @functools.cached_property
     def recording(self) -> bool:
@@ -423,19 +429,6 @@ def is_sealed(path: Path) -> bool:
         except MalformedError:
             return False
     return True
-
-
-def refuse_sealed(tape: Tape) -> None:
-    """Refuse to change a sealed tape.
-
-    Raises:
-        UsageError: it is one.
-    """
-    if isinstance(tape, SealedTape):
-        raise UsageError(
-            f"{tape.path}: is sealed, and does not change; `deltatape pack --unpack` gives a tape"
-            " that can be changed"
-        )
 
 
 def sealed_rows(path: str | Path, rules: str) -> Iterator[ExchangeRow] | None:

@@ -104,6 +104,53 @@ def add_part(parts: list[Part], part: Part) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SealedSummary:
+    """What a list of tapes says of a sealed one."""
+
+    apps: tuple[str, ...]
+    models: tuple[str, ...]
+    findings: int
+    worst: Mapping[str, object] | None
+    """The finding on which a verdict rests, as documents show it, but for its tape."""
+
+    def to_json(self) -> object:
+        return {
+            "apps": self.apps,
+            "models": self.models,
+            "findings": self.findings,
+            "worst": self.worst,
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> "SealedSummary":
+        """The inverse of `to_json`.
+
+        Raises:
+            MalformedError: it is no summary.
+        """
+        read = Fields.read(value)
+        worst = read.of.get("worst")
+        if worst is not None:
+            try:
+                worst_finding(Fields.read(worst).of)
+            except (ValueError, KeyError, TypeError) as error:
+                raise MalformedError(f'"worst" is {seen(worst)}: {error!r}') from error
+        return cls(
+            apps=_texts(read, "apps"),
+            models=_texts(read, "models"),
+            findings=read.number("findings"),
+            worst=None if worst is None else Fields.read(worst).of,
+        )
+
+
+def _texts(read: Fields, name: str) -> tuple[str, ...]:
+    value = read.of.get(name)
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    raise MalformedError(f'"{name}" is {seen(value)}: a list of strings is expected')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """What a sealed tape holds, and where."""
 
@@ -117,6 +164,8 @@ class Table:
     size: int
     """Of the journal, in bytes."""
     lines: int
+    torn: int
+    """How many bytes stand after its last record."""
     sha256: str
     exchanges: int
     frames: tuple[Stored, ...]
@@ -126,6 +175,8 @@ class Table:
     order: tuple[OrderChunk, ...]
     rest: tuple[Part, ...]
     """The lines of no exchange, in their order."""
+    summary: SealedSummary | None = None
+    """By the same rules as the rows; None where there are no rows."""
 
     def to_json(self) -> bytes:
         """Return the table as it is written."""
@@ -134,12 +185,18 @@ class Table:
             "tool": self.tool,
             "rules": self.rules,
             "damaged": self.damaged,
-            "journal": {"bytes": self.size, "lines": self.lines, "sha256": self.sha256},
+            "journal": {
+                "bytes": self.size,
+                "lines": self.lines,
+                "torn": self.torn,
+                "sha256": self.sha256,
+            },
             "exchanges": self.exchanges,
             "frames": self.frames,
             "entries": [[*each.stored, *each[1:]] for each in self.entries],
             "order": [[*each.stored, *each[1:]] for each in self.order],
             "rest": self.rest,
+            **({} if self.summary is None else {"summary": self.summary.to_json()}),
         }
         return json.dumps(table, separators=(",", ":")).encode()
 
@@ -170,12 +227,14 @@ class Table:
             damaged=read.flag("damaged"),
             size=journal.number("bytes"),
             lines=journal.number("lines"),
+            torn=max(0, journal.maybe_number("torn") or 0),
             sha256=journal.text("sha256"),
             exchanges=read.number("exchanges"),
             frames=frames,
             entries=tuple(entries),
             order=tuple(order),
             rest=tuple(map(Part._make, _numbers(read, "rest", 3))),
+            summary=SealedSummary.from_json(read.of["summary"]) if "summary" in read.of else None,
         )
         found._check(size)
         return found
@@ -385,21 +444,12 @@ def _row(tape: str, exchange: int, row: Mapping[str, object]) -> ExchangeRow:
     found["called"] = tuple(found["called"])
     found["codes"] = tuple(found["codes"])
     found["marks"] = tuple(map(Mark, found["marks"]))
-    found["worst"] = found["worst"] and _finding(found["worst"])
+    found["worst"] = found["worst"] and worst_finding(found["worst"])
     found["shows"] = tuple(
-        ShownFinding(finding=_finding(each), exchange=each["exchange"]) for each in found["shows"]
+        ShownFinding(finding=worst_finding(each), exchange=each["exchange"])
+        for each in found["shows"]
     )
     return ExchangeRow(**{name: found[name] for name in _ROW_TYPES})
-
-
-def _finding(found: Mapping[str, Any]) -> WorstFinding:
-    return WorstFinding(
-        code=found["code"],
-        name=found["name"],
-        severity=Severity(found["severity"]),
-        blame=found["blame"] and Blame(found["blame"]),
-        confidence=Confidence(found["confidence"]),
-    )
 
 
 # The order of the lines in the journal.
@@ -536,6 +586,21 @@ def plan_frames(
         yield frame
     if together:
         yield together
+
+
+def worst_finding(value: Mapping[str, Any]) -> WorstFinding:
+    """Return what a row says of a finding, from an object with its keys.
+
+    Raises:
+        ValueError, KeyError: it is none.
+    """
+    return WorstFinding(
+        code=value["code"],
+        name=value["name"],
+        severity=Severity(value["severity"]),
+        blame=value["blame"] and Blame(value["blame"]),
+        confidence=Confidence(value["confidence"]),
+    )
 
 
 _TEXT, _MAYBE_TEXT, _MAYBE_INT = str, (str, type(None)), (int, type(None))

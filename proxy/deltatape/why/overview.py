@@ -5,13 +5,14 @@ decides the verdict of `why`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.digest import digests_of
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, header
+from deltatape.model.exchange_row import WorstFinding
 from deltatape.model.finding import Finding
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.why.survey import survey_of
@@ -31,8 +32,10 @@ class TapeOverview:
     apps: tuple[str, ...]
     models: tuple[str, ...]
     findings: int
-    worst: Finding | None
+    worst: Finding | WorstFinding | None
     """The one on which `why` gives its verdict; None: there is none."""
+    worst_object: Mapping[str, object] | None = None
+    """How documents show that, where it is not a whole finding."""
 
 
 def overview(
