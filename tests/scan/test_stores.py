@@ -9,16 +9,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.objects.urls import open_store
-from deltatape.scan.dataset import open_files
+from deltatape.scan.dataset import DRAFTS, open_files
 from deltatape.scan.engine import LocalEngine
 from deltatape.scan.scan import scan
 from deltatape.store.packing import seal
+from deltatape.store.reader import open_tape
+from deltatape.store.splice import SpliceSource, splice
 from helpers.incidents import BROKEN, CUT
 from helpers.object_store import BUCKET, S3Server, relay, s3_server, use
 
+RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
 TAPES = f"s3://{BUCKET}/tapes"
 OUT = f"s3://{BUCKET}/dataset"
 PLACE = "dt=2026-11-21/gateway=edge-1"
@@ -71,7 +75,7 @@ def test_tapes_and_dataset_may_be_in_a_store(server: S3Server, tmp_path: Path) -
     assert "C002" in {row["code"] for row in rows("findings")}
     assert scan(TAPES, OUT, HERE, DEFAULTS).tapes == 0
 
-    first = Counter(str(row["code"]) for row in rows("findings"))
+    first = Counter(str(row["code"]) for row in rows("findings") if not row["across"])
     again = scan(TAPES, OUT, HERE, replace(DEFAULTS, loop_calls=4))
     assert {row["rules"] for row in rows("exchanges")} == {again.rules}
     assert Counter(str(row["code"]) for row in rows("findings_before")) == first
@@ -108,3 +112,17 @@ def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
     summary = scan((tmp_path / "in").as_uri(), (tmp_path / "out").as_uri(), HERE, DEFAULTS)
     assert summary.tapes == 1
     assert [*(tmp_path / "out" / "tapes").rglob("*.parquet")]
+
+
+def test_conversations_of_tapes_in_a_store_are_joined(server: S3Server, tmp_path: Path) -> None:
+    assert server
+    whole = RECORDINGS / "rules" / "C001" / "fires.tape"
+    for part, key in ((1, FIRST), (2, SECOND)):
+        source = SpliceSource(tape=open_tape(str(whole)), numbers=frozenset({part}))
+        splice([source], tmp_path / f"{key}.tape", SystemClock())
+        put(f"{PLACE}/{key}.tape", (tmp_path / f"{key}.tape").read_bytes())
+
+    assert scan(TAPES, OUT, HERE, DEFAULTS).across == 1
+
+    assert [row["code"] for row in rows("findings") if row["across"]] == ["C001"]
+    assert list(open_files(OUT).found(DRAFTS)) == []

@@ -12,8 +12,7 @@ such a reply is dealt out to the conversations of these requests as well.
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -90,6 +89,16 @@ class Dealt(NamedTuple):
     digest: bytes
 
 
+class TapeToDeal(NamedTuple):
+    """A tape whose digests are dealt out."""
+
+    digests: StoredRows
+    size: int
+    """Of the file with the digests."""
+    findings: str | None
+    """The file with its findings, if it has any."""
+
+
 class FoundRow(NamedTuple):
     """A row of findings, and the day of its tape."""
 
@@ -139,6 +148,7 @@ def join(out: str, engine: Engine, run: str, rules: str, settings: Settings) -> 
     digests = sorted(
         (each for each in of_tapes if (each.day, each.tape) in scanned), key=attrgetter("path")
     )
+    findings = {each.path for each in stored_rows(files, [FINDINGS.name])}
     total = sum(sizes.get(each.path, 0) for each in digests)
     job = JoinJob(
         id=run,
@@ -147,13 +157,23 @@ def join(out: str, engine: Engine, run: str, rules: str, settings: Settings) -> 
         settings=settings,
         partitions=1 + total // _PARTITION_BYTES,
     )
-    dealt = sorted(_done(engine, partial(deal, job), _steps(digests, sizes)))
+    tapes_to_deal = [
+        TapeToDeal(each, sizes.get(each.path, 0), path if path in findings else None)
+        for each in digests
+        for path in [path_of(FINDINGS.name, each.day, file_name(each.tape, rules))]
+    ]
     writer = _Writer(files, run, rules)
-    with closing(writer):
-        items = [(part, tuple(dealt)) for part in range(job.partitions)] if dealt else []
+    try:
+        dealt = tuple(sorted(_done(engine, partial(deal, job), _steps(tapes_to_deal))))
+        items = [(part, dealt) for part in range(job.partitions)] if dealt else []
         for rows in _done(engine, partial(compare, job), items):
             writer.write(rows)
         return writer.publish()
+    finally:
+        writer.close()
+        for each in list(files.found(f"{DRAFTS}/{run}")):
+            if each.path.endswith(SUFFIX):  # also what workers that died have dealt out
+                files.remove(each.path)
 
 
 def is_joined(files: Files, rules: str) -> bool:
@@ -173,24 +193,21 @@ def _done(
         yield result
 
 
-def _steps(
-    digests: Iterable[StoredRows], sizes: Mapping[str, int]
-) -> Iterator[tuple[StoredRows, ...]]:
-    """Yield the files in parts that are dealt out together."""
-    step: list[StoredRows] = []
+def _steps(tapes: Iterable[TapeToDeal]) -> Iterator[tuple[TapeToDeal, ...]]:
+    """Yield tapes in parts that are dealt out together."""
+    step: list[TapeToDeal] = []
     taken = 0
-    for each in digests:
-        size = sizes.get(each.path, 0)
-        if step and (taken + size > _STEP_BYTES or len(step) == _STEP_FILES):
+    for each in tapes:
+        if step and (taken + each.size > _STEP_BYTES or len(step) == _STEP_FILES):
             yield tuple(step)
             step, taken = [], 0
         step.append(each)
-        taken += size
+        taken += each.size
     if step:
         yield tuple(step)
 
 
-def deal(job: JoinJob, step: Sequence[StoredRows]) -> str:
+def deal(job: JoinJob, step: Sequence[TapeToDeal]) -> str:
     """Deal the digests of some tapes out to partitions; return the path of the file.
 
     A row group of it has what is dealt to one partition; the file's metadata says to which.
@@ -214,8 +231,9 @@ def deal(job: JoinJob, step: Sequence[StoredRows]) -> str:
     return path
 
 
-def _of_tape(files: Files, stored: StoredRows) -> Iterator[Dealt]:
-    known = _known(files, stored)
+def _of_tape(files: Files, tape: TapeToDeal) -> Iterator[Dealt]:
+    stored = tape.digests
+    known = _known(files, tape.findings) if tape.findings is not None else {}
     decoder = DigestDecoder()
     with files.local(stored.path) as path:
         columns = ["exchange", "root", "recorded_ns", "alone", "digest"]
@@ -249,15 +267,11 @@ def _of_tape(files: Files, stored: StoredRows) -> Iterator[Dealt]:
                     yield dealt._replace(key=stored_history(kept.reply_id), digest=alone)
 
 
-def _known(files: Files, stored: StoredRows) -> dict[int, list[Row]]:
+def _known(files: Files, path: str) -> dict[int, list[Row]]:
     """Return what a tape has found by itself, by exchange."""
     found: dict[int, list[Row]] = {}
-    path = path_of(FINDINGS.name, stored.day, file_name(stored.tape, stored.rules))
-    try:
-        with files.local(path) as local:
-            table = pq.ParquetFile(local).read()
-    except FileNotFoundError:
-        return found
+    with files.local(path) as local:
+        table = pq.ParquetFile(local).read()
     for row in table.to_pylist():
         values = tuple(row[name] for name in _PLACES)
         found.setdefault(row["exchange"], []).append(values)
