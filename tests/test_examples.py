@@ -1,6 +1,7 @@
 """The examples do what README.md says of them."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -11,9 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from benchmarks.proxies import find_nginx
 
 from deltatape.demo.demo import Background, background
+from deltatape.store.reader import open_tape
 from helpers.program import environment
 from helpers.recorded_apps import Provider
 from helpers.upstream import connect, post, provider, run
@@ -123,3 +127,43 @@ def test_the_image_runs_what_the_recipe_runs() -> None:
     (told,) = (line.removeprefix("CMD ") for line in lines if line.startswith("CMD "))
     assert json.loads(told) == service("deltatape")["command"]
     assert 'ENTRYPOINT ["deltatape"]' in lines
+
+
+@pytest.mark.exhaustive
+def test_a_fleet_records_ships_scans_and_answers_while_one_is_replaced(tmp_path: Path) -> None:
+    if find_nginx() is None:
+        pytest.skip("no nginx; scripts/setup bench installs it")
+    work = tmp_path / "work"
+    with subprocess.Popen(
+        [str(ROOT / "examples" / "fleet" / "run"), str(work)],
+        cwd=tmp_path,
+        env={**environment(tmp_path), "PYTHON": sys.executable},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        try:
+            said, _ = running.communicate(timeout=400)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+    assert running.returncode == 0, said
+    assert " 0 failed" in said
+    assert "it has ended by itself, with exit code 0" in said
+    assert re.search(r"/metrics of .*: open 0, exchanges \d+, .* findings [1-9]\d*, lost 0", said)
+    whole = re.search(r"(\d+) exchanges are in the dataset, of (\d+) that apps had", said)
+    assert whole is not None
+    assert whole[1] == whole[2]
+    for code in ("T003", "T008", "W006", "C001"):
+        assert f"\n         {code} " in said
+    stops = [open_tape(path).watch.stop for path in (work / "tapes").rglob("*.tape")]
+    assert sorted(filter(None, stops)) == ["replaced", "sigterm", "sigterm", "sigterm"]
+    assert [each for each in Path("/proc").glob("[0-9]*") if was_started_in(work, each)] == []
+
+
+def was_started_in(folder: Path, process: Path) -> bool:
+    """Whether a process has the folder's state."""
+    with contextlib.suppress(OSError):
+        return f"={folder}/state\0".encode() in (process / "environ").read_bytes()
+    return False
