@@ -20,8 +20,7 @@ from deltatape.rules._bounded_validator import (
     metered,
     weigh,
 )
-from deltatape.rules._plain_schema import SchemaResult, validate_text
-from deltatape.rules._schema import draft_of, validate
+from deltatape.rules._schema import SchemaResult, draft_of, validate, validate_text
 
 
 @pytest.mark.parametrize(

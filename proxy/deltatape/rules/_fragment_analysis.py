@@ -29,7 +29,6 @@ from deltatape.model.request_summary import ToolSpec
 from deltatape.model.rule_settings import Settings
 from deltatape.model.stream import Event
 from deltatape.printable import count, excerpt
-from deltatape.rules._plain_schema import validate_text
 from deltatape.rules.context import Claim, RuleContext
 from deltatape.wire.json_scan import JsonScanner, ScanState, scan
 from deltatape.wire.json_value import join_pairs, parse
@@ -168,6 +167,8 @@ def fits(text: str, tool: ToolSpec | None, settings: Settings) -> bool | None:
     """Return whether the schema of `tool` allows the JSON arguments `text`; None if unknown."""
     if tool is None or tool.parameters is None:
         return None
+    from deltatape.rules._schema import validate_text  # noqa: PLC0415 - takes long, and few tapes need it
+
     outcome = validate_text(tool.parameters, text, settings)
     if outcome.violations:
         return False

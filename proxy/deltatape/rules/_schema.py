@@ -7,7 +7,8 @@ is its absence: the schema's author fills it in. What was not checked is reporte
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -27,8 +28,9 @@ from deltatape.rules._bounded_validator import (
     metered,
     weigh,
 )
-from deltatape.rules._plain_schema import BOUNDS, SchemaResult, Violation, fits_keyword, inner
+from deltatape.wire.json_value import parse
 
+_TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null", "any"})
 _NEWEST: type[Validator] = jsonschema.Draft202012Validator
 _WITH_TUPLES: type[Validator] = jsonschema.Draft7Validator
 _WITH_FLAGS: type[Validator] = jsonschema.Draft4Validator
@@ -51,14 +53,94 @@ def draft_of(schema: object) -> type[Validator] | None:
         one = pending.pop()
         if isinstance(one, bool):
             continue
-        if not isinstance(one, dict) or not all(map(fits_keyword, one.items())):
+        if not isinstance(one, dict) or not all(map(_fits, one.items())):
             return None
-        if any(isinstance(one.get(key), bool) for key in BOUNDS):
+        if any(isinstance(one.get(key), bool) for key in _BOUNDS):
             found = _WITH_FLAGS
         elif isinstance(one.get("items"), list) and found is _NEWEST:
             found = _WITH_TUPLES
-        pending += inner(one)
+        pending += _inner(one)
     return found
+
+
+def _fits(item: tuple[str, object]) -> bool:
+    """Return whether the value of a keyword has the type that the keyword requires."""
+    key, value = item
+    form = _FORMS.get(key)
+    return form is None or form(value)
+
+
+def _inner(schema: Mapping[str, object]) -> Iterator[object]:
+    """Yield the schemas directly inside `schema`."""
+    for key, value in schema.items():
+        if key in _ONE or (key == "items" and not isinstance(value, list)):
+            yield value
+        elif key in _NAMED and isinstance(value, dict):
+            yield from value.values()
+        elif key in {*_LISTS, "items"} and isinstance(value, list):
+            yield from value
+
+
+def _is_type(value: object) -> bool:
+    names = value if isinstance(value, list) else [value]
+    return all(isinstance(name, str) and name in _TYPES for name in names)
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: object) -> bool:
+    return _is_number(value) and isinstance(value, int | float) and value >= 0
+
+
+def _is_bound(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _type_check(*kinds: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
+_ONE = frozenset(
+    {"additionalProperties", "additionalItems", "not", "if", "then", "else", "contains"}
+    | {"propertyNames"}
+)
+"""Keywords with a schema."""
+_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+"""Keywords with an array of schemas."""
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords with schemas by name."""
+_COUNTS = frozenset(
+    {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}
+    | {"minContains", "maxContains"}
+)
+_BOUNDS = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
+"""Numbers; in draft 4 they say whether `minimum` and `maximum` exclude."""
+_FORMS: Mapping[str, Callable[[object], bool]] = {
+    "type": _is_type,
+    "enum": _type_check(list),
+    "required": _is_names,
+    "pattern": _type_check(str),
+    "$ref": _type_check(str),
+    "uniqueItems": _type_check(bool),
+    "minimum": _is_number,
+    "maximum": _is_number,
+    "multipleOf": lambda value: _is_count(value) and value != 0,
+    "items": _type_check(dict, bool, list),
+    "dependentRequired": lambda value: (
+        isinstance(value, dict) and all(map(_is_names, value.values()))
+    ),
+    **dict.fromkeys(_BOUNDS, _is_bound),
+    **dict.fromkeys(_COUNTS, _is_count),
+    **dict.fromkeys(_ONE, _type_check(dict, bool)),
+    **dict.fromkeys(_LISTS, _type_check(list)),
+    **dict.fromkeys(_NAMED, _type_check(dict)),
+}
 
 
 _MAX_ERRORS = 3
@@ -68,6 +150,23 @@ _MEMORABLE = 1 << 16
 """The longest of them, in characters."""
 _INVALID = "the schema is invalid"
 _TOO_MANY = "the schema takes too many steps"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A violation of the schema: the JSON path, what is wrong, and the keyword that says so."""
+
+    path: str
+    message: str
+    keyword: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaResult:
+    """The first violations, and a phrase for each thing that could not be checked."""
+
+    violations: tuple[Violation, ...]
+    unchecked: tuple[str, ...]
 
 
 class _Prepared(NamedTuple):
@@ -108,6 +207,14 @@ def validate(
     ) as error:
         reason = f"the schema cannot be used ({type(error).__name__})"
     return SchemaResult(violations=(), unchecked=(reason,))
+
+
+def validate_text(schema: Mapping[str, object], text: str, settings: Settings) -> SchemaResult:
+    """Validate the JSON `text`, as `validate` does; text that is too long is not checked."""
+    if len(text) > settings.schema_characters:
+        limit = f"arguments of more than {settings.schema_characters} characters"
+        return SchemaResult(violations=(), unchecked=(limit,))
+    return validate(schema, parse(text).value, settings, len(text))
 
 
 def _validated(

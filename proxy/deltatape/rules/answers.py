@@ -10,7 +10,6 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import Channel, Choice
 from deltatape.model.request_summary import AnswerFormat
 from deltatape.printable import excerpt
-from deltatape.rules._plain_schema import validate
 from deltatape.rules.context import Claim, RuleContext
 from deltatape.rules.endings import ended_well
 from deltatape.rules.rule import exchange_rule
@@ -332,7 +331,9 @@ def _violation(
     settings = context.settings
     if schema is None or size > settings.schema_characters:
         return None
-    violations = validate(schema, value, settings, size).violations
+    from deltatape.rules._schema import validate  # noqa: PLC0415 - takes long, and few tapes need it
+
+    violations = validate(schema, value, settings).violations
     if not violations:
         return None
     wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in violations)

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallStatus, ToolCall
 from deltatape.model.request_summary import ToolSpec
 from deltatape.printable import excerpt
 from deltatape.rules._fragment_analysis import HINT, fits, gap_of_member, trace_of
-from deltatape.rules._plain_schema import SchemaResult, validate_text
 from deltatape.rules.context import Claim, RuleContext, about_call, label, observed
 from deltatape.rules.rule import Subject, exchange_rule
 from deltatape.wire.json_value import parse
@@ -91,6 +91,8 @@ def arguments_not_an_object(context: RuleContext) -> Iterator[Claim]:
         )
 
 
+if TYPE_CHECKING:
+    from deltatape.rules._schema import SchemaResult
 _BREAKS = frozenset({"required", "type", "enum", "const"})
 _REQUIRED = re.compile(r"'([^']+)' is a required property")
 _EITHER = (
@@ -108,6 +110,8 @@ def arguments_violate_schema(context: RuleContext) -> Iterator[Claim]:
         tool = context.request.tool(call.name)
         if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
             continue
+        from deltatape.rules._schema import validate_text  # noqa: PLC0415 - takes long, and few tapes need it
+
         outcome = validate_text(tool.parameters, call.arguments, context.settings)
         if not outcome.violations and (not outcome.unchecked or tool.name in partly_checked):
             continue
@@ -145,7 +149,7 @@ def _changed_after_model(context: RuleContext, call: ToolCall, tool: ToolSpec) -
 
 
 def _missing_part(
-    context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: SchemaResult
+    context: RuleContext, call: ToolCall, tool: ToolSpec, outcome: "SchemaResult"
 ) -> str:
     """Describe in a clause the evidence that a part of the arguments is missing, or "".
 
@@ -170,7 +174,7 @@ def _missing_part(
     )
 
 
-def _violation(call: ToolCall, outcome: SchemaResult) -> Claim:
+def _violation(call: ToolCall, outcome: "SchemaResult") -> Claim:
     skipped = f" (not checked: {', '.join(outcome.unchecked)})" if outcome.unchecked else ""
     if outcome.violations:
         wrong = "; ".join(f"{each.path}: {each.message[:200]}" for each in outcome.violations)
