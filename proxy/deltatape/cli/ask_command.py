@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import re
 from datetime import date, datetime, timedelta  # noqa: TID251 - they read no clock
 from decimal import Decimal
@@ -12,9 +13,10 @@ from pathlib import Path
 import click
 
 from deltatape.ask.chart import bars, chart_lines, chart_svg
+from deltatape.ask.copies import local_dataset
 from deltatape.ask.dataset import Answer, Dataset, Only, SqlError
 from deltatape.ask.prepared import question, questions
-from deltatape.cli.options import FILE, FOLDER, option, refuse_useless
+from deltatape.cli.options import FILE, option, refuse_useless
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.printable import count, escape
@@ -44,7 +46,7 @@ def day(ctx: click.Context, param: click.Parameter, value: str | None) -> date |
 
 
 @click.command("ask")
-@click.argument("dataset", type=FOLDER)
+@click.argument("dataset")
 @click.argument("name", required=False, metavar="[QUESTION]")
 @option("--sql", metavar="SELECT", help="Ask this instead of a prepared question.")
 @option("--since", metavar="DAY", callback=day, help="Only exchanges from this day on, in UTC.")
@@ -65,7 +67,7 @@ def day(ctx: click.Context, param: click.Parameter, value: str | None) -> date |
 def command(
     ctx: click.Context,
     *,
-    dataset: Path,
+    dataset: str,
     name: str | None,
     sql: str | None,
     since: date | None,
@@ -80,6 +82,7 @@ def command(
 ) -> int:
     """Answer a question about the exchanges of many tapes, from a dataset of `deltatape scan`.
 
+    DATASET is a folder, or the URL of an object store, of which a copy is kept on this machine.
     QUESTION is the name of a prepared one; without it, they are listed. --sql takes any SELECT on
     the tables tapes, exchanges, calls, findings; docs/ask.md describes both.
     """
@@ -87,7 +90,7 @@ def command(
         raise UsageError("--sql and QUESTION are different questions; give one")
     if name is None and sql is None:
         refuse_useless(ctx, {"dataset"}, "without a question")
-        with Dataset(dataset):  # says whether there is one
+        with Dataset(local_dataset(dataset, os.environ)):  # says whether there is one
             show(_listed())
         return 0
     if not (plot or svg):
@@ -99,7 +102,7 @@ def command(
     sql = asked.sql if asked else sql or ""
     title = asked.title if asked else " ".join(sql.split())
     drawn = value or (asked.plot if asked else None)
-    with Dataset(dataset, only) as opened:
+    with Dataset(local_dataset(dataset, os.environ), only) as opened:
         for note in opened.notes:
             say(f"deltatape: {note}")
         try:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from deltatape.ask.copies import local_dataset
 from deltatape.ask.dataset import Dataset, is_dataset
 from deltatape.child.signals import Signals
 from deltatape.cli.options import option
@@ -27,6 +28,7 @@ from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, is_loopback, parse_address
 from deltatape.live.messages import Begin
+from deltatape.objects.urls import is_store_url
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import tape_folders
 from deltatape.store.names import state_folder
@@ -56,9 +58,9 @@ def command(*, what: str, listen: str, no_browser: bool, until_eof: bool) -> int
 
     Shows the tapes in .deltatape and recordings, of a folder, or a single one; also those that are
     being recorded, as they grow. URL is the --control address of a recorder: its tapes. DATASET is
-    that of a scan: the page shows its exchanges and trends, and opens those whose tapes are where
-    the scan read them. Ctrl-C ends it. Nothing leaves this machine, and no tape is changed
-    (docs/open.md).
+    that of a scan, a folder or the URL of an object store: the page shows its exchanges and trends,
+    and opens those whose tapes are where the scan read them. Ctrl-C ends it. Nothing leaves this
+    machine, and no tape is changed (docs/open.md).
     """
     address = _address(listen)
     begin = _begin(what)
@@ -82,6 +84,10 @@ def _begin(what: str) -> dict[str, object]:
     folders, only, dataset = list(tape_folders()), None, None
     if what.startswith(("http://", "https://")):
         folders = [recorder_folder(what)]
+    elif is_store_url(what):
+        folders, dataset = [], local_dataset(what, os.environ)
+        with Dataset(dataset):  # says what is missing
+            pass
     elif what:
         path = Path(what)
         if not path.exists():
