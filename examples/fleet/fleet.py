@@ -31,7 +31,7 @@ SOME = 40
 PATIENCE_S = 120.0
 DELTATAPE = (sys.executable, "-m", "deltatape")
 TAPES = "tapes"
-STORE = "s3://tapes/fleet"
+STORE, DATASET = "s3://fleet/tapes", "s3://fleet/dataset"
 QUESTIONS = ("findings", "worst", "lost-calls", "arguments")
 STARTED = time.monotonic()
 
@@ -187,7 +187,7 @@ def start_store(programs: Programs) -> None:
     moto = (sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port))
     programs.start("store", *moto)
     programs.listening("the store", port)
-    bucket = urllib.request.Request(f"http://127.0.0.1:{port}/tapes", method="PUT")
+    bucket = urllib.request.Request(f"http://127.0.0.1:{port}/fleet", method="PUT")
     urllib.request.urlopen(bucket, timeout=20).close()
 
 
@@ -299,13 +299,13 @@ def main() -> int:
         tell(f"a store that speaks S3, a shipper to {STORE} and Dask with 2 workers run")
         apps = record(programs, folder, shipper)
         programs.check()
-        scan = ("scan", TAPES, "--out", "dataset", "--engine", "dask", "--scheduler", scheduler)
+        scan = ("scan", STORE, "--out", DATASET, "--engine", "dask", "--scheduler", scheduler)
         tell(f"deltatape {' '.join(scan)}")
         shown(programs.run(*DELTATAPE, *scan))
         for question in QUESTIONS:
-            tell(f"deltatape ask dataset {question}")
-            shown(programs.run(*DELTATAPE, "ask", "dataset", question))
-        count = ("ask", "dataset", "--format", "csv", "--sql", "SELECT count(*) FROM exchanges")
+            tell(f"deltatape ask {DATASET} {question}")
+            shown(programs.run(*DELTATAPE, "ask", DATASET, question))
+        count = ("ask", DATASET, "--format", "csv", "--sql", "SELECT count(*) FROM exchanges")
         exchanges = int(programs.run(*DELTATAPE, *count).split()[-1])
         for problem in apps.failed:
             tell(f"FAILED: {problem}")
