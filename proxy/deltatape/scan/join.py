@@ -45,12 +45,14 @@ from deltatape.scan.schema import (
     path_of,
 )
 
-_PARTITION_BYTES = 16 << 20
-"""Of digests as the dataset has them; in memory they take some ten times as much."""
-_STEP_BYTES, _STEP_FILES = 64 << 20, 256
-"""How much one call deals out."""
+_PARTITION_BYTES = 4 << 20
+"""Of digests as the dataset has them; in memory they take some thirty times as much."""
+_STEP_BYTES, _STEP_FILES = 4 << 20, 256
+"""How much one call deals out; it holds all of that."""
 _KEEPING = (b'"dialect":"openai-responses"', b'"dialect":"gemini-interactions"')
 """How digests show that the provider may keep the history."""
+_ROWS = 256
+"""Rows that are read at once."""
 _BUCKET_DIGITS = 8
 _PLACES = {column.name: place for place, column in enumerate(FINDINGS.columns)}
 _SILENCE = "D003"
@@ -238,7 +240,7 @@ def _of_tape(files: Files, tape: TapeToDeal) -> Iterator[Dealt]:
     with files.local(stored.path) as path:
         columns = ["exchange", "root", "recorded_ns", "alone", "digest"]
         place = 0
-        for batch in pq.ParquetFile(path).iter_batches(columns=columns):
+        for batch in pq.ParquetFile(path).iter_batches(_ROWS, columns=columns):
             for row in batch.to_pylist():
                 place += 1
                 digest = row["digest"]
