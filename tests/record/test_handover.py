@@ -22,8 +22,10 @@ from deltatape.record.handover import Successors, find_predecessor, place_of
 from deltatape.record.recording import Listening
 from deltatape.store.reader import open_tape
 from helpers.chat import sse
+from helpers.clients import CLIENTS, PYTHON, SDKS, available
 from helpers.exchanges import TEXT_REPLY, USER, asks
-from helpers.program import deltatape, program
+from helpers.program import deltatape, environment, program
+from helpers.recorded_apps import Provider
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, free_port, post, provider, run
 
 LONG_S = 240.0
@@ -206,6 +208,76 @@ def test_a_restart_refuses_no_request_and_cuts_no_stream(
                 assert stops.count("sigint") == workers[-1]
                 assert stops.count("replaced") == sum(workers[:-1])
                 assert list((tmp_path / "state" / "deltatape" / "replace").iterdir()) == []
+
+    run(scenario(), LONG_S)
+
+
+PYTHON_APP = """
+import pathlib, openai
+client = openai.OpenAI(api_key="sk-fake-000000", max_retries=0)
+while not pathlib.Path("over").exists():
+    stream = client.chat.completions.create(
+        model="m", stream=True, messages=[{"role": "user", "content": "hi"}])
+    parts = [part.choices[0].delta.content or "" for part in stream if part.choices]
+    assert "".join(parts) == "Olá, 7°C", parts
+    print("whole", flush=True)
+"""
+NODE_APP = """
+import assert from "node:assert";
+import { existsSync } from "node:fs";
+import OpenAI from "openai";
+const client = new OpenAI({apiKey: "sk-fake-000000", maxRetries: 0});
+while (!existsSync("over")) {
+  const stream = await client.chat.completions.create(
+    {model: "m", stream: true, messages: [{role: "user", content: "hi"}]});
+  let text = "";
+  for await (const part of stream) text += part.choices[0]?.delta?.content ?? "";
+  assert.strictEqual(text, "Olá, 7°C");
+  console.log("whole");
+}
+"""
+
+
+async def lines_of(app: asyncio.subprocess.Process, count: int) -> None:
+    """Wait until an app has printed so many lines."""
+    assert app.stdout is not None
+    for _ in range(count):
+        assert await app.stdout.readline() == b"whole\n"
+
+
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_sdks_that_try_nothing_twice_notice_nothing(tmp_path: Path, language: str) -> None:
+    python = language == "python"
+    available(SDKS[0] if python else SDKS[1])
+    (tmp_path / "app.py").write_text(PYTHON_APP)
+    (tmp_path / "app.mjs").write_text(NODE_APP)
+    (tmp_path / "node_modules").symlink_to(CLIENTS / "node_modules")
+    command = (str(PYTHON), "app.py") if python else ("node", "app.mjs")
+
+    async def scenario() -> None:
+        served = Provider()
+        async with provider(served.serve) as upstream:
+            with place(tmp_path, upstream) as taken:
+                running = [await taken.start()]
+                url = f"http://127.0.0.1:{taken.port}/v1"
+                env = {**environment(tmp_path), "OPENAI_BASE_URL": url}
+                apps = [
+                    await asyncio.create_subprocess_exec(
+                        *command, cwd=tmp_path, env=env, stdout=asyncio.subprocess.PIPE
+                    )
+                    for _ in range(3)
+                ]
+                for _ in range(2):
+                    for app in apps:
+                        await lines_of(app, 10)
+                    running.append(await taken.replace())
+                assert [await ended(each) for each in running[:-1]] == [0, 0]
+                (tmp_path / "over").touch()
+                for app in apps:
+                    await app.communicate()
+                assert [app.returncode for app in apps] == [0, 0, 0]
+                await asyncio.to_thread(running[-1].stop)
+                assert len(taken.exchanges()) == len(served.asked)
 
     run(scenario(), LONG_S)
 
