@@ -159,6 +159,10 @@ def test_a_tape_that_was_followed_by_another_tells_what_it_saw() -> None:
     assert silent([replace(reply, watch=rotated)])
 
 
+def test_a_recorder_that_was_replaced_does_not_see_what_came_to_the_next_one() -> None:
+    assert not silent(watched_digests(CALLS, until_s=400, stop="replaced"))
+
+
 def test_other_tapes_prove_nothing_about_this_one() -> None:
     first, second = watched_digests(CALLS, (asks(OTHER), TEXT_REPLY), until_s=400)
     (found,) = silent([first, replace(second, tape="y.tape")])

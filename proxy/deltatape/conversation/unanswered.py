@@ -9,7 +9,9 @@ no later request on its tape could belong to its conversation:
 - none carries a call or a result that is new and that no other reply explains;
 - none went to the same place and cannot be read;
 - none is missing on the tape, by its number or because the recorder lost its head.
-A reply of which the recorder lost a part does not count either: it may have been different.
+A reply of which the recorder lost a part does not count either: it may have been different. Nor
+does one on the tape of a recorder that was replaced: while its last streams ended, answers came to
+another one.
 
 Strategy: one pass from the last request to the first that remembers what the later ones carry.
 """
@@ -21,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from deltatape.model.digest import DeliveredCall, Digest, ReadBack, Unanswered
 from deltatape.model.exchange import Tap
 from deltatape.model.reply import CallStatus
-from deltatape.model.tape_summary import CHILD_EXIT, LogEntry
+from deltatape.model.tape_summary import CHILD_EXIT, REPLACED, LogEntry
 from deltatape.rules.app_exception import crashed, last_thrown
 from deltatape.wire.json_value import canonical
 
@@ -81,7 +83,7 @@ def _last_lost(digests: Sequence[Digest]) -> dict[str, int]:
 def _expects_answer(digest: Digest) -> bool:
     """Return whether the application was to run the calls and the tape shows what it did then."""
     watch = digest.watch
-    if watch is None or digest.end_ns is None:
+    if watch is None or digest.end_ns is None or watch.stop == REPLACED:
         return False
     runnable = bool(digest.calls) and all(call.status in _RUNNABLE for call in digest.calls)
     return runnable and digest.whole and not digest.forced and not digest.lossy

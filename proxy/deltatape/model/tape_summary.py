@@ -10,6 +10,8 @@ CHILD_EXIT = "child-exit"
 """Why recording ended: the application that the recorder ran has ended."""
 ROTATED = "rotated"
 """Why recording ended: it went on with another tape."""
+REPLACED = "replaced"
+"""Why recording ended: another recorder took the place; new requests came there from then on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from deltatape.http1.listener import Address
 from deltatape.live.client import LiveAnalysis, LiveTape
 from deltatape.live.messages import ExchangeReport, SilenceReport
 from deltatape.model.finding import Severity
-from deltatape.model.tape_summary import CHILD_EXIT
+from deltatape.model.tape_summary import CHILD_EXIT, REPLACED
 from deltatape.printable import count
 from deltatape.record.bypass import BypassSearch, tunnel_variables
 from deltatape.record.control import Control, Scraped
@@ -58,8 +58,6 @@ TOOL_SERVERS_S = 1.0
 """How long MCP servers may take to end after the application."""
 _SEVERAL = 2
 """With so many tapes to check, the folder is named instead."""
-REPLACED = "replaced"
-"""Why a run ends whose place another one has taken."""
 WITHOUT_WORKERS = "failed"
 """Why a run ends in which nobody records any more."""
 NOBODY_RECORDS = 125
