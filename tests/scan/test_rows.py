@@ -128,6 +128,19 @@ def test_they_are_on_tapes_of_which_few_exchanges_are_held_and_come_in_parts(
     assert len(batches) == 2
 
 
+def test_the_rows_that_are_held_do_not_grow_with_the_tape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rows_module, "_BATCH_ROWS", 50)
+
+    def most(number: int) -> int:
+        exchanges = conversation(*[(asks(USER), CALL_REPLY)] * number)
+        parts = tape_rows(exchanges, "K", "R", near=4)
+        return max(sum(map(len, part.values())) for part in parts)
+
+    assert most(700) <= most(200)
+
+
 def test_exchanges_whose_conversations_are_elsewhere_too_are_judged_for_themselves() -> None:
     lost = (asks(USER, assistant(text="ok"), result("c1")), TEXT_REPLY)
     exchanges = conversation((asks(USER), CALL_REPLY), lost, (asks(USER), [*call(), choice({})]))
