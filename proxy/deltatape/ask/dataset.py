@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from deltatape.errors import UsageError
 from deltatape.model.finding import Confidence, Severity
 from deltatape.printable import count
-from deltatape.scan.schema import BEFORE, FINDINGS, JOINED, SUFFIX, TABLES, TAPES, Column, Type
+from deltatape.scan.schema import BEFORE, FINDINGS, JOINED, SUFFIX, TABLES, Column, Type
 
 if TYPE_CHECKING:
     import duckdb
@@ -243,11 +243,6 @@ def _selected(column: Column, there: set[str]) -> str:
         # Without a time zone: all times are in UTC, whatever zone this machine is in.
         return f"({name}::TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC' AS {shown}"
     return f"{name}::{_TYPES[column.type]} AS {shown}"
-
-
-def is_dataset(folder: Path) -> bool:
-    """Check whether a folder is a dataset of a scan."""
-    return any(folder.glob(f"{TAPES.name}/{_DAY}*/*{SUFFIX}"))
 
 
 class _DatasetFiles:

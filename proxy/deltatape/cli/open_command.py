@@ -18,8 +18,6 @@ from urllib.parse import urlsplit
 
 import click
 
-from deltatape.ask.copies import local_dataset
-from deltatape.ask.dataset import Dataset, is_dataset
 from deltatape.child.signals import Signals
 from deltatape.cli.options import option
 from deltatape.cli.tapes import is_tape
@@ -85,19 +83,15 @@ def _begin(what: str) -> dict[str, object]:
     if what.startswith(("http://", "https://")):
         folders = [recorder_folder(what)]
     elif is_store_url(what):
-        folders, dataset = [], local_dataset(what, os.environ)
-        with Dataset(dataset):  # says what is missing
-            pass
+        folders, dataset = [], _dataset(what)
     elif what:
         path = Path(what)
         if not path.exists():
             raise UsageError(f"{what}: there is no such tape or folder")
         if not path.is_dir() and not is_tape(path):
             raise UsageError(f"{what}: is no tape; make one of it with deltatape import")
-        if is_dataset(path):
-            folders, dataset = [], path
-            with Dataset(path):  # says what is missing
-                pass
+        if any(path.glob("tapes/day=*/*.parquet")):
+            folders, dataset = [], _dataset(what)
         else:
             folders, only = ([path], None) if path.is_dir() else ([], path)
     return {
@@ -106,6 +100,16 @@ def _begin(what: str) -> dict[str, object]:
         "only": str(only) if only is not None else None,
         "dataset": str(dataset) if dataset is not None else None,
     }
+
+
+def _dataset(place: str) -> Path:
+    """Return the folder of a dataset that can be asked."""
+    from deltatape.ask.copies import local_dataset  # noqa: PLC0415 - an extra
+    from deltatape.ask.dataset import Dataset  # noqa: PLC0415 - the same
+
+    folder = local_dataset(place, os.environ)
+    with Dataset(folder):
+        return folder
 
 
 def recorder_folder(url: str) -> Path:
