@@ -82,6 +82,24 @@ def test_an_exchange_of_a_tape_without_a_day_has_none(tmp_path: Path) -> None:
     assert _rows(tmp_path, "SELECT day FROM exchanges") == [(None,)]
 
 
+def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
+    folder = tmp_path / "model=x" / "day=2020-01-01"
+    _tape(folder, "A", _exchange(model="gpt-5"))
+    assert _rows(folder, "SELECT model, day FROM exchanges") == [("gpt-5", date(2026, 11, 21))]
+
+
+def test_folders_that_are_no_days_are_left_out(tmp_path: Path) -> None:
+    _tape(tmp_path, "A", _exchange())
+    _tape(tmp_path, "B", _exchange(), day="2026-11-21'")
+    assert _rows(tmp_path, "SELECT tape FROM exchanges") == [("A",)]
+
+
+def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "it's [1] *"
+    _tape(folder, "A", _exchange())
+    assert _rows(folder, "SELECT exchange FROM exchanges") == [(1,)]
+
+
 def test_findings_and_calls_have_the_provider_and_day_of_their_exchange(folder: Path) -> None:
     write_rows(folder, "findings", "A", [_finding(1), _finding(2)])
     write_rows(folder, "calls", "A", [{"exchange": 2, "name": "get"}])

@@ -8,6 +8,7 @@ which folder it may read, its settings are locked, and a statement that is no SE
 """
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _DAY = "day="
+_IS_DAY = re.compile(r"day=[0-9]{4}-[01][0-9]-[0-3][0-9]")
 _BATCH = 1000
 _TYPES = {
     Type.TEXT: "VARCHAR",
@@ -214,23 +216,28 @@ class Dataset:
         """
         names = [each for each in columns if each.name not in hidden]
         # Those of one version of the rules have the same columns: DuckDB need not look at all.
-        by_rules: dict[str, list[Path]] = {}
+        by_day: dict[tuple[str, str], list[Path]] = {}
+        there: dict[str, set[str]] = {}
         for path in files:
-            by_rules.setdefault(_rules_of(path), []).append(path)
+            rules = _rules_of(path)
+            by_day.setdefault((path.parent.name.removeprefix(_DAY), rules), []).append(path)
+            if rules not in there:
+                first = f"DESCRIBE SELECT * FROM {_reading([path])}"
+                there[rules] = {row[0] for row in self._duckdb.execute(first).fetchall()}
         parts = []
-        for same in by_rules.values():
-            listed = ", ".join(_quoted(str(each)) for each in same)
-            read = (
-                f"read_parquet([{listed}], hive_partitioning = true, hive_types = {{'day': DATE}})"
-            )
-            first = f"SELECT * FROM read_parquet({_quoted(str(same[0]))})"
-            there = {row[0] for row in self._duckdb.execute(f"DESCRIBE {first}").fetchall()}
-            shown = ", ".join(_selected(each, there) for each in names)
-            parts.append(f"SELECT day, {shown} FROM {read}")
+        for (day, rules), same in by_day.items():
+            shown = ", ".join(_selected(each, there[rules]) for each in names)
+            parts.append(f"SELECT DATE '{day}' AS day, {shown} FROM {_reading(same)}")
         if not parts:
             none = ", ".join(_selected(each, set()) for each in names)
             parts.append(f"SELECT NULL::DATE AS day, {none} WHERE false")
         self._duckdb.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
+
+
+def _reading(files: Sequence[Path]) -> str:
+    """Return how files are read: what folders above them are called is no column."""
+    listed = ", ".join(_quoted(str(each)) for each in files)
+    return f"read_parquet([{listed}], hive_partitioning = false)"
 
 
 def _selected(column: Column, there: set[str]) -> str:
@@ -302,7 +309,7 @@ def _named(folder: Path, table: str) -> list[tuple[Path, str, str]]:
     found = []
     for path in sorted((folder / table).glob(f"{_DAY}*/*{SUFFIX}")):
         tape, _, rules = path.name.removesuffix(SUFFIX).rpartition("-")
-        if tape and not path.name.startswith("."):
+        if tape and not path.name.startswith(".") and _IS_DAY.fullmatch(path.parent.name):
             found.append((path, tape, rules))
     return found
 
