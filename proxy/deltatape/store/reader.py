@@ -406,10 +406,10 @@ def open_lines(name: str) -> BinaryIO:
     Raises: see `open_tape`.
     """
     file = open_regular_file(name)
-    if file.read(len(ZSTD)) == ZSTD:
+    # Past the buffer, which would keep what follows as it is now: a tail reads it later.
+    if os.pread(file.fileno(), len(ZSTD), 0) == ZSTD:
         file.close()
         return open_tape(name).open()
-    file.seek(0)
     return file
 
 
