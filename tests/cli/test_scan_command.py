@@ -2,8 +2,13 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time  # noqa: TID251 - waits for a file of another program
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from deltatape.cli import scan_command
@@ -11,7 +16,7 @@ from deltatape.cli.scan_command import _Teller, progress_text
 from deltatape.scan.scan import ScanProgress
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT
-from helpers.program import deltatape
+from helpers.program import deltatape, environment
 
 S = 1_000_000_000
 HALF = ScanProgress(tapes=12, of_tapes=40, bytes=100, of_bytes=400, exchanges=3400, ns=2 * S)
@@ -84,3 +89,36 @@ def test_progress_is_told_with_rate_and_time_left(capsys: pytest.CaptureFixture[
         teller.tell(late)
     assert capsys.readouterr().err.startswith("scan: 13 of 40 tapes, ")
     assert scan_command._SAY_NS == 10 * S
+
+
+def test_after_a_scan_that_was_killed_the_next_one_goes_on(tmp_path: Path) -> None:
+    folder = tapes(tmp_path, *[BROKEN.read_bytes()] * 40)
+    out = tmp_path / "out"
+    words = (sys.executable, "-m", "deltatape", "scan", "in", "--out", "out", "--jobs", "2")
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        running = subprocess.Popen(
+            words, cwd=folder, env=environment(folder), stdout=file, stderr=file
+        )
+    try:
+        while running.poll() is None and not [*(out / "tapes").rglob("*.parquet")]:
+            time.sleep(0.02)
+    finally:
+        running.kill()
+        running.wait()
+    assert running.returncode == -signal.SIGKILL, log.read_text()
+
+    summary = json.loads(called(*words[3:-1], "1", "--format", "json", folder=folder).stdout)
+
+    assert summary["known"] >= 1
+    assert summary["known"] + summary["tapes"] == 42
+    whole = json.loads(
+        called("scan", "in", "--out", "other", "--format", "json", folder=folder).stdout
+    )
+    for table in ("tapes", "exchanges", "findings", "calls"):
+        assert number_of(out, table) == number_of(tmp_path / "other", table)
+    assert whole["tapes"] == 42
+
+
+def number_of(out: Path, table: str) -> int:
+    return sum(pq.read_metadata(path).num_rows for path in (out / table).rglob("*.parquet"))
