@@ -72,6 +72,7 @@ def test_tapes_and_dataset_may_be_in_a_store(server: S3Server, tmp_path: Path) -
         SECOND: f"{TAPES}/{PLACE}/{SECOND}.tape",
     }
     assert {row["gateway"] for row in rows("tapes")} == {"edge-1"}
+    assert len({row["etag"] for row in rows("tapes")} - {None}) == 2
     assert "C002" in {row["code"] for row in rows("findings")}
     assert scan(TAPES, OUT, HERE, DEFAULTS).tapes == 0
 

@@ -55,6 +55,8 @@ class StoredObject:
     """In bytes."""
     modified_us: int
     """When it was stored, in microseconds since 1970-01-01T00:00:00Z."""
+    etag: str | None = None
+    """What the store calls this version of it."""
     sha256: str | None = None
     """Of the content, as whoever stored it said; None: not asked for, or the store has none."""
 
@@ -261,6 +263,7 @@ def _object(found: "obstore.ObjectMeta", key: str, sha256: str | None) -> Stored
         key=key,
         size=found["size"],
         modified_us=modified_us,
+        etag=found["e_tag"],
         sha256=sha256,
     )
 

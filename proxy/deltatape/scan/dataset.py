@@ -138,7 +138,7 @@ class StoreFiles:
 
     def found(self, below: str = "") -> Iterator[FoundFile]:
         for each in self._store.list(below):
-            yield FoundFile(each.key, each.size, each.modified_us)
+            yield FoundFile(each.key, each.size, each.modified_us, each.etag)
 
     @contextlib.contextmanager
     def local(self, path: str) -> Iterator[Path]:
