@@ -169,6 +169,31 @@ def test_with_other_rules_all_is_read_again_and_the_findings_before_are_kept(
     assert len(rows(out, "tapes")) == 2
 
 
+def test_findings_that_a_killed_scan_has_put_aside_stay_aside(tmp_path: Path) -> None:
+    source, out = tapes(tmp_path / "in", STALL), tmp_path / "out"
+    scanned(source, out)
+    first = rows(out, "findings")
+    (path,) = (
+        path for path in (out / "findings").rglob("*.parquet") if not path.name.startswith("JOIN")
+    )
+    aside = out / "findings_before" / path.parent.name
+    aside.mkdir(parents=True)
+    path.rename(aside / path.name)
+
+    scan(str(source), str(out), HERE, replace(DEFAULTS, loop_calls=4))
+
+    assert rows(out, "findings_before") == first
+
+
+def test_that_a_tape_had_no_findings_before_is_told_by_a_file_without_rows(tmp_path: Path) -> None:
+    source, out = tapes(tmp_path / "in", FIXED), tmp_path / "out"
+    scanned(source, out)
+    before = rows(out, "findings")
+    scan(str(source), str(out), HERE, replace(DEFAULTS, loop_calls=4))
+    (path,) = (out / "findings_before").rglob("*.parquet")
+    assert pq.read_metadata(path).num_rows == len(before) == 0
+
+
 def test_a_bad_tape_is_a_row_that_says_so(tmp_path: Path) -> None:
     source = tapes(tmp_path / "in", CUT)
     lines = BROKEN.read_bytes().splitlines(keepends=True)

@@ -278,14 +278,16 @@ class TapeWriter:
         )
         if last is None:
             return
-        for each in before:
-            if each.table == BEFORE:
-                self._files.remove(each.path)
         kept = path_of(BEFORE, day, file_name(self._key, last.rules))
+        for each in before:
+            if each.table == BEFORE and each.path != kept:
+                self._files.remove(each.path)
         for each in older:
             if each.table == FINDINGS.name and each.rules == last.rules:
                 self._files.move(each.path, kept)
                 return
+        if any(each.path == kept for each in before):
+            return  # by a scan that was killed then
         # That there were none is told by a file without rows.
         draft = self._drafts / BEFORE
         pq.write_table(schema_of(FINDINGS, last.rules).empty_table(), draft)
