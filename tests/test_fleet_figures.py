@@ -82,6 +82,12 @@ def test_goals_are_compared_by_the_median_of_the_parts() -> None:
     assert row(text, "CPU time with 2 workers, x 1 worker")[1] == "1.10"
 
 
+def test_times_by_the_clock_meet_no_goal_beside_other_programs() -> None:
+    busy = replace(MEASURED, parts=[PART, replace(PART, number=2, load=3.5)])
+    goal = row(written(busy), "exchanges per second with 2 workers, x 1 worker")
+    assert goal == [">= 1.8", "2.00", "the machine was busy"]
+
+
 def test_rates_and_bytes_are_those_of_an_exchange() -> None:
     text = written()
     assert row(text, "`scan --jobs 1`") == ["1,000", "12.0", "102 MB"]
