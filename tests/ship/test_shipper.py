@@ -11,12 +11,14 @@ import pytest
 
 from deltatape.clock import SystemClock
 from deltatape.errors import StoreRefusedError, StoreUnreachableError, UsageError
-from deltatape.objects.store import PART_BYTES
+from deltatape.objects.store import PART_BYTES, ObjectRanges
 from deltatape.objects.urls import open_store
 from deltatape.ship.shipper import Bandwidth, ShipOptions, Shipper, key_of
 from deltatape.ship.state import ShipState, finished, serve_metrics
+from deltatape.store.packing import seal, unpack
 from deltatape.store.reader import open_tape
 from deltatape.store.ring import is_finished
+from deltatape.store.sealed import open_sealed
 from deltatape.store.writer import TapeWriter
 from helpers.object_store import (
     DAY,
@@ -101,6 +103,7 @@ class Run:
 
     url: str
     folder: Path
+    seal: bool = False
     delete: bool = False
     bandwidth: int | None = None
     patience_s: float | None = None
@@ -112,6 +115,7 @@ class Run:
         options = ShipOptions(
             folder=self.folder,
             gateway="host-1",
+            seal=self.seal,
             delete=self.delete,
             bandwidth=self.bandwidth,
             patience_s=self.patience_s,
@@ -129,8 +133,16 @@ class Run:
 
 
 def stored(url: str) -> dict[str, bytes]:
+    """What a store has, by key; of sealed tapes the lines."""
     store = open_store(url)
-    return {each.key: b"".join(store.blocks(each)) for each in store.list()}
+    found = {}
+    for each in store.list():
+        if each.key.endswith(".zst"):
+            with open_sealed(each.key, ObjectRanges(store, each.key)).open() as lines:
+                found[each.key] = lines.read()
+        else:
+            found[each.key] = b"".join(store.blocks(each))
+    return found
 
 
 def place(number: str) -> str:
@@ -189,7 +201,7 @@ def test_another_object_of_that_name_is_kept_and_so_is_the_tape(
     assert stored(url) == {key: other}
     assert (tapes / "one.tape").read_bytes() == content
     assert list(run.state.refused.values()) == [
-        f"the store has another object of that name, {url}/{key}"
+        f"the store has another tape of its id, {url}/{key}"
     ]
 
 
@@ -329,28 +341,30 @@ def test_killed_at_any_instant_it_loses_nothing_and_doubles_nothing(
     between: Relay, tapes: Path
 ) -> None:
     every = dict(put_tape(tapes, f"t{n}", LARGE if n == 1 else 2000 * n) for n in range(4))
-    wanted = {place(number): content for number, content in every.items()}
     chance = random.Random(20)
     kills = 0
     for _ in range(16):
-        sent = chance.randrange(LARGE + 50_000 if chance.random() < 0.5 else 20_000)
-        with program("ship", str(tapes), URL, *OPTIONS, folder=tapes.parent) as running:
+        options = ["--once", "--delete-shipped", "--gateway", "host-1"]
+        most = chance.choice([6_000, 12_000, LARGE + 20_000])
+        options += ["--no-seal"] * (most > LARGE or chance.randrange(2))
+        sent = chance.randrange(most)
+        with program("ship", str(tapes), URL, *options, folder=tapes.parent) as running:
             between.after(sent, running.process.kill)
             kills += running.process.wait(120) < 0
         local = {path.read_bytes() for path in tapes.glob("*.tape")}
-        remote = stored(URL)
-        assert remote.items() <= wanted.items()
-        assert local | {*remote.values()} == {*wanted.values()}
-        if not local:  # from the beginning, with the store as it is
+        remote = [(key.split("/")[-1].split(".")[0], lines) for key, lines in stored(URL).items()]
+        assert len({number for number, _ in remote}) == len(remote)
+        assert dict(remote).items() <= every.items()
+        assert local | {lines for _, lines in remote} == {*every.values()}
+        if not local:  # from the beginning
+            for key in stored(URL):
+                open_store(URL).remove(key)
             for name, content in enumerate(every.values()):
                 (tapes / f"again{name}.tape").write_bytes(content)
     Run(URL, tapes, delete=True).ship()
-    assert stored(URL) == wanted
+    assert sorted(stored(URL).values()) == sorted(every.values())
     assert list(tapes.iterdir()) == []
     assert kills > 5
-
-
-OPTIONS = ("--once", "--delete-shipped", "--gateway", "host-1")
 
 
 def test_metrics_tell_backlog_and_lag_while_the_store_is_away(between: Relay, tapes: Path) -> None:
@@ -405,6 +419,85 @@ def test_a_limit_of_bandwidth_holds_for_what_is_sent_and_read_back(
     assert slow.waits.seconds
 
 
+def test_ranges_of_an_object_are_read_as_they_are_asked_for(url: str) -> None:
+    store = open_store(url, makes=True)
+    store.put("a/b/c", [b"0123456789"], size=10, sha256="0" * 64)
+    ranges = ObjectRanges(store, "a/b/c")
+    assert ranges.size() == 10
+    assert ranges.read(2, 3) == b"234"
+    assert ranges.read(8, 100) == b"89"
+    assert ranges.read(4, 0) == b""
+    with pytest.raises(UsageError, match="no such object"):
+        ObjectRanges(store, "a/b/d").size()
+    with pytest.raises(UsageError, match="no such object"):
+        ObjectRanges(store, "a/b/d").read(0, 1)
+
+
+def test_a_tape_is_sealed_on_the_way_and_its_lines_are_compared(url: str, tapes: Path) -> None:
+    one, content = put_tape(tapes, "one", 100_000)
+    run = Run(url, tapes, seal=True).ship()
+    assert stored(url) == {f"{place(one)}.zst": content}
+    assert run.state.shipped_bytes < len(content) // 4
+    again = Run(url, tapes, seal=True, delete=True).ship()
+    assert (again.state.shipped, again.state.deleted) == (0, 1)
+    assert list(tapes.iterdir()) == []
+
+
+@pytest.mark.parametrize("sealed_first", [False, True])
+def test_a_tape_is_stored_in_one_form_only(
+    url: str,
+    tapes: Path,
+    sealed_first: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    one, content = put_tape(tapes, "one")
+    Run(url, tapes, seal=sealed_first).ship()
+    for delete in (False, True):
+        run = Run(url, tapes, seal=not sealed_first, delete=delete).ship()
+        assert run.state.refused == {}
+    assert stored(url) == {place(one) + ".zst" * sealed_first: content}
+
+
+@pytest.mark.parametrize("seals", [False, True])
+def test_what_is_sealed_already_is_sent_as_it_is(
+    url: str,
+    tapes: Path,
+    seals: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    one, content = put_tape(tapes, "one")
+    seal(tapes / "one.tape").remove_journal()
+    Run(url, tapes, seal=seals).ship()
+    Run(url, tapes, seal=seals).ship()
+    assert stored(url) == {f"{place(one)}.zst": content}
+    unpack(tapes / "one.tape.zst").remove_sealed()
+    Run(url, tapes, seal=seals, delete=True).ship()
+    assert list(tapes.iterdir()) == []
+
+
+def test_a_damaged_sealed_object_is_no_reason_to_delete_the_tape(url: str, tapes: Path) -> None:
+    one, _ = put_tape(tapes, "one")
+    Run(url, tapes, seal=True).ship()
+    store, key = open_store(url), f"{place(one)}.zst"
+    (found,) = store.list()
+    content = bytearray(b"".join(store.blocks(found)))
+    content[len(content) // 2] ^= 1
+    store.put(key, [bytes(content)], size=found.size, sha256="0" * 64)
+    run = Run(url, tapes, seal=True, delete=True).ship()
+    assert (tapes / "one.tape").exists()
+    assert len(run.state.refused) == 1
+
+
+def test_a_damaged_sealed_tape_is_left(tapes: Path, tmp_path: Path) -> None:
+    put_tape(tapes, "one")
+    seal(tapes / "one.tape").remove_journal()
+    path = tapes / "one.tape.zst"
+    content = bytearray(path.read_bytes())
+    content[300] ^= 1
+    path.write_bytes(content)
+    run = Run((tmp_path / "store").as_uri(), tapes, delete=True).ship()
+    assert path.read_bytes() == content
+    assert "damaged" in next(iter(run.state.refused.values()))
+
+
 def test_keys_that_nobody_gave_out_are_refused_with_the_variables_to_set(
     s3: S3Server, tapes: Path
 ) -> None:
@@ -450,7 +543,7 @@ def test_without_credentials_the_message_says_what_to_set(
 
 def test_the_key_of_a_tape_is_made_of_its_header() -> None:
     header = replace(HEADER, id="01JD3ZQ8T0000000000000TAPE")
-    assert key_of(header, "a.b") == "dt=2026-11-21/gateway=a.b/01JD3ZQ8T0000000000000TAPE.tape"
+    assert key_of(header, "a.b") == "dt=2026-11-21/gateway=a.b/01JD3ZQ8T0000000000000TAPE"
 
 
 def test_two_shippers_at_once_store_every_tape_once(url: str, tapes: Path) -> None:

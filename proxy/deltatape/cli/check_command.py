@@ -133,9 +133,10 @@ def command(
 ) -> int:
     """Report the defects on tapes, each with its evidence.
 
-    Accepts what `deltatape why` accepts, and folders, of which it checks every tape. Without an
-    argument it checks the latest tape. For many tapes, the text shows the first finding of each
-    code, and ends with totals.
+    Accepts what `deltatape why` accepts, and folders, of which it checks every tape; tapes and
+    folders may be URLs of an object store: s3://BUCKET/KEY. Without an argument it checks the
+    latest tape. For many tapes, the text shows the first finding of each code, and ends with
+    totals.
 
     A tape may have any number of exchanges, since few are held in memory. Of more than 4,096, each
     is compared with at least the 1,024 before and after it, and only the last are watched for calls

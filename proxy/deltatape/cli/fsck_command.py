@@ -17,7 +17,7 @@ from deltatape.printable import count
 from deltatape.render.audit import Audit, audit_lines, audits_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.audit import audit
-from deltatape.store.listing import locate
+from deltatape.store.listing import locate, name_of
 from deltatape.store.reader import open_tape
 
 # Who asks no provider does not wait for what it takes.
@@ -105,7 +105,7 @@ def _audit(text: str) -> Audit:
     name = text
     try:
         place = locate(text)
-        name = str(place.path)
+        name = name_of(place.path)
         with collecting_seldom(YOUNG_OBJECTS):
             report = audit(place.path, current_rules().app)
         if place.exchange is not None:

@@ -13,6 +13,7 @@ from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
 from deltatape.garbage import YOUNG_OBJECTS, collecting_seldom
 from deltatape.model.exchange_row import ExchangeRow
 from deltatape.model.tape_summary import LogEntry
+from deltatape.objects.urls import url_of
 from deltatape.render.exchange_rows import (
     ExchangesDocument,
     exchange_lines,
@@ -22,7 +23,8 @@ from deltatape.render.exchange_rows import (
 from deltatape.render.lines import line
 from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import ListedTape, list_named, list_tapes
+from deltatape.store.listing import ListedTape, list_named, list_tapes, name_of
+from deltatape.store.names import is_tape_name
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.tape.sealed import worst_finding
@@ -67,7 +69,8 @@ def command(
     """List tapes, the newest first; by default those in .deltatape and recordings.
 
     Shows each tape's size, number of exchanges, app, model, worst finding and age. With --exchanges
-    or --trends, all tapes are analysed, and single ones may be named, too.
+    or --trends, all tapes are analysed, and single ones may be named, too. Folders and tapes may be
+    URLs of an object store: s3://BUCKET/PREFIX.
     """
     if exchanges or trends:
         if exchanges and trends:
@@ -90,8 +93,14 @@ def _tapes(named: Sequence[Path]) -> list[Path]:
     """Return the tapes that are named, and those of named folders; without names, all of `ls`."""
     found: list[ListedTape | Path] = [] if named else [*_recordings(list_tapes())]
     for path in named:
-        found += [path] if path.is_file() else _recordings(list_named([path]))
+        found += (
+            [path] if path.is_file() or _is_stored_tape(path) else _recordings(list_named([path]))
+        )
     return [each.path if isinstance(each, ListedTape) else each for each in found]
+
+
+def _is_stored_tape(path: Path) -> bool:
+    return url_of(path) is not None and is_tape_name(path.name)
 
 
 def _list_exchanges(paths: Sequence[Path], form: str, *, trends: bool) -> int:
@@ -120,7 +129,7 @@ def _list_exchanges(paths: Sequence[Path], form: str, *, trends: bool) -> int:
                     show(
                         [
                             *([line()] if shown else ()),
-                            *exchange_lines(str(path), rows, list_width()),
+                            *exchange_lines(name_of(path), rows, list_width()),
                         ]
                     )
             shown += 1
@@ -226,9 +235,9 @@ def _row(listed: ListedTape, now_ns: int, *, analysed: bool, full: bool) -> Tape
     except TapeFormatError as problem:
         error = f"line {problem.line}: {problem.problem}" if problem.line else problem.problem
     except DeltatapeError as problem:  # moved away meanwhile, or not ours to read
-        error = str(problem).removeprefix(f"{listed.path}: ")
+        error = str(problem).removeprefix(f"{name_of(listed.path)}: ")
     return TapeRow(
-        path=str(listed.path),
+        path=name_of(listed.path),
         bytes=listed.size,
         age_ns=now_ns - listed.modified_ns,
         exchanges=exchanges,

@@ -61,7 +61,7 @@ def _checked(name: str, settings: Settings, *, excerpts: bool) -> TapeReport:
         return TapeReport(name=str(place.path), exchanges=tuple(sorted(tape.numbers())))
     logs = _logs(tape)
     report = check_exchanges(
-        str(place.path),
+        tape.path,
         tape.exchanges(),
         settings,
         place.exchange,

@@ -20,6 +20,7 @@ from deltatape.errors import UsageError
 from deltatape.http1.listener import bracketed, parse_address
 from deltatape.objects.urls import open_store
 from deltatape.printable import count
+from deltatape.settings.defaults import current_rules
 from deltatape.ship.state import ShipState, check_gateway, serve_metrics
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _LEAST = 10 << 20
     metavar="NAME",
     help="Who recorded: the part of the keys after the day; default: the name of this host.",
 )
+@option("--no-seal", is_flag=True, help="Send tapes as they are, not sealed (deltatape pack).")
 @option(
     "--delete-shipped",
     is_flag=True,
@@ -56,6 +58,7 @@ def command(
     url: str,
     once: bool,
     gateway: str | None,
+    no_seal: bool,
     delete_shipped: bool,
     bandwidth: int | None,
     memory: int,
@@ -68,12 +71,12 @@ def command(
     Follows DIR until it is stopped; Ctrl-C and SIGTERM stop it after the current part. URL is
     s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER; credentials
     and endpoints come from the usual variables, such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
-    A tape goes to dt=DAY/gateway=NAME/ID.tape below URL, so that it is stored once, however often
-    and from wherever it is shipped. Tapes that are being written are left alone, and damaged ones
-    are reported.
+    A tape is sealed, and goes to dt=DAY/gateway=NAME/ID.tape.zst below URL, so that it is stored
+    once, however often and from wherever it is shipped. Tapes that are being written are left
+    alone, and damaged ones are reported.
 
-    Exit code: 1 if a tape was left that is damaged, or whose name another object has; 2 if the
-    store refuses, or did not answer for as long as --patience.
+    Exit code: 1 if a tape was left that is damaged, or whose id another tape in the store has; 2
+    if the store refuses, or did not answer for as long as --patience.
     """
     name = check_gateway(gateway if gateway is not None else socket.gethostname())
     if memory < _LEAST:
@@ -90,6 +93,8 @@ def command(
         options = ShipOptions(
             folder=folder,
             gateway=name,
+            seal=not no_seal,
+            rules=current_rules(),
             delete=delete_shipped,
             memory=memory,
             bandwidth=bandwidth,

@@ -11,9 +11,10 @@ from deltatape.errors import UsageError
 from deltatape.model.case_files import BODY, FILES
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.explanation import ALONE, TapeContext
+from deltatape.objects.urls import url_of
 from deltatape.printable import count
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import list_tapes, locate
+from deltatape.store.listing import list_tapes, locate, name_of
 from deltatape.store.names import is_tape_name
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
@@ -128,21 +129,22 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
     if text and _is_folder(folder) and not (folder / BODY).exists():
         tapes = list_tapes((folder,))
         if tapes:
-            say(f"note: {text} is a folder; this is its latest tape, {tapes[0].path}")
-            return named(str(tapes[0].path))
+            newest = name_of(tapes[0].path)
+            say(f"note: {text} is a folder; this is its latest tape, {newest}")
+            return named(newest)
     place = locate(text)
     if not is_tape(place.path):
         return _imported(str(place.path), material(place.path), place.exchange)
     tape = _opened(place.path)
     if place.exchange is not None and alone:
-        return NamedExchanges(str(place.path), (tape[place.exchange],), place.exchange, tape)
+        return NamedExchanges(tape.path, (tape[place.exchange],), place.exchange, tape)
     whole = full or isinstance(tape, ShardedTape)  # what surrounds it stands on several tapes
     if place.exchange is not None and not whole and is_large(tape):
-        return _surrounded(str(place.path), tape, place.exchange)
+        return _surrounded(tape.path, tape, place.exchange)
     exchanges = _in_order(tape)
     if place.exchange is not None and all(e.number != place.exchange for e in exchanges):
         tape[place.exchange]  # says which there are
-    return NamedExchanges(str(place.path), exchanges, place.exchange, tape)
+    return NamedExchanges(tape.path, exchanges, place.exchange, tape)
 
 
 def _imported(name: str, source: "ImportSource", number: int | None) -> NamedExchanges:
@@ -190,7 +192,7 @@ def all_of(text: str) -> tuple[str, ...]:
     path = Path(text)
     if text == "-" or not _is_folder(path) or (path / BODY).exists():
         return (text,)
-    tapes = sorted(str(tape.path) for tape in list_tapes((path,)))
+    tapes = sorted(name_of(tape.path) for tape in list_tapes((path,)))
     if not tapes:
         raise UsageError(f"{text}: holds no {BODY}, and there is no tape below")
     return tuple(tapes)
@@ -207,6 +209,9 @@ def each_recording_once(names: Iterable[str]) -> Iterator[str]:
 
 
 def _is_folder(path: Path) -> bool:
+    """Check whether a path is a folder, or the URL of what may have tapes below."""
+    if url_of(path) is not None:
+        return not is_tape_name(locate(str(path)).path.name)
     try:
         return path.is_dir()
     except OSError:  # such as a name that is too long: whoever opens it says so

@@ -82,9 +82,10 @@ def command(
 ) -> int:
     """Explain an exchange: what went wrong, whose fault it was, and which mistake.
 
-    Without an argument: the worst exchange of the latest tape. Takes a tape, a saved response
-    body, an HTTP archive (HAR), text pasted from a terminal or a log, standard input
-    (`curl -N ... | deltatape why -`), or the code of a finding or the name of a suspect to explain.
+    Without an argument: the worst exchange of the latest tape. Takes a tape (or its URL in an
+    object store: s3://BUCKET/KEY), a saved response body, an HTTP archive (HAR), text pasted from
+    a terminal or a log, standard input (`curl -N ... | deltatape why -`), or the code of a finding
+    or the name of a suspect to explain.
     """
     if short and format != "text":
         raise UsageError(f"--short is for people; --format {format} has all of it")

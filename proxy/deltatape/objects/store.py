@@ -12,10 +12,12 @@ for uploads in parts; a folder gets it by a rename.
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta  # noqa: TID251 - a length of time; it reads no clock
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -43,7 +45,10 @@ PART_BYTES = 5 << 20
 """What S3 accepts as the least for a part."""
 _MOST_PARTS = 10_000
 _STEP = 1 << 20
-"""How much is read of an object at once."""
+"""How much is read at once of an object that is read as a whole."""
+_HELD = 256 << 10
+_HELD_BLOCKS = 32
+"""How large blocks of an object are that is read by range, and how many are held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +62,8 @@ class StoredObject:
     """When it was stored, in microseconds since 1970-01-01T00:00:00Z."""
     etag: str | None = None
     """What the store calls this version of it."""
-    sha256: str | None = None
-    """Of the content, as whoever stored it said; None: not asked for, or the store has none."""
+    told: Mapping[str, str] = field(default_factory=dict)
+    """What whoever stored it said of it; empty if that was not asked for, and in a folder."""
 
 
 class ObjectStore:
@@ -125,7 +130,8 @@ class ObjectStore:
                 found = obstore.get(self._store, key, options={"head": True})
         except FileNotFoundError:
             return None
-        return _object(found.meta, key, found.attributes.get("sha256"))
+        told = {name: str(value) for name, value in found.attributes.items()}
+        return _object(found.meta, key, told)
 
     def list(self, below: str = "") -> Iterator[StoredObject]:
         """Yield the objects whose keys begin with the folder `below`, in no certain order.
@@ -137,7 +143,7 @@ class ObjectStore:
         with self._translated(self.url):
             for batch in obstore.list(self._store, below or None, chunk_size=1000):
                 for found in batch:
-                    yield _object(found, found["path"], None)
+                    yield _object(found, found["path"], {})
 
     def put(
         self,
@@ -146,6 +152,7 @@ class ObjectStore:
         *,
         size: int,
         sha256: str,
+        told: Mapping[str, str] = MappingProxyType({}),
         memory: int = 2 * PART_BYTES,
     ) -> None:
         """Store an object; what is there by that name is replaced at the end, at once.
@@ -154,7 +161,9 @@ class ObjectStore:
             key: see `StoredObject`.
             blocks: the content. What it raises ends the upload, and nothing is stored.
             size: how much that is, in bytes.
-            sha256: of it, in hexadecimal digits.
+            sha256: of it, in hexadecimal digits; it is told as such.
+            told: what else is, see `StoredObject`: names of small letters and digits. A folder
+                keeps none.
             memory: how much may be held, at least `PART_BYTES`; more sends parts side by side.
 
         Raises:
@@ -170,7 +179,7 @@ class ObjectStore:
                     self._store,
                     key,
                     b"".join(blocks) if size <= part else iter(blocks),
-                    attributes=None if self.folder is not None else {"sha256": sha256},
+                    attributes=None if self.folder is not None else {"sha256": sha256, **told},
                     use_multipart=size > part,
                     chunk_size=part,
                     max_concurrency=max(1, memory // part - 1),
@@ -257,15 +266,69 @@ class ObjectStore:
         return _VARIABLES.get(urlsplit(self.url).scheme, "")
 
 
-def _object(found: "obstore.ObjectMeta", key: str, sha256: str | None) -> StoredObject:
-    modified_us = round(found["last_modified"].timestamp() * 1_000_000)
+def _object(found: "obstore.ObjectMeta", key: str, told: Mapping[str, str]) -> StoredObject:
     return StoredObject(
         key=key,
         size=found["size"],
-        modified_us=modified_us,
+        modified_us=round(found["last_modified"].timestamp() * 1_000_000),
         etag=found["e_tag"],
-        sha256=sha256,
+        told=told,
     )
+
+
+class ObjectRanges:
+    """An object that is read by range, as a sealed tape is. What is near what was read is held.
+
+    Args:
+        store: it lies in.
+        key: of the object.
+    """
+
+    def __init__(self, store: ObjectStore, key: str) -> None:
+        self._store = store
+        self._key = key
+        self._size: int | None = None
+        self._held: OrderedDict[int, bytes] = OrderedDict()
+        """Blocks by their numbers, those that were used last at the end."""
+        self.name = f"{store.url}/{key}"
+
+    def size(self) -> int:
+        """Return how many bytes it has.
+
+        Raises: as `read`.
+        """
+        if self._size is None:
+            found = self._store.head(self._key)
+            if found is None:
+                raise UsageError(f"{self.name}: there is no such object")
+            self._size = found.size
+        return self._size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from `offset` on, or as many as there are; see `ObjectStore.read`.
+
+        Small reads are rounded to blocks, since a request costs more than the bytes.
+        """
+        end = min(offset + length, self.size())
+        if offset >= end:
+            return b""
+        first, last = offset // _HELD, (end - 1) // _HELD
+        missing = [number for number in range(first, last + 1) if number not in self._held]
+        if missing:
+            at = missing[0] * _HELD
+            until = min((missing[-1] + 1) * _HELD, self.size())
+            data = self._store.read(self._key, at, until - at)
+            for number in range(missing[0], missing[-1] + 1):
+                start = number * _HELD - at
+                self._held[number] = data[start : start + _HELD]
+        parts = []
+        for number in range(first, last + 1):
+            self._held.move_to_end(number)
+            parts.append(self._held[number])
+        while len(self._held) > _HELD_BLOCKS:
+            self._held.popitem(last=False)
+        start = offset - first * _HELD
+        return b"".join(parts)[start : start + end - offset]
 
 
 _STATUS = re.compile(r"status code: ([0-9]{3} [A-Za-z ]+)")

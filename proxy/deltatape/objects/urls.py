@@ -1,20 +1,38 @@
-"""URLs of object stores, for who may have been given a path: obstore is loaded for a URL alone."""
+"""URLs of object stores, for who may have been given a path: obstore is loaded for a URL alone.
 
+Where tapes are named by paths, a URL may be one, too: `Path("s3://bucket/x.tape")`, which says
+`s3:/bucket/x.tape`. `url_of` makes a URL of it again.
+"""
+
+import functools
+import os
 import re
 from typing import TYPE_CHECKING
 
 from deltatape.errors import UsageError
 
 if TYPE_CHECKING:
-    from deltatape.objects.store import ObjectStore
+    from deltatape.objects.store import ObjectRanges, ObjectStore
 
 ACCEPTED = "file:///folder, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_NAMED = re.compile(r"(file:)/+(?=[^/])|(s3:|gs:|az:)/{1,2}(?=[^/])")
+_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 
 
 def is_store_url(text: str) -> bool:
     """Check whether a text is a URL, and so no path."""
     return _URL.match(text) is not None
+
+
+def url_of(path: "str | os.PathLike[str]") -> str | None:
+    """Return the URL of a store that a path says; None: it is a path of this machine."""
+    text = os.fspath(path)
+    found = _NAMED.match(text)
+    if found is None:
+        return None
+    scheme = f"{found[1]}///" if found[1] else f"{found[2]}//"
+    return scheme + text[found.end() :]
 
 
 def open_store(url: str, *, makes: bool = False) -> "ObjectStore":
@@ -32,3 +50,32 @@ def open_store(url: str, *, makes: bool = False) -> "ObjectStore":
             f'{url}: object stores need {error.name}: pip install "deltatape[fleet]"'
         ) from None
     return ObjectStore(url, makes=makes)
+
+
+def open_object(url: str) -> "ObjectRanges":
+    """Return an object at its own URL.
+
+    Raises:
+        UsageError: see `open_store`.
+    """
+    folder, _, key = url.rpartition("/")
+    store = folder_store(folder)
+    from deltatape.objects.store import ObjectRanges  # noqa: PLC0415 - see above
+
+    return ObjectRanges(store, key)
+
+
+def folder_store(url: str) -> "ObjectStore":
+    """Return the store at a URL to read from; the same one again, as long as it is asked for.
+
+    Raises:
+        UsageError: see `open_store`.
+    """
+    variables = (each for each in os.environ.items() if each[0].startswith(_VARIABLES))
+    return _folder_store(url, tuple(sorted(variables)))
+
+
+@functools.lru_cache(maxsize=32)
+def _folder_store(url: str, _: tuple[tuple[str, str], ...]) -> "ObjectStore":
+    """Remember stores: to make one takes as long as many requests."""
+    return open_store(url)

@@ -1,8 +1,9 @@
 """Ships finished tapes to an object store, one after another, the oldest first.
 
 Strategy: a tape's key follows from its header, so the same tape always goes to the same place, and
-the store itself says what is there. Every step can be done again: hash the tape, ask the store,
-send it, ask again, delete the local copy. A shipper that is killed between any two of them loses
+the store itself says what is there. A tape is what its lines are: sealed by another version it has
+other bytes, and is the same. Every step can be done again: hash the lines, ask the store, seal and
+send them, ask again, delete the local copy. A shipper that is killed between any two of them loses
 nothing, and the next one stores nothing twice.
 
 Invariants: no object is ever replaced by another tape. A local copy is deleted only after the whole
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Protocol
 
 from deltatape.clock import Clock, parse_rfc3339
@@ -27,15 +29,20 @@ from deltatape.errors import (
     TapeFormatError,
     UsageError,
 )
-from deltatape.objects.store import PART_BYTES, ObjectStore, StoredObject
+from deltatape.model.rule_settings import DEFAULTS, Settings
+from deltatape.objects.store import PART_BYTES, ObjectRanges, ObjectStore, StoredObject
 from deltatape.printable import count
 from deltatape.render.numbers import size as size_text
 from deltatape.ship.state import Identity, ShipState, finished, identity
 from deltatape.store.listing import ListedTape, list_tapes
-from deltatape.store.names import SUFFIX
+from deltatape.store.names import SEALED_SUFFIX, SUFFIX
+from deltatape.store.packing import seal
 from deltatape.store.reader import open_tape
+from deltatape.store.sealed import SealedTape, open_sealed, verify
 from deltatape.tape.record import Header
 
+JOURNAL = "journalsha256"
+"""What is told of an object besides its own SHA-256: that of the lines that it has."""
 _BLOCK = 1 << 18
 _LOOK_S = 5.0
 """How often a folder is looked through."""
@@ -63,13 +70,18 @@ class _LeftError(Exception):
     """A tape that is not shipped, and why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _LocalTape:
-    """What the store should have of a tape."""
+    """A tape that is to be shipped."""
 
+    path: Path
     key: str
+    """Where it goes, without the suffix."""
     size: int
+    """Of its lines, in bytes."""
     sha256: str
+    """Of its lines."""
+    is_sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +92,10 @@ class ShipOptions:
     """It and all folders below."""
     gateway: str
     """Who recorded, as it stands in the keys."""
+    seal: bool = True
+    """Whether tapes are sealed on the way."""
+    rules: Settings = DEFAULTS
+    """What the rows of sealed tapes are made with."""
     delete: bool = False
     """Whether local copies are deleted once they are verified."""
     memory: int = 4 * PART_BYTES
@@ -91,7 +107,7 @@ class ShipOptions:
 
 
 def key_of(header: Header, gateway: str) -> str:
-    """Return where a tape goes: `dt=2026-11-21/gateway=NAME/ULID.tape`.
+    """Return where a tape goes, without the suffix: `dt=2026-11-21/gateway=NAME/ULID`.
 
     Raises:
         UsageError: its header has no ULID or no time, so that it has no place.
@@ -100,7 +116,7 @@ def key_of(header: Header, gateway: str) -> str:
         raise UsageError(f"its id {header.id[:40]!a} is no ULID")
     if not parse_rfc3339(header.recorded_at):
         raise UsageError(f"its time {header.recorded_at[:40]!a} is none in RFC 3339")
-    return f"dt={header.recorded_at[:10]}/gateway={gateway}/{header.id}{SUFFIX}"
+    return f"dt={header.recorded_at[:10]}/gateway={gateway}/{header.id}"
 
 
 class Bandwidth:
@@ -251,6 +267,8 @@ class Shipper:
                 try:
                     self._ship(tape.path, file)
                 except (_LeftError, OSError) as problem:
+                    if not os.path.lexists(tape.path):  # another shipper was quicker
+                        continue
                     reason = getattr(problem, "strerror", None) or str(problem)
                     self.state.refused[own] = reason
                     self._alarm(f"left: {tape.path}: {reason}")
@@ -269,66 +287,105 @@ class Shipper:
             OSError: it cannot be read.
         """
         local = self._local(path, file)
-        found = self._store.head(local.key)
+        found = self._find(local)
         sent = found is None
-        if sent:
+        if found is None:
             _check(path)
-            self._send(file, local)
-            found = self._store.head(local.key)
-        if found is None or not self._equal(found, local):
-            raise _LeftError(
-                f"the store has another object of that name, {self._store.url}/{local.key}"
-            )
+            found = self._send(file, local)
+        elif not self._holds(found, local):
+            raise _LeftError(f"the store has another tape of its id, {self._store.url}/{found.key}")
         self._all_well()
         if self._options.delete:
-            self._delete(path, file, local)
+            self._delete(file, local, found)
         if sent:
             self.state.shipped += 1
-            self.state.shipped_bytes += local.size
+            self.state.shipped_bytes += found.size
         what = "shipped" if sent else "in the store already"
         then = "; the local copy is deleted" if self._options.delete else ""
-        self._tell(f"{what}: {path} ({size_text(local.size)}) as {local.key}{then}")
-
-    def _delete(self, path: Path, file: FileIO, local: _LocalTape) -> None:
-        """Delete the local copy of a tape, which must not be the stored one.
-
-        Raises:
-            _LeftError: it is, or the name is that of another file by now.
-        """
-        own = os.fstat(file.fileno())
-        if self._store.folder is not None and os.path.samestat(
-            own, (self._store.folder / local.key).stat()
-        ):
-            raise _LeftError("it is the very file that is in the store")
-        try:
-            if not os.path.samestat(own, path.lstat()):
-                raise _LeftError("another file has its name by now")
-            path.unlink()
-        except FileNotFoundError:  # another shipper was quicker
-            return
-        self.state.deleted += 1
+        self._tell(f"{what}: {path} ({size_text(found.size)}) as {found.key}{then}")
 
     def _local(self, path: Path, file: FileIO) -> _LocalTape:
-        """Hash a tape."""
+        """Return what is to be shipped, hashed.
+
+        Raises:
+            _LeftError: it is no tape.
+        """
         try:
-            key = key_of(open_tape(path).header, self._options.gateway)
+            tape = open_tape(path)
+            key = key_of(tape.header, self._options.gateway)
+            if isinstance(tape, SealedTape):
+                table = tape.sealed.table
+                return _LocalTape(path, key, table.size, table.sha256, is_sealed=True)
         except (TapeFormatError, UsageError) as problem:
             raise _LeftError(_without(path, problem)) from None
-        file.seek(0)
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return _LocalTape(key=key, size=file.tell(), sha256=sha256)
+        return _LocalTape(path, key, os.fstat(file.fileno()).st_size, _hashed(file))
 
-    def _send(self, file: FileIO, local: _LocalTape) -> None:
+    def _find(self, local: _LocalTape) -> StoredObject | None:
+        """Return what the store has of a tape, in either form."""
+        keys = [f"{local.key}{SEALED_SUFFIX}", f"{local.key}{SUFFIX}"]
+        if not (local.is_sealed or self._options.seal):
+            keys.reverse()
+        return next(filter(None, map(self._store.head, keys)), None)
+
+    def _holds(self, found: StoredObject, local: _LocalTape) -> bool:
+        """Check whether an object is the tape; with what may be deleted then, all of it is read."""
+        told = found.told.get(JOURNAL)
+        if told is not None and not self._options.delete:
+            return told == local.sha256
+        if found.key.endswith(SUFFIX):
+            return found.size == local.size and self._hash_of(found) == local.sha256
+        name = f"{self._store.url}/{found.key}"
+        try:
+            if not self._options.delete:
+                tape = open_sealed(name, ObjectRanges(self._store, found.key))
+                return tape.sealed.table.sha256 == local.sha256
+            with TemporaryFile() as copy:
+                for block in self._read_back(found):
+                    copy.write(block)
+                copy.flush()
+                tape = open_sealed(name, _Copy(copy.fileno()))
+                verify(tape)
+                return tape.sealed.table.sha256 == local.sha256
+        except TapeFormatError:
+            return False
+
+    def _send(self, file: FileIO, local: _LocalTape) -> StoredObject:
+        """Send a tape, sealed if it is to be, and verify what the store has then.
+
+        Raises:
+            _LeftError: it cannot be sealed, or changed meanwhile.
+        """
+        if local.is_sealed:
+            return self._put(file, f"{local.key}{SEALED_SUFFIX}", _hashed(file), local)
+        if not self._options.seal:
+            return self._put(file, f"{local.key}{SUFFIX}", local.sha256, local)
+        with TemporaryDirectory(prefix="deltatape-ship-") as folder:
+            try:
+                made = seal(local.path, Path(folder, f"x{SEALED_SUFFIX}"), self._options.rules)
+            except (TapeFormatError, UsageError) as problem:
+                raise _LeftError(_without(local.path, problem)) from None
+            with FileIO(made.path) as sealed:
+                return self._put(sealed, f"{local.key}{SEALED_SUFFIX}", _hashed(sealed), local)
+
+    def _put(self, file: FileIO, key: str, sha256: str, local: _LocalTape) -> StoredObject:
+        size = os.fstat(file.fileno()).st_size
         self._store.put(
-            local.key,
-            self._blocks(file, local),
-            size=local.size,
-            sha256=local.sha256,
+            key,
+            self._blocks(file, sha256),
+            size=size,
+            sha256=sha256,
+            told={JOURNAL: local.sha256},
             memory=self._options.memory,
         )
+        found = self._store.head(key)
+        if found is not None and found.size == size:
+            told = None if self._options.delete else found.told.get("sha256")
+            if (told or self._hash_of(found)) == sha256:
+                return found
+        raise StoreUnreachableError(f"{self._store.url}/{key}: is not what was sent")
 
-    def _blocks(self, file: FileIO, local: _LocalTape) -> Iterator[bytes]:
-        """Yield a tape as it was hashed.
+    def _blocks(self, file: FileIO, sha256: str) -> Iterator[bytes]:
+        """Yield a file as it was hashed.
 
         Raises:
             _LeftError: it is another one by now.
@@ -342,20 +399,38 @@ class Shipper:
                 yield block
         except OSError as error:  # not the store's
             raise _LeftError(error.strerror or str(error)) from None
-        if seen.hexdigest() != local.sha256:
+        if seen.hexdigest() != sha256:
             raise _LeftError("it changed while it was sent")
 
-    def _equal(self, found: StoredObject, local: _LocalTape) -> bool:
-        """Check whether an object is the tape; what may be deleted then is read back."""
-        if found.size != local.size:
-            return False
-        if found.sha256 is not None and not self._options.delete:
-            return found.sha256 == local.sha256
-        stored = hashlib.sha256()
+    def _read_back(self, found: StoredObject) -> Iterator[bytes]:
         for block in self._store.blocks(found):
             self._bandwidth.take(len(block))
+            yield block
+
+    def _hash_of(self, found: StoredObject) -> str:
+        stored = hashlib.sha256()
+        for block in self._read_back(found):
             stored.update(block)
-        return stored.hexdigest() == local.sha256
+        return stored.hexdigest()
+
+    def _delete(self, file: FileIO, local: _LocalTape, found: StoredObject) -> None:
+        """Delete the local copy of a tape, which must not be the stored one.
+
+        Raises:
+            _LeftError: it is, or the name is that of another file by now.
+        """
+        own = os.fstat(file.fileno())
+        if self._store.folder is not None and os.path.samestat(
+            own, (self._store.folder / found.key).stat()
+        ):
+            raise _LeftError("it is the very file that is in the store")
+        try:
+            if not os.path.samestat(own, local.path.lstat()):
+                raise _LeftError("another file has its name by now")
+            local.path.unlink()
+        except FileNotFoundError:  # another shipper was quicker
+            return
+        self.state.deleted += 1
 
     def _all_well(self) -> None:
         self._answered = self.state.reachable = True
@@ -387,6 +462,25 @@ def _finished(path: Path) -> Identity | None:
         return None if file is None else identity(os.fstat(file.fileno()))
 
 
+def _hashed(file: FileIO) -> str:
+    """Return the SHA-256 of a file."""
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Copy:
+    """A temporary file as a sealed tape is read."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        return os.pread(self._fd, length, offset)
+
+
 def _check(path: Path) -> None:
     """Read a tape to its end.
 
@@ -394,7 +488,10 @@ def _check(path: Path) -> None:
         _LeftError: it is damaged.
     """
     try:
-        for _ in open_tape(path).records():
+        tape = open_tape(path)
+        if isinstance(tape, SealedTape):
+            verify(tape)
+        for _ in tape.records():
             pass
     except (TapeFormatError, UsageError) as problem:
         raise _LeftError(_without(path, problem)) from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltatape.errors import UsageError
+from deltatape.objects.urls import url_of
 from deltatape.store.names import (
     DEFAULT_FOLDER,
     folder_apart,
@@ -54,6 +55,8 @@ def tape_folders() -> tuple[Path, ...]:
 def list_tapes(folders: Sequence[Path] | None = None) -> tuple[ListedTape, ...]:
     """Return the tapes in `folders` and all folders below, newest first; a missing folder has none.
 
+    A folder may be the URL of a store, too.
+
     A copy has the time of its original and comes after it: `x.tape` before `x-redacted.tape`.
 
     Args:
@@ -67,6 +70,13 @@ def list_tapes(folders: Sequence[Path] | None = None) -> tuple[ListedTape, ...]:
 
 
 def _tapes_below(folder: Path) -> Iterator[ListedTape]:
+    if (url := url_of(folder)) is not None:
+        from deltatape.store.stored import stored_tapes  # noqa: PLC0415 - few are in a store
+
+        for path, size, modified_ns in stored_tapes(url):
+            if is_tape_name(path.name):
+                yield ListedTape(path=path, size=size, modified_ns=modified_ns)
+        return
     for parent, _, names in os.walk(folder):
         known = {name for name in names if is_tape_name(name)}
         for name in known:
@@ -89,11 +99,18 @@ def list_named(folders: Sequence[Path]) -> tuple[ListedTape, ...]:
         UsageError: one is missing, or no folder.
     """
     for folder in folders:
+        if url_of(folder) is not None:
+            continue  # prefixes of keys need not exist
         if not folder.exists():
             raise UsageError(f"{folder}: there is no such folder")
         if not folder.is_dir():
             raise UsageError(f"{folder}: is a file; name folders, or see `deltatape show {folder}`")
     return list_tapes(folders)
+
+
+def name_of(path: Path) -> str:
+    """Return what a user calls a tape: its path, or its URL."""
+    return url_of(path) or str(path)
 
 
 def locate(text: str, folders: Sequence[Path] | None = None) -> Location:

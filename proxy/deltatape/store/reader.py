@@ -23,6 +23,7 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 from deltatape.errors import TapeFormatError, UsageError, did_you_mean
 from deltatape.model.exchange import Exchange
 from deltatape.model.tape_summary import ClientChange, LogEntry, TapeSummary
+from deltatape.objects.urls import url_of
 from deltatape.tape.assemble import NO_PART, Assembler, Numbered, assemble
 from deltatape.tape.decode import CODES, decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
@@ -355,27 +356,39 @@ class Tape:
 
 
 def open_tape(path: str | Path) -> Tape:
-    """Return the tape at `path`; only its header is read now.
+    """Return the tape at `path`, or at the URL of a store; only its header is read now.
 
     Raises:
         UsageError: there is no such file, or it cannot be opened.
         TapeFormatError: it is no tape, or of a version that this deltatape does not read.
     """
     name = os.fspath(path)
+    if (url := url_of(name)) is not None:
+        from deltatape.store.stored import open_stored  # noqa: PLC0415 - few are in a store
+
+        return open_stored(url)
     with open_regular_file(name) as file:
         line = file.readline(_BLOCK)
     if line.startswith(ZSTD):
         from deltatape.store.sealed import FileRanges, open_sealed  # noqa: PLC0415 - few are sealed
 
         return open_sealed(name, FileRanges(name))
+    return Tape(name, read_header(name, line))
+
+
+def read_header(name: str, line: bytes) -> Header:
+    """Return the header of a tape by its first line.
+
+    Raises:
+        TapeFormatError: it is none.
+    """
     if not line:
         raise TapeFormatError(name, 0, "empty; a tape starts with a header line")
     try:
-        header = decode_header(line)
+        return decode_header(line)
     except MalformedError as error:
         what = "no tape" if line.endswith(b"\n") else "no tape, or one cut off in its header"
         raise TapeFormatError(name, 1, f"{what}: {error}") from error
-    return Tape(name, header)
 
 
 def open_regular_file(name: str) -> BinaryIO:

@@ -29,6 +29,7 @@ import zstandard
 
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange_row import ExchangeRow
+from deltatape.objects.urls import url_of
 from deltatape.store.reader import FoundExchange, Place, Tape, open_regular_file
 from deltatape.tape.decode import decode_header, decode_lines, decode_record
 from deltatape.tape.fields import MalformedError
@@ -441,6 +442,12 @@ def sealed_rows(path: str | Path, rules: str) -> Iterator[ExchangeRow] | None:
         UsageError: there is no such file, or it cannot be opened.
     """
     name = os.fspath(path)
+    if (url := url_of(name)) is not None:
+        from deltatape.objects.urls import open_object  # noqa: PLC0415 - few are in a store
+
+        ranges = open_object(url)
+        sealed = ranges.read(0, len(ZSTD)) == ZSTD
+        return SealedFile(url, ranges).rows(rules) if sealed else None
     with open_regular_file(name) as file:
         if file.read(len(ZSTD)) != ZSTD:
             return None

@@ -13,12 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
+from typing import BinaryIO
 
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Finding
 from deltatape.model.tape_summary import ClientChange, LogEntry
+from deltatape.objects.urls import url_of
 from deltatape.printable import count
+from deltatape.store.listing import list_tapes
 from deltatape.store.names import tapes_in
 from deltatape.store.reader import Tape, open_tape
 
@@ -36,6 +39,17 @@ class ShardedTape(Tape):
         self.missing = tuple(missing)
         """The processes of which there is no main tape."""
         self._places: dict[int, str] = {}
+
+    def open(self) -> BinaryIO:
+        return self.shards[0].open()
+
+    @property
+    def size(self) -> int:
+        return self.shards[0].size
+
+    @property
+    def recording(self) -> bool:
+        return self.shards[0].recording
 
     @property
     def volatile(self) -> tuple[str, ...]:
@@ -137,7 +151,8 @@ def open_recording(path: str | Path) -> Tape:
 def _beside(tape: Tape) -> Iterator[Tape]:
     """Yield the other tapes of the folder that can be read."""
     folder = Path(tape.path).parent
-    for path in tapes_in(folder):
+    stored = url_of(folder) is not None
+    for path in (each.path for each in list_tapes((folder,))) if stored else tapes_in(folder):
         with contextlib.suppress(DeltatapeError):
             if path != Path(tape.path) and not path.is_symlink():
                 yield open_tape(path)
