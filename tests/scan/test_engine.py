@@ -16,7 +16,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.model.rule_settings import DEFAULTS
-from deltatape.scan.engine import DaskEngine, LocalEngine, Lost, dask_engine
+from deltatape.scan.engine import LocalEngine, Lost, dask_engine
 from deltatape.scan.scan import scan
 from helpers.engine_work import die, die_once, fail, square
 from helpers.incidents import BROKEN, CUT, FIXED
@@ -138,19 +138,17 @@ def test_a_cluster_is_started_here_if_none_is_named(tmp_path: Path) -> None:
     assert (summary.tapes, summary.problems) == (TAPES, ())
 
 
-def test_what_kills_every_worker_of_a_cluster_is_lost() -> None:
-    import dask  # noqa: PLC0415 - takes a second
-    from distributed import Client, LocalCluster  # noqa: PLC0415
-
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
-        ) as here,
-        Client(here, set_as_default=False) as client,
-    ):
-        found = dict(DaskEngine(client).map(die, range(3, 5)))
-    assert isinstance(found[3], Lost)
+def test_what_kills_every_worker_of_a_cluster_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    with cluster(tmp_path) as (address, workers), dask_engine(address, 1) as engine:
+        ((item, result),) = engine.map(die, [3])
+        for each in workers:
+            each.wait()
+    assert item == 3
+    assert isinstance(result, Lost)
+    assert [each.returncode for each in workers] == [-signal.SIGKILL] * 2
 
 
 def test_an_address_where_nothing_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
