@@ -176,7 +176,10 @@ def test_an_error_of_ours_is_one_line(tmp_path: Path) -> None:
     ("arguments", "unused"),
     [
         (("--help",), ("asyncio", "deltatape.cli.ls_command", "deltatape.gateway", "jsonschema")),
-        (("check", FIXED), ("asyncio", "deltatape.redact", "deltatape.suspects")),
+        (
+            ("check", FIXED),
+            ("asyncio", "deltatape.redact", "deltatape.suspects", "deltatape.text_calls.families"),
+        ),
         (("why", FIXED), ("asyncio", "deltatape.redact", "deltatape.sdks")),
         (
             ("record", "--", "true"),

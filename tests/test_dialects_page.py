@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from deltatape.dialects import DIALECTS
-from deltatape.text_calls import FAMILIES
+from deltatape.text_calls.families import FAMILIES
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "dialects.md").read_text()
 

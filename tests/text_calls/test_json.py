@@ -1,6 +1,6 @@
-from deltatape.text_calls import WrittenCall, find_calls
+from deltatape.text_calls import find_calls
 from deltatape.text_calls._json import find_closer, read_arguments
-from deltatape.text_calls._notation import TextSource
+from deltatape.text_calls._notation import TextSource, WrittenCall
 
 
 def only(text: str) -> WrittenCall:

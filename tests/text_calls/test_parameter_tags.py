@@ -1,6 +1,7 @@
 import pytest
 
-from deltatape.text_calls import WrittenCall, find_calls
+from deltatape.text_calls import find_calls
+from deltatape.text_calls._notation import WrittenCall
 
 
 def only(body: str, schema: dict[str, object] | None = None) -> WrittenCall:

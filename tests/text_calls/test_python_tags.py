@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from deltatape.text_calls import WrittenCall, find_calls
+from deltatape.text_calls import find_calls
+from deltatape.text_calls._notation import WrittenCall
 
 OFFERED = {"get_weather": None, "get_time": None}
 

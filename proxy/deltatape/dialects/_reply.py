@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from deltatape.dialects._calls import CallDraft, CallEndCause, ObservationLog, judge_call, new_tuple
 from deltatape.dialects._delta_fast_path import TextDelta
@@ -30,8 +31,11 @@ from deltatape.model.reply import (
 )
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
-from deltatape.text_calls import WrittenCall, find_calls
+from deltatape.text_calls import find_calls
 from deltatape.wire.json_value import join_pairs, parse, read_object
+
+if TYPE_CHECKING:
+    from deltatape.text_calls._notation import WrittenCall
 
 SENTINEL = "[DONE]"
 """What ends the streams of OpenAI's APIs, and what proxies add to those of others."""
@@ -286,7 +290,7 @@ class _Spread:
 
 def _call(
     index: int,
-    one: WrittenCall,
+    one: "WrittenCall",
     text: str,
     fragments: tuple[Fragment, ...],
     request: RequestSummary,
