@@ -10,7 +10,6 @@ from typing import Any, TypeAlias, TypeVar
 import jsonschema
 import pytest
 
-from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange, Framing, Source, Tap
 from deltatape.model.exchange_row import Mark
@@ -81,7 +80,7 @@ def shown(exchange: Exchange, log: Sequence[LogEntry] = ()) -> Iterator[Document
     """What `show` prints of an exchange, part by part and as a whole."""
     analysis = analyse(exchange)
     (row,) = index_rows([exchange])
-    whole = long_document(**exchange_object(analysis, row, check_analysis(analysis), log))
+    whole = long_document(**exchange_object(analysis, row, log))
     for text in (calls_json([analysis]), events_json(analysis), reads_json(exchange), whole):
         yield "show", json.loads(text)
 

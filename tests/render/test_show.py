@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from deltatape.diagnose.check import check_analysis
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import (
     DeliveryProgress,
@@ -32,6 +31,8 @@ from deltatape.render.show import (
     log_lines,
     read_lines,
     reads_json,
+    surrounded_json,
+    surrounded_object,
 )
 from deltatape.render.summary import what_arrived
 from deltatape.why.exchange_index import index_rows
@@ -44,6 +45,7 @@ from helpers.exchanges import (
     asks,
     assistant,
     call,
+    conversation,
     pasted,
     result,
     timed,
@@ -399,10 +401,17 @@ def test_responses_on_a_websocket_are_shown_one_after_the_other() -> None:
 def whole(exchange: Exchange, log: Sequence[LogEntry] = ()) -> dict[str, Any]:
     analysis = analyse(exchange)
     (row,) = index_rows([exchange])
-    found: dict[str, Any] = json.loads(
-        long_document(**exchange_object(analysis, row, check_analysis(analysis), log))
-    )
+    found: dict[str, Any] = json.loads(long_document(**exchange_object(analysis, row, log)))
     return found
+
+
+def test_an_exchange_is_shown_with_what_a_later_request_says_about_it() -> None:
+    lost = asks(USER, assistant(text="ok"), result("c1"))
+    exchanges = conversation((asks(USER), [*call(), FINISH]), (lost, [TEXT, FINISH_TEXT]))
+    shown = json.loads(surrounded_json(exchanges, 1))
+    assert shown["exchange"]["codes"] == ["C001", "C004"]
+    assert shown == json.loads(long_document(**surrounded_object(exchanges, 1)))
+    assert json.loads(surrounded_json(exchanges[:1], 1))["exchange"]["codes"] == []
 
 
 def test_the_whole_of_an_exchange_has_what_its_parts_have() -> None:

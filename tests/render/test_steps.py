@@ -9,7 +9,7 @@ import pytest
 from deltatape.model.exchange import Exchange
 from deltatape.model.stepping import Stepping
 from deltatape.render.lines import plain
-from deltatape.render.steps import steps_json, steps_lines
+from deltatape.render.steps import steps_json, steps_lines, steps_object
 from deltatape.store.reader import open_tape
 from deltatape.why.explain import explain
 from deltatape.why.stepping import stepping
@@ -55,8 +55,10 @@ def test_the_json_has_all_that_is_needed_to_build_the_calls(path: Path) -> None:
     exchanges = sorted(open_tape(path), key=lambda each: each.number)
     for exchange in exchanges:
         explanation = explain(exchanges, exchange.number)
-        document = json.loads(steps_json(stepping(explanation, exchanges)))
+        found = stepping(explanation, exchanges)
+        document = json.loads(steps_json(found))
         validate("steps", document)
+        assert json.loads(json.dumps({"version": 1, **steps_object(found)})) == document
         for suspect, told in zip(explanation.suspects, document["suspects"], strict=False):
             made = [(call.id, call.name, call.arguments) for call in suspect.made.calls]
             assert _built(told["steps"]) == made

@@ -16,7 +16,7 @@ S = 1_000_000_000
 
 def of(exchange: Exchange, width: int = 60) -> list[str]:
     analysis = analyse(exchange)
-    axis = time_axis(analysis, check_analysis(analysis))
+    axis = time_axis(analysis, {each.code for each in check_analysis(analysis)})
     reads = [read.t_ns for read in exchange.reads] + [piece.t_ns for piece in exchange.frames]
     events = [each.t_ns for each in analysis.stream.events]
     return plain(strip_lines(axis, reads, events, width)).splitlines()

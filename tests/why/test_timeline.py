@@ -369,7 +369,8 @@ def test_an_imported_file_with_times_keeps_them_but_nobody_knows_when_its_head_c
 
 def axis_of(exchange: Exchange, settings: Settings = DEFAULTS) -> TimeAxis:
     analysis = analyse(exchange)
-    return time_axis(analysis, check_analysis(analysis, settings), settings)
+    reported = {each.code for each in check_analysis(analysis, settings)}
+    return time_axis(analysis, reported, settings)
 
 
 def phases_of(exchange: Exchange) -> list[tuple[str, int, int]]:

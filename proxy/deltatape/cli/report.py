@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -24,14 +24,13 @@ from deltatape.render.findings import blamed
 from deltatape.render.html import PageFiles, report_html
 from deltatape.render.json_document import VERSION, inert_line
 from deltatape.render.lines import plain
-from deltatape.render.show import surrounded_object
-from deltatape.render.steps import steps_json
+from deltatape.render.show import Surroundings
+from deltatape.render.steps import steps_object
 from deltatape.settings.defaults import current_rules
 from deltatape.store.mask_key import mask_key
 from deltatape.store.rewrite import draft
 from deltatape.store.shards import ShardedTape
 from deltatape.tape.mask import Masker
-from deltatape.why.exchange_index import index_rows
 from deltatape.why.stepping import stepping
 
 
@@ -64,23 +63,22 @@ def _documents(found: NamedExchanges, explanation: Explanation) -> Iterator[tupl
     exchanges = (own,) if alone else found.exchanges
     rules, logs = current_rules(), found.beside().logs
     steps = stepping(explanation, exchanges, rules)
+    around = Surroundings(exchanges, {number, steps.stream}, rules, logs, alone=alone)
 
     def shown(exchange: int) -> str:
-        found = surrounded_object(exchanges, exchange, rules, logs, alone=alone)
-        return _small({"version": VERSION, **found})
+        return _small({"version": VERSION, **around.shown(exchange)})
 
     yield "ref", inert_line({"tape": explanation.tape or found.name, "exchange": number})
-    yield "exchanges", _thread(index_rows(exchanges, rules, logs, alone=alone), number)
+    yield "exchanges", _thread(around.rows, number)
     yield "why", _small({"version": VERSION, **explanation_object(explanation)})
     yield "show", shown(number)
     yield "stream", shown(steps.stream) if steps.stream != number else "null"
-    yield "steps", _small(json.loads(steps_json(steps)))
+    yield "steps", _small({"version": VERSION, **steps_object(steps)})
     yield "copies", inert_line(dict(_copies(found, analyse(own, rules.app))))
 
 
-def _thread(indexed: Iterable[ExchangeRow], number: int) -> str:
+def _thread(rows: Mapping[int, ExchangeRow], number: int) -> str:
     """Return the rows of the conversation that an exchange belongs to."""
-    rows = {row.exchange: row for row in indexed}  # the last one counts
     own = [row for _, row in sorted(rows.items()) if row.thread == rows[number].thread]
     return _small({"version": VERSION, "exchanges": [row_object(row) for row in own]})
 

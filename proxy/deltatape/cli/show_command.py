@@ -153,7 +153,8 @@ def _show_part(exchange: Exchange, part: str, form: str) -> None:
 def _strip(analysis: Analysis) -> list[Line]:
     """Return the time axis of an exchange, and a blank line; nothing if it has no times."""
     exchange, rules = analysis.exchange, current_rules()
-    axis = time_axis(analysis, check_analysis(analysis, rules), rules)
+    reported = {each.code for each in check_analysis(analysis, rules)}
+    axis = time_axis(analysis, reported, rules)
     reads = [read.t_ns for read in exchange.reads] + [piece.t_ns for piece in exchange.frames]
     events = [each.t_ns for each in analysis.stream.events]
     strip = strip_lines(axis, reads, events, width())

@@ -27,7 +27,7 @@ from deltatape.render.diff import ComparedSides, diff_json
 from deltatape.render.explanation import explanation_object
 from deltatape.render.json_document import VERSION
 from deltatape.render.show import surrounded_object
-from deltatape.render.steps import steps_json
+from deltatape.render.steps import steps_object
 from deltatape.secret_text.search import without_secrets
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording
@@ -135,9 +135,7 @@ class Documents:
         tape = open_recording(place.path)
         around = self._around(tape, number)
         explanation = explain(around.exchanges, number, self._settings, around.context)
-        found = stepping(_located(explanation, tape), around.exchanges, self._settings)
-        made: dict[str, object] = json.loads(steps_json(found))
-        return made
+        return steps_object(stepping(_located(explanation, tape), around.exchanges, self._settings))
 
     def _around(self, tape: Tape, number: int) -> _Around:
         """Return what an exchange is explained by.

@@ -3,16 +3,14 @@
 import itertools
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from deltatape.diagnose.check import check_analysis
-from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.diagnose.rebuild import Analysis, batches, body_bytes
 from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import Exchange, Headers, Request
 from deltatape.model.exchange_row import ExchangeRow, Mark
 from deltatape.model.explanation import CallPlace, TimeAxis
-from deltatape.model.finding import Finding
 from deltatape.model.reply import CallKind, CallStatus, Channel, ToolCall
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.rule_settings import DEFAULTS, Settings
@@ -48,7 +46,7 @@ from deltatape.render.numbers import NO_TIMES, seconds, since_request
 from deltatape.rules.event_contribution import ContributionKind
 from deltatape.secret_text.search import without_secrets
 from deltatape.tape.mask import credential_spans, must_be_masked, without_userinfo
-from deltatape.why.exchange_index import index_rows
+from deltatape.why.exchange_index import ExchangeIndexer, check_all
 from deltatape.why.tape_context import printed_around
 from deltatape.why.timeline import (
     call_places,
@@ -382,7 +380,8 @@ def _events(analysis: Analysis) -> Iterator[dict[str, object]]:
     }
     ends = list(itertools.accumulate(len(read.data) for read in exchange.reads))
     plain, has_times = analysis.stream.body == exchange.body, exchange.has_times
-    for event, new in zip(analysis.stream.events, news(analysis), strict=True):
+    added = news(analysis, contributions)
+    for event, new in zip(analysis.stream.events, added, strict=True):
         brings: list[dict[str, object]] = []
         for each in contributions.get(event.number, ()):
             reference, part = None, None
@@ -485,6 +484,47 @@ def surrounded_json(
     return long_document(**surrounded_object(exchanges, number, settings, logs, alone=alone))
 
 
+class Surroundings:
+    """The exchanges of a tape, from which some are shown with what the others say about them.
+
+    Args:
+        exchanges: of the tape, in the order of their requests.
+        numbers: of those that are shown.
+        settings: the thresholds.
+        logs: what the app printed.
+        alone: whether others of the conversations are missing, so that nothing is known of them.
+    """
+
+    def __init__(
+        self,
+        exchanges: Sequence[Exchange],
+        numbers: Collection[int],
+        settings: Settings = DEFAULTS,
+        logs: Sequence[LogEntry] = (),
+        *,
+        alone: bool = False,
+    ) -> None:
+        self._exchanges, self._settings, self._logs = exchanges, settings, logs
+        self._analyses: dict[int, Analysis] = {}
+        indexer = ExchangeIndexer(settings, logs=logs, alone=alone)
+        rows: list[ExchangeRow] = []
+        for batch in batches(exchanges, body_bytes):
+            for checked in check_all(batch, settings):
+                rows += indexer.add_checked(checked)
+                number = checked.analysis.exchange.number
+                if number in numbers:
+                    self._analyses[number] = checked.analysis
+        rows += indexer.end()
+        self.rows = {row.exchange: row for row in rows}
+        """By number; of several for an exchange, the last one counts."""
+
+    def shown(self, number: int) -> dict[str, object]:
+        """Return `exchange_object` of one of them."""
+        analysis = self._analyses[number]
+        log = printed_around(analysis.exchange, self._exchanges, self._logs)
+        return exchange_object(analysis, self.rows[number], log, self._settings)
+
+
 def surrounded_object(
     exchanges: Sequence[Exchange],
     number: int,
@@ -493,28 +533,13 @@ def surrounded_object(
     *,
     alone: bool = False,
 ) -> dict[str, object]:
-    """Return `exchange_object` of an exchange, with what others on its tape say about it.
-
-    Args:
-        exchanges: of the tape, in the order of their requests, that one among them.
-        number: its number.
-        settings: the thresholds.
-        logs: what the app printed.
-        alone: whether others of its conversation are missing, so that nothing is known of that.
-    """
-    exchange = next(each for each in exchanges if each.number == number)
-    rows = index_rows(exchanges, settings, logs, alone=alone)
-    row = [each for each in rows if each.exchange == number][-1]
-    analysis = analyse(exchange, settings.app)
-    findings = check_analysis(analysis, settings)
-    log = printed_around(exchange, exchanges, logs)
-    return exchange_object(analysis, row, findings, log, settings)
+    """Return `exchange_object` of an exchange; see `Surroundings`."""
+    return Surroundings(exchanges, (number,), settings, logs, alone=alone).shown(number)
 
 
 def exchange_object(
     analysis: Analysis,
     row: ExchangeRow,
-    findings: Iterable[Finding] = (),
     log: Iterable[LogEntry] = (),
     settings: Settings = DEFAULTS,
 ) -> dict[str, object]:
@@ -523,9 +548,8 @@ def exchange_object(
     Args:
         analysis: of the exchange.
         row: of the exchange, in the list of exchanges.
-        findings: on it alone.
         log: what the app printed around it.
-        settings: the thresholds by which the findings were found.
+        settings: the thresholds by which its findings were found.
     """
     exchange = analysis.exchange
     return {
@@ -543,7 +567,7 @@ def exchange_object(
         "delivered": list(_delivered(exchange)),
         "log": _log(log),
         "axis": axis_object(
-            time_axis(analysis, findings, settings, unanswered=Mark.UNANSWERED in row.marks)
+            time_axis(analysis, row.codes, settings, unanswered=Mark.UNANSWERED in row.marks)
         ),
     }
 

@@ -60,6 +60,19 @@ def steps_json(stepping: Stepping) -> str:
     )
 
 
+def steps_object(stepping: Stepping) -> dict[str, object]:
+    """Return what `steps_json` writes; secrets are hidden in arguments that come piece by piece."""
+    reference = list(_json_steps(stepping.reference, StepUnit.EVENT))
+    return {
+        **_head(stepping),
+        "reference": {"steps": reference},
+        "suspects": [
+            {**_suspect_head(each), "steps": list(_json_steps(each.steps, each.unit))}
+            for each in stepping.suspects
+        ],
+    }
+
+
 def _rows(steps: Sequence[BuildStep], unit: StepUnit) -> str:
     rows = ",\n".join(f"   {inert_line(row)}" for row in _json_steps(steps, unit))
     return f"[\n{rows}\n  ]"
@@ -74,15 +87,19 @@ def _head(stepping: Stepping) -> dict[str, object]:
     }
 
 
-def _suspect_text(client: SteppedClient) -> str:
-    head = {
+def _suspect_head(client: SteppedClient) -> dict[str, object]:
+    return {
         "name": client.name,
         "says": client.says,
         "fix": client.fix,
         "exact": client.exact,
         "unit": client.unit,
     }
-    return f'{inert_line(head).removesuffix("}")}, "steps": {_rows(client.steps, client.unit)}}}'
+
+
+def _suspect_text(client: SteppedClient) -> str:
+    head = inert_line(_suspect_head(client)).removesuffix("}")
+    return f'{head}, "steps": {_rows(client.steps, client.unit)}}}'
 
 
 def _json_steps(steps: Sequence[BuildStep], unit: StepUnit) -> Iterator[dict[str, object]]:

@@ -5,7 +5,7 @@ rule on empty arguments holds for every provider.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, Severity
@@ -32,6 +32,10 @@ class RuleContext:
     request: RequestSummary
     reply: Reply
     settings: Settings
+    _brought: list[Mapping[int, tuple[EventContribution, ...]]] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )
+    """What `brought` returned: of a long stream that takes as long as a rule."""
 
     @property
     def seen(self) -> Confidence:
@@ -60,8 +64,10 @@ class RuleContext:
 
     @property
     def brought(self) -> Mapping[int, tuple[EventContribution, ...]]:
-        """Map event numbers to contributions; call it once per rule, not per event."""
-        return brought(self.reply, self.stream, known=self.recognised)
+        """Map event numbers to contributions."""
+        if not self._brought:
+            self._brought.append(brought(self.reply, self.stream, known=self.recognised))
+        return self._brought[0]
 
     def event(self, number: int | None) -> Event | None:
         """Return the event with this number, if there is one."""

@@ -125,6 +125,7 @@ def explain(
     if all(entry.t_ns is not None for entry in entries):
         entries.sort(key=lambda entry: entry.t_ns or 0)
     findings = (*case.about_reply, *case.about_request, *case.findings)
+    codes = {each.code for each in case.findings}
     return Explanation(
         tape=exchange.tape,
         exchange=chosen,
@@ -136,7 +137,7 @@ def explain(
         arrival=_arrival(analysis),
         repetition=repetition,
         timeline=tuple(entries),
-        axis=time_axis(analysis, case.findings, settings, unanswered=_is_unanswered(case)),
+        axis=time_axis(analysis, codes, settings, unanswered=_is_unanswered(case)),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity.rank)),
         elsewhere=surveyed.elsewhere(chosen),
         verdict=replace(verdict, summary=as_sentence(verdict.summary)),

@@ -4,7 +4,7 @@ Neighbouring events of the same kind are one entry, so that a stream of a thousa
 a silence of a second or more is an entry of its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from deltatape.model.request_summary import NOTHING_ASKED, RequestSummary
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.stream import Event
 from deltatape.printable import count
-from deltatape.rules.context import NS
+from deltatape.rules.context import NS, RuleContext
 from deltatape.rules.event_contribution import ContributionKind, EventContribution, brought
 from deltatape.rules.progress import lags, phases, watched_until
 from deltatape.rules.stalls import SILENCE_NS, dead_zones
@@ -402,9 +402,16 @@ def _describe(
     return f"{' and '.join(sorted(calls))} arguments{mixed}: {events}"
 
 
-def news(analysis: Analysis) -> tuple[str, ...]:
-    """Describe what each event adds, such as `text: 'Hel'`; not escaped."""
-    contributions = contributions_of(analysis)
+def news(
+    analysis: Analysis, contributions: Mapping[int, tuple[EventContribution, ...]] | None = None
+) -> tuple[str, ...]:
+    """Describe what each event adds, such as `text: 'Hel'`; not escaped.
+
+    Args:
+        analysis: of the exchange.
+        contributions: `contributions_of` it, if they are known.
+    """
+    contributions = contributions_of(analysis) if contributions is None else contributions
     return tuple(
         _news_of(event, contributions.get(event.number, ())) for event in analysis.stream.events
     )
@@ -442,7 +449,7 @@ _NO_ANSWER = "D003"
 
 def time_axis(
     analysis: Analysis,
-    findings: Iterable[Finding],
+    reported: Collection[str],
     settings: Settings = DEFAULTS,
     *,
     unanswered: bool = False,
@@ -451,7 +458,7 @@ def time_axis(
 
     Args:
         analysis: of the exchange.
-        findings: on it alone.
+        reported: the codes of the findings on it.
         settings: the thresholds by which they were found.
         unanswered: whether the app did not answer its calls (D003).
     """
@@ -461,36 +468,35 @@ def time_axis(
     if exchange.reported:  # when each event came, nobody knows
         return TimeAxis(request_ns=exchange.request.t_ns)
     events, sent, end = analysis.stream.events, exchange.sent, exchange.end
+    turns = [(turn, context_of(turn, settings)) for turn in analysis.turns or (analysis,)]
     return TimeAxis(
         request_ns=exchange.request.t_ns,
         sent_ns=sent.t_ns if sent else None,
         head_ns=_head_ns(exchange),
         first_event_ns=events[0].t_ns if events else None,
         end_ns=end.t_ns if end else None,
-        phases=tuple(_axis_phases(analysis)),
+        phases=tuple(_axis_phases(exchange, [context for _, context in turns])),
         dead_zones=(
-            *_dead_zones(analysis, findings, settings),
+            *_dead_zones(turns, reported),
             *(_unanswered(analysis) if unanswered else ()),
         ),
     )
 
 
-def _axis_phases(analysis: Analysis) -> Iterator[AxisPhase]:
-    exchange = analysis.exchange
+def _axis_phases(exchange: Exchange, turns: Iterable[RuleContext]) -> Iterator[AxisPhase]:
     if exchange.sent and exchange.sent.t_ns > exchange.request.t_ns:
         yield AxisPhase(_SENDING, exchange.request.t_ns, exchange.sent.t_ns)
-    for turn in analysis.turns or (analysis,):
-        for each in phases(context_of(turn)):
+    for context in turns:
+        for each in phases(context):
             if each.end_ns > each.start_ns:
                 yield AxisPhase(each.phase.value, each.start_ns, each.end_ns)
 
 
 def _dead_zones(
-    analysis: Analysis, findings: Iterable[Finding], settings: Settings
+    turns: Iterable[tuple[Analysis, RuleContext]], reported: Collection[str]
 ) -> Iterator[DeadZone]:
-    reported = {each.code for each in findings}
-    for turn in analysis.turns or (analysis,):
-        for silence, code in dead_zones(context_of(turn, settings), reported):
+    for turn, context in turns:
+        for silence, code in dead_zones(context, reported):
             number = silence.after.number if silence.after else None
             if number is not None and turn.numbers:
                 number = turn.numbers[number]
