@@ -545,6 +545,34 @@ def test_the_budget_holds_and_what_lies_around_a_finding_stays(tmp_path: Path) -
     assert "upstream_closed" in ends
 
 
+def test_finished_segments_are_sealed_pinned_and_swept_as_others(tmp_path: Path) -> None:
+    def sealed() -> list[str]:
+        return sorted(path.name for path in (tmp_path / "tapes").glob("*.tape.zst"))
+
+    async def scenario() -> None:
+        async with provider(answer) as port:
+            arguments = (
+                *("record", "--to", "tapes", "--listen", "127.0.0.1:0", "--keep", "8MB", "--seal"),
+                *("--upstream", f"http://127.0.0.1:{port}", "--durability", "none"),
+            )
+            with background(*arguments, cwd=tmp_path, env=environment(tmp_path)) as running:
+                await asyncio.to_thread(lambda: running.wait_for("set +OPENAI"))
+                for _ in range(4):
+                    await ask(running.port, b"{}")
+                await eventually(lambda: bool(sealed()), "a sealed segment")
+                await ask(running.port, b'{"cut":1}')
+                await eventually(
+                    lambda: any(".ring" not in name for name in sealed()), "a sealed pin"
+                )
+                code, told = await asyncio.to_thread(running.stop)
+                assert code == 0, told
+
+    run(scenario(), LONG_S)
+    every = [*(tmp_path / "tapes").glob("*.tape"), *(tmp_path / "tapes").glob("*.tape.zst")]
+    ids = [exchange.id for path in every for exchange in open_tape(path)]
+    assert len(ids) == len({*ids}) == 5
+
+
 def test_no_exchange_straddles_tapes(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with provider(answer) as port:

@@ -11,6 +11,7 @@ import pytest
 from deltatape.clock import parse_rfc3339, rfc3339
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Source
+from deltatape.store.packing import seal
 from deltatape.store.reader import open_tape
 from deltatape.store.ring import (
     RetentionPolicy,
@@ -206,7 +207,7 @@ def test_with_a_time_and_a_size_the_first_to_be_reached_decides(tmp_path: Path) 
 
 def test_only_segments_are_ever_deleted(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "1s")
-    for name in ("a.tape", "ring.tape", "a.ring.tape.zst", "a.ring", "keep.ring.tape.bak"):
+    for name in ("a.tape", "ring.tape", "a.ring.tape.gz", "a.ring", "keep.ring.tape.bak"):
         folder.segment(name, begun_s=-99, ended_s=-90)
     (tmp_path / "folder.ring.tape").mkdir()
     (tmp_path / "link.ring.tape").symlink_to(tmp_path / "a.tape")
@@ -514,3 +515,51 @@ def test_a_segment_that_cannot_be_renamed_leaves_no_other_name(tmp_path: Path) -
     with immutable(path), pytest.raises(PermissionError):
         unmark(path)
     assert [each.name for each in tmp_path.iterdir()] == ["a.ring.tape"]
+
+
+# Sealed segments.
+
+
+def sealed_segment(folder: Folder, name: str, *, ended_s: float, size: int = 0) -> Path:
+    """A finished segment that was sealed, and then grew to some size for the budget's sake."""
+    journal = folder.segment(name, begun_s=ended_s - 1, ended_s=ended_s)
+    packed = seal(journal)
+    packed.remove_journal()
+    status = packed.path.stat()
+    with packed.path.open("r+b") as file:
+        file.truncate(max(size, status.st_size))
+    os.utime(packed.path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return packed.path
+
+
+def test_sealed_segments_are_segments_and_count_once(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "1h")
+    path = sealed_segment(folder, "a.ring.tape", ended_s=-60)
+    assert is_segment(path)
+    both = folder.segment("b.ring.tape", begun_s=-61, ended_s=-60)
+    seal(both)
+    found = {each.path.name: each for each in list_segments(tmp_path)}
+    assert set(found) == {"a.ring.tape.zst", "b.ring.tape"}
+    assert found["a.ring.tape.zst"].begun_ns == NOW - 61 * S
+
+
+def test_old_sealed_segments_are_deleted(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "4MiB")
+    oldest = sealed_segment(folder, "a.ring.tape", ended_s=-90, size=2 * MIB)
+    newer = sealed_segment(folder, "b.ring.tape", ended_s=-60, size=2 * MIB)
+    newest = sealed_segment(folder, "c.ring.tape", ended_s=-30, size=MIB)
+    assert folder.ring.sweep() == (oldest,)
+    assert (newer.exists(), newest.exists(), oldest.exists()) == (True, True, False)
+
+
+def test_sealed_segments_around_a_finding_are_pinned_under_a_name_of_their_own(
+    tmp_path: Path,
+) -> None:
+    folder = Folder(tmp_path, "1h")
+    path = sealed_segment(folder, "a.ring.tape", ended_s=-60)
+    (tmp_path / "a.tape").write_bytes(b"another one")
+    (pinned,) = folder.ring.finding(NOW - 60 * S)
+    assert pinned.name == "a-2.tape.zst"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a-2.tape.zst", "a.tape"]
+    assert not path.exists()
+    assert open_tape(pinned).header.source is Source.GATEWAY

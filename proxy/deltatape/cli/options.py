@@ -174,6 +174,11 @@ KEEP = option(
     metavar="TIME|SIZE",
     help="Keep the last 2h or 5GB, and what lies around findings; else everything is kept.",
 )
+SEAL = option(
+    "--seal",
+    is_flag=True,
+    help="Seal finished tapes of the folder, in a process of low priority; see deltatape pack.",
+)
 ON_FINDING = option(
     "--on-finding",
     metavar="COMMAND",

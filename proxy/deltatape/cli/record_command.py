@@ -28,6 +28,7 @@ from deltatape.cli.options import (
     QUIET,
     READY_FILE,
     REPLACE,
+    SEAL,
     STRICT,
     TAPING_FAILED,
     WrapperCommand,
@@ -75,6 +76,7 @@ _NOT_WITH_MITM = {
     "drain_timeout": "there is no --replace with it",
     "token": "only this machine can reach the port",
     "allow_key_mismatch": "mitmproxy sends a key where CMD does, and refuses none",
+    "seal": "deltatape pack seals the tapes of mitmproxy",
     "no_tunnel": "CMD's proxy is mitmproxy, not the tunnel",
 }
 """Options without an effect with --via mitm, and why."""
@@ -127,6 +129,7 @@ class RecordArguments(TapingArguments):
     no_tunnel: bool
     replace: bool
     drain_timeout: float
+    seal: bool
 
 
 @click.command("record", cls=WrapperCommand)
@@ -183,6 +186,7 @@ class RecordArguments(TapingArguments):
 @QUIET
 @NO_BODIES
 @KEEP
+@SEAL
 @ON_FINDING
 @fail_on("Exit with 1 for a finding of this severity or worse.", default=NEVER)
 @certificates
@@ -410,6 +414,7 @@ def options_of(
         check_keys=not arguments.allow_key_mismatch,
         replace=arguments.replace,
         drain_timeout_s=arguments.drain_timeout,
+        seal=arguments.seal,
         command=argv,
         log=not arguments.no_log,
         tunnel=not arguments.no_tunnel,

@@ -136,9 +136,10 @@ class Analyst:
         for name, path in reversed(tapes):
             place = Path(path)
             pinned = place.with_name(place.name.replace(RING, ""))
-            for each in (place, pinned) if left else ():
-                with contextlib.suppress(OSError):
-                    size = min(each.stat().st_size, left)
+            sealed = (each.with_name(f"{each.name}.zst") for each in (place, pinned))
+            for each in (place, pinned, *sealed) if left else ():
+                with contextlib.suppress(OSError, DeltatapeError):
+                    size = min(open_tape(each).size, left)
                     parts.append((name, each, size))
                     left -= size
                     break

@@ -53,6 +53,7 @@ class RecordOptions:
         durable: sync the tape after each exchange.
         bodies: tape the bodies of requests.
         keep: the budget of the ring of segments; None keeps everything.
+        seal: seal the finished tapes of the folder.
         on_finding: a command for exchanges with findings.
         ready_file: written when the gateway listens.
         control: the address for health, status and metrics.
@@ -87,6 +88,7 @@ class RecordOptions:
     page: bool = False
     otlp: str | None = None
     replace: bool = False
+    seal: bool = False
     drain_timeout_s: float = 600.0
 
 

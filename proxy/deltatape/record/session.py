@@ -51,6 +51,7 @@ from deltatape.record.recording import (
     RunEnvironment,
 )
 from deltatape.record.reporter import NO_TRAFFIC_S, Beginning, Reporter, introduce, no_traffic
+from deltatape.record.sealer import Sealer
 from deltatape.record.tool_server_session import ToolServerListener
 from deltatape.tape.credentials import basic
 
@@ -251,6 +252,10 @@ class Session:
             self._page = Page(options.to, self._tell)
             services.push_async_callback(self._page.stop)
             self._page.start()
+        if options.seal:
+            sealer = Sealer(options.to, options.rules, self.remark)
+            services.push_async_callback(sealer.stop)
+            sealer.start()
         if options.ready_file is not None:
             document = {"url": self._base, "control": self._control or None, "tape": self.tape}
             old = self._predecessor

@@ -41,7 +41,6 @@ from deltatape.rules import RULES
 from deltatape.store.names import SEALED_SUFFIX, SUFFIX, without_suffix
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
 from deltatape.store.rewrite import as_named, stamp
-from deltatape.store.ring import held
 from deltatape.store.sealed import FileRanges, SealedTape, digest_of, open_sealed, verify
 from deltatape.store.surroundings import surroundings
 from deltatape.tape.assemble import NO_PART
@@ -165,7 +164,10 @@ def seal(path: str | Path, into: Path | None = None, settings: Settings = DEFAUL
                 verify(same)
                 if stamp(tape) != before:
                     raise UsageError(f"{tape.path}: was changed while it was read; try again")
-                _name(draft, target)
+                try:
+                    _name(draft, target)
+                except FileExistsError:  # another process was faster
+                    same = _same_journal(tape, target)
         return Sealed(
             path=target,
             journal=journal,
@@ -238,9 +240,8 @@ def _draft(target: Path, like: Path) -> Iterator[_Draft]:
         like: the file whose mode it has.
     """
     for left in target.parent.glob(f".{glob.escape(target.name)}.*{_PART}"):
-        with held(left) as free, contextlib.suppress(OSError):
-            if free:
-                left.unlink()
+        with contextlib.suppress(OSError):  # locked by a process that lives, or gone
+            _remove_unlocked(left)
     path = target.parent / f".{target.name}.{os.urandom(4).hex()}{_PART}"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(path, flags, like.stat().st_mode & 0o777)
@@ -252,6 +253,20 @@ def _draft(target: Path, like: Path) -> Iterator[_Draft]:
     finally:
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Delete a draft that no process holds.
+
+    Raises:
+        OSError: one does, or it is gone.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    finally:
+        os.close(fd)
 
 
 def _finish(draft: _Draft, like: Path) -> None:

@@ -2,11 +2,11 @@
 
 Strategy: the recorder starts a new tape, a *segment*, whenever `segment_due` says so, and lets
 `sweep` delete the oldest ones beyond the budget. A segment is recognised by its name,
-`STAMP.ring.tape`. Pinning removes `.ring` from the name, so that pins survive restarts, users can
-pin by hand, and other tapes in the folder are never touched. Around the time of a finding all
-segments are pinned: finished ones and those being written are renamed, those that begin soon after
-get a pinned name (`stem`). Processes that record together have smaller segments, so that what they
-write at the same time fits in the budget.
+`STAMP.ring.tape`, or `STAMP.ring.tape.zst` if it was sealed. Pinning removes `.ring` from the name,
+so that pins survive restarts, users can pin by hand, and other tapes in the folder are never
+touched. Around the time of a finding all segments are pinned: finished ones and those being written
+are renamed, those that begin soon after get a pinned name (`stem`). Processes that record together
+have smaller segments, so that what they write at the same time fits in the budget.
 
 Invariants: a tape that any process is writing is never deleted, nor, for its size, the one that was
 finished last; no method raises for disk errors; nothing is overwritten. Budgets count segments that
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from deltatape.clock import Clock, parse_rfc3339
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.store.names import RING, open_new
+from deltatape.store.names import RING, SEALED_SUFFIX, has_journal, open_new, without_suffix
 from deltatape.store.reader import open_tape
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.record import Header
@@ -94,7 +94,7 @@ def parse_keep(text: str) -> RetentionPolicy:
 # got, and unless it still is what has that name then. A tape gets its header after its lock: an
 # empty file belongs to a recorder that is about to lock it, and is left alone.
 
-_SEGMENT = re.compile(r"(.+)\.ring((?:-[0-9]+)?)\.tape", re.DOTALL)
+_SEGMENT = re.compile(r"(.+)\.ring((?:-[0-9]+)?)\.tape((?:\.zst)?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +133,12 @@ def list_segments(folder: Path) -> tuple[TapeSegment, ...]:
         OSError: it cannot be listed.
     """
     found = []
-    with os.scandir(folder) as entries:
+    with os.scandir(folder) as scanned:
+        entries = [*scanned]
+        names = {entry.name for entry in entries}
         for entry in entries:
+            if has_journal(entry.name, names):
+                continue  # it is being sealed: the tape itself counts
             # Links may lead anywhere, and opening a named pipe would wait.
             if _SEGMENT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
@@ -191,7 +195,7 @@ def _stopped(path: Path) -> bool:
 
 
 def claim(path: Path) -> Path:
-    """Reserve the name of a pinned segment, as an empty file.
+    """Reserve the name of a pinned segment that is not sealed, as an empty file.
 
     Raises:
         OSError: it cannot be created.
@@ -210,11 +214,17 @@ def unmark(path: Path) -> Path:
         OSError: it cannot be renamed.
     """
     pinned = claim(path)
+    sealed = path.name.endswith(SEALED_SUFFIX)
+    # No tape has this name while the one without the suffix is reserved.
+    target = pinned.with_name(f"{without_suffix(pinned.name)}{SEALED_SUFFIX}") if sealed else pinned
     try:
-        return path.rename(pinned)
+        path.rename(target)
     except OSError:
         pinned.unlink()
         raise
+    if sealed:
+        pinned.unlink()
+    return target
 
 
 class SegmentRing:
