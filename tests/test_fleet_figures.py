@@ -1,6 +1,8 @@
 """`scripts/fleet-figures`: what is measured is on the page, and a run goes on where it stopped."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +20,11 @@ from fleet.measuring import (
 from fleet.page import Costs, Prices, page
 from fleet.simulation import Fleet, simulate
 
+from helpers.program import environment
+
 ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("dialects/anthropic-messages.tape", "rules/C001/fires.tape", "apps/ai-sdk-agent.tape")
+LIMIT_S = 1800
 
 
 def step(cpu_s: float, wall_s: float = 1) -> Step:
@@ -136,3 +142,45 @@ def test_a_command_that_fails_ends_the_run_and_one_that_finds_defects_does_not(
     assert found.cpu_s > 0
     assert found.wall_s > 0
     assert found.kib > 10_000
+
+
+def test_a_run_measures_each_part_once_and_all_exchanges_are_in_the_dataset(tmp_path: Path) -> None:
+    def measured() -> str:
+        result = subprocess.run(
+            [
+                *(sys.executable, str(ROOT / "scripts" / "fleet-figures"), "--measure"),
+                *(
+                    "--print",
+                    "--quick",
+                    "--exchanges=24",
+                    "--per-tape=12",
+                    "--parts=2",
+                    "--compare=1",
+                ),
+                *(f"--work={tmp_path / 'work'}", f"--json={tmp_path / 'measured.json'}"),
+                *(f"--from={ROOT / 'recordings' / each}" for each in SOURCES),
+            ],
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    text = measured()
+    found = read_measured((tmp_path / "measured.json").read_text())
+    assert [(each.exchanges, each.tapes, each.compared) for each in found.parts] == [
+        (12, 1, 12)
+    ] * 2
+    assert found.objects == 2
+    assert 0 < found.store_bytes < sum(each.journal_bytes for each in found.parts)
+    assert {"tapes", "exchanges", "calls", "findings", "digests"} <= found.tables.keys()
+    assert found.tables["exchanges"].files == 2
+    assert "- 24 exchanges on 2 tapes" in text
+    # What was measured is not measured again.
+    first = tmp_path / "work" / "part-001.json"
+    kept = json.loads(first.read_text())
+    first.write_text(json.dumps(kept | {"load": 77.0}))
+    assert " to 77.0\n" in measured()
