@@ -14,11 +14,12 @@ from playwright.sync_api import Browser, Locator, expect
 
 from deltatape.clock import SystemClock
 from deltatape.http1.listener import Address
-from deltatape.inspector.index import IndexWriter, rules_of
+from deltatape.inspector.index import IndexWriter
 from deltatape.inspector.indexing import Indexing, Library
 from deltatape.inspector.server import Inspector
 from deltatape.live.messages import Begin
 from deltatape.model.rule_settings import DEFAULTS
+from deltatape.store.rule_set import rule_set
 from helpers.browser import LOOKS, NARROW, PATIENCE_MS, Seen, opened
 from helpers.clients import ROOT
 from helpers.hostile import hostile_tape
@@ -304,7 +305,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         indexing.work()
     indexing.work()
     indexing.close()
-    writer = IndexWriter(index, rules_of(DEFAULTS))
+    writer = IndexWriter(index, rule_set(DEFAULTS))
     with writer.changing():
         execute = writer._connection.execute
         same = {

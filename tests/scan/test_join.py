@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from deltatape import __version__
 from deltatape.ask.dataset import Dataset
 from deltatape.cli.parallel_check import check_one
 from deltatape.clock import SystemClock
@@ -19,8 +18,9 @@ from deltatape.scan import join as join_module
 from deltatape.scan.engine import LocalEngine, Lost, dask_engine
 from deltatape.scan.join import join
 from deltatape.scan.scan import ScanSummary, scan
-from deltatape.scan.schema import JOINED, rule_set
+from deltatape.scan.schema import JOINED, rules_key
 from deltatape.store.reader import open_tape
+from deltatape.store.rule_set import rule_set
 from deltatape.store.splice import SpliceSource, splice
 from helpers.chat import sse
 from helpers.exchanges import CALL_REPLY, TEXT_REPLY, USER, asks, assistant, result, user
@@ -30,7 +30,7 @@ from helpers.upstream import Peer, post, provider, run
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
 LOST_CALL = RECORDINGS / "rules" / "C001" / "fires.tape"
-RULES = rule_set(__version__, DEFAULTS)
+RULES = rules_key(rule_set())
 HERE = LocalEngine(1)
 LOST = assistant(text="Hello")
 """An assistant's message without the call of its reply."""

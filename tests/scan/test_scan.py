@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from deltatape import __version__
 from deltatape.cli.parallel_check import check_one
 from deltatape.errors import UsageError
 from deltatape.model.rule_settings import DEFAULTS
@@ -26,8 +25,9 @@ from deltatape.scan.scan import (
     scan_tape,
     tapes_of,
 )
-from deltatape.scan.schema import JOINED, NO_DAY, RULES_KEY, TABLES, VERSION_KEY, rule_set
+from deltatape.scan.schema import JOINED, NO_DAY, RULES_KEY, TABLES, VERSION_KEY, rules_key
 from deltatape.secret_text.search import without_secrets
+from deltatape.store.rule_set import rule_set
 from helpers.incidents import BROKEN, CUT, FIXED, STALL
 from helpers.shards import sharded
 from helpers.tapes import write_tape
@@ -75,7 +75,7 @@ def test_a_dataset_has_all_tables_by_day_and_every_file_says_what_it_is(tmp_path
     for path in (tmp_path / "out").rglob("*.parquet"):
         metadata = pq.read_metadata(path).metadata
         assert metadata[VERSION_KEY.encode()] == b"1"
-        assert metadata[RULES_KEY.encode()].decode() == rule_set(__version__)
+        assert metadata[RULES_KEY.encode()].decode() == rules_key(rule_set())
     (broken, _) = sorted(rows(tmp_path / "out", "tapes"), key=lambda row: -int(str(row["bytes"])))
     assert str(broken["source"]).startswith(str(tmp_path / "in"))
     assert (broken["problem"], broken["gateway"]) == (None, None)
@@ -221,7 +221,7 @@ def test_a_bad_tape_is_a_row_that_says_so(tmp_path: Path) -> None:
 def test_what_cannot_be_opened_is_tried_again_by_the_next_scan(tmp_path: Path) -> None:
     source, out = tapes(tmp_path / "in", CUT), tmp_path / "out"
     job = ScanJob(
-        id="x", source=str(source), out=str(out), settings=DEFAULTS, rules=rule_set(__version__)
+        id="x", source=str(source), out=str(out), settings=DEFAULTS, rules=rules_key(rule_set())
     )
     ((key, file),) = tapes_of(open_files(str(source))).items()
     (source / CUT.name).unlink()

@@ -1,11 +1,10 @@
-from dataclasses import replace
+import re
 
 import pytest
 
 from deltatape.model.exchange_row import ExchangeRow
-from deltatape.model.rule_settings import DEFAULTS
 from deltatape.render.exchange_rows import row_object
-from deltatape.scan.schema import EXCHANGES, TABLES, Table, file_name, path_of, rule_set
+from deltatape.scan.schema import EXCHANGES, TABLES, Table, file_name, path_of, rules_key
 
 LEFT_OUT = {"called", "open", "shows"}
 """Excerpts of arguments, what is false on a whole tape, and what the findings say with `about`."""
@@ -64,12 +63,10 @@ def row() -> ExchangeRow:
     )
 
 
-def test_the_version_of_the_rules_is_the_same_until_it_or_a_threshold_changes() -> None:
-    own = rule_set("0.1.0")
-
-    assert own == rule_set("0.1.0", replace(DEFAULTS))
-    assert own != rule_set("0.1.1")
-    assert own != rule_set("0.1.0", replace(DEFAULTS, stall_s=9.0))
+def test_rules_have_a_short_key_in_names() -> None:
+    assert rules_key("0.1.0-aa") == rules_key("0.1.0-aa")
+    assert rules_key("0.1.0-aa") != rules_key("0.1.0-ab")
+    assert re.fullmatch("[0-9a-f]{12}", rules_key("0.1.0-aa"))
 
 
 def test_a_file_is_named_by_its_tape_and_the_rules_in_the_folder_of_its_day() -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
 from deltatape.model.rule_settings import DEFAULTS
-from deltatape.store.packing import rule_set, unpack
+from deltatape.store.packing import unpack
 from deltatape.store.reader import open_tape
+from deltatape.store.rule_set import rule_set
 from deltatape.store.sealed import (
     FileRanges,
     SealedTape,

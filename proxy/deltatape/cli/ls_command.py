@@ -153,7 +153,7 @@ def _rows_of(path: Path) -> list[ExchangeRow]:
     """
     tape = open_recording(path)
     if tape.is_sealed:
-        from deltatape.store.packing import rule_set  # noqa: PLC0415 - few tapes are sealed
+        from deltatape.store.rule_set import rule_set  # noqa: PLC0415 - few tapes are sealed
         from deltatape.store.sealed import sealed_rows  # noqa: PLC0415
 
         known = sealed_rows(path, rule_set(current_rules()))
@@ -167,7 +167,7 @@ def _rows_of(path: Path) -> list[ExchangeRow]:
 
 def _sealed_overview(tape: Tape) -> TapeOverview | None:
     """Return what the index of a sealed tape says of it, if the same rules made it."""
-    from deltatape.store.packing import rule_set  # noqa: PLC0415 - few tapes are sealed
+    from deltatape.store.rule_set import rule_set  # noqa: PLC0415 - few tapes are sealed
     from deltatape.store.sealed import SealedTape  # noqa: PLC0415
 
     assert isinstance(tape, SealedTape)

@@ -86,7 +86,7 @@ def _is_clean(tape: Tape, settings: Settings) -> bool:
     """Check whether the index of a sealed tape says that these rules find nothing on it."""
     if not tape.is_sealed or tape.torn:
         return False
-    from deltatape.store.packing import rule_set  # noqa: PLC0415 - few tapes are sealed
+    from deltatape.store.rule_set import rule_set  # noqa: PLC0415 - few tapes are sealed
     from deltatape.store.sealed import SealedTape  # noqa: PLC0415
 
     assert isinstance(tape, SealedTape)

@@ -16,10 +16,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 from deltatape.ask.dataset import Dataset
 from deltatape.errors import UsageError
-from deltatape.inspector.index import IndexWriter, Row, TapeState, rules_of
+from deltatape.inspector.index import IndexWriter, Row, TapeState
 from deltatape.live.messages import Begin
 from deltatape.model.finding import Severity
 from deltatape.rules import RULES
+from deltatape.store.rule_set import rule_set
 
 MOST_EXCHANGES = 1_000_000
 """The list has the newest; a dataset may have any number."""
@@ -177,7 +178,7 @@ def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
     """Index, and tell the server, until it is gone."""
     settings = begin["settings"]
     assert isinstance(settings, Mapping)
-    rules = rules_of(Begin(settings=settings).rules())
+    rules = rule_set(Begin(settings=settings).rules())
     indexing = DatasetIndexing(Path(str(begin["dataset"])), Path(str(begin["index"])), rules)
 
     def is_over(wait_s: float) -> bool:

@@ -10,7 +10,6 @@ made anew where it is damaged or where the rules have changed.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import sqlite3
@@ -20,10 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from deltatape import __version__
 from deltatape.clock import parse_rfc3339, rfc3339
 from deltatape.model.finding import Severity
-from deltatape.model.rule_settings import Settings
 from deltatape.why.trends import TrendGroup, Trends
 
 Row: TypeAlias = Mapping[str, object]
@@ -289,15 +286,6 @@ def _is_kept(connection: sqlite3.Connection, rules: str) -> bool:
     if execute("SELECT rules FROM state").fetchone() != (rules,):
         return False
     return bool(execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-
-
-def rules_of(settings: Settings) -> str:
-    """Return what rows depend on: the settings, and this program, file by file."""
-    package = Path(__file__).parent.parent
-    files = sorted(package.rglob("*.py"))
-    stamps = [(str(each.relative_to(package)), each.stat().st_mtime_ns) for each in files]
-    text = json.dumps([__version__, repr(settings), stamps])
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_current(path: Path, rules: str) -> bool:

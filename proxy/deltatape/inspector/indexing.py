@@ -21,7 +21,7 @@ from typing import BinaryIO, TypeAlias
 from deltatape.clock import SystemClock
 from deltatape.diagnose.rebuild import batches, body_bytes
 from deltatape.errors import DeltatapeError, TapeFormatError
-from deltatape.inspector.index import IndexWriter, Row, TapeState, rules_of
+from deltatape.inspector.index import IndexWriter, Row, TapeState
 from deltatape.live.messages import Begin
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.exchange_row import ExchangeRow
@@ -30,8 +30,8 @@ from deltatape.model.tape_summary import LogEntry
 from deltatape.render.exchange_rows import row_object
 from deltatape.render.json_document import hidden_object
 from deltatape.store.listing import ListedTape, list_tapes
-from deltatape.store.packing import rule_set
 from deltatape.store.reader import Tape, open_tape
+from deltatape.store.rule_set import rule_set
 from deltatape.store.sealed import SealedTape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
 from deltatape.store.tail import TapeTail
@@ -140,7 +140,7 @@ class Indexing:
         self._library = library
         self._settings = settings
         self._clock = clock
-        self._writer = IndexWriter(index, rules_of(settings))
+        self._writer = IndexWriter(index, rule_set(settings))
         self._units: dict[_Key, _Unit] = {}
         self._unit_of: dict[str, _Unit] = {}
         self._followed: dict[str, _Follower] = {}

@@ -40,12 +40,12 @@ from deltatape.inspector.index import (
     Row,
     filtered,
     is_current,
-    rules_of,
 )
 from deltatape.inspector.processes import DocumentError, DocumentProcesses, IndexProcess
 from deltatape.live.messages import Begin
 from deltatape.model.finding import Severity
 from deltatape.render.exchange_rows import trends_json
+from deltatape.store.rule_set import rule_set
 
 T = TypeVar("T")
 
@@ -188,7 +188,7 @@ class Inspector:
         host, port = self._runner.addresses[0][:2]
         # Cookies know no ports: one of another `deltatape open` must not replace this one.
         self._cookie = f"{COOKIE}-{port}"
-        if await asyncio.to_thread(is_current, self._index, rules_of(self._rules)):
+        if await asyncio.to_thread(is_current, self._index, rule_set(self._rules)):
             self._ready.set()  # what was known is shown until there is more
         self._indexing.start()
         self._documents.start()

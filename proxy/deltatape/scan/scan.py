@@ -29,10 +29,11 @@ from deltatape.scan.dataset import (
 from deltatape.scan.engine import Engine, Lost
 from deltatape.scan.join import is_joined, join
 from deltatape.scan.rows import Row, TapeRows, began_us, tape_rows
-from deltatape.scan.schema import EXCHANGES, FINDINGS, NO_DAY, TAPES, rule_set
+from deltatape.scan.schema import EXCHANGES, FINDINGS, NO_DAY, TAPES, rules_key
 from deltatape.secret_text.search import without_secrets
 from deltatape.store.names import is_tape_name, without_suffix
 from deltatape.store.reader import Tape, open_tape
+from deltatape.store.rule_set import rule_set
 from deltatape.tape.record import Header
 
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -148,7 +149,7 @@ def scan(
     """
     clock = SystemClock()
     began_ns = clock.now_ns()
-    rules = rule_set(__version__, settings)
+    rules = rules_key(rule_set(settings))
     run = hashlib.sha256(f"{clock.wall_ns()} {os.getpid()}".encode()).hexdigest()[:_RUN_DIGITS]
     job = ScanJob(id=run, source=source, out=out, settings=settings, rules=rules)
     if not is_store_url(source) and not Path(source).is_dir():
@@ -246,7 +247,7 @@ def scan_tape(job: ScanJob, tape: TapeToScan) -> ScannedTape:
         UsageError: this is another version of deltatape than that of the scan.
         DeltatapeError: the dataset cannot be written.
     """
-    if rule_set(__version__, job.settings) != job.rules:
+    if rules_key(rule_set(job.settings)) != job.rules:
         raise UsageError(
             f"this worker has deltatape {__version__}, or other rules than the scan has; install"
             " the same version everywhere"

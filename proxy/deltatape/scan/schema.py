@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from deltatape.model.rule_settings import DEFAULTS, Settings
-
 VERSION = 1
 """Of the tables. Every file says it, as `deltatape.schema` in its metadata."""
 VERSION_KEY = "deltatape.schema"
@@ -247,18 +245,9 @@ BEFORE = "findings_before"
 """A folder with findings of the rules before the last change, to compare with: columns as there."""
 
 
-def rule_set(version: str, settings: Settings = DEFAULTS) -> str:
-    """Return the version of the rules: a hash over what decides which findings there are.
-
-    Args:
-        version: of deltatape.
-        settings: the thresholds.
-    """
-    from deltatape.rules import RULES  # noqa: PLC0415 - who asks a dataset does without
-
-    codes = " ".join(f"{rule.code}:{rule.severity}" for rule in RULES)
-    text = "\n".join((str(VERSION), version, codes, repr(settings)))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+def rules_key(rules: str) -> str:
+    """Return how `rules` (see `store.rule_set`) are called in the names of files of this schema."""
+    return hashlib.sha256(f"{VERSION}\n{rules}".encode()).hexdigest()[:_DIGITS]
 
 
 def file_name(tape: str, rules: str) -> str:

@@ -37,10 +37,10 @@ from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import LogEntry
 from deltatape.render.exchange_rows import row_object
 from deltatape.render.json_document import finding_object
-from deltatape.rules import RULES
 from deltatape.store.names import SEALED_SUFFIX, SUFFIX, without_suffix
 from deltatape.store.reader import MAX_LINE, Tape, open_tape
 from deltatape.store.rewrite import as_named, stamp
+from deltatape.store.rule_set import rule_set
 from deltatape.store.sealed import FileRanges, SealedTape, digest_of, open_sealed, verify
 from deltatape.store.surroundings import surroundings
 from deltatape.tape.assemble import NO_PART
@@ -322,13 +322,6 @@ def _same_journal(tape: Tape, target: Path) -> SealedTape:
 
 
 # The rows, and which exchanges are of one conversation.
-
-
-def rule_set(settings: Settings) -> str:
-    """Return what rows depend on besides their tape: this version, its rules, their thresholds."""
-    rules = [(rule.code, rule.name, rule.severity) for rule in RULES]
-    digest = hashlib.sha256(repr((rules, settings)).encode())
-    return f"{__version__}-{digest.hexdigest()[:16]}"
 
 
 class _Rows:

@@ -435,7 +435,7 @@ def is_sealed(path: Path) -> bool:
 def sealed_rows(path: str | Path, rules: str) -> Iterator[ExchangeRow] | None:
     """Return the rows of a sealed tape as they were when it was sealed, by number.
 
-    None: it is not sealed, or other rules than `rules` made its rows (`packing.rule_set`).
+    None: it is not sealed, or other rules than `rules` made its rows (see `rule_set`).
 
     Raises:
         TapeFormatError: the tape is damaged; also while they are read.
