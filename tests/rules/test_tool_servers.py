@@ -152,6 +152,12 @@ def test_a_tool_that_no_server_has_is_not_compared(findings: Findings) -> None:
     assert findings([LIST, call, told("Sunny", name="forget_weather")]) == []
 
 
+def test_a_call_of_a_tool_that_no_server_has_explains_no_question(findings: Findings) -> None:
+    other = chat(*weather_call(city("Bruges"), name="forget_weather"), FINISH)
+    found = findings.one([other, *witnesses(city("Bruges"))])
+    assert (found.code, found.confidence) == ("C023", Confidence.LIKELY)
+
+
 def two(*asked: ScriptedExchange, texts: tuple[str, str]) -> list[ScriptedExchange]:
     repeated = (("call_fake0", "get_weather", GENT), ("call_fake1", "get_weather", ROME))
     results = [result(f"call_fake{at}", text) for at, text in enumerate(texts)]
