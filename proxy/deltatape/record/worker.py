@@ -22,6 +22,7 @@ from deltatape.http1.listener import Bound
 from deltatape.record.recording import Recording, RunEnvironment, Shared
 from deltatape.record.remote import RemoteSession
 from deltatape.record.worker_messages import (
+    ConnectionsClosed,
     Drain,
     Failed,
     FromWorker,
@@ -29,7 +30,6 @@ from deltatape.record.worker_messages import (
     Listening,
     Parsed,
     Pin,
-    Quiet,
     Report,
     Start,
     Stop,
@@ -128,7 +128,7 @@ class Worker:
 
     async def _drain(self, timeout_s: float) -> None:
         await self._recording.drain(timeout_s)
-        self._send(Quiet())
+        self._send(ConnectionsClosed())
 
     def _stop(self, reason: str) -> None:
         if self._draining is not None:

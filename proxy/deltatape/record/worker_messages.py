@@ -185,10 +185,10 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quiet:
+class ConnectionsClosed:
     """From a worker that was to drain: no connection is open any more."""
 
-    kind: ClassVar = "quiet"
+    kind: ClassVar = "connections-closed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,10 +201,10 @@ class Hurry:
 RecordingNews: TypeAlias = (
     Taped | Ended | Closing | Refused | Said | Taping | Counted | Drained | Pinned
 )
-FromWorker: TypeAlias = Listening | Failed | Quiet | RecordingNews
+FromWorker: TypeAlias = Listening | Failed | ConnectionsClosed | RecordingNews
 ToWorker: TypeAlias = Parsed | Pin | Report | Drain | Stop | Hurry
 _CODEC = MessageCodec[FromWorker | ToWorker](
     *(Listening, Failed, Taped, Ended, Closing, Refused, Said, Taping, Counted, Drained, Pinned),
-    *(Quiet, Parsed, Pin, Report, Drain, Stop, Hurry),
+    *(ConnectionsClosed, Parsed, Pin, Report, Drain, Stop, Hurry),
 )
 encode, decode = _CODEC.encode, _CODEC.decode

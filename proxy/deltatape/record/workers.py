@@ -35,6 +35,7 @@ from deltatape.record.recording import (
 from deltatape.record.recording import Listening as Sockets
 from deltatape.record.worker_messages import (
     Closing,
+    ConnectionsClosed,
     Counted,
     Drain,
     Drained,
@@ -46,7 +47,6 @@ from deltatape.record.worker_messages import (
     Parsed,
     Pin,
     Pinned,
-    Quiet,
     Refused,
     Report,
     Said,
@@ -365,7 +365,7 @@ class Workers:
                     worker.ended = False
                     self._needed_ns = max(self._needed_ns, until_ns + LAG_NS)
                 self._settle()
-            case Quiet():
+            case ConnectionsClosed():
                 worker.quiet = True
             case Drained():
                 worker.drained = True
