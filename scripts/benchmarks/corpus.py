@@ -6,7 +6,7 @@ and a slow model, or of the whole body, as in an import.
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.measure import BenchError
@@ -15,7 +15,8 @@ from deltatape.cli.tapes import material
 from deltatape.diagnose.decode import decode
 from deltatape.errors import DeltatapeError
 from deltatape.importers import import_capture
-from deltatape.model.exchange import EndReason, Exchange
+from deltatape.importers.taping import tape_exchange
+from deltatape.model.exchange import EndReason, Exchange, Read
 from deltatape.model.stream import Stream
 from deltatape.tape.payload import ParsedAs
 from deltatape.tape.tap import ExchangeTap
@@ -56,32 +57,22 @@ class CorpusCase:
         """
         request, response = self.exchange.request, self.exchange.response
         assert response is not None
-        tap.request(
-            at_ns,
-            id=f"{number:026}",
-            method=request.method,
-            target=request.target_bytes,
-            upstream=request.upstream,
-            http=request.http,
-            headers=request.headers,
+        head_ns = at_ns + first_ns
+        reads = tuple(
+            Read(head_ns + place * apart_ns, piece, None, None)
+            for place, piece in enumerate(self._pieces(read), 1)
         )
-        tap.request_body(at_ns, request.body)
-        tap.request_end(at_ns)
-        at_ns += first_ns
-        tap.response(
-            at_ns,
-            status=response.status,
-            reason=response.reason,
-            http=response.http,
-            framing=response.framing,
-            headers=response.headers,
+        timed = replace(
+            self.exchange,
+            request=replace(request, t_ns=at_ns, t_end_ns=at_ns),
+            response=replace(response, t_ns=head_ns),
+            reads=reads,
+            notes=(),
         )
-        for piece in self._pieces(read):
-            at_ns += apart_ns
-            tap.read(at_ns, piece, None)
-        tap.end(at_ns, EndReason.COMPLETE, detail="", recorder={})
-        tap.flush()
-        return at_ns
+        tape_exchange(timed, f"{number:026}", tap)
+        ended_ns = head_ns + len(reads) * apart_ns
+        tap.end(ended_ns, EndReason.COMPLETE)
+        return ended_ns
 
     def _pieces(self, read: str) -> Iterator[bytes]:
         body, at = self.stream.body, 0

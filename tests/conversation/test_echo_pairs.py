@@ -15,8 +15,9 @@ import yaml
 from deltatape.conversation import check_conversation, read_backs
 from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.diagnose.digest import digest
+from deltatape.importers.taping import tape_exchange
 from deltatape.model.digest import Digest
-from deltatape.model.exchange import EndReason, Exchange, Source
+from deltatape.model.exchange import EndReason, Exchange, Read, Source
 from deltatape.model.finding import Blame, Finding
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.tape import encode
@@ -58,32 +59,20 @@ def taped_together(exchanges: Sequence[Exchange], tape: str = "x.tape") -> Itera
 
 
 def _tape(tap: ExchangeTap, at: int, number: int, exchange: Exchange) -> None:
-    request, response = exchange.request, exchange.response
-    assert response
-    tap.request(
-        at,
-        id=f"{number:026}",
-        method=request.method,
-        target=request.target_bytes,
-        upstream=request.upstream,
-        http=request.http,
-        headers=request.headers,
+    assert exchange.response
+    starts = range(0, len(exchange.body), _READ)
+    timed = replace(
+        exchange,
+        request=replace(exchange.request, t_ns=at, t_end_ns=at),
+        response=replace(exchange.response, t_ns=at),
+        reads=tuple(
+            Read(at + 1000 * place, exchange.body[start : start + _READ], None, None)
+            for place, start in enumerate(starts, 1)
+        ),
+        notes=(),
     )
-    tap.request_body(at, request.body)
-    tap.request_end(at)
-    tap.response(
-        at,
-        status=response.status,
-        reason=response.reason,
-        http=response.http,
-        framing=response.framing,
-        headers=response.headers,
-    )
-    body = exchange.body
-    for start in range(0, len(body), _READ):
-        at += 1000
-        tap.read(at, body[start : start + _READ], None)
-    tap.end(at, EndReason.COMPLETE)
+    tape_exchange(timed, f"{number:026}", tap)
+    tap.end(at + 1000 * len(starts), EndReason.COMPLETE)
 
 
 @cache

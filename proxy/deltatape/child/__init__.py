@@ -1,1 +1,1 @@
-"""Runs the user's command: output, signals, exit code."""
+"""Runs programs: the user's command, and processes of our own."""

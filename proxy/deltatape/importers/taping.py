@@ -34,7 +34,7 @@ def tape_lines(
         lines.append(line)
 
     for exchange, ident in zip(exchanges, idents, strict=False):
-        _tape(exchange, ident, ExchangeTap(exchange.number, put, masker))
+        tape_exchange(exchange, ident, ExchangeTap(exchange.number, put, masker))
     last_ns = max((_last_ns(exchange) for exchange in exchanges), default=0)
     TapeTap(put).stop(last_ns, "imported", None)
     return lines
@@ -47,7 +47,8 @@ def _last_ns(exchange: Exchange) -> int:
     return max(exchange.request.t_ns, head, *times, 0)
 
 
-def _tape(exchange: Exchange, ident: str, tap: ExchangeTap) -> None:
+def tape_exchange(exchange: Exchange, ident: str, tap: ExchangeTap) -> None:
+    """Write an exchange that was not masked yet, at its own times and without an end."""
     request = exchange.request
     tap.request(
         request.t_ns,

@@ -1,22 +1,20 @@
 """The processes that read tapes for the server: one that indexes, some that make documents.
 
-They run niced and on their own: a tape that takes long or all memory stops none but its reader,
-which is started again. They end with the server, however it ends, since their input does.
+They run niced: a tape that takes long or all memory stops only the process that reads it, which is
+started again.
 """
 
 import asyncio
 import contextlib
 import json
 import logging
-import sys
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from deltatape.child.background import Background, kill, start_module
 from deltatape.errors import DeltatapeError
 
 _LOG = logging.getLogger(__name__)
-_COMMAND = (sys.executable, "-P", "-m", "deltatape.inspector")
-"""-P: no file of the working directory is imported."""
 _MAX_LINE = 64 << 20
 FIRST_WAIT_S = 0.1
 LONGEST_WAIT_S = 5.0
@@ -28,33 +26,18 @@ _AT_ONCE = 2
 
 
 async def _started(what: str, begin: Mapping[str, object]) -> asyncio.subprocess.Process:
-    # Its own session: Ctrl-C is the server's.
-    process = await asyncio.create_subprocess_exec(
-        *_COMMAND,
-        what,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        start_new_session=True,
-        limit=_MAX_LINE,
-    )
+    process = await start_module("deltatape.inspector", what, limit=_MAX_LINE)
     assert process.stdin is not None
     process.stdin.write(json.dumps(begin).encode() + b"\n")
     return process
 
 
-async def _ended(process: asyncio.subprocess.Process) -> int:
-    """Kill a process and wait for its end; return its exit code."""
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    return await process.wait()
-
-
-class IndexProcess:
+class IndexProcess(Background):
     """Keeps the indexing process running.
 
     Args:
-        begin: what it is to index; see `indexing`.
-        told: gets each state that it tells.
+        begin: what it indexes; see `indexing`.
+        told: gets each state that it reports.
     """
 
     def __init__(
@@ -63,16 +46,6 @@ class IndexProcess:
         self._begin = begin
         self._told = told
         self._process: asyncio.subprocess.Process | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def stop(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait((task,))
 
     async def _run(self) -> None:
         wait_s = FIRST_WAIT_S
@@ -83,13 +56,13 @@ class IndexProcess:
                     wait_s = FIRST_WAIT_S
             finally:
                 self._process = None
-                code = await _ended(process)
+                code = await kill(process)
             _LOG.warning("deltatape: the index ended with exit code %d; starting it again", code)
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
     async def _listen(self, process: asyncio.subprocess.Process) -> bool:
-        """Pass on what a process tells, until it ends; return whether it told anything."""
+        """Pass on what a process reports, until it ends; return whether it reported anything."""
         told = False
         assert process.stdout is not None
         with contextlib.suppress(ValueError, ConnectionError):  # longer than any line; killed
@@ -100,10 +73,9 @@ class IndexProcess:
 
 
 class Document(NamedTuple):
-    """What a document process answers."""
+    """The answer of a document process, as of HTTP."""
 
     status: int
-    """Of HTTP."""
     fields: Mapping[str, str]
     """Header fields."""
     body: bytes
@@ -114,10 +86,10 @@ class DocumentError(DeltatapeError):
 
 
 class DocumentProcesses:
-    """Has documents made, each in a process that makes no other one meanwhile.
+    """Makes documents, each in a process that makes only one at a time.
 
     Args:
-        begin: what a process has to know first; see `documents`.
+        begin: the first line of input of each process; see `documents`.
     """
 
     def __init__(self, begin: Mapping[str, object]) -> None:
@@ -168,7 +140,7 @@ class DocumentProcesses:
                     self._idle.append(process)
                 else:  # also when the page has gone: nobody waits for the answer
                     self._all.discard(process)
-                    await asyncio.shield(_ended(process))
+                    await asyncio.shield(kill(process))
             return document
 
     async def stop(self) -> None:
@@ -176,7 +148,7 @@ class DocumentProcesses:
         if self._first is not None:
             await asyncio.wait((self._first,))
         while self._all:
-            await _ended(self._all.pop())
+            await kill(self._all.pop())
 
 
 async def _answer(process: asyncio.subprocess.Process, question: Mapping[str, object]) -> Document:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from deltatape import __version__
+from deltatape.child.background import Background
 from deltatape.clock import Clock
 from deltatape.errors import UsageError
 from deltatape.live.client import AnalysisLag
@@ -316,16 +317,16 @@ def collector_url(url: str, environment: Mapping[str, str]) -> str:
     return url if parts.path.endswith(_PATH) else url.rstrip("/") + _PATH
 
 
-class OtlpPush:
+class OtlpPush(Background):
     """Pushes metrics to a collector, from a thread that nobody waits for.
 
-    Headers, timeout, compression and certificates are as the variables `OTEL_EXPORTER_OTLP_*` say,
-    and the resource as `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` do.
+    The variables `OTEL_EXPORTER_OTLP_*` set headers, timeout, compression and certificates;
+    `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` set the resource.
 
     Args:
-        url: of a collector; "" to take that from the variables, too.
+        url: of a collector; "" for the one that the variables name.
         sample: counts; called in the event loop.
-        tell: gets a line when the collector takes nothing, and when it does again.
+        tell: gets a line when a push first fails, and when pushes succeed again.
 
     Raises:
         UsageError: the extra is not installed, or the URL or a variable is invalid.
@@ -339,7 +340,6 @@ class OtlpPush:
         self._sample = sample()
         self._took = True  # whether the collector took the last push
         self._failing = False
-        self._task: asyncio.Task[None] | None = None
         try:
             self._reader = self._instruments()
         except ImportError:
@@ -402,17 +402,11 @@ class OtlpPush:
 
         return observe
 
-    def start(self) -> None:
-        """Push from now on; needs a running loop."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
     async def stop(self) -> None:
         """Push for the last time; harmless without a start, and twice."""
-        task, self._task = self._task, None
-        if task is None:
+        if self._task is None:
             return
-        task.cancel()
-        await asyncio.wait((task,))
+        await super().stop()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._push(), LAST_PUSH_S)
 

@@ -1,24 +1,23 @@
 """The page of `record --open`: `deltatape open` in a process of its own; no stream waits for it."""
 
 import asyncio
-import contextlib
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from deltatape.child.background import Background, kill, start_module
 from deltatape.child.signals import Signals
 
 STOP_S = 5.0
 """How long the process may take to end."""
 
 
-class Page:
-    """Shows the tapes of a folder.
+class Page(Background):
+    """Shows the tapes of a folder; recording does not wait for it.
 
     Args:
         folder: where tapes are recorded.
-        tell: gets the lines for the user: where the page is.
+        tell: gets lines for the user: the URL of the page.
     """
 
     def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
@@ -26,18 +25,6 @@ class Page:
         self._tell = tell
         self._url = ""
         self._shown = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Start it; recording does not wait for that."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def stop(self) -> None:
-        """End it; harmless without a start, and twice."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait((task,))
 
     async def stay(self) -> None:
         """Leave the page to a user at a terminal until a signal, such as by Ctrl-C."""
@@ -55,13 +42,8 @@ class Page:
 
     async def _run(self) -> None:
         try:
-            # -P: no file of the working directory is imported. Its own session: Ctrl-C is ours.
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "deltatape", "open", "--until-eof"),
-                *("--", str(self._folder)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,
+            process = await start_module(
+                "deltatape", "open", "--until-eof", "--", str(self._folder)
             )
         except OSError as error:
             self._tell(f"note: --open: {error.strerror or error}; recording goes on")
@@ -81,6 +63,4 @@ class Page:
                 async with asyncio.timeout(STOP_S):
                     await process.wait()
             except TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+                await kill(process)

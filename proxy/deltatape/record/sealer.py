@@ -1,29 +1,28 @@
-"""Has finished tapes sealed while others are recorded: `record --seal`.
+"""Seals finished tapes while others are recorded: `record --seal`.
 
-That is done in another process of low priority (`sealing`), so that no stream waits for it. It may
-be killed at any moment: a tape is only deleted when its sealed form is complete and was compared.
+A process of low priority does it (`sealing`), so that no stream waits for it. It may be killed at
+any moment: a tape is deleted only after its sealed form is complete and was compared with it.
 """
 
 import asyncio
-import contextlib
 import dataclasses
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from deltatape.child.background import Background, kill, start_module
 from deltatape.model.rule_settings import Settings
 
 _AGAIN_S = 5.0
 """How long to wait before a process that died is started again."""
 
 
-class Sealer:
-    """Seals the finished tapes of a folder.
+class Sealer(Background):
+    """Seals the finished tapes of a folder; what is left at `stop`, the next recorder seals.
 
     Args:
         folder: where tapes are recorded.
-        rules: the thresholds by which what is found is put into the index.
+        rules: the thresholds for the findings in the index of a sealed tape.
         tell: gets a line for each tape that cannot be sealed.
     """
 
@@ -32,18 +31,6 @@ class Sealer:
         self._rules = rules
         self._tell = tell
         self._told: set[str] = set()
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Start it; recording does not wait for that."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def stop(self) -> None:
-        """End it at once; what it has not sealed is sealed when a recorder is next started."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait((task,))
 
     async def _run(self) -> None:
         while True:
@@ -54,14 +41,8 @@ class Sealer:
             await asyncio.sleep(_AGAIN_S)
 
     async def _serve(self) -> None:
-        """Have a process seal tapes until it dies."""
-        # -P: no file of the working directory is imported. Its own session: Ctrl-C is ours.
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "deltatape.record.sealing", str(self._folder)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        """Start a process that seals tapes, and wait until it dies."""
+        process = await start_module("deltatape.record.sealing", str(self._folder))
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -72,9 +53,7 @@ class Sealer:
             await process.wait()
         finally:
             process.stdin.close()
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await kill(process)
 
     def _remark(self, problem: str) -> None:
         if problem not in self._told:

@@ -14,11 +14,11 @@ import itertools
 import os
 import pickle
 import signal
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deltatape.child.background import start_module
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Refusal, Routes
 from deltatape.http1.listener import Address, Bound, bind, close_all, duplicates
@@ -303,12 +303,8 @@ class Workers:
     async def _spawn(self, index: int) -> _Worker:
         assert self._start is not None
         sockets = self._sockets_of(index)
-        # -P: no file of the working directory is imported. Its own session: Ctrl-C is ours.
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "deltatape.record"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
+        process = await start_module(
+            "deltatape.record",
             pass_fds=(self._start.numbers, *itertools.chain.from_iterable(sockets.values())),
             limit=MAX_MESSAGE,
         )
