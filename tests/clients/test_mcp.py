@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -33,42 +34,42 @@ pytestmark = pytest.mark.skipif(
 SERVER = (str(PYTHON), str(CLIENTS / "mcp_server.py"))
 
 
-class Model:
-    """Calls the tool for a city, and says so when it has the result."""
-
-    def __init__(self, city: str) -> None:
-        self._arguments = json.dumps({"city": city})
-
-    async def serve(self, peer: Peer) -> None:
-        """Answer the requests of one connection."""
-        while True:
-            _, body = await peer.request()
-            ended = json.loads(body)["messages"][-1]["role"] == "tool"
-            function = {"name": "mcp__weather__get_weather", "arguments": self._arguments}
-            call = {"id": "call_a1b2c3", "type": "function", "function": function}
-            said = {"content": "I see."} if ended else {"content": None, "tool_calls": [call]}
-            choice = {
-                "index": 0,
-                "message": {"role": "assistant", **said},
-                "finish_reason": "stop" if ended else "tool_calls",
-            }
-            members = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
-            answer = json.dumps({**members, "choices": [choice]}).encode()
-            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-            await peer.send(head + b"Content-Length: %d\r\n\r\n" % len(answer) + answer)
+async def model(peer: Peer) -> None:
+    """Call the tool for the city of the question, and say so when there is the result."""
+    while True:
+        _, body = await peer.request()
+        messages = json.loads(body)["messages"]
+        ended = messages[-1]["role"] == "tool"
+        (city,) = re.findall(r"in (\w+)\?", messages[0]["content"])
+        arguments = json.dumps({"city": city})
+        function = {"name": "mcp__weather__get_weather", "arguments": arguments}
+        call = {"id": "call_a1b2c3", "type": "function", "function": function}
+        said = {"content": "I see."} if ended else {"content": None, "tool_calls": [call]}
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", **said},
+            "finish_reason": "stop" if ended else "tool_calls",
+        }
+        members = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+        answer = json.dumps({**members, "choices": [choice]}).encode()
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        await peer.send(head + b"Content-Length: %d\r\n\r\n" % len(answer) + answer)
 
 
-async def session(
-    folder: Path, fault: str, city: str, server: Sequence[str], *options: str
-) -> list[Exchange]:
-    """Run the agent; return what is on its tape."""
-    async with provider(Model(city).serve) as port:
+async def sessions(
+    folder: Path, told: Sequence[tuple[str, str, str]], server: Sequence[str], *options: str
+) -> dict[str, list[Exchange]]:
+    """Run an agent, once for all its conversations; return what is on each tape, by its name."""
+    async with provider(model) as port:
         upstream = ("--upstream", f"openai=http://127.0.0.1:{port}")
-        agent = (str(PYTHON), str(CLIENTS / "mcp_agent.py"), fault, *server)
+        agent = (str(PYTHON), str(CLIENTS / "mcp_agent.py"), json.dumps(told), *server)
         result = await recorded(folder, *upstream, *options, "--", *agent)
-    assert (result.returncode, result.stdout) == (0, b"I see.\n"), result.stderr.decode()
-    (path,) = (folder / "tapes").glob("*.tape")
-    return sorted(open_tape(path), key=lambda exchange: exchange.number)
+    assert result.returncode == 0, result.stderr.decode()
+    assert result.stdout == b"I see.\n" * len(told)
+    return {
+        path.stem: sorted(open_tape(path), key=lambda exchange: exchange.number)
+        for path in (folder / "tapes").glob("*.tape")
+    }
 
 
 def findings(exchanges: Sequence[Exchange]) -> list[Finding]:
@@ -105,32 +106,45 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "city", "code", "blame"), FAULTS)
-def test_who_was_wrong_over_stdin_and_stdout(
-    tmp_path: Path, fault: str, city: str, code: str | None, blame: Blame | None
-) -> None:
+def conversations(exchanges: Sequence[Exchange]) -> list[list[Exchange]]:
+    """Divide what an agent did in turn: it connects to the server before each conversation."""
+    found: list[list[Exchange]] = []
+    for each in exchanges:
+        if b'"initialize"' in each.request.body:
+            found.append([])
+        found[-1].append(each)
+    return found
+
+
+def test_who_was_wrong_over_stdin_and_stdout(tmp_path: Path) -> None:
     taped = (sys.executable, "-m", "deltatape", "record", "--mcp-stdio", "--to", "tapes")
     # The SDK passes no PYTHONPATH on, by which a checkout may be found.
     server = ("env", f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}", *taped, "--", *SERVER)
-    exchanges = run(session(tmp_path, fault, city, server), LONG_S)
-    found = findings(exchanges)
-    assert [(each.code, each.blame) for each in found] == ([(code, blame)] if code else [])
+    told = [("", fault, city) for fault, city, *_ in FAULTS]
+    (exchanges,) = run(sessions(tmp_path, told, server), LONG_S).values()
+    found = [[(each.code, each.blame) for each in findings(of)] for of in conversations(exchanges)]
+    assert found == [[(code, blame)] if code else [] for *_, code, blame in FAULTS]
 
 
-@pytest.mark.parametrize(
-    ("fault", "city", "code", "blame"), [each for each in FAULTS if each[1] != "Pompeii"]
-)
-def test_who_was_wrong_over_http(
-    tmp_path: Path, fault: str, city: str, code: str | None, blame: Blame | None
-) -> None:
-    async def scenario() -> list[Exchange]:
+def test_who_was_wrong_over_http(tmp_path: Path) -> None:
+    faults = [each for each in FAULTS if each[1] != "Pompeii"]
+    told = [(f"of-{number}", fault, city) for number, (fault, city, *_) in enumerate(faults)]
+
+    async def scenario() -> dict[str, list[Exchange]]:
         with socket.socket() as chosen:
             chosen.bind(("127.0.0.1", 0))
             here = f"127.0.0.1:{chosen.getsockname()[1]}"
         async with listening() as port:
             options = ("--listen", here, "--upstream", f"weather=http://127.0.0.1:{port}")
             server = (f"http://{here}/weather/mcp",)
-            return await session(tmp_path, fault, city, server, *options)
+            return await sessions(tmp_path, told, server, *options)
 
-    found = findings(run(scenario(), LONG_S))
-    assert [(each.code, each.blame) for each in found] == ([(code, blame)] if code else [])
+    found = {
+        tape: [(each.code, each.blame) for each in findings(exchanges)]
+        for tape, exchanges in run(scenario(), LONG_S).items()
+        if tape.startswith("of-")
+    }
+    assert found == {
+        tape: [(code, blame)] if code else []
+        for (tape, *_), (*_, code, blame) in zip(told, faults, strict=True)
+    }
