@@ -218,8 +218,9 @@ def test_bodies_of_every_framing_are_decoded_in_every_size(tmp_path: Path) -> No
     assert result.returncode == 0, result.stderr
     found = json.loads(told.read_text())["sizes"]
     assert {(one["way"], one["mb"]) for one in found} == {
-        *(("whole", 0.05), ("whole", 0.1), ("uncollected", 0.1)),
-        *(("bytewise", 0.001), ("bytewise", 0.002)),
+        ("whole", 0.05),
+        ("uncollected", 0.05),
+        ("bytewise", 0.001),
     }
     languages = {one["language"] for one in found}
     assert {"gemini-array", "ollama", "bedrock-converse"} <= languages
@@ -334,7 +335,7 @@ def test_unknown_names_are_refused_with_those_that_there_are(tmp_path: Path, opt
 
 def test_a_run_that_is_ended_leaves_no_process_and_no_tape(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [str(BENCH), "--proxies", ",".join(PROXIES), "--scenarios", "paced-50", "--rounds", "50"],
+        [str(BENCH), "--proxies", "deltatape", "--scenarios", "paced-50", "--rounds", "50"],
         env={**environment(tmp_path), "TMPDIR": str(tmp_path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -157,7 +157,7 @@ def _measure_sizes(options: argparse.Namespace, report: Report) -> None:
 
 
 def _measure_check(options: argparse.Namespace, report: Report) -> None:
-    found = run_checking(FEW if options.quick else EXCHANGES, _log)
+    found = run_checking(FEW, _log, 1) if options.quick else run_checking(EXCHANGES, _log)
     report.sections.append(checking_section(found))
     report.samples[CHECK] = [{**dataclasses.asdict(one), "speed": one.speed} for one in found]
 

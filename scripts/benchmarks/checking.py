@@ -73,7 +73,9 @@ class Checked:
         return None if self.fsck_us is None else self.fsck_us / self.check_us
 
 
-def run_checking(exchanges: int, log: Callable[[str], None]) -> Sequence[Checked]:
+def run_checking(
+    exchanges: int, log: Callable[[str], None], rounds: int = _ROUNDS
+) -> Sequence[Checked]:
     """Measure; nothing where there is no corpus, which is told.
 
     Raises:
@@ -87,7 +89,7 @@ def run_checking(exchanges: int, log: Callable[[str], None]) -> Sequence[Checked
     for read in (BY_EVENT, BY_BODY):
         for share in _SHARES:
             with_fsck = share == _SHARES[0]
-            one = _measured(cases, read, int(exchanges * share), with_fsck=with_fsck)
+            one = _measured(cases, read, int(exchanges * share), rounds, with_fsck=with_fsck)
             log(
                 f"check, {one.exchanges} exchanges, a read is {one.read}: {one.check_us:.6g} us"
                 f" an event, {one.speed:.3g} of json.loads, {one.memory_mb:.4g} MB;"
@@ -106,7 +108,7 @@ def _with_parsed(case: CorpusCase, read: str, path: Path) -> CorpusCase:
 
 
 def _measured(
-    cases: Sequence[CorpusCase], read: str, exchanges: int, *, with_fsck: bool
+    cases: Sequence[CorpusCase], read: str, exchanges: int, rounds: int, *, with_fsck: bool
 ) -> Checked:
     with tempfile.TemporaryDirectory(prefix="deltatape-bench-") as name:
         once = [_with_parsed(case, read, Path(name, "case.tape")) for case in cases[:exchanges]]
@@ -116,22 +118,22 @@ def _measured(
             path = Path(name, f"{first:06}.tape")
             path.write_bytes(b"".join(_tape(chosen[first : first + _PER_TAPE], read)))
         # Taking turns, so that both have the machine in the same state; the least of each counts.
-        rounds = [
+        runs = [
             (
                 run_command("check", name),
                 _loads_s(cases, chosen),
                 run_command("fsck", name)["seconds"] if with_fsck else 0,
             )
-            for _ in range(_ROUNDS)
+            for _ in range(rounds)
         ]
     return Checked(
         read=read,
         exchanges=exchanges,
         events=events,
-        loads_us=min(loads_s for _, loads_s, _ in rounds) / events * 1e6,
-        check_us=min(check["seconds"] for check, _, _ in rounds) / events * 1e6,
-        fsck_us=min(fsck_s for _, _, fsck_s in rounds) / events * 1e6 if with_fsck else None,
-        memory_mb=max(check["kib"] for check, _, _ in rounds) * 1024 / 1e6,
+        loads_us=min(loads_s for _, loads_s, _ in runs) / events * 1e6,
+        check_us=min(check["seconds"] for check, _, _ in runs) / events * 1e6,
+        fsck_us=min(fsck_s for _, _, fsck_s in runs) / events * 1e6 if with_fsck else None,
+        memory_mb=max(check["kib"] for check, _, _ in runs) * 1024 / 1e6,
     )
 
 

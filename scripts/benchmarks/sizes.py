@@ -20,7 +20,7 @@ from benchmarks.proxies import SCRIPTS
 from benchmarks.sample_reply import SINGLE, sample_reply
 
 DEFAULT = "1,10,100"
-QUICK = (0.05, 0.1)
+QUICK = (0.05,)
 WHOLE, UNCOLLECTED, BYTEWISE = "whole", "uncollected", "bytewise"
 """In one read; so, and without Python's garbage collector; in reads of one byte."""
 _OPTIONS: dict[str, list[str]] = {
