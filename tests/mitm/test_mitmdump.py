@@ -12,7 +12,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.mitm.ipc import Log
 from deltatape.mitm.mitmdump import ADDON, Mitmdump, MitmOptions, arguments, find_mitmdump
-from helpers.mitm import VENVS, installed, mitmproxy, variables
+from helpers.mitm import NEWEST, VENVS, installed, mitmproxy, variables
 from helpers.program import environment
 from helpers.upstream import connect, provider, run
 
@@ -151,7 +151,7 @@ def test_its_ca_is_awaited_to_the_end_of_the_file(tmp_path: Path, version: str) 
     assert run(scenario(), limit_s=LIMIT_S).endswith("-----END CERTIFICATE-----\n")
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_mitmproxy_ends_when_deltatape_is_gone(tmp_path: Path, version: str) -> None:
     async def scenario() -> None:
         async with mitmproxy(tmp_path, version) as running:

@@ -11,6 +11,7 @@ from deltatape.mitm.environment import ca_bundle, proxy_variables
 from deltatape.model.exchange import EndReason
 from helpers.clients import PYTHON
 from helpers.mitm import (
+    NEWEST,
     OPENAI_APP,
     VENVS,
     Authority,
@@ -116,7 +117,7 @@ def test_a_host_that_is_not_listed_passes_with_its_own_certificate(
     run(scenario(), limit_s=LIMIT_S)
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_hosts_of_llm_providers_are_taped_by_default(tmp_path: Path, version: str) -> None:
     async def scenario() -> None:
         async with mitmproxy(tmp_path, version) as running:

@@ -6,7 +6,7 @@ import pytest
 
 from deltatape.store.reader import open_tape
 from helpers.console import called
-from helpers.mitm import installed, variables
+from helpers.mitm import NEWEST, installed, variables
 from helpers.program import deltatape
 from helpers.projects import put
 
@@ -82,7 +82,7 @@ def test_upstreams_of_the_settings_file_count_and_options_win(tmp_path: Path) ->
     assert called("record", "--upstream", "http://127.0.0.1:9", "--", "true", folder=tmp_path)
 
 
-@pytest.mark.parametrize("version", ["11", "12"])
+@pytest.mark.parametrize("version", NEWEST)
 def test_a_command_is_led_through_a_mitmproxy_that_never_ran_here(
     tmp_path: Path, version: str
 ) -> None:
