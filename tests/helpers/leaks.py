@@ -334,10 +334,9 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "show reads": ("show", "{}#1", "--reads"),
     "show reads json": ("show", "{}#1", "--reads", "--format", "json"),
     **{f"check {form}": ("check", "{}", "--format", form) for form in FORMATS},
-    "ls": ("ls", "tapes", "--full"),
     "fsck": ("fsck", "{}"),
 }
-"""What shows a tape to people and programs; `{}` is the tape."""
+"""What shows a tape to people and programs; `{}` is the tape. `ls` shows all of them at once."""
 
 
 @dataclass(slots=True)
@@ -368,12 +367,15 @@ def outcomes(folder: Path, every: list[Case]) -> Outcomes:
     """Record all cases and look at what is left."""
     found: Outcomes = {}
     printed = record(folder, every)
+    listed = called("ls", "tapes", "--full", folder=folder).stdout
     for case in every:
         outcome = found.setdefault((case.place, case.known), Outcome())
         path = folder / "tapes" / f"{case.name}.tape"
         shown_by = ["the recorder"] if case.readable_in(printed) else []
         if path.exists():  # what is refused has none
             shown_by += _showing(case, path, folder)
+            shown_by += ["ls"] if case.readable_in(listed) else []
+            assert case.name.encode() in listed
             if b"secret" in called("fsck", path, folder=folder).stdout:
                 outcome.found.append(case.spelling)
             if case.readable_in(*readable_bytes(path)):

@@ -60,7 +60,13 @@ each_incident = pytest.mark.parametrize("incident", ALL, ids=lambda one: one.tap
 each_version = pytest.mark.parametrize("version", ["broken", "fixed"])
 
 
-def started(incident: Incident, version: str, folder: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where applications are that were built: linking one takes longer than a test."""
+    return tmp_path_factory.mktemp("built")
+
+
+def started(incident: Incident, version: str, built: Path) -> list[str]:
     """What runs an application, with what its user says."""
     app = APPS / Path(incident.tape).parent / f"{version}{incident.suffix}"
     if app.parent.name == ENDPOINT:
@@ -72,10 +78,11 @@ def started(incident: Incident, version: str, folder: Path) -> list[str]:
         return ["node", str(app)]
     if not shutil.which("go"):
         pytest.skip("Go is not installed")
-    built = folder / "app"
-    build = ["go", "build", "-o", str(built), str(app.parent / "agent.go"), str(app)]
-    subprocess.run(build, check=True, timeout=4 * LIMIT_S)
-    return [str(built)]
+    program = built / version
+    if not program.exists():
+        build = ["go", "build", "-o", str(program), str(app.parent / "agent.go"), str(app)]
+        subprocess.run(build, check=True, timeout=4 * LIMIT_S)
+    return [str(program)]
 
 
 def run(argv: list[str], says: str, folder: Path) -> tuple[int, str]:
@@ -96,13 +103,13 @@ def run(argv: list[str], says: str, folder: Path) -> tuple[int, str]:
 @each_version
 @each_incident
 def test_the_command_fails_for_the_broken_application_alone(
-    incident: Incident, version: str, tmp_path: Path
+    incident: Incident, version: str, tmp_path: Path, built: Path
 ) -> None:
     tape = INCIDENTS / f"{incident.tape}.tape"
     options = ["--volatile", incident.volatile] if incident.volatile else []
     replay = [sys.executable, "-m", "deltatape", "replay", "--speed", "instant", *options]
     code, printed = run(
-        [*replay, str(tape), "--", *started(incident, version, tmp_path)], incident.says, tmp_path
+        [*replay, str(tape), "--", *started(incident, version, built)], incident.says, tmp_path
     )
     mistakes = {line.split()[1] for line in printed.splitlines() if line.startswith("MISTAKE ")}
     if version == "broken":
@@ -132,13 +139,13 @@ def test_the_app_answers():
 @each_version
 @each_incident
 def test_the_plugin_fails_for_the_broken_application_alone(
-    incident: Incident, version: str, tmp_path: Path
+    incident: Incident, version: str, tmp_path: Path, built: Path
 ) -> None:
     (tmp_path / "test_app.py").write_text(
         TEST.format(
             tape=str(INCIDENTS / f"{incident.tape}.tape"),
             volatile=incident.volatile or [],
-            argv=started(incident, version, tmp_path),
+            argv=started(incident, version, built),
             says=incident.says,
             limit=LIMIT_S,
         )

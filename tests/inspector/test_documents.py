@@ -175,14 +175,14 @@ def test_long_texts_and_lists_are_cut_and_say_so() -> None:
     assert "a1B2" not in str(cut({"a": secret}, TapePlace("x", "x")))
 
 
-def test_arguments_of_megabytes_are_cut_unless_all_is_asked_for(tmp_path: Path) -> None:
-    part = {"index": 0, "id": "c", "function": {"name": "put", "arguments": "x" * 3_000_000}}
+def test_arguments_of_a_megabyte_are_cut_unless_all_is_asked_for(tmp_path: Path) -> None:
+    part = {"index": 0, "id": "c", "function": {"name": "put", "arguments": "x" * 1_000_000}}
     chunk = json.dumps({"choices": [{"index": 0, "delta": {"tool_calls": [part]}}]})
     place = Path(write_tape(tmp_path, tape(*exchange(reads=[f"data: {chunk}\n\n".encode()]))))
     answer = asked(place, "show")
     assert len(answer.body) < 10 * LONGEST
     (call,) = json.loads(answer.body)["calls"]
-    assert call["cut"]["arguments"] == {"bytes": 3_000_000}
+    assert call["cut"]["arguments"] == {"bytes": 1_000_000}
     (call,) = document(place, "show", full=True)["calls"]
-    assert len(call["arguments"]) == 3_000_000
+    assert len(call["arguments"]) == 1_000_000
     assert "cut" not in call

@@ -20,7 +20,7 @@ from deltatape.inspector.index import (
     filtered,
 )
 
-MANY = 100_000
+MANY = 20_000
 COPIED = 1000
 """Rows that are written as usual; the others are copies of them."""
 PROVIDERS = ("openai", "anthropic", "gemini", None)
