@@ -111,4 +111,4 @@ def test_an_empty_store_is_no_dataset(server: S3Server, tmp_path: Path) -> None:
     assert server
     done = called("ask", URL, "traffic", folder=tmp_path)
     assert done.returncode == 2
-    assert f"{URL}: there is no dataset there; `deltatape scan`".encode() in done.stderr
+    assert f"{URL}: holds no dataset; `deltatape scan`".encode() in done.stderr

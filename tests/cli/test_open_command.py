@@ -111,7 +111,7 @@ def test_one_tape_is_shown_alone(tmp_path: Path) -> None:
     ("arguments", "problem"),
     [
         (("missing.tape",), "missing.tape: there is no such tape or folder"),
-        (("x.har",), "x.har: is no tape; make one of it with deltatape import"),
+        (("x.har",), "x.har: is not a tape; deltatape import makes one from it"),
         (("--listen", "0.0.0.0:0"), "only loopback is accepted"),
         (("--listen", "192.168.0.7:80"), "only loopback is accepted"),
         (("--listen", "unix:x"), "only loopback is accepted"),

@@ -42,6 +42,17 @@ def packed(folder: Path, *arguments: str) -> str:
     return result.stdout.decode()
 
 
+@pytest.mark.parametrize(
+    ("options", "what"), [((), "unsealed"), (("--unpack",), "sealed")], ids=["pack", "unpack"]
+)
+def test_a_folder_without_tapes_leaves_nothing_to_do(
+    tmp_path: Path, options: tuple[str, ...], what: str
+) -> None:
+    result = called("pack", *options, ".", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (0, b"")
+    assert result.stderr.decode() == f"nothing to do: there is no {what} tape\n"
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_command_says_the_same_of_both_forms(

@@ -79,6 +79,13 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     assert b"in: there is no such folder" in result.stderr
 
 
+def test_a_file_is_no_dataset(tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    result = called("scan", "in", "--out", "out", folder=tapes(tmp_path))
+    assert result.returncode == 2
+    assert b"/out: is a file; name a folder" in result.stderr
+
+
 def test_progress_is_told_with_rate_and_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     text = "12 of 40 tapes, 3,400 exchanges (1,700 per second), 6.0 s left"
     assert progress_text(HALF) == text

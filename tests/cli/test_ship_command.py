@@ -84,19 +84,25 @@ def test_a_second_signal_ends_it_though_the_store_does_not_answer(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("tapes", "s4://x"), "'s4://x': no URL of a store; file:///folder"),
+        (("tapes", "s4://x"), "'s4://x': not the URL of an object store; use file:///folder"),
         (("none", "file:///x", "--once"), "none: there is no such folder"),
-        (("tapes", "file://{}/tapes/store"), "lies in tapes, whose tapes it is to get"),
+        (("tapes", "file://{}/tapes/store"), "lies in tapes, which it would ship"),
         (("tapes", "file://{}/store", "--gateway", "a/b"), "--gateway 'a/b': 1 to 128 letters"),
-        (("tapes", "file://{}/store", "--memory", "1MB"), "10MiB is the least"),
+        (
+            ("tapes", "file://{}/store", "--memory", "1MB"),
+            "--memory: 976.6 kB is too little; use 10",
+        ),
+        (("file", "file://{}/store"), "file: is a file; name a folder"),
+        (("tapes", "file://{}/file"), "/file: is a file; name a folder"),
         (("tapes", "file://{}/store", "--metrics", "x"), "--metrics 'x': invalid address"),
-        (("tapes", "file://{}/store", "--metrics", "unix:x"), "HOST:PORT is accepted"),
+        (("tapes", "file://{}/store", "--metrics", "unix:x"), "not a Unix socket; use HOST:PORT"),
     ],
 )
 @pytest.mark.usefixtures("tapes")
 def test_what_cannot_be_done_is_said_in_one_line(
     arguments: tuple[str, ...], problem: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "file").touch()
     run = called("ship", *(each.format(tmp_path) for each in arguments), folder=tmp_path)
     assert run.returncode == 2
     (line,) = run.stderr.decode().splitlines()

@@ -261,7 +261,7 @@ def test_the_user_s_own_mitmproxy_keeps_what_has_findings(tmp_path: Path) -> Non
     ("option", "problem"),
     [
         ("deltatape_hosts=https://x/", "invalid host pattern"),
-        ("deltatape_keep=soon", "'soon': not what to keep"),
+        ("deltatape_keep=soon", "'soon': invalid limit"),
     ],
 )
 def test_a_wrong_option_is_refused_when_mitmproxy_starts(

@@ -1,7 +1,6 @@
 """Draws an answer as bars: on a terminal, and as an SVG file.
 
-Each row is a bar. Its label is made of the columns without numbers that come before the first
-number: `gpt-5, openai`.
+Each row is a bar. Its label joins the columns before the first column of numbers: `gpt-5, openai`.
 """
 
 import html
@@ -18,12 +17,12 @@ from deltatape.render.lines import BOLD, DIM, Line, StyledText, line
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FULL = "█"
 _LABEL = 48
-"""How wide a label gets, in characters."""
+"""The widest label, in characters."""
 _LEAST_BAR = 10
 
 
 class Bar(NamedTuple):
-    """A bar and what stands before and after it."""
+    """A bar with its label and value."""
 
     label: str
     value: float
@@ -67,7 +66,7 @@ def bars(
 
 
 def chart_lines(title: str, found: Sequence[Bar], width: int) -> list[Line]:
-    """Draw bars for a terminal, the longest as long as `width` allows."""
+    """Draw bars for a terminal; the longest fills `width`."""
     head = [line(StyledText(title, BOLD))]
     if not found:
         return [*head, line(StyledText("nothing to show", DIM))]

@@ -1,7 +1,7 @@
-"""A dataset in an object store as a copy on this machine, which is kept and brought up to date.
+"""Keeps a copy of a dataset in an object store on this machine, and updates it.
 
-DuckDB by itself reads folders. The tables that questions are about take a few hundred bytes for an
-exchange; that of the digests, which takes the most, is left out.
+DuckDB reads the copy as it reads a folder. The tables for questions take a few hundred bytes an
+exchange; the largest one, that of the digests, is not copied.
 """
 
 import hashlib
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from deltatape.scan.dataset import FoundFile
 
 _AT_ONCE = 16
-"""Files that are copied at once: most are small, and each takes a round trip."""
+"""Files copied in parallel: most are small, and each costs a round trip."""
 _PATH = re.compile(r"[a-z_]+/day=[0-9-]{10}/[^/]+" + re.escape(SUFFIX))
 _TABLES = (*(name for name in TABLES if name != DIGESTS.name), BEFORE)
 
 
 def local_dataset(place: str, environment: Mapping[str, str]) -> Path:
-    """Return the folder of a dataset: where it is, or of its copy, with all that is new.
+    """Return the folder of a dataset; for a URL, that of its updated copy.
 
     Args:
         place: a folder or the URL of a store.
-        environment: says where this program keeps files.
+        environment: variables that set the state folder.
 
     Raises:
         UsageError: the store has no dataset.
@@ -57,7 +57,7 @@ def local_dataset(place: str, environment: Mapping[str, str]) -> Path:
         if _PATH.fullmatch(each.path)  # no key of a store leads out of the folder
     }
     if not found:
-        raise UsageError(f"{place}: there is no dataset there; `deltatape scan` makes one")
+        raise UsageError(f"{place}: holds no dataset; `deltatape scan` makes a dataset")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".") as drafts:
 
         def copy(each: "FoundFile") -> None:

@@ -1,10 +1,10 @@
-"""A dataset of `deltatape scan` as views for DuckDB, which may be read and nothing else.
+"""A dataset of `deltatape scan` as read-only views for DuckDB.
 
-A view has the rows of each tape's newest scan. A tape counts once its file in the table `tapes` is
-there, since a scan writes that last: what a scan that was stopped has left behind is not seen.
+A view has the rows of each tape's newest scan. A tape counts once its file in table `tapes` exists,
+which a scan writes last: files that a stopped scan left are ignored.
 
-Statements of a user reach no file but those of the dataset, and change nothing: DuckDB is told
-which folder it may read, its settings are locked, and a statement that is no SELECT is refused.
+Statements of a user read no file but those of the dataset, and change nothing: DuckDB may read only
+that folder, its settings are locked, and every statement other than a SELECT is refused.
 """
 
 import contextlib
@@ -41,13 +41,13 @@ _RENAMED = {"at": "time"}
 """`at` is a word of DuckDB's SQL and would have to be quoted."""
 _WITHDRAWN = "withdrawn"
 _RANKS = {"severity_rank": tuple(Severity), "confidence_rank": tuple(Confidence)}
-"""Functions of questions: 0 for the worst, for the surest."""
+"""SQL functions for questions: 0 for the worst severity, for the highest confidence."""
 _SAME_FINDING = ("tape", "exchange", "code", "fingerprint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Only:
-    """Which exchanges the views have."""
+    """A filter on the exchanges in the views."""
 
     since: date | None = None
     """From this day on, in UTC."""
@@ -57,7 +57,7 @@ class Only:
     model: str | None = None
 
     def condition(self) -> str:
-        """Return it in SQL, on a row with `day`, `provider` and `model`."""
+        """Return the filter in SQL, on a row with `day`, `provider` and `model`."""
         parts = (
             self.since and f"day >= DATE '{self.since}'",
             self.until and f"day <= DATE '{self.until}'",
@@ -86,11 +86,11 @@ _NUMERIC = frozenset((*_WHOLE, *(f"U{each}" for each in _WHOLE), "FLOAT", "DOUBL
 
 
 class SqlError(UsageError):
-    """A statement that DuckDB refuses; the message has several lines, with the place."""
+    """DuckDB refuses a statement; the message has several lines and shows the place."""
 
 
 class Answer:
-    """The rows of a statement; they are taken from DuckDB as they are asked for."""
+    """The rows of a statement, fetched from DuckDB one batch at a time."""
 
     def __init__(self, columns: Sequence[AnswerColumn], rows: Iterator[tuple[object, ...]]) -> None:
         self.columns = tuple(columns)
@@ -101,9 +101,9 @@ class Dataset:
     """The tables of a dataset, open to be asked.
 
     Args:
-        folder: that `deltatape scan` has written.
-        only: which exchanges count.
-        memory: how much DuckDB may take, such as `100MB`; None: what it takes by itself.
+        folder: written by `deltatape scan`.
+        only: the exchanges in the views.
+        memory: the limit for DuckDB, such as `100MB`; None: its own default.
 
     Raises:
         UsageError: there is no dataset, or DuckDB is not installed.
@@ -137,14 +137,14 @@ class Dataset:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about the answers."""
+        """Remarks that apply to all answers."""
         return self._files.notes
 
     def ask(self, sql: str) -> Answer:
         """Return the answer to a SELECT statement.
 
         Raises:
-            UsageError: it is none.
+            UsageError: it is not a single SELECT.
             SqlError: DuckDB refuses it.
         """
         duckdb = _duckdb()
@@ -160,7 +160,7 @@ class Dataset:
         return Answer(columns, _all_rows(result, first))
 
     def _make_views(self, only: Only) -> None:
-        """Make a view of each table, and of the findings of the rules before."""
+        """Make a view of each table, and of the findings of the previous rules."""
         for name, table in TABLES.items():
             self._view(f"all_{name}", table.columns, self._files.of(name), hidden={"digest"})
         joined = self._files.joined
@@ -206,12 +206,12 @@ class Dataset:
     def _view(
         self, name: str, columns: Sequence[Column], files: Sequence[Path], hidden: set[str]
     ) -> None:
-        """Make a view of Parquet files with the columns of the schema, also where they lack some.
+        """Make a view of Parquet files with all columns of the schema, even those they lack.
 
         Args:
             name: of the view.
             columns: of the table.
-            files: maybe none.
+            files: can be empty.
             hidden: columns to leave out.
         """
         names = [each for each in columns if each.name not in hidden]
@@ -235,13 +235,13 @@ class Dataset:
 
 
 def _reading(files: Sequence[Path]) -> str:
-    """Return how files are read: what folders above them are called is no column."""
+    """Return the expression that reads files; names of folders become no columns."""
     listed = ", ".join(_quoted(str(each)) for each in files)
     return f"read_parquet([{listed}], hive_partitioning = false)"
 
 
 def _selected(column: Column, there: set[str]) -> str:
-    """Return how a column is read; NULL where the files do not have it."""
+    """Return the expression for a column; NULL where the files lack it."""
     name = f'"{column.name}"'
     shown = f'"{_RENAMED.get(column.name, column.name)}"'
     if column.name not in there:
@@ -259,15 +259,15 @@ class _DatasetFiles:
         folder: of the dataset.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the folder holds no dataset.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         scanned = _named(folder, "tapes")
         if not scanned:
-            what = "there is no dataset there" if folder.is_dir() else "no such folder"
-            raise UsageError(f"{folder}: {what}; `deltatape scan` makes one")
+            what = "holds no dataset" if folder.is_dir() else "no such folder"
+            raise UsageError(f"{folder}: {what}; `deltatape scan` makes a dataset")
         self._rules: dict[str, str] = {}
         """By tape: the version of the rules of its newest scan."""
         newest: dict[str, float] = {}
@@ -287,7 +287,7 @@ class _DatasetFiles:
         """The tapes that were scanned with the rules before, too."""
 
     def of(self, table: str) -> list[Path]:
-        """Return the files of a table: those of tapes that are read completely."""
+        """Return the files of a table for the tapes that were read completely."""
         found = _named(self._folder, table)
         if table == BEFORE:
             return [path for path, tape, _ in found if tape in self._rules]

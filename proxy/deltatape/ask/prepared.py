@@ -1,4 +1,4 @@
-"""The prepared questions: a file of SQL each, which begins with what it answers.
+"""The prepared questions, each a file of SQL that begins with the question.
 
     -- Which findings are there, and how many exchanges have them?
     --
@@ -6,7 +6,7 @@
     -- plot: exchanges
     SELECT ...
 
-The name of the file is the question's. `plot` names the column that a chart shows.
+The file has the name of the question. `plot` names the column that a chart shows.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Question:
 
     name: str
     title: str
-    """What it answers, as a question."""
+    """The question in words."""
     about: str
     """More about it; "" if there is nothing to add."""
     plot: str

@@ -89,7 +89,7 @@ def _begin(what: str) -> dict[str, object]:
         if not path.exists():
             raise UsageError(f"{what}: there is no such tape or folder")
         if not path.is_dir() and not is_tape(path):
-            raise UsageError(f"{what}: is no tape; make one of it with deltatape import")
+            raise UsageError(f"{what}: is not a tape; deltatape import makes one from it")
         if any(path.glob("tapes/day=*/*.parquet")):
             folders, dataset = [], _dataset(what)
         else:

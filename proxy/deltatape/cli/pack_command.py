@@ -1,4 +1,4 @@
-"""`deltatape pack`: seals tapes, which makes them small, and unpacks sealed ones."""
+"""`deltatape pack`: seals tapes, and unpacks sealed ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,17 +21,17 @@ from deltatape.store.reader import open_tape
 @click.argument(
     "tapes", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="TAPE|FOLDER..."
 )
-@option("--unpack", is_flag=True, help="Make tapes of sealed ones again.")
-@option("--keep", is_flag=True, help="Do not delete what was packed or unpacked.")
+@option("--unpack", is_flag=True, help="Restore the tapes from sealed ones.")
+@option("--keep", is_flag=True, help="Keep the originals of packed or unpacked tapes.")
 def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool) -> int:
     """Seal tapes: NAME.tape becomes NAME.tape.zst, compressed by conversation, with an index.
 
-    Every command reads sealed tapes as it reads others, and finds single exchanges faster. The
-    tape is deleted when its sealed form is written and synced, and was read back and found to be
-    the same, byte for byte. Of a folder, all tapes in it and below are packed, but not those that
-    are being recorded. Prints the paths of the new files.
+    Every command reads sealed tapes, and finds single exchanges in them faster. The original tape
+    is deleted once its sealed form is synced to disk, and was read back and is equal byte for
+    byte. In a FOLDER and all folders below, packs every tape that is not being recorded. Prints
+    the paths of the new files.
 
-    Exit code: 2 if a tape cannot be packed; the others are.
+    Exit code: 2 if a tape cannot be packed; the others are packed.
     """
     paths = [path for named in tapes for path in _below(named, unpack=unpack)]
     failed = False
@@ -51,12 +51,15 @@ def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool) -> int:
             with bar.aside():
                 write(f"{made}\n")
     verb = "unpacked" if unpack else "packed"
-    say(f"{verb} {count(done, 'tape')}: {size(before)} became {size(after)}")
+    if done:
+        say(f"{verb} {count(done, 'tape')}: {size(before)} became {size(after)}")
+    elif not failed:
+        say(f"nothing to do: there is no {'sealed' if unpack else 'unsealed'} tape")
     return DeltatapeError.exit_code if failed else 0
 
 
 def _below(named: Path, *, unpack: bool) -> Iterator[Path]:
-    """Yield the tapes that are to be packed; of a folder, those that can be."""
+    """Yield the tapes to pack; of a folder, those that can be packed."""
     if not named.is_dir():
         yield named
         return

@@ -285,8 +285,8 @@ def _mitm_of(arguments: RecordArguments, options: RecordOptions) -> "MitmOptions
     listen = options.listen
     if not listen.loopback:
         raise UsageError(
-            f"--listen {listen}: others than this machine could use mitmproxy; deltatape mitm can"
-            " ask them for a login"
+            f"--listen {listen}: other machines could use mitmproxy; use 127.0.0.1, or deltatape"
+            " mitm, which can ask for a login"
         )
     return mitm_options(options, host=listen.host, port=listen.port, hosts=arguments.hosts)
 
@@ -475,13 +475,15 @@ def _folder(
 
 
 def _refuse_replacing(arguments: RecordArguments, argv: tuple[str, ...], listen: Address) -> None:
-    """Refuse to take or give a place that no other recorder could have."""
+    """Refuse `--replace` where no other recorder could listen on the same address."""
     if argv:
         raise UsageError("--replace: CMD ends with its recorder; start deltatape record alone")
     if listen.path or not listen.port:
         raise UsageError(f"--replace: needs --listen HOST:PORT with a fixed port, not {listen}")
     if not listen.loopback and arguments.token is None:
-        raise UsageError("--replace: needs --token TOKEN: apps know that of the recorder before")
+        raise UsageError(
+            "--replace: needs --token TOKEN, that of the recorder before: apps keep using it"
+        )
 
 
 def _refuse_workers(argv: tuple[str, ...], *addresses: Address) -> None:
@@ -513,7 +515,7 @@ def _app(url: str | None) -> Upstream | None:
         return None
     app = parse_upstream(url)
     if app.name:
-        raise UsageError(f"--app {url!r}: one endpoint has no name; such as http://127.0.0.1:3000")
+        raise UsageError(f"--app {url!r}: give the URL without a name, as in http://127.0.0.1:3000")
     return app
 
 

@@ -20,8 +20,10 @@ from deltatape.errors import UsageError
 from deltatape.http1.listener import bracketed, parse_address
 from deltatape.objects.urls import open_store
 from deltatape.printable import count
+from deltatape.render.numbers import size as size_text
 from deltatape.settings.defaults import current_rules
 from deltatape.ship.state import ShipState, check_gateway, serve_metrics
+from deltatape.store.listing import check_folder
 
 if TYPE_CHECKING:
     from deltatape.objects.store import ObjectStore
@@ -81,10 +83,11 @@ def command(
     name = check_gateway(gateway if gateway is not None else socket.gethostname())
     if memory < _LEAST:
         raise UsageError(
-            "--memory: 10MiB is the least: a part that is filled, and one that is sent"
+            f"--memory: {size_text(memory)} is too little; use 10MiB or more, which holds the part"
+            " that is filled and the part that is sent"
         )
-    if not folder.is_dir() and (once or folder.exists()):
-        raise UsageError(f"{folder}: there is no such folder")
+    if once or folder.exists():
+        check_folder(folder)
     with _private_files():
         store = open_store(url, makes=True)
         from deltatape.ship.shipper import ShipOptions, Shipper  # noqa: PLC0415 - needs obstore
@@ -124,9 +127,9 @@ def _nothing(_: str) -> None:
 
 
 def _refuse_within(folder: Path, store: "ObjectStore") -> None:
-    """Reject a store whose objects would be found among the tapes that are to be shipped."""
+    """Reject a store inside the folder: its objects would be shipped again."""
     if store.folder is not None and store.folder.resolve().is_relative_to(folder.resolve()):
-        raise UsageError(f"{store.url}: lies in {folder}, whose tapes it is to get")
+        raise UsageError(f"{store.url}: lies in {folder}, which it would ship; use another folder")
 
 
 def _answer_metrics(text: str | None, state: ShipState) -> None:
@@ -134,7 +137,7 @@ def _answer_metrics(text: str | None, state: ShipState) -> None:
         return
     address = parse_address(text, "--metrics")
     if address.path:
-        raise UsageError(f"--metrics {text!r}: HOST:PORT is accepted")
+        raise UsageError(f"--metrics {text!r}: not a Unix socket; use HOST:PORT")
     port = serve_metrics(state, SystemClock(), address.host, address.port)
     say(f"metrics: http://{bracketed(address.host)}:{port}/metrics")
 

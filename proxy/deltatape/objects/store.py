@@ -1,8 +1,8 @@
-"""Object stores by their URLs: s3://, gs://, az:// and file://. obstore reaches them.
+"""Object stores by URL: s3://, gs://, az:// and file://, through obstore.
 
 Strategy: an `ObjectStore` is a bucket, or a folder, with a prefix before all keys. Objects are sent
-in parts and read by ranges, so memory is bounded whatever their size. What obstore raises becomes
-one of three errors: `UsageError` (the URL or the bucket is wrong), `StoreRefusedError` (credentials
+in parts and read by range, so memory is bounded. Each error of obstore becomes
+one of three: `UsageError` (the URL or the bucket is wrong), `StoreRefusedError` (credentials
 or rights) and `StoreUnreachableError` (trying again may help).
 
 Invariant: an object is either complete or not there. Stores promise that for single requests and
@@ -39,16 +39,16 @@ _REMOTE = frozenset({"s3", "gs", "az"})
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _FORBIDDEN = frozenset({"401", "403"})
 _LATER = frozenset({"408", "409", "425", "429"})
-"""Refusals that another try may not meet."""
+"""HTTP statuses after which a retry may succeed."""
 
 PART_BYTES = 5 << 20
-"""What S3 accepts as the least for a part."""
+"""The smallest part that S3 accepts."""
 _MOST_PARTS = 10_000
 _STEP = 1 << 20
-"""How much is read at once of an object that is read as a whole."""
+"""The size of a request when a whole object is read."""
 _HELD = 256 << 10
 _HELD_BLOCKS = 32
-"""How large blocks of an object are that is read by range, and how many are held."""
+"""The size of the blocks in which `ObjectRanges` reads, and how many it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,13 @@ class StoredObject:
     modified_us: int
     """When it was stored, in microseconds since 1970-01-01T00:00:00Z."""
     etag: str | None = None
-    """What the store calls this version of it."""
-    told: Mapping[str, str] = field(default_factory=dict)
-    """What whoever stored it said of it; empty if that was not asked for, and in a folder."""
+    """The store's identifier of this version (ETag)."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """Metadata given to `put`; empty where it was not asked for, and in a folder."""
 
 
 class ObjectStore:
-    """A bucket or a folder by its URL, with the prefix that the URL has.
+    """A bucket or folder, with the prefix in its URL.
 
     Credentials and endpoints come from the environment: `AWS_*`, `GOOGLE_*`, `AZURE_*`.
 
@@ -76,7 +76,7 @@ class ObjectStore:
         makes: whether the folder of a file:// URL is created if it is missing.
 
     Raises:
-        UsageError: it is no such URL, or there is no such folder.
+        UsageError: it is not such a URL, or the folder does not exist.
     """
 
     def __init__(self, url: str, *, makes: bool = False) -> None:
@@ -89,17 +89,19 @@ class ObjectStore:
         except ValueError:
             plain, parts = False, urlsplit("")
         if "@" in parts.netloc:  # which may be a password, so it is not repeated
-            raise UsageError(f"the URL of a store names no user; {ACCEPTED} is accepted")
+            raise UsageError(f"the URL of an object store must not contain a user; use {ACCEPTED}")
         local = parts.netloc in {"", "localhost"} and parts.path.startswith("/")
         if parts.scheme == "file" and plain and local:
             self.folder = Path(unquote(parts.path))
+            if self.folder.is_file():
+                raise UsageError(f"{url}: is a file; name a folder")
             if not self.folder.is_dir() and not makes:
                 raise UsageError(f"{url}: there is no such folder")
             self._store = self._local(self.folder, makes=makes)
         elif parts.scheme in _REMOTE and plain and parts.netloc:
             self._store = self._remote()
         else:
-            raise UsageError(f"{url!r}: no URL of a store; {ACCEPTED} is accepted")
+            raise UsageError(f"{url!r}: not the URL of an object store; use {ACCEPTED}")
 
     def _local(self, folder: Path, *, makes: bool) -> "store.ObjectStore":
         try:
@@ -120,7 +122,7 @@ class ObjectStore:
             raise UsageError(f"{self.url}: {reason_of(error)}; {ACCEPTED} is accepted") from None
 
     def head(self, key: str) -> StoredObject | None:
-        """Return what is stored under `key`; None: nothing.
+        """Return the object under `key`; None if there is none.
 
         Raises:
             StoreUnreachableError, StoreRefusedError: see the module.
@@ -130,8 +132,8 @@ class ObjectStore:
                 found = obstore.get(self._store, key, options={"head": True})
         except FileNotFoundError:
             return None
-        told = {name: str(value) for name, value in found.attributes.items()}
-        return _object(found.meta, key, told)
+        metadata = {name: str(value) for name, value in found.attributes.items()}
+        return _object(found.meta, key, metadata)
 
     def list(self, below: str = "") -> Iterator[StoredObject]:
         """Yield the objects whose keys begin with the folder `below`, in no certain order.
@@ -152,19 +154,18 @@ class ObjectStore:
         *,
         size: int,
         sha256: str,
-        told: Mapping[str, str] = MappingProxyType({}),
+        metadata: Mapping[str, str] = MappingProxyType({}),
         memory: int = 2 * PART_BYTES,
     ) -> None:
-        """Store an object; what is there by that name is replaced at the end, at once.
+        """Store an object; one of the same key is replaced at the end, atomically.
 
         Args:
             key: see `StoredObject`.
-            blocks: the content. What it raises ends the upload, and nothing is stored.
-            size: how much that is, in bytes.
-            sha256: of it, in hexadecimal digits; it is told as such.
-            told: what else is, see `StoredObject`: names of small letters and digits. A folder
-                keeps none.
-            memory: how much may be held, at least `PART_BYTES`; more sends parts side by side.
+            blocks: the content. An exception from it ends the upload, and nothing is stored.
+            size: of the content, in bytes.
+            sha256: of the content, in hexadecimal digits; stored as metadata.
+            metadata: more of it, under keys of small letters and digits; a folder keeps none.
+            memory: the most bytes held, at least `PART_BYTES`; more sends parts in parallel.
 
         Raises:
             StoreUnreachableError, StoreRefusedError: see the module.
@@ -179,7 +180,7 @@ class ObjectStore:
                     self._store,
                     key,
                     b"".join(blocks) if size <= part else iter(blocks),
-                    attributes=None if self.folder is not None else {"sha256": sha256, **told},
+                    attributes=None if self.folder is not None else {"sha256": sha256, **metadata},
                     use_multipart=size > part,
                     chunk_size=part,
                     max_concurrency=max(1, memory // part - 1),
@@ -195,7 +196,7 @@ class ObjectStore:
         return UsageError(f"{self.url}: there is no such bucket")
 
     def _remove_drafts(self, key: str) -> None:
-        """Remove what a writer that was killed has left of an object in a folder."""
+        """Remove the drafts of an object in a folder that killed writers left."""
         assert self.folder is not None
         path = self.folder / key
         for draft in path.parent.glob(f"{path.name}#*"):
@@ -211,7 +212,7 @@ class ObjectStore:
             obstore.delete(self._store, key)
 
     def read(self, key: str, offset: int, length: int) -> bytes:
-        """Return `length` bytes of an object, or as many as there are after `offset`.
+        """Return `length` bytes of an object from `offset` on; fewer at its end.
 
         Raises:
             StoreUnreachableError, StoreRefusedError: see the module.
@@ -236,7 +237,7 @@ class ObjectStore:
 
     @contextlib.contextmanager
     def _translated(self, place: str) -> Iterator[None]:
-        """Raise what the store says as an error of ours; what a caller's blocks raise passes."""
+        """Raise errors of the store as ours; exceptions of a caller's blocks pass unchanged."""
         try:
             yield
         except FileNotFoundError:
@@ -266,18 +267,18 @@ class ObjectStore:
         return _VARIABLES.get(urlsplit(self.url).scheme, "")
 
 
-def _object(found: "obstore.ObjectMeta", key: str, told: Mapping[str, str]) -> StoredObject:
+def _object(found: "obstore.ObjectMeta", key: str, metadata: Mapping[str, str]) -> StoredObject:
     return StoredObject(
         key=key,
         size=found["size"],
         modified_us=round(found["last_modified"].timestamp() * 1_000_000),
         etag=found["e_tag"],
-        told=told,
+        metadata=metadata,
     )
 
 
 class ObjectRanges:
-    """An object that is read by range, as a sealed tape is. What is near what was read is held.
+    """An object read by range, as a sealed tape is; holds the blocks read last.
 
     Args:
         store: it lies in.
@@ -305,9 +306,9 @@ class ObjectRanges:
         return self._size
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return `length` bytes from `offset` on, or as many as there are; see `ObjectStore.read`.
+        """Return `length` bytes from `offset` on; see `ObjectStore.read`.
 
-        Small reads are rounded to blocks, since a request costs more than the bytes.
+        Small reads are rounded to blocks: a request costs more than the bytes.
         """
         end = min(offset + length, self.size())
         if offset >= end:
@@ -335,7 +336,7 @@ _STATUS = re.compile(r"status code: ([0-9]{3} [A-Za-z ]+)")
 _ANSWER = re.compile(r"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*)</Message>)?")
 _SYSTEM = re.compile(r'kind: \w+,\s*message: "([^"]*)"')
 _ROLES = re.compile(r"/latest/api/token|//169\.254\.|//metadata\.google\.internal")
-"""Where obstore asks for the role of a machine, if it finds no credentials."""
+"""The URLs at which obstore asks for the machine's role if it finds no credentials."""
 _VARIABLES = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the machine's role",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS, or of the machine's service account",
@@ -344,7 +345,7 @@ _VARIABLES = {
 
 
 def reason_of(error: Exception) -> str:
-    """Return in a few words what went wrong, of the pages that obstore says."""
+    """Return the short reason in a long error message of obstore."""
     text = str(error)
     if answer := _ANSWER.search(text):
         return ": ".join(filter(None, answer.groups()))
@@ -356,7 +357,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Have the disk keep a file, and its name: what it was copied from may be deleted."""
+    """Sync a file and its folder to disk: its source may be deleted afterwards."""
     for each in (path, path.parent, path.parent.parent, path.parent.parent.parent):
         fd = os.open(each, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -1,7 +1,7 @@
-"""URLs of object stores, for who may have been given a path: obstore is loaded for a URL alone.
+"""URLs of object stores, wherever a path or a URL may be given; obstore is loaded only for a URL.
 
-Where tapes are named by paths, a URL may be one, too: `Path("s3://bucket/x.tape")`, which says
-`s3:/bucket/x.tape`. `url_of` makes a URL of it again.
+Commands that take paths of tapes take URLs, too: `Path("s3://bucket/x.tape")`, whose text is
+`s3:/bucket/x.tape`. `url_of` restores the URL.
 """
 
 import functools
@@ -21,12 +21,12 @@ _VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 
 
 def is_store_url(text: str) -> bool:
-    """Check whether a text is a URL, and so no path."""
+    """Check whether a text is a URL, not a path."""
     return _URL.match(text) is not None
 
 
 def url_of(path: "str | os.PathLike[str]") -> str | None:
-    """Return the URL of a store that a path says; None: it is a path of this machine."""
+    """Return the URL that a path was made from; None: it is a path of this machine."""
     text = os.fspath(path)
     found = _NAMED.match(text)
     if found is None:
@@ -39,10 +39,10 @@ def open_store(url: str, *, makes: bool = False) -> "ObjectStore":
     """Return the store at a URL; see `ObjectStore`.
 
     Raises:
-        UsageError: it is no URL of a store, or obstore is not installed.
+        UsageError: the URL is not that of an object store, or obstore is not installed.
     """
     if not is_store_url(url):
-        raise UsageError(f"{url!r}: no URL of a store; {ACCEPTED} is accepted")
+        raise UsageError(f"{url!r}: not the URL of an object store; use {ACCEPTED}")
     try:
         from deltatape.objects.store import ObjectStore  # noqa: PLC0415 - see above
     except ModuleNotFoundError as error:
@@ -66,7 +66,7 @@ def open_object(url: str) -> "ObjectRanges":
 
 
 def folder_store(url: str) -> "ObjectStore":
-    """Return the store at a URL to read from; the same one again, as long as it is asked for.
+    """Return the store at a URL, to read from; the same one for the same URL and credentials.
 
     Raises:
         UsageError: see `open_store`.
@@ -77,5 +77,5 @@ def folder_store(url: str) -> "ObjectStore":
 
 @functools.lru_cache(maxsize=32)
 def _folder_store(url: str, _: tuple[tuple[str, str], ...]) -> "ObjectStore":
-    """Remember stores: to make one takes as long as many requests."""
+    """Keep stores: making one takes as long as many requests."""
     return open_store(url)

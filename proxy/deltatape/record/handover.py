@@ -1,14 +1,13 @@
 """`record --replace`: a recorder gets the listening sockets of the one whose place it takes.
 
-Both then listen on the same sockets, so no connection is refused, also none that waits to be
-accepted, which closing a socket of its own would reset. The old one accepts no more once the new
-one is ready, and lets its streams end. haproxy and Envoy hand their sockets over in this way, too.
+Both then listen on the same sockets, so no connection is refused or reset, not even one that waits
+to be accepted. Once the new recorder is ready, the old one stops accepting and lets its streams
+end. haproxy and Envoy hand over their sockets in the same way.
 
 Protocol, on a Unix socket that only its owner can reach, one for each address: the old recorder
 sends a line of JSON, `{"version":1,"pid":...,"sockets":{ADDRESS:[how many, ...]}}`, with the
 sockets as ancillary data; the new one sends `drain PID` once it listens; the old one answers with
-the number of its open streams, and is never asked again. A new one that fails before that has
-changed nothing.
+the number of its open streams, and is done. A new one that fails before that has no effect.
 """
 
 import asyncio
@@ -28,21 +27,21 @@ from deltatape.store.names import prepare_folder, state_folder
 
 VERSION = 1
 PATIENCE_S = 10.0
-"""How long the other side may take to answer."""
+"""The longest wait for the other side."""
 _AT_ONCE = 128
-"""Sockets in one message: the system takes 253."""
+"""Sockets in one message; the system allows 253."""
 _MAX_BYTES = 65536
 _LONGEST_PATH = 100
-"""Of a Unix socket: the system takes 107 bytes, or 103."""
+"""The longest path of a Unix socket; systems allow 103 or 107 bytes."""
 
 
 def place_of(address: Address, environment: Mapping[str, str]) -> Path:
-    """Return the path of the Unix socket by which a recorder on that address is replaced."""
+    """Return the path of the Unix socket for replacing a recorder on that address."""
     return state_folder(environment) / "replace" / f"{address}.sock"
 
 
 class _Near:
-    """A Unix socket's path that is short enough: by way of its folder's descriptor, if need be."""
+    """A Unix socket's path, made short through the descriptor of its folder if necessary."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -61,11 +60,11 @@ class _Near:
 
 @dataclass(frozen=True, slots=True)
 class Predecessor:
-    """The recorder whose place is taken.
+    """The recorder to replace.
 
     Attributes:
-        pid: its process.
-        sockets: those on which it listens.
+        pid: of its process.
+        sockets: its listening sockets.
     """
 
     pid: int
@@ -73,10 +72,10 @@ class Predecessor:
     connection: socket.socket
 
     async def drain(self) -> int:
-        """Have it accept no more connections; return how many streams go on there.
+        """Make it stop accepting connections; return how many streams are still open there.
 
         Raises:
-            UsageError: it has ended, or another one has taken its place meanwhile.
+            UsageError: it has ended, or another recorder has replaced it meanwhile.
         """
         loop = asyncio.get_running_loop()
         self.connection.setblocking(False)  # noqa: FBT003 - its signature
@@ -91,17 +90,17 @@ class Predecessor:
             ) from None
 
     def close(self) -> None:
-        """Close what has come from it; harmless twice."""
+        """Close the sockets received from it; harmless twice."""
         self.connection.close()
         for groups in self.sockets.values():
             close_all(groups)
 
 
 def find_predecessor(place: Path) -> Predecessor | None:
-    """Return the recorder that listens there, with its sockets; None if there is none.
+    """Return the recorder at that address, with its sockets; None if there is none.
 
     Raises:
-        UsageError: it is another version, or does not answer.
+        UsageError: it is of another version, or does not answer.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(PATIENCE_S)
@@ -152,7 +151,7 @@ def _receive(connection: socket.socket) -> Predecessor:
 
 
 class Successors:
-    """Waits for the recorder that is to take this one's place.
+    """Waits for the recorder that replaces this one.
 
     Args:
         place: see `place_of`.
@@ -205,7 +204,7 @@ class Successors:
             self._begin(self._offer(connection))
 
     async def _offer(self, connection: socket.socket) -> None:
-        """Give copies of the sockets away, and wait for whoever has them to be ready."""
+        """Send copies of the sockets, and wait until the recorder that has them is ready."""
         loop = asyncio.get_running_loop()
         kept = False
         try:
@@ -238,11 +237,11 @@ class Successors:
                 close_all(groups)
 
     async def wait(self) -> int:
-        """Return the pid of the recorder that is ready to take the place."""
+        """Return the pid of the recorder that is ready."""
         return (await asyncio.shield(self._asked))[0]
 
     def answer(self, active: int) -> None:
-        """Tell that recorder how many streams go on here."""
+        """Tell that recorder how many streams are still open here."""
         _, connection = self._asked.result()
         with contextlib.suppress(OSError):  # it has ended
             connection.send(b"%d\n" % active)

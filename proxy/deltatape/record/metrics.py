@@ -1,10 +1,10 @@
-"""Metrics of a recorder: what Prometheus scrapes at `/metrics`, and what is pushed as OTLP.
+"""Metrics of a recorder: Prometheus scrapes them at `/metrics`, `--otlp` pushes them as OTLP.
 
-Both are made from one table of instruments, when they are asked for, from what the recorder counts
-anyway: no stream pays for them. The names in the table are those of OpenTelemetry; Prometheus gets
-them as its specification translates them, so that a dashboard fits whichever way they come.
+Both come from one table of instruments, computed on demand from counters that the recorder keeps
+anyway, so no stream is slower for them. The table has the names of OpenTelemetry; Prometheus gets
+the names that its specification derives from them, so one dashboard fits both.
 
-No label comes from traffic, so the number of series is bounded: by the rules' codes.
+No label comes from traffic, so the number of series is bounded by the number of codes.
 
 Source: https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/
 """
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 INSTALL = 'pip install "deltatape[fleet]"'
 PUSH_EVERY_MS = 60_000
-"""How often metrics are pushed where `OTEL_METRIC_EXPORT_INTERVAL` does not say."""
+"""The interval of pushes unless `OTEL_METRIC_EXPORT_INTERVAL` sets it."""
 LAST_PUSH_S = 5.0
-"""How long the end of a recording may wait for its last push."""
+"""The longest wait for the last push at the end of a recording."""
 _COLLECTOR = "http://localhost:4318"
 _PATH = "/v1/metrics"
 _PROTOCOL = "http/protobuf"
@@ -48,7 +48,7 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What a recorder has counted, at one instant.
+    """The counters of a recorder at one moment.
 
     Attributes:
         counts: of the recording.
@@ -70,7 +70,7 @@ class Sample:
 
 
 class Kind(Enum):
-    """What a number means: a total that only grows, an amount that can be summed up, a state."""
+    """The kind of a metric: a total that only grows, an amount that can be summed, a state."""
 
     COUNTER = "counter"
     UP_DOWN = "up-down counter"
@@ -78,12 +78,12 @@ class Kind(Enum):
 
 
 Values = Iterable[tuple[tuple[str, ...], float]]
-"""Values of labels, and the number."""
+"""The values of the labels, and the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """One metric. `read` takes its numbers from a sample; `unit` is of the UCUM."""
+    """One metric. `read` returns its numbers from a sample; `unit` is a UCUM code."""
 
     name: str
     kind: Kind
@@ -94,14 +94,14 @@ class Instrument:
 
     @property
     def prometheus(self) -> str:
-        """Its name for Prometheus: with the unit, and `_total` if it is a counter."""
+        """The name for Prometheus: with the unit, and `_total` for a counter."""
         unit = {"By": "_bytes", "s": "_seconds"}.get(self.unit, "")
         total = "_total" if self.kind is Kind.COUNTER else ""
         return self.name.replace(".", "_") + unit + total
 
 
 def _one(read: Callable[[Sample], float]) -> Callable[[Sample], Values]:
-    """Return what reads a number without labels."""
+    """Return a reader of a number without labels."""
     return lambda sample: (((), read(sample)),)
 
 
@@ -228,13 +228,13 @@ INSTRUMENTS: Sequence[Instrument] = (
 
 
 class FindingCounter:
-    """Counts findings by code and severity, as their reports come."""
+    """Counts findings by code and severity."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, report: ExchangeReport) -> None:
-        """Count what was found in an exchange."""
+        """Count the findings of an exchange."""
         for finding in report.findings:
             self.counts[str(finding["code"]), str(finding["severity"])] += 1
 
@@ -243,7 +243,7 @@ class FindingCounter:
 
 
 class _Collector:
-    """One sample, as a registry of prometheus-client asks for it."""
+    """A collector of prometheus-client for one sample."""
 
     def __init__(self, sample: Sample) -> None:
         self._sample = sample
@@ -292,14 +292,14 @@ def exposition(sample: Sample, accept: str) -> tuple[str, bytes]:
 
 
 def collector_url(url: str, environment: Mapping[str, str]) -> str:
-    """Return where metrics go.
+    """Return the URL to push metrics to.
 
     Args:
-        url: of a collector, or of its metrics; "" for what the environment says.
-        environment: may have the variables of OpenTelemetry.
+        url: of a collector, or of its metrics; "" for the one that the environment names.
+        environment: can have the variables of OpenTelemetry.
 
     Raises:
-        UsageError: it is not such a URL, or another protocol than ours.
+        UsageError: it is not such a URL, or the protocol is not supported.
     """
     general = "OTEL_EXPORTER_OTLP_PROTOCOL"
     protocol = environment.get("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL") or environment.get(general)
@@ -416,7 +416,7 @@ class OtlpPush(Background):
             await self._push()
 
     async def _push(self) -> None:
-        """Push in a thread of its own: the loop's are for names, and its end waits for none."""
+        """Push in a thread of its own: those of the loop resolve names, and exit must not wait."""
         self._sample = self._take()
         loop = asyncio.get_running_loop()
         done = asyncio.Event()

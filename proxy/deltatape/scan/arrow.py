@@ -22,7 +22,7 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 @cache
 def schema_of(table: Table, rules: str) -> pa.Schema:
-    """Return the Arrow schema of a table, for the files of one version of the rules."""
+    """Return the Arrow schema of a table, with the version of the rules as metadata."""
     return pa.schema(
         [
             pa.field(each.name, TYPES[each.type], nullable=not each.required)
@@ -36,7 +36,7 @@ def batch_of(table: Table, rules: str, rows: Sequence[Row]) -> pa.RecordBatch:
     """Return rows of a table as a batch.
 
     Args:
-        table: that they are of.
+        table: their table.
         rules: the version of the rules that made them.
         rows: at least one.
     """
@@ -56,7 +56,7 @@ def _array(of: Type, values: Sequence[object]) -> pa.Array:
 
 
 def _holdable(value: object) -> object:
-    """Return the nearest value that a column can hold."""
+    """Return the nearest value that fits into a column."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()

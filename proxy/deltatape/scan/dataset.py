@@ -1,8 +1,8 @@
 """The files of a dataset, in a folder or an object store.
 
-Each is written under another name and appears complete, at once. Those of a tape appear one after
-the other, `tapes` last: a tape that has a file there is complete. So whoever is killed leaves
-nothing that counts.
+Each file is written under another name and then renamed, so it is always complete. The files of a
+tape are published one after the other, that in `tapes` last: a tape with a file there is complete,
+and what a killed scan leaves is ignored.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ DRAFTS = ".drafts"
 _TEMPORARY = "deltatape-scan-"
 _BLOCK = 1 << 20
 _OLD_US = 24 * 3600 * 1_000_000
-"""When drafts are left over from a scan that was killed."""
+"""The age at which drafts count as left by a killed scan."""
 _PATH = re.compile(r"([a-z_]+)/day=([0-9-]{10})/([^/]+)-([^/-]+)" + re.escape(SUFFIX))
 
 
@@ -64,10 +64,10 @@ class Files(Protocol):
         """Yield the files in a folder and all folders below it, in no certain order."""
 
     def local(self, path: str) -> AbstractContextManager[Path]:
-        """Return a file as one of this machine, for as long as it is read."""
+        """Return a file's path on this machine, valid within the block."""
 
     def publish(self, draft: Path, path: str) -> None:
-        """Make a file of a draft; one of that name is replaced at once."""
+        """Turn a draft into a file; replaces one of that name atomically."""
 
     def remove(self, path: str) -> None:
         """Remove a file if it is there."""
@@ -79,11 +79,11 @@ class Files(Protocol):
         """Return a new folder for the drafts of a scan."""
 
     def clear(self, scan: str, now_us: int) -> None:
-        """Remove the drafts of a scan, and what killed ones have left."""
+        """Remove the drafts of a scan, and those that killed scans left."""
 
 
 class LocalFiles:
-    """Those in a folder."""
+    """Files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -131,7 +131,7 @@ class LocalFiles:
 
 
 class StoreFiles:
-    """Those in an object store, read and written by way of this machine's temporary folder."""
+    """Files in an object store, read and written through this machine's temporary folder."""
 
     def __init__(self, store: "ObjectStore") -> None:
         self._store = store
@@ -180,9 +180,11 @@ def open_files(place: str) -> Files:
     """Return the files below a folder or the URL of a store.
 
     Raises:
-        UsageError: it is no such URL.
+        UsageError: it is a file, or not such a URL.
     """
     if not is_store_url(place):
+        if Path(place).is_file():
+            raise UsageError(f"{place}: is a file; name a folder")
         return LocalFiles(Path(place))
     store = open_store(place, makes=True)
     return StoreFiles(store) if store.folder is None else LocalFiles(store.folder)

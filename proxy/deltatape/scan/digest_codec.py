@@ -1,12 +1,12 @@
 """Digests of a tape's exchanges as bytes, for the table `digests`.
 
 Each request repeats all earlier messages of its conversation. Here every message is written once:
-a digest names the prefix of its history that an earlier digest of the tape has, and holds the rest.
-So the digests of a conversation grow with its length, not with its square, and can only be read
+a digest refers to the prefix of its history that an earlier digest of the tape has, and holds the
+rest. So the digests of a conversation grow with its length, not with its square, and must be read
 together, in the order in which they were written.
 
-A digest is a JSON object of the fields that differ from their defaults. JSON, since Parquet
-compresses pages of it better than anything compressed by itself, and since new fields need nothing.
+A digest is a JSON object of the fields that differ from their defaults. JSON, because Parquet
+compresses pages of it better than values compressed one by one, and new fields need no migration.
 
 Pure: no file, no clock.
 """
@@ -29,15 +29,15 @@ VERSION = 1
 need no new version."""
 _VERSION = "v"
 _KEPT = "from"
-"""How many messages of the history are those of an earlier digest."""
+"""How many messages of the history an earlier digest has."""
 _HISTORY = frozenset({"history", "prefixes"})
 _LENGTHS = "lengths"
-"""Of a call's fragments, which together are its arguments."""
+"""The lengths of a call's fragments, which together are its arguments."""
 _REMEMBERED = 65_536
 
 
 class EncodedDigest(NamedTuple):
-    """A digest as a row of the table `digests` holds it."""
+    """A digest as stored in table `digests`."""
 
     root: str | None
     """See `root_of`."""
@@ -45,10 +45,10 @@ class EncodedDigest(NamedTuple):
 
 
 def root_of(digest: Digest) -> str | None:
-    """Return a hash that all exchanges share whose histories begin alike, also on other tapes.
+    """Return a hash that is equal for all exchanges whose histories begin alike, on any tape.
 
-    It stands for the first message or, where the provider keeps the history, for the stored reply
-    that the request goes on from. None: there is no history, or it cannot be read.
+    It is that of the first message or, where the provider keeps the history, of the stored reply
+    that the request continues. None: there is no history, or it cannot be read.
     """
     if digest.previous is not None:
         return digest.prefixes[0]
@@ -69,7 +69,7 @@ class DigestEncoder:
         """Dialects and prefixes, in the order in which they were used last."""
 
     def encode(self, digest: Digest) -> EncodedDigest:
-        """Return a digest as bytes; those encoded before it have to be decoded before it."""
+        """Return a digest as bytes; the decoder must have decoded those encoded before it."""
         prefixes = digest.prefixes
         kept = len(digest.history)
         while kept and (digest.dialect, prefixes[kept]) not in self._known:
@@ -100,10 +100,10 @@ class DigestDecoder:
         """By dialect and prefix: the prefix before it, and the message between them."""
 
     def decode(self, encoded: bytes) -> Digest:
-        """Return the digest that `DigestEncoder.encode` has encoded.
+        """Return the digest that `DigestEncoder.encode` encoded.
 
         Raises:
-            ValueError: it is of another version, or those before it were not decoded.
+            ValueError: it has another version, or an earlier one was not decoded.
         """
         fields = json.loads(encoded)
         if fields.pop(_VERSION) != VERSION:
@@ -148,7 +148,7 @@ def _fields(value: object, left_out: frozenset[str] = frozenset()) -> dict[str, 
 
 @cache
 def _defaults(kind: Any) -> tuple[tuple[str, object], ...]:
-    """Return the fields of a dataclass with their defaults; some value of its own without one."""
+    """Return the fields of a dataclass with their defaults; a unique value where there is none."""
     return tuple(
         [
             (
@@ -165,12 +165,12 @@ def _defaults(kind: Any) -> tuple[tuple[str, object], ...]:
 
 
 _Reader: TypeAlias = Callable[[Any], Any]
-"""Makes a value of what JSON has for it."""
+"""Makes a value from its JSON."""
 
 
 @cache
 def _reader(hint: Any) -> _Reader | None:
-    """Return what makes a value of this type; None: it is what JSON has."""
+    """Return the function that makes a value of this type from JSON; None: JSON has it as it is."""
     of, inner = get_origin(hint), get_args(hint)
     if of in {Union, UnionType}:
         return _optional(next(each for each in inner if each is not NoneType))
@@ -211,7 +211,7 @@ def _readers(kind: Any) -> dict[str, _Reader | None]:
 
 
 def _made(kind: Callable[..., _Made], found: dict[str, Any]) -> _Made:
-    """Return a dataclass of the fields that JSON has for it."""
+    """Return a dataclass made from a JSON object of its fields."""
     if _LENGTHS in found:
         ends = list(accumulate(found.pop(_LENGTHS)))
         pieces = pairwise([0, *ends])

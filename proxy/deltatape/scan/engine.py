@@ -1,8 +1,8 @@
-"""What has a function done on many items: processes of this machine, or a cluster of Dask.
+"""Runs a function on many items: in processes of this machine, or on a Dask cluster.
 
-Engines keep a few items under way for each worker, so that memory does not grow with their number.
-Where a worker dies, what it had under way is done again elsewhere; an item with which workers die
-each time is given back as lost.
+Engines keep a few items in progress for each worker, so that memory does not grow with their
+number. If a worker dies, another one repeats its items; an item with which workers die each time
+comes back as `Lost`.
 """
 
 import contextlib
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _AHEAD = 2
-"""Items under way for each worker: one that is done, and one to go on with."""
+"""Items in progress for each worker: a current one and the next one."""
 _CONNECT_S = 30
 
 
 class Lost(NamedTuple):
-    """In place of a result: the workers died that had the item."""
+    """In place of a result: every worker that had the item died."""
 
     why: str
 
 
 class Engine(Protocol):
-    """Has a function done on many items."""
+    """Runs a function on many items."""
 
     def map(
         self, function: Callable[[_Item], _Result], items: Iterable[_Item]
     ) -> Iterator[tuple[_Item, _Result | Lost]]:
-        """Yield each item with its result, as they come; few are under way at any time.
+        """Yield each item with its result, in the order of completion.
 
         Args:
-            function: can be pickled, and gives the same each time it is called with an item.
-            items: can be pickled, too.
+            function: must be picklable, and return the same for an item each time.
+            items: must be picklable.
         """
 
 
@@ -81,7 +81,7 @@ class LocalEngine:
         items: Iterator[_Item],
         again: list[_Item],
     ) -> Iterator[tuple[_Item, _Result | Lost]]:
-        """Yield results; if a process dies, put what was under way into `again`."""
+        """Yield results; if a process dies, put the items in progress into `again`."""
         with _executor(self._processes) as executor:
             running: dict[Future[_Result], _Item] = {}
             for item in itertools.islice(items, self._processes * _AHEAD):
@@ -126,7 +126,7 @@ def _executor(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def follow_parent() -> None:
-    """Have this process end with its parent, silently on Ctrl-C, and at once on SIGTERM.
+    """Make this process end with its parent, silently on Ctrl-C, and at once on SIGTERM.
 
     A handler that something else installed, such as coverage's, may wait for a lock that the
     interrupted code holds: then the process never ends, nor does the program that waits for it.

@@ -1,11 +1,11 @@
-"""What joining the digests of several tapes shows.
+"""Compares exchanges of one conversation that are on several tapes.
 
-Requests of one conversation are put on one clock and numbered as if they were on one tape, and are
-compared as `check` compares those of a tape. What that finds and the tapes by themselves do not is
-new; what only a tape by itself has is withdrawn.
+Requests of one conversation get one clock and consecutive numbers, as if they were on one tape, and
+are compared as `check` compares those of a tape. A finding that no tape has by itself is new; one
+that a tape has only by itself is withdrawn.
 
-Silences need what a whole tape shows, so none is reported here; but one that was reported is
-withdrawn if the conversation goes on on another tape.
+A silence can be seen only on a whole tape, so none is reported here; but a reported one is
+withdrawn if the conversation continues on another tape.
 
 Pure: no file, no clock.
 """
@@ -26,14 +26,14 @@ from deltatape.why.exchange_index import CountedFinding
 from deltatape.why.survey import reply_of
 
 _JOINED = "joined"
-"""What stands for the tape of all of them."""
+"""The name of the tape that stands for all of them."""
 _FIRST = 1_000_000_000
-"""Numbers of joined exchanges begin here, so that they are found again in messages."""
+"""The first number of joined exchanges; no message has such a number otherwise."""
 _NUMBER = re.compile(r"#(1\d{9})\b")
 
 
 class TapeDigest(NamedTuple):
-    """A digest, and where it is."""
+    """A digest with its tape."""
 
     tape: str
     """The tape's key."""
@@ -46,16 +46,16 @@ class TapeDigest(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """What joining shows of a conversation."""
+    """The result of joining a conversation."""
 
     new: tuple[tuple[str, CountedFinding], ...]
-    """Findings, each with the key of the tape that its request is on."""
+    """New findings, each with the key of the tape of its request."""
     withdrawn: tuple[tuple[str, CountedFinding], ...]
-    """Those that a tape has by itself, and that are not so."""
+    """Findings of a single tape that the others refute."""
     answered: tuple[tuple[str, int], ...]
-    """Tapes and exchanges with calls whose conversation goes on on another tape."""
+    """Tapes and exchanges with calls whose conversation continues on another tape."""
     retried: tuple[tuple[str, int, str], ...]
-    """Tapes and exchanges that failed, and which one of another tape answered the request then."""
+    """Tapes and exchanges that failed, each with the exchange on another tape that succeeded."""
 
 
 def joined(
@@ -83,7 +83,7 @@ def joined(
 
 
 class _Conversation:
-    """Digests of several tapes as if they were on one."""
+    """Digests of several tapes, treated as one tape."""
 
     def __init__(self, found: Sequence[TapeDigest], settings: Settings, near: int) -> None:
         self._settings = settings
@@ -139,12 +139,12 @@ class _Conversation:
         return self._named(number, tape) if number - _FIRST < len(self._places) else match[0]
 
     def _named(self, number: int, tape: str) -> str:
-        """Return what an exchange is called in a finding on a tape."""
+        """Return the name of an exchange in a finding about a tape."""
         of, exchange = self._place(number)
         return f"#{exchange}" if of == tape else f"#{exchange} of {of}"
 
     def retried(self) -> Iterator[tuple[str, int, str]]:
-        """Yield the exchanges that failed, and whose request another tape shows answered."""
+        """Yield the exchanges that failed and whose request succeeded on another tape."""
         for row in attempts_of(self.digests):
             answered = row.tries[-1].exchange
             for each in row.tries[:-1] if row.answered else ():
@@ -153,7 +153,7 @@ class _Conversation:
                     yield tape, exchange, self._named(answered, tape)
 
     def answered(self) -> Iterator[tuple[str, int]]:
-        """Yield the exchanges with calls that a later request of another tape goes on from."""
+        """Yield the exchanges with calls that a later request on another tape continues."""
         later: dict[str, set[str]] = {}
         """By the hash of some first messages of a history, the tapes that have them."""
         stored: dict[str, set[str]] = {}
@@ -180,7 +180,7 @@ def _compared(compared: ComparedExchanges, settings: Settings) -> Iterator[Count
 def _without(
     found: Iterable[CountedFinding], others: Iterable[CountedFinding]
 ) -> list[CountedFinding]:
-    """Return the findings that others do not have, each as often as it is there more often."""
+    """Return the findings that are not in `others`; counts how often each occurs."""
     left = Counter(_identity(each.finding) for each in others)
     kept = []
     for each in found:
@@ -197,10 +197,10 @@ def _identity(finding: Finding) -> tuple[object, ...]:
 
 
 def _on_one_clock(found: Sequence[TapeDigest]) -> list[tuple[TapeDigest, int | None]]:
-    """Return digests in the order of their requests, each with the time at which its tape began.
+    """Return digests in the order of their requests, each with the offset of its tape.
 
-    Times count from the beginning of the first tape. Without those of some digests none is known;
-    the tapes then come one after the other.
+    Offsets count from the beginning of the first tape. If one tape has no known beginning, there
+    are no offsets, and the tapes follow each other.
     """
     timed = [each.began_ns for each in found if each.began_ns is not None]
     first = min(timed, default=0)
@@ -212,7 +212,7 @@ def _on_one_clock(found: Sequence[TapeDigest]) -> list[tuple[TapeDigest, int | N
 
 
 def _moved(digest: Digest, began_ns: int | None, number: int) -> Digest:
-    """Return a digest under another number, with times that count from another moment."""
+    """Return a digest with another number, its times shifted."""
 
     def at(t_ns: int | None) -> int | None:
         return None if t_ns is None or began_ns is None else t_ns + began_ns

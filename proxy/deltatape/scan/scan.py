@@ -1,4 +1,4 @@
-"""Reads tapes into a dataset: what is new there, and all of it once the rules have changed."""
+"""Reads tapes into a dataset: new and changed ones, and all once the rules have changed."""
 
 import contextlib
 import hashlib
@@ -31,6 +31,7 @@ from deltatape.scan.join import is_joined, join
 from deltatape.scan.rows import Row, TapeRows, began_us, tape_rows
 from deltatape.scan.schema import EXCHANGES, FINDINGS, NO_DAY, TAPES, rules_key
 from deltatape.secret_text.search import without_secrets
+from deltatape.store.listing import check_folder
 from deltatape.store.names import is_tape_name, without_suffix
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rule_set import rule_set
@@ -46,7 +47,7 @@ _RUN_DIGITS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeToScan:
-    """A tape, and what the dataset has of it."""
+    """A tape, and its files in the dataset."""
 
     key: str
     """In the dataset."""
@@ -56,7 +57,7 @@ class TapeToScan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanJob:
-    """What is the same for all tapes of a scan; given to workers."""
+    """Settings of a scan that all its tapes share; sent to workers."""
 
     id: str
     """Of the run."""
@@ -70,19 +71,19 @@ class ScanJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedTape:
-    """What became of a tape."""
+    """The result for a tape."""
 
     exchanges: int = 0
     findings: int = 0
     problem: str = ""
     """Why it could not be read."""
     again: bool = False
-    """Whether the next scan is to read it: it is being recorded, or something was out of reach."""
+    """Whether the next scan reads it again: it is being recorded, or could not be read now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanProgress:
-    """How far a scan is."""
+    """The progress of a scan."""
 
     tapes: int
     """How many are read."""
@@ -100,17 +101,17 @@ class ScanProgress:
 
     @property
     def left_ns(self) -> int | None:
-        """How long it will take, by the bytes that are left; None: nobody knows."""
+        """The estimated time left, by the bytes left; None if unknown."""
         return self.ns * (self.of_bytes - self.bytes) // self.bytes if self.bytes else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSummary:
-    """What a scan has read."""
+    """The totals of a scan."""
 
     tapes: int = 0
     known: int = 0
-    """Tapes that the dataset has already."""
+    """Tapes that the dataset had already."""
     recording: int = 0
     """Tapes that are still being recorded."""
     exchanges: int = 0
@@ -133,27 +134,27 @@ def scan(
     settings: Settings,
     progress: Callable[[ScanProgress], object] = lambda _: None,
 ) -> ScanSummary:
-    """Read the tapes of a folder or store that the dataset does not have as they are.
+    """Read the tapes of a folder or store that are new to the dataset, or have changed.
 
-    Then the conversations of all its tapes are joined.
+    Then join the conversations of all its tapes.
 
     Args:
         source: the folder or URL with the tapes.
-        out: those of the dataset.
-        engine: does the work.
+        out: the folder or URL of the dataset.
+        engine: runs the work.
         settings: of the rules.
-        progress: is called for each tape.
+        progress: called for each tape.
 
     Raises:
-        UsageError: there is no such folder, or the workers have another version.
+        UsageError: the folder does not exist, or the workers have another version.
     """
     clock = SystemClock()
     began_ns = clock.now_ns()
     rules = rules_key(rule_set(settings))
     run = hashlib.sha256(f"{clock.wall_ns()} {os.getpid()}".encode()).hexdigest()[:_RUN_DIGITS]
     job = ScanJob(id=run, source=source, out=out, settings=settings, rules=rules)
-    if not is_store_url(source) and not Path(source).is_dir():
-        raise UsageError(f"{source}: there is no such folder")
+    if not is_store_url(source):
+        check_folder(Path(source))
     found = tapes_of(open_files(source))
     files = open_files(out)
     tapes = _to_scan(found, files, rules)
@@ -201,9 +202,9 @@ def _with(summary: ScanSummary, tape: TapeToScan, result: ScannedTape) -> ScanSu
 def tapes_of(files: Files) -> dict[str, FoundFile]:
     """Return the tapes in a folder or a store, by their keys in a dataset.
 
-    The key is the tape's id if the file is named by that, since then no other tape has it; else it
-    is made of the path, since copies have the id of their original. Of a tape that is there packed,
-    too, the journal counts.
+    The key is the tape's id if the file is named after it, since then no other tape has it; else it
+    is made of the path, since copies share the id of their original. If a tape is there both sealed
+    and not, the unsealed one counts.
     """
     found: dict[str, FoundFile] = {}
     for each in sorted(files.found(), key=attrgetter("path")):
@@ -217,7 +218,7 @@ def tapes_of(files: Files) -> dict[str, FoundFile]:
 
 
 def _to_scan(found: Mapping[str, FoundFile], files: Files, rules: str) -> list[TapeToScan]:
-    """Return the tapes of which the dataset does not have all rows, the largest first."""
+    """Return the tapes whose rows are missing or outdated in the dataset, the largest first."""
     current = {
         each.tape: each.modified_us
         for each in stored_rows(files, [TAPES.name])
@@ -241,7 +242,7 @@ def _to_scan(found: Mapping[str, FoundFile], files: Files, rules: str) -> list[T
 def scan_tape(job: ScanJob, tape: TapeToScan) -> ScannedTape:
     """Read one tape into the dataset.
 
-    It is done completely or not at all, and gives the same each time.
+    Writes all of its rows or none; the result is the same each time.
 
     Raises:
         UsageError: this is another version of deltatape than that of the scan.
@@ -266,7 +267,7 @@ def scan_tape(job: ScanJob, tape: TapeToScan) -> ScannedTape:
 
 
 class _Reading:
-    """Reads a tape; whatever is wrong with it ends the rows, and is in the result."""
+    """Reads a tape; a defect of the file ends the rows, and is stated in the result."""
 
     def __init__(self, job: ScanJob, tape: TapeToScan) -> None:
         self._job = job
@@ -354,7 +355,7 @@ def tape_row(job: ScanJob, tape: TapeToScan, header: Header | None, result: Scan
 
 
 def _without_rows(job: ScanJob, tape: TapeToScan, problem: str) -> ScannedTape:
-    """Write only the row that says why a tape could not be read."""
+    """Write only the row with the reason why a tape could not be read."""
     result = ScannedTape(problem=problem)
     writer = TapeWriter(open_files(job.out), job.id, tape.key, job.rules)
     with contextlib.closing(writer):

@@ -1,6 +1,6 @@
 """The tables of a dataset: their columns, and how their files are named.
 
-The one place for both: Arrow schemas, the page docs/dataset.md and queries are made from it.
+Arrow schemas, docs/dataset.md and queries are made from it.
 Columns are added to the tables, never renamed.
 """
 
@@ -11,25 +11,25 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 VERSION = 1
-"""Of the tables. Every file says it, as `deltatape.schema` in its metadata."""
+"""The version of the tables; `deltatape.schema` in the metadata of every file."""
 VERSION_KEY = "deltatape.schema"
 RULES_KEY = "deltatape.rules"
-"""The same for the version of the rules."""
+"""The metadata key of the version of the rules."""
 JOINED = "JOIN"
-"""In the name of a file, in the place of a tape's key: it has what only joining shows."""
+"""In place of a tape's key in the name of a file: findings from joining tapes."""
 NO_DAY = "1970-01-01"
-"""The day of tapes that do not say when they were recorded."""
+"""The day of tapes without a date."""
 SUFFIX = ".parquet"
 _DIGITS = 12
 """Of a version of the rules."""
 
 
 class Type(enum.StrEnum):
-    """What a column holds."""
+    """The type of a column."""
 
     TEXT = "text"
     WORD = "word"
-    """A text of which there are few different ones."""
+    """A text with few different values."""
     TEXTS = "list of texts"
     NUMBER = "number"
     """64 bits, signed."""
@@ -41,7 +41,7 @@ class Type(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column. What is not known is null, unless it is `required`."""
+    """A column; unknown values are null, unless it is `required`."""
 
     name: str
     type: Type
@@ -240,13 +240,13 @@ DIGESTS = Table(
 TABLES: Mapping[str, Table] = MappingProxyType(
     {table.name: table for table in (TAPES, EXCHANGES, CALLS, FINDINGS, DIGESTS)}
 )
-"""By name. A scan writes `tapes` last: a tape that has no row there is read again."""
+"""By name. A scan writes `tapes` last: a tape without a row there is read again."""
 BEFORE = "findings_before"
-"""A folder with findings of the rules before the last change, to compare with: columns as there."""
+"""The folder with the findings of the previous rules, for comparison; columns as `findings`."""
 
 
 def rules_key(rules: str) -> str:
-    """Return how `rules` (see `store.rule_set`) are called in the names of files of this schema."""
+    """Return the short name of `rules` (see `store.rule_set`) in the names of files."""
     return hashlib.sha256(f"{VERSION}\n{rules}".encode()).hexdigest()[:_DIGITS]
 
 
@@ -256,5 +256,5 @@ def file_name(tape: str, rules: str) -> str:
 
 
 def path_of(table: str, day: str, name: str) -> str:
-    """Return where a file is in the dataset."""
+    """Return the path of a file in the dataset."""
     return f"{table}/day={day}/{name}"

@@ -1,1 +1,1 @@
-"""`deltatape ship`: finished tapes go to an object store, in a process of their own."""
+"""`deltatape ship`: sends finished tapes to an object store, as a process of its own."""

@@ -1,10 +1,10 @@
 """Ships finished tapes to an object store, one after another, the oldest first.
 
-Strategy: a tape's key follows from its header, so the same tape always goes to the same place, and
-the store itself says what is there. A tape is what its lines are: sealed by another version it has
-other bytes, and is the same. Every step can be done again: hash the lines, ask the store, seal and
-send them, ask again, delete the local copy. A shipper that is killed between any two of them loses
-nothing, and the next one stores nothing twice.
+Strategy: a tape's key is computed from its header, so the same tape always gets the same key, and
+only the store records what was shipped. Two tapes are equal if their lines are: the same tape,
+sealed by another version, has other bytes. Every step can be repeated: hash the lines, ask the
+store, seal and send them, ask again, delete the local copy. A shipper that is killed between any
+two steps loses nothing, and the next one stores nothing twice.
 
 Invariants: no object is ever replaced by another tape. A local copy is deleted only after the whole
 object was read back and is equal to it.
@@ -42,37 +42,37 @@ from deltatape.store.sealed import SealedTape, open_sealed, verify
 from deltatape.tape.record import Header
 
 JOURNAL = "journalsha256"
-"""What is told of an object besides its own SHA-256: that of the lines that it has."""
+"""The metadata key of the SHA-256 of a tape's lines; the object's own SHA-256 is stored, too."""
 _BLOCK = 1 << 18
 _LOOK_S = 5.0
-"""How often a folder is looked through."""
+"""The interval between two searches of the folder."""
 _FIRST_S = 1.0
 _LONGEST_S = 60.0
-"""How long to wait after the first failure, twice as long each time, and at most."""
+"""The wait after the first failure, which doubles each time, and the longest one."""
 _NS = 1_000_000_000
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
 
 class Stop(Protocol):
-    """A request to end, such as a `threading.Event`."""
+    """A request to stop, such as a `threading.Event`."""
 
     def is_set(self) -> bool: ...
 
     def wait(self, timeout: float) -> bool:
-        """Wait for it; return whether it came."""
+        """Wait until it is set; return whether it was."""
 
 
 class _StoppedError(Exception):
-    """The shipper is to end in the middle of a tape."""
+    """The shipper was stopped in the middle of a tape."""
 
 
 class _LeftError(Exception):
-    """A tape that is not shipped, and why."""
+    """A tape was not shipped, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _LocalTape:
-    """A tape that is to be shipped."""
+    """A tape to ship."""
 
     path: Path
     key: str
@@ -86,31 +86,31 @@ class _LocalTape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShipOptions:
-    """What is shipped, and at what cost."""
+    """What to ship, and the limits on it."""
 
     folder: Path
-    """It and all folders below."""
+    """The folder with the tapes, searched with all folders below."""
     gateway: str
-    """Who recorded, as it stands in the keys."""
+    """The recorder's name in the keys."""
     seal: bool = True
-    """Whether tapes are sealed on the way."""
+    """Whether to seal tapes before sending."""
     rules: Settings = DEFAULTS
-    """What the rows of sealed tapes are made with."""
+    """The thresholds for the rows in the index of a sealed tape."""
     delete: bool = False
-    """Whether local copies are deleted once they are verified."""
+    """Whether to delete local copies once they are verified."""
     memory: int = 4 * PART_BYTES
-    """How many bytes of tapes may be held."""
+    """The most bytes of tapes in memory."""
     bandwidth: int | None = None
-    """Bytes a second, sent and read back; None: no limit."""
+    """The most bytes a second, sent and read back; None: no limit."""
     patience_s: float | None = None
-    """For how long to try when the store does not answer; None: for ever."""
+    """How long to retry when the store does not answer; None: for ever."""
 
 
 def key_of(header: Header, gateway: str) -> str:
-    """Return where a tape goes, without the suffix: `dt=2026-11-21/gateway=NAME/ULID`.
+    """Return a tape's key, without the suffix: `dt=2026-11-21/gateway=NAME/ULID`.
 
     Raises:
-        UsageError: its header has no ULID or no time, so that it has no place.
+        UsageError: its header has no ULID or no time.
     """
     if not _ULID.fullmatch(header.id):
         raise UsageError(f"its id {header.id[:40]!a} is no ULID")
@@ -120,7 +120,7 @@ def key_of(header: Header, gateway: str) -> str:
 
 
 class Bandwidth:
-    """Spreads bytes over time.
+    """Limits the rate of bytes.
 
     Args:
         rate: bytes a second; None: no limit.
@@ -135,10 +135,10 @@ class Bandwidth:
         self._free_ns = 0
 
     def take(self, size: int) -> None:
-        """Wait until `size` bytes more may go.
+        """Wait until `size` more bytes may be sent.
 
         Raises:
-            _StoppedError: the shipper is to end.
+            _StoppedError: the shipper was stopped.
         """
         if self._stop.is_set():
             raise _StoppedError
@@ -155,13 +155,14 @@ class Shipper:
     """Ships the tapes of a folder until it is stopped.
 
     Args:
-        store: where they go.
-        options: see there.
-        clock: for the backlog's age, waiting and the limit of bandwidth.
-        stop: ends it, between parts of a tape, too.
-        tell: gets a line for each tape that is in the store.
-        alarm: gets one for each that is left, and when the store stops answering or answers again.
-        state: what it counts.
+        store: receives them.
+        options: see `ShipOptions`.
+        clock: for the age of the backlog, waiting and the bandwidth.
+        stop: stops it, also between the parts of a tape.
+        tell: gets a line for each tape that was shipped.
+        alarm: gets a line for each tape that was not, and when the store stops answering or
+            answers again.
+        state: its counters.
     """
 
     def __init__(
@@ -189,17 +190,17 @@ class Shipper:
         """Those, and the refused ones, as the folder lists them: they are not opened again."""
         self._failed: Counter[Identity] = Counter()
         self._told: type[DeltatapeError] | None = None
-        """The kind of the store's present trouble that was told."""
+        """The kind of failure that was reported last; None: the store answers."""
         self._since_ns = 0
         """When it stopped answering."""
         self._answered = False
         """Whether it ever did, and refused nothing."""
 
     def run(self, *, once: bool) -> None:
-        """Ship what there is, and what comes, until it is stopped.
+        """Ship all finished tapes, and new ones, until it is stopped.
 
         Args:
-            once: whether to end when nothing is left to ship.
+            once: whether to end when no finished tape is left.
 
         Raises:
             StoreRefusedError, UsageError: the store refuses the very first request.
@@ -225,13 +226,13 @@ class Shipper:
                 self._stop.wait(_LOOK_S)
 
     def _probe(self) -> None:
-        """Ask for what no tape has, which shows whether the store can be used at all."""
+        """List a folder that no tape has, to see whether the store accepts requests at all."""
         for _ in self._store.list("dt=0000-00-00"):
             pass
         self._all_well()
 
     def _look(self) -> None:
-        """Look through the folder for what is to be shipped."""
+        """Search the folder for tapes to ship."""
         backlog: list[tuple[int, ListedTape]] = []
         settled, self._settled = self._settled, {}
         present: set[Identity] = set()
@@ -280,7 +281,7 @@ class Shipper:
             self.state.done = done
 
     def _ship(self, path: Path, file: FileIO) -> None:
-        """Have a tape in the store, verified.
+        """Ship a tape, and verify the object.
 
         Raises:
             _LeftError: it cannot be shipped.
@@ -305,7 +306,7 @@ class Shipper:
         self._tell(f"{what}: {path} ({size_text(found.size)}) as {found.key}{then}")
 
     def _local(self, path: Path, file: FileIO) -> _LocalTape:
-        """Return what is to be shipped, hashed.
+        """Return a tape to ship, with the hash of its lines.
 
         Raises:
             _LeftError: it is no tape.
@@ -321,17 +322,17 @@ class Shipper:
         return _LocalTape(path, key, os.fstat(file.fileno()).st_size, _hashed(file))
 
     def _find(self, local: _LocalTape) -> StoredObject | None:
-        """Return what the store has of a tape, in either form."""
+        """Return the object of a tape in the store, sealed or not; None if there is none."""
         keys = [f"{local.key}{SEALED_SUFFIX}", f"{local.key}{SUFFIX}"]
         if not (local.is_sealed or self._options.seal):
             keys.reverse()
         return next(filter(None, map(self._store.head, keys)), None)
 
     def _holds(self, found: StoredObject, local: _LocalTape) -> bool:
-        """Check whether an object is the tape; with what may be deleted then, all of it is read."""
-        told = found.told.get(JOURNAL)
-        if told is not None and not self._options.delete:
-            return told == local.sha256
+        """Check whether an object is the tape; reads it all if the local copy is deleted then."""
+        recorded = found.metadata.get(JOURNAL)
+        if recorded is not None and not self._options.delete:
+            return recorded == local.sha256
         if found.key.endswith(SUFFIX):
             return found.size == local.size and self._hash_of(found) == local.sha256
         name = f"{self._store.url}/{found.key}"
@@ -350,7 +351,7 @@ class Shipper:
             return False
 
     def _send(self, file: FileIO, local: _LocalTape) -> StoredObject:
-        """Send a tape, sealed if it is to be, and verify what the store has then.
+        """Send a tape, sealed if the options say so, and verify the object.
 
         Raises:
             _LeftError: it cannot be sealed, or changed meanwhile.
@@ -374,21 +375,21 @@ class Shipper:
             self._blocks(file, sha256),
             size=size,
             sha256=sha256,
-            told={JOURNAL: local.sha256},
+            metadata={JOURNAL: local.sha256},
             memory=self._options.memory,
         )
         found = self._store.head(key)
         if found is not None and found.size == size:
-            told = None if self._options.delete else found.told.get("sha256")
-            if (told or self._hash_of(found)) == sha256:
+            recorded = None if self._options.delete else found.metadata.get("sha256")
+            if (recorded or self._hash_of(found)) == sha256:
                 return found
         raise StoreUnreachableError(f"{self._store.url}/{key}: is not what was sent")
 
     def _blocks(self, file: FileIO, sha256: str) -> Iterator[bytes]:
-        """Yield a file as it was hashed.
+        """Yield a file that must be as it was when it was hashed.
 
         Raises:
-            _LeftError: it is another one by now.
+            _LeftError: it has changed.
         """
         seen = hashlib.sha256()
         try:
@@ -414,10 +415,10 @@ class Shipper:
         return stored.hexdigest()
 
     def _delete(self, file: FileIO, local: _LocalTape, found: StoredObject) -> None:
-        """Delete the local copy of a tape, which must not be the stored one.
+        """Delete the local copy of a tape, unless it is the stored object itself.
 
         Raises:
-            _LeftError: it is, or the name is that of another file by now.
+            _LeftError: it is, or the name belongs to another file now.
         """
         own = os.fstat(file.fileno())
         if self._store.folder is not None and os.path.samestat(
@@ -439,7 +440,7 @@ class Shipper:
             self._alarm(f"{self._store.url}: answers again")
 
     def _in_trouble(self, trouble: DeltatapeError) -> None:
-        """Tell trouble once, and raise it if nobody wants to wait for its end."""
+        """Report each kind of failure once; raise one that has lasted as long as `patience_s`."""
         if not self._answered and not isinstance(trouble, StoreUnreachableError):
             raise trouble
         self.state.failures += 1
@@ -457,7 +458,7 @@ class Shipper:
 
 
 def _finished(path: Path) -> Identity | None:
-    """Return the identity of a tape that no recorder is writing."""
+    """Return the identity of a finished tape; None if a recorder is writing it."""
     with finished(path) as file:
         return None if file is None else identity(os.fstat(file.fileno()))
 
@@ -469,7 +470,7 @@ def _hashed(file: FileIO) -> str:
 
 
 class _Copy:
-    """A temporary file as a sealed tape is read."""
+    """A temporary file, read as a sealed tape is."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -498,7 +499,7 @@ def _check(path: Path) -> None:
 
 
 def _without(path: Path, problem: DeltatapeError) -> str:
-    """Return what is wrong with a tape, without its name."""
+    """Return the message of an error without the name of the tape."""
     if isinstance(problem, TapeFormatError):
         return f"line {problem.line}: {problem.problem}" if problem.line else problem.problem
     return str(problem).removeprefix(f"{path}: ")

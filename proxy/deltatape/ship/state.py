@@ -1,8 +1,7 @@
-"""What is left to ship, and what was: read by whoever ships, and by `/metrics`.
+"""The counters of a shipper: what was shipped and what is left. `/metrics` reads them.
 
-What has been shipped is known by the store alone: nothing is written down here, so that a shipper
-can be killed, moved or run twice. Within a process, a tape that the store has is not asked for
-again.
+Only the store records what was shipped; nothing is written on this machine, so a shipper can be
+killed, moved or run twice. Within a process, no tape is looked up again once the store has it.
 """
 
 import contextlib
@@ -28,11 +27,11 @@ _NS = 1_000_000_000
 _GATEWAY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
 Identity = tuple[int, int, int, int]
-"""Device, inode, size and time of the last write of a file, whatever it is called."""
+"""Device, inode, size and time of the last write of a file; its name does not count."""
 
 
 def identity(status: os.stat_result) -> Identity:
-    """Return what tells a file from all others, and from itself after a change."""
+    """Return a value that differs for each file, and after each change of one."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
@@ -54,8 +53,8 @@ def check_gateway(name: str) -> str:
 def finished(path: Path) -> Iterator[FileIO | None]:
     """Open a tape unless a recorder is writing it; None: one is, or the file is gone.
 
-    While it is open, no ring deletes or renames it. Others can read it, and see that it is not
-    being recorded.
+    While it is open, no ring deletes or renames it. Other processes can read it, and do not take it
+    for one that is being recorded.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -90,26 +89,26 @@ def _stopped(path: Path) -> bool:
 
 @dataclass(slots=True)
 class ShipState:
-    """Counts of a shipper; those of the backlog are as of its last look at the folder."""
+    """Counters of a shipper; the backlog is as of its last search of the folder."""
 
     looked_at: tuple[ListedTape, ...] = ()
-    """Finished tapes that were not known to be in the store then, in the order of their turns."""
+    """Finished tapes that were not known to be in the store then, in the order of shipping."""
     done: int = 0
-    """How many of those had their turn since."""
+    """How many of those were tried since."""
     recording: int = 0
-    """Tapes that are being written, which are left alone."""
+    """Tapes that are being written, which are not shipped."""
     refused: dict[Identity, str] = field(default_factory=dict)
-    """Why tapes are not shipped at all: they are damaged, or the store has another one."""
+    """Why tapes cannot be shipped: they are damaged, or their key belongs to another tape."""
     shipped: int = 0
     shipped_bytes: int = 0
     deleted: int = 0
     failures: int = 0
-    """Attempts that the store did not answer, or refused."""
+    """Attempts that failed: the store did not answer, or refused."""
     reachable: bool = True
     """Whether the store answered the last attempt."""
 
     def found(self, tapes: Iterable[ListedTape]) -> None:
-        """Note what a look at the folder found."""
+        """Take the result of a search of the folder."""
         self.looked_at, self.done = (), 0  # in this order: another thread reads them
         self.looked_at = tuple(tapes)
 
@@ -123,13 +122,13 @@ class ShipState:
         return sum(tape.size for tape in self.backlog)
 
     def lag_s(self, wall_ns: int) -> float:
-        """Return for how long the oldest tape of the backlog has been finished, in seconds."""
+        """Return how long ago the oldest tape of the backlog was finished, in seconds."""
         oldest = min((tape.modified_ns for tape in self.backlog), default=wall_ns)
         return max(0, wall_ns - oldest) / _NS
 
 
 class ShipCollector:
-    """The state as Prometheus reads it."""
+    """Gives the state to prometheus-client."""
 
     def __init__(self, state: ShipState, clock: Clock) -> None:
         self._state = state

@@ -101,11 +101,21 @@ def list_named(folders: Sequence[Path]) -> tuple[ListedTape, ...]:
     for folder in folders:
         if url_of(folder) is not None:
             continue  # prefixes of keys need not exist
-        if not folder.exists():
-            raise UsageError(f"{folder}: there is no such folder")
-        if not folder.is_dir():
+        if folder.is_file():
             raise UsageError(f"{folder}: is a file; name folders, or see `deltatape show {folder}`")
+        check_folder(folder)
     return list_tapes(folders)
+
+
+def check_folder(path: Path) -> None:
+    """Check that a path is a folder.
+
+    Raises:
+        UsageError: it is missing, or not a folder.
+    """
+    if not path.is_dir():
+        what = "is a file; name a folder" if path.exists() else "there is no such folder"
+        raise UsageError(f"{path}: {what}")
 
 
 def name_of(path: Path) -> str:

@@ -81,7 +81,7 @@ def parse_keep(text: str) -> RetentionPolicy:
         amount = round(float(match[1]) * factor) if match and factor else 0
         if not amount or kind in found:
             raise UsageError(
-                f"--keep {text!r}: not what to keep; a time such as 90m or 2h (s m h d), a size"
+                f"--keep {text!r}: invalid limit; use a time such as 90m or 2h (s m h d), a size"
                 " such as 500MB or 5GiB (KB MB GB TB KiB MiB GiB TiB), or one of each: 2h,5GB"
             )
         found[kind] = amount

@@ -1,12 +1,12 @@
 """Reads sealed tapes: any exchange by range, or the whole tape in its own order.
 
-Strategy: a sealed tape has the very lines of its journal in another order, and an index that tells
-both. So it is read through a file that is not there, the journal, put together from decompressed
-frames while it is read; everything that reads tapes reads that one. What the index can answer alone
-(one exchange, which there are, what the application printed) does not touch the rest.
+Strategy: a sealed tape has the lines of its journal in another order, and an index with both
+orders. `JournalFile` is a virtual file with the journal: it decompresses frames while it is read,
+and all code that reads tapes reads it. What the index answers alone (one exchange, the list of
+exchanges, the application's output) reads nothing else.
 
-Memory holds a few parts of the index, and `_HELD_BYTES` of frames. No byte is trusted: how much a
-frame holds is known before it is decompressed, limited, and has a checksum.
+Memory holds a few parts of the index, and `_HELD_BYTES` of frames. No byte is trusted: the size of
+a frame's content is limited and known before decompression, and it has a checksum.
 
 Format: docs/sealed.md.
 """
@@ -53,7 +53,7 @@ from deltatape.tape.sealed import (
 )
 
 _HELD_BYTES = 128 << 20
-"""How much decompressed frames take together; at least one is held."""
+"""The most bytes of decompressed frames to hold; at least one frame is held."""
 _HELD_CHUNKS = 8
 _BLOCK = 1 << 16
 _MAX_WINDOW = 1 << 27
@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class RangeReader(Protocol):
-    """Something that is read by range: a file, or an object in a store."""
+    """Bytes that are read by range: of a file, or of an object in a store."""
 
     def size(self) -> int:
         """Return how many bytes there are."""
@@ -74,7 +74,7 @@ class RangeReader(Protocol):
 
 
 class FileRanges:
-    """A file, read by range. It stays open, so that it may be renamed or deleted meanwhile.
+    """A file, read by range. It stays open, so it can be renamed or deleted meanwhile.
 
     Raises:
         UsageError: there is no such file, or it cannot be opened.
@@ -93,7 +93,7 @@ class FileRanges:
 
 
 class _Cache(OrderedDict[int, T]):
-    """What was used last, of limited size together."""
+    """The values used last, up to a total size."""
 
     def __init__(self, most: int, size_of: Callable[[T], int]) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class _Cache(OrderedDict[int, T]):
         self._held = 0
 
     def get_or(self, key: int, make: Callable[[], T]) -> T:
-        """Return what is held, else what `make` makes."""
+        """Return the value held for a key, or make it and hold it."""
         if key in self:
             self.move_to_end(key)
             return self[key]
@@ -125,7 +125,7 @@ class SealedFile:
         ranges: its bytes.
 
     Raises:
-        TapeFormatError: it is no sealed tape, or damaged. So do all methods.
+        TapeFormatError: it is not a sealed tape, or damaged; all methods raise this, too.
     """
 
     def __init__(self, name: str, ranges: RangeReader) -> None:
@@ -159,7 +159,7 @@ class SealedFile:
         return data
 
     def _decompressed(self, at: int, length: int, most: int) -> bytes:
-        """Return what a frame holds, which is said in its head and not more than `most`."""
+        """Decompress a frame whose head states a content of at most `most` bytes."""
         data = self._read(at, length)
         if not data.startswith(ZSTD):
             raise MalformedError(f"no frame of zstd at byte {at}")
@@ -178,7 +178,7 @@ class SealedFile:
         return data
 
     def frame(self, number: int) -> bytes:
-        """Return what a frame holds: lines."""
+        """Return the lines in a frame."""
         with self._damage(f"frame {number}"):
             return self._frames.get_or(number, lambda: self._stored(self.table.frames[number]))
 
@@ -200,7 +200,7 @@ class SealedFile:
         return runs
 
     def chunk_at(self, at: int) -> int:
-        """Return which chunk of the order has a byte of the journal."""
+        """Return the index of the chunk of the order that covers a byte of the journal."""
         return bisect_right(self.table.order, at, key=attrgetter("at")) - 1
 
     def entries(self) -> Iterator[Entry]:
@@ -223,7 +223,7 @@ class SealedFile:
             yield from read_entries(self._stored(chunk.stored), self.table)
 
     def rows(self, rules: str) -> Iterator[ExchangeRow] | None:
-        """Return the rows of all exchanges, by number, if `rules` made them; else None."""
+        """Return the rows of all exchanges, by number; None if other rules made them."""
         return self._rows() if self.table.rules == rules else None
 
     def _rows(self) -> Iterator[ExchangeRow]:
@@ -232,12 +232,12 @@ class SealedFile:
                 yield from read_rows(self._stored(chunk.stored), self.name)
 
     def part(self, part: Part) -> bytes:
-        """Return lines that stand together in a frame."""
+        """Return the lines of a part."""
         return self.frame(part.frame)[part.at : part.at + part.size]
 
 
 class JournalFile(io.RawIOBase):
-    """The journal of a sealed tape as a file that is read; see `SealedTape.open`."""
+    """The journal of a sealed tape as a read-only file; see `SealedTape.open`."""
 
     def __init__(self, sealed: SealedFile) -> None:
         self._sealed = sealed
@@ -272,7 +272,7 @@ class JournalFile(io.RawIOBase):
         return filled
 
     def _here(self) -> tuple[bytes, int, int]:
-        """Return a frame, where in it the journal goes on, and for how many bytes."""
+        """Return the current frame, the offset in it, and the number of bytes from there."""
         sealed, at = self._sealed, self._at
         header = sealed.table.frames[0].size
         if at < header:
@@ -293,7 +293,7 @@ class JournalFile(io.RawIOBase):
 
 
 class SealedTape(Tape):
-    """A sealed tape. Use `open_tape`, or `open_sealed` for one that is no file."""
+    """A sealed tape. Use `open_tape`, or `open_sealed` for an object in a store."""
 
     is_sealed = True
 
@@ -302,7 +302,7 @@ class SealedTape(Tape):
         self.sealed = sealed
 
     def open(self) -> BinaryIO:
-        """Return the journal: the tape as it was before it was sealed."""
+        """Return the journal: the tape before it was sealed."""
         return io.BufferedReader(JournalFile(self.sealed), _BLOCK)
 
     @property
@@ -315,7 +315,7 @@ class SealedTape(Tape):
 
     @functools.cached_property
     def recording(self) -> bool:
-        """Never: only finished tapes are sealed."""
+        """False: only finished tapes are sealed."""
         return False
 
     def __len__(self) -> int:
@@ -354,7 +354,7 @@ class SealedTape(Tape):
             yield from super()._own_records()  # says in which line
 
     def _rest(self) -> Iterator[tuple[int, Record | ReadRecord]]:
-        """Yield the records of the tape itself, without the numbers of their lines."""
+        """Yield the records of the tape itself (exchange 0), without line numbers."""
         for part in self.sealed.table.rest:
             for line in BytesIO(self.sealed.part(part)).readlines():
                 if line.endswith(b"\n") or not self.torn:
@@ -364,7 +364,7 @@ class SealedTape(Tape):
 
 
 def open_sealed(name: str, ranges: RangeReader) -> SealedTape:
-    """Return a sealed tape that is read by range; only its table and header are read now.
+    """Open a sealed tape that is read by range; reads only its table and header.
 
     Raises:
         TapeFormatError: it is no sealed tape, or damaged.
@@ -379,10 +379,10 @@ def open_sealed(name: str, ranges: RangeReader) -> SealedTape:
 
 
 def verify(tape: SealedTape) -> None:
-    """Check all of a sealed tape: its lines, and that its index says where they are.
+    """Check a whole sealed tape: its lines, and the places of them in the index.
 
     Raises:
-        TapeFormatError: it does not give back what was sealed.
+        TapeFormatError: it does not yield the journal that was sealed.
     """
     table = tape.sealed.table
     with tape.open() as journal:
@@ -408,7 +408,7 @@ def verify(tape: SealedTape) -> None:
 
 
 def digest_of(journal: BinaryIO) -> str:
-    """Return the SHA-256 of all that is read of a file."""
+    """Return the SHA-256 of a file, read to its end."""
     digest = hashlib.sha256()
     while data := journal.read(_COPIED):
         digest.update(data)
@@ -433,9 +433,9 @@ def is_sealed(path: Path) -> bool:
 
 
 def sealed_rows(path: str | Path, rules: str) -> Iterator[ExchangeRow] | None:
-    """Return the rows of a sealed tape as they were when it was sealed, by number.
+    """Return the rows in the index of a sealed tape, by number.
 
-    None: it is not sealed, or other rules than `rules` made its rows (see `rule_set`).
+    None: the tape is not sealed, or its rows were made by other rules (see `rule_set`).
 
     Raises:
         TapeFormatError: the tape is damaged; also while they are read.

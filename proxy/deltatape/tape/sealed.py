@@ -1,8 +1,8 @@
 """The format of sealed tapes, without files and compression: the index as bytes, and back.
 
 A sealed tape has the lines of a tape, its *journal*, grouped by conversation in frames of zstd.
-Behind them an index says where each exchange is, and in which order the lines were. `store.sealed`
-reads it, `store.packing` writes it. The index is untrusted input, as the rest of a tape.
+After them, an index has the place of each exchange and the order of the lines. `store.sealed`
+reads it, `store.packing` writes it. The index is untrusted input, like the rest of a tape.
 
 Format: docs/sealed.md.
 """
@@ -22,14 +22,14 @@ from deltatape.model.token_usage import TokenCount
 from deltatape.tape.fields import MAX_INT, Fields, MalformedError, seen
 
 ZSTD = b"\x28\xb5\x2f\xfd"
-"""How a frame of zstd begins, and so every sealed tape."""
+"""The first bytes of a frame of zstd, and so of every sealed tape."""
 VERSION = 1
 FRAME_BYTES = 64 << 20
-"""The most bytes of lines in a frame: whoever reads one exchange holds no more."""
+"""The most bytes of lines in a frame, and so in memory when one exchange is read."""
 CHUNK_BYTES = 16 << 20
-"""The most bytes of a part of the index, without compression."""
+"""The most uncompressed bytes of a part of the index."""
 TABLE_BYTES = 64 << 20
-"""The same of its table."""
+"""The most uncompressed bytes of the table."""
 
 _SKIPPABLE = 0x184D2A5D
 _SKIPPED = struct.Struct("<II")
@@ -44,11 +44,11 @@ class Stored(NamedTuple):
     at: int
     length: int
     size: int
-    """Of what it holds, without compression."""
+    """Of its content, uncompressed."""
 
 
 class Part(NamedTuple):
-    """Lines of an exchange that stand together in a frame."""
+    """Consecutive lines of one exchange in a frame."""
 
     frame: int
     """Counted from 0."""
@@ -58,29 +58,29 @@ class Part(NamedTuple):
 
 
 class EntryChunk(NamedTuple):
-    """Where the entries of some exchanges are."""
+    """The place of the entries of some exchanges."""
 
     stored: Stored
     first: int
-    """The least number of an exchange there."""
+    """The lowest number of an exchange in it."""
     last: int
-    """The greatest one."""
+    """The highest one."""
     exchanges: int
     """How many there are."""
 
 
 class OrderChunk(NamedTuple):
-    """Where the order of the lines of a section of the journal is."""
+    """The place of the order of the lines of a section of the journal."""
 
     stored: Stored
     at: int
-    """Where the section begins in the journal, in bytes."""
+    """The offset of the section in the journal."""
     line: int
     """The number of its first line."""
 
 
 class Run(NamedTuple):
-    """Lines that stood together in the journal and are of one exchange."""
+    """Consecutive lines of one exchange in the journal."""
 
     at: int
     """In the journal."""
@@ -89,14 +89,14 @@ class Run(NamedTuple):
     lines: int
     size: int
     exchange: int
-    """0: of the tape itself, or of no exchange that is on the tape."""
+    """0: lines of the tape itself, or of no exchange on the tape."""
     frame: int
     offset: int
     """In the frame, without compression."""
 
 
 def add_part(parts: list[Part], part: Part) -> None:
-    """Add a part of an exchange to those before it, with which it may be one."""
+    """Append a part of an exchange; merge it with the last one if it follows that directly."""
     if parts and (parts[-1].frame, parts[-1].at + parts[-1].size) == (part.frame, part.at):
         part = Part(part.frame, parts[-1].at, parts[-1].size + part.size)
         parts.pop()
@@ -105,13 +105,13 @@ def add_part(parts: list[Part], part: Part) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedSummary:
-    """What a list of tapes says of a sealed one."""
+    """The values that a list of tapes shows of a sealed one."""
 
     apps: tuple[str, ...]
     models: tuple[str, ...]
     findings: int
     worst: Mapping[str, object] | None
-    """The finding on which a verdict rests, as documents show it, but for its tape."""
+    """The finding that decides the verdict, as documents show it, without its tape."""
 
     def to_json(self) -> object:
         return {
@@ -152,12 +152,12 @@ def _texts(read: Fields, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """What a sealed tape holds, and where."""
+    """The table of a sealed tape: its contents and their places."""
 
     tool: str
-    """Who sealed it."""
+    """The program that sealed it."""
     rules: str
-    """Which rules the rows of its entries come from; "" if it has no rows."""
+    """The version of the rules that made the rows of its entries; "" if it has no rows."""
     damaged: bool
     """Whether the journal has a line that is no record, or ends in one without line feed. Then what
     an exchange is shows only when all lines are read."""
@@ -165,7 +165,7 @@ class Table:
     """Of the journal, in bytes."""
     lines: int
     torn: int
-    """How many bytes stand after its last record."""
+    """The number of bytes after its last record."""
     sha256: str
     exchanges: int
     frames: tuple[Stored, ...]
@@ -174,7 +174,7 @@ class Table:
     """In the order of the numbers of their exchanges."""
     order: tuple[OrderChunk, ...]
     rest: tuple[Part, ...]
-    """The lines of no exchange, in their order."""
+    """The lines that belong to no exchange, in order."""
     summary: SealedSummary | None = None
     """By the same rules as the rows; None where there are no rows."""
 
@@ -240,7 +240,7 @@ class Table:
         return found
 
     def _check(self, size: int) -> None:
-        """Refuse what points out of the file, or holds more than a reader has room for."""
+        """Raise for a place outside of the file, or a size beyond the limits."""
         for kind, most, every in (
             ("frames", FRAME_BYTES, self.frames),
             ("entries", CHUNK_BYTES, [each.stored for each in self.entries]),
@@ -271,10 +271,10 @@ class Table:
             self.check_part(part)
 
     def check_part(self, part: Part) -> None:
-        """Refuse a part that is not in its frame.
+        """Check that a part lies in its frame.
 
         Raises:
-            MalformedError: it is not.
+            MalformedError: it does not.
         """
         if part.frame >= len(self.frames) or part.at + part.size > self.frames[part.frame].size:
             raise MalformedError(f"{seen(part)} is not within a frame")
@@ -314,27 +314,27 @@ def _check_numbers(value: object, name: str, parts: int | None = None) -> list[i
 
 
 def skippable(data: bytes) -> bytes:
-    """Return a frame that programs for zstd skip."""
+    """Return a skippable frame of zstd with `data`."""
     return _SKIPPED.pack(_SKIPPABLE, len(data)) + data
 
 
 SKIPPABLE_HEAD = _SKIPPED.size
-"""How many bytes of such a frame stand before its content."""
+"""The bytes of a skippable frame before its content."""
 
 
 def trailer(at: int, length: int) -> bytes:
-    """Return the end of a file whose table is at `at`."""
+    """Return the trailer of a file whose table is at `at`."""
     return skippable(_TRAILER.pack(at, length, VERSION, _MAGIC))
 
 
 def read_trailer(data: bytes) -> tuple[int, int]:
-    """Return where the table is, and its length with compression.
+    """Return the offset of the table, and its compressed length.
 
     Args:
         data: the last `TRAILER_BYTES` of the file.
 
     Raises:
-        MalformedError: they are no trailer.
+        MalformedError: they are not a trailer.
     """
     if len(data) == TRAILER_BYTES and data.endswith(_MAGIC):
         head = _SKIPPED.unpack_from(data)
@@ -354,7 +354,7 @@ def read_trailer(data: bytes) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What the index says of an exchange."""
+    """An exchange in the index."""
 
     exchange: int
     id: str
@@ -362,9 +362,9 @@ class Entry:
     t_ns: int
     """Of its first record."""
     begin: int
-    """Where its first line stands in the journal, in bytes."""
+    """The offset of its first line in the journal."""
     end: int
-    """Where its last one ends."""
+    """The offset of the end of its last line."""
     parts: tuple[Part, ...]
     row: Mapping[str, object] | None
     """With the keys of the document `exchanges`, but for `tape`; None: there is none."""
@@ -420,7 +420,7 @@ def read_rows(data: bytes, tape: str) -> Iterator[ExchangeRow]:
 
     Args:
         data: the chunk.
-        tape: what to call the tape.
+        tape: the name of the tape in the rows.
 
     Raises:
         MalformedError: an entry has no row, or a damaged one.
@@ -478,7 +478,7 @@ def read_order(data: bytes, chunk: OrderChunk, table: Table) -> list[Run]:
     """Return the runs of a section of the journal.
 
     Raises:
-        MalformedError: it is damaged, or points out of the frames.
+        MalformedError: it is damaged, or refers to a place outside of the frames.
     """
     read = Fields.read(_value(data))
     places = [(each[0], each[1], each[2]) for each in _numbers(read, "places", 3)]
@@ -508,10 +508,10 @@ def read_order(data: bytes, chunk: OrderChunk, table: Table) -> list[Run]:
 
 
 class Spans:
-    """The lines of a journal, as runs of the same exchange; a few numbers for each run.
+    """Collects the lines of a journal as runs of the same exchange, in a few numbers each.
 
     Args:
-        most: how many bytes a run has at most, but for one line.
+        most: the most bytes of a run of several lines.
     """
 
     def __init__(self, begin: int, most: int) -> None:
@@ -551,7 +551,7 @@ def plan_frames(
     shared: int,
     most: int = FRAME_BYTES,
 ) -> Iterator[list[int]]:
-    """Yield which runs stand in each frame.
+    """Yield the runs of each frame.
 
     A conversation has frames of its own, cut between exchanges where possible, unless it is small:
     a few small ones share a frame.
@@ -559,8 +559,8 @@ def plan_frames(
     Args:
         conversations: their exchanges, each as the numbers of its runs.
         sizes: of all runs, in bytes.
-        shared: how many bytes share a frame.
-        most: how many bytes a frame has at most, but for one run.
+        shared: smaller conversations share frames of about so many bytes.
+        most: the most bytes of a frame with several runs.
     """
     together: list[int] = []
     held = 0
@@ -589,7 +589,7 @@ def plan_frames(
 
 
 def worst_finding(value: Mapping[str, Any]) -> WorstFinding:
-    """Return what a row says of a finding, from an object with its keys.
+    """Return a finding as rows have it, from an object with its keys.
 
     Raises:
         ValueError, KeyError: it is none.
