@@ -170,6 +170,61 @@ def test_what_a_killed_process_left_is_removed_and_what_one_writes_is_not(tmp_pa
     assert sorted(each.name for each in tmp_path.iterdir()) == [busy.name, "x.tape.zst"]
 
 
+KILLED = """
+import itertools, os, shutil, signal, sys
+from pathlib import Path
+from deltatape.store.packing import seal
+
+FILE_EVENTS = ("open", "os.link", "os.remove", "os.rename", "os.utime", "fcntl.")
+
+
+def pack(path, instant):
+    left = iter(range(instant))
+
+    def kill(event, _):
+        if event.startswith(FILE_EVENTS) and next(left, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(kill)
+    seal(path).remove_journal()
+    os._exit(0)
+
+
+tape, folder = map(Path, sys.argv[1:])
+seal(tape, folder / "warm")  # so that no instant is one of an import
+(folder / "warm").unlink()
+for instant in itertools.count():
+    place = folder / f"{instant:03}"
+    place.mkdir()
+    path = Path(shutil.copy(tape, place / "x.tape"))
+    child = os.fork() or pack(path, instant)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != -signal.SIGKILL:
+        break
+"""
+"""Packs copies of a tape, each killed before the next thing that it does with a file."""
+
+
+def test_killed_at_any_instant_the_journal_is_there_or_what_gives_it_back(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", KILLED, str(BROKEN), str(tmp_path)], check=True)
+    places = sorted(tmp_path.iterdir())
+    both_there = 0
+    for place in places:
+        journal, target = place / "x.tape", place / "x.tape.zst"
+        assert not journal.exists() or journal.read_bytes() == BROKEN.read_bytes()
+        both_there += journal.exists() and target.exists()
+        if target.exists():
+            found = open_tape(target)
+            assert isinstance(found, SealedTape)
+            verify(found)
+            with found.open() as lines:
+                assert lines.read() == BROKEN.read_bytes()
+        if journal.exists():
+            seal(journal).remove_journal()
+        assert [each.name for each in place.iterdir()] == ["x.tape.zst"]
+    assert len(places) > 10
+    assert both_there > 0
+
+
 def test_a_sealed_tape_that_does_not_give_back_its_journal_gets_no_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ def seal(path: str | Path, into: Path | None = None, settings: Settings = DEFAUL
     before = stamp(tape)
     try:
         if os.path.lexists(target):
+            _remove_left(target)  # a second name of it, if its maker was killed
             same = _same_journal(tape, target)
         else:
             with _draft(target, journal) as draft:
@@ -239,9 +240,7 @@ def _draft(target: Path, like: Path) -> Iterator[_Draft]:
         target: what it is to be called.
         like: the file whose mode it has.
     """
-    for left in target.parent.glob(f".{glob.escape(target.name)}.*{_PART}"):
-        with contextlib.suppress(OSError):  # locked by a process that lives, or gone
-            _remove_unlocked(left)
+    _remove_left(target)
     path = target.parent / f".{target.name}.{os.urandom(4).hex()}{_PART}"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(path, flags, like.stat().st_mode & 0o777)
@@ -253,6 +252,13 @@ def _draft(target: Path, like: Path) -> Iterator[_Draft]:
     finally:
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _remove_left(target: Path) -> None:
+    """Delete the drafts of `target` that killed processes have left."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*{_PART}"):
+        with contextlib.suppress(OSError):  # locked by a process that lives, or gone
+            _remove_unlocked(left)
 
 
 def _remove_unlocked(path: Path) -> None:
@@ -318,6 +324,10 @@ def _same_journal(tape: Tape, target: Path) -> SealedTape:
     if not isinstance(there, SealedTape) or there.sealed.table.sha256 != digest:
         raise UsageError(f"{target}: is there already, and is another tape; rename one of them")
     verify(there)
+    # Whoever made it may have been killed before it was durable, and the journal may go now.
+    with target.open("rb") as file:
+        os.fsync(file.fileno())
+    _sync_folder(target.parent)
     return there
 
 
