@@ -1,3 +1,5 @@
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,7 +8,11 @@ from deltatape.ask.chart import bars
 from deltatape.ask.dataset import Dataset
 from deltatape.ask.prepared import question, questions
 from deltatape.errors import UsageError
+from deltatape.model.rule_settings import DEFAULTS
+from deltatape.scan.engine import LocalEngine
+from deltatape.scan.scan import scan
 from helpers.datasets import at, write_rows
+from helpers.incidents import BROKEN, STALL
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +159,20 @@ def test_a_change_of_the_rules_shows_what_is_new_and_what_is_gone(dataset: Path)
     rows = _answer(dataset, "changed")
     found = {row["code"]: (row["new"], row["gone"], row["same"]) for row in rows}
     assert found == {"C001": (1, 0, 0), "D009": (0, 1, 0), "D001": (1, 0, 1)}
+
+
+def test_a_scan_by_other_rules_shows_what_they_have_changed(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    shutil.copy(STALL, source)
+    shutil.copy(BROKEN, source)
+    scan(str(source), str(out), LocalEngine(1), DEFAULTS)
+    patient = replace(DEFAULTS, stall_s=500.0, stall_error_s=500.0)
+    scan(str(source), str(out), LocalEngine(1), patient)
+    rows = _answer(out, "changed")
+    changed = {row["code"]: (row["new"], row["gone"]) for row in rows if row["new"] or row["gone"]}
+    assert changed == {"D001": (0, 1)}
+    assert [row["code"] for row in rows if row["same"]] == ["C002", "C009", "D002"]
 
 
 def test_only_what_joining_shows_is_across(dataset: Path) -> None:

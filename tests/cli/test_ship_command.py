@@ -65,6 +65,38 @@ def test_it_follows_answers_metrics_and_ends_at_sigterm(
     assert len([*open_store(URL).list()]) == 1
 
 
+MOST = """
+from pathlib import Path
+from deltatape.cli import main
+assert main() == 0
+print(Path("/proc/self/status").read_text())
+"""
+"""Runs a command, and prints how much memory it has held; not ru_maxrss, which counts more."""
+
+
+@pytest.mark.exhaustive
+def test_memory_holds_parts_of_a_tape_and_not_the_tape(
+    port: int, tapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(port, monkeypatch)
+
+    def most(size: int) -> int:
+        put_tape(tapes, "one", size)
+        options = ("--once", "--no-seal", "--delete-shipped", "--memory", "10MiB")
+        ran = subprocess.run(
+            [sys.executable, "-c", MOST, "ship", str(tapes), URL, *options],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert not [*tapes.iterdir()]
+        (line,) = [line for line in ran.stdout.splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) << 10
+
+    assert most(96 << 20) - most(1 << 20) < 48 << 20
+
+
 def test_a_second_signal_ends_it_though_the_store_does_not_answer(
     port: int, tapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,8 +40,9 @@ from deltatape.record.metrics import (
     exposition,
     started_s,
 )
-from helpers.chat import FINISH, sse
+from helpers.chat import FINISH, choice, sse
 from helpers.clients import ROOT
+from helpers.disk import small_disk
 from helpers.exchanges import TEXT_REPLY, USER, asks, call
 from helpers.program import deltatape, environment, program
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
@@ -52,6 +53,7 @@ CUT = sse(*call(arguments='{"city":'), FINISH)
 ASKED = json.dumps(asks(USER)).encode()
 Series = dict[tuple[str, ...], float]
 """Numbers by name and values of labels."""
+OPEN = ("deltatape_streams_open",)
 
 
 async def broken(peer: Peer) -> None:
@@ -357,6 +359,40 @@ def test_metrics_are_pushed_as_opentelemetry_has_them(
         assert about["service.instance.id"]
         assert collected.headers[0]["x-team"] == "tapes"
         assert {*collected.paths} == {"/v1/metrics"}
+
+
+def test_losses_are_counted_where_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "50")
+
+    async def many(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(SSE_HEAD)
+        for _ in range(100):
+            await peer.send(chunk(sse(choice({"content": "x" * 4000}), done=False)))
+        await peer.send(b"0\r\n\r\n")
+
+    async def scenario(collected: Collector) -> None:
+        async with (
+            provider(many) as port,
+            scraping(tmp_path, port, "--otlp", collected.url) as recorder,
+        ):
+            client = await connect(recorder.running.port)
+            await client.send(post(ASKED))
+            await client.until(b"\r\n0\r\n\r\n")
+            series = await recorder.until(
+                lambda got: got["deltatape_lost_records_total",] > 0 and got[OPEN] == 0
+            )
+            assert series["deltatape_lost_bytes_total",] > 4000
+            assert series["deltatape_transferred_bytes_total", "response"] > 400_000
+            pushed = await asyncio.to_thread(
+                collected.until, lambda got: got.get(("deltatape.lost.records",), 0) > 0
+            )
+            assert numbers(pushed)["deltatape.lost",] > 4000
+
+    with small_disk(tmp_path / "tapes", 1 << 16), collector() as collected:
+        run(scenario(collected), LONG_S)
 
 
 def test_the_last_counts_are_pushed_at_the_end(tmp_path: Path) -> None:

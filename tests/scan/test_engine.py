@@ -18,7 +18,7 @@ from deltatape.errors import UsageError
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.scan.engine import LocalEngine, Lost, dask_engine
 from deltatape.scan.scan import scan
-from helpers.engine_work import die, die_once, fail, square
+from helpers.engine_work import die, die_once, fail, note, square
 from helpers.incidents import BROKEN, CUT, FIXED
 from helpers.program import environment
 
@@ -129,6 +129,22 @@ def test_a_worker_killed_in_the_middle_of_a_scan_costs_only_its_tape_again(tmp_p
     for table in ("tapes", "exchanges", "calls", "findings", "digests"):
         assert rows(tmp_path / "out", table) == rows(tmp_path / "alone", table)
     assert not (tmp_path / "out" / ".drafts").exists()
+
+
+def test_only_what_a_killed_worker_had_is_done_again(tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    with cluster(tmp_path) as (address, workers), dask_engine(address, 1) as engine:
+        found = []
+        for _, result in engine.map(note, ((str(marks), number) for number in range(40))):
+            found.append(result)
+            if len(found) == 20:
+                workers[0].send_signal(signal.SIGKILL)
+                workers[0].wait()
+    assert sorted(found) == [*range(40)]
+    again = [each for each in marks.iterdir() if each.stat().st_size > 1]
+    assert len(again) <= 4, "an engine has two items under way for each worker"
+    assert {each.stat().st_size for each in again} <= {2}
 
 
 def test_a_cluster_is_started_here_if_none_is_named(tmp_path: Path) -> None:
