@@ -175,8 +175,8 @@ def sample(
 
     Args:
         name: of the tape.
-        edit: the old and the new bytes, replaced in each piece of the response.
-        edit_request: the old and the new text in the request's JSON.
+        edit: the old and the new bytes, replaced in each piece of the response; one must have them.
+        edit_request: the old and the new text in the request's JSON, which must have it.
         pause: the number of a piece, and the seconds to wait before it.
     """
     stream = sample_stream(name)
@@ -185,8 +185,10 @@ def sample(
         (0.02 * (at + 1) + (seconds if at >= number else 0.0), _edited(piece, edit))
         for at, piece in enumerate(stream.pieces)
     ]
+    assert edit[0] in b"\0".join(stream.pieces), f"no piece of {name} has {edit[0]!r}"
     old, new = edit_request
     request = json.dumps(stream.request)
+    assert old in request, f"the request of {name} has no {old!r}"
     return ScriptedExchange(
         reads=reads,
         request=json.loads(request.replace(old, new) if old else request),
