@@ -227,7 +227,7 @@ def test_masked_content_is_still_a_stream_of_the_dialect(path: Path) -> None:
     assert len(body) == len(before.body)
     assert overwrite(body, mask(body, Fillers())) == body
     then, now = rebuild(before), rebuild(after)
-    assert now.dialect == then.dialect
+    assert now.dialect == then.dialect, "see _STRUCTURE in redact/content.py, here and below"
     assert [(call.name, call.status) for call in now.tool_calls] == [
         (call.name, call.status) for call in then.tool_calls
     ]
