@@ -3,6 +3,7 @@
 import fcntl
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,10 @@ def test_a_command_says_the_same_of_both_forms(
     assert found.stderr.replace(b"x.tape.zst", b"x.tape") == of_tape.stderr
 
 
-@pytest.mark.parametrize("command", [("redact", "T"), ("cut", "T#1", "-o", "y.tape")])
+@pytest.mark.parametrize(
+    "command",
+    [("redact", "T"), ("cut", "T#1", "-o", "y.tape"), ("splice", "T", "-o", "y.tape")],
+)
 def test_copies_of_both_forms_are_the_same(tmp_path: Path, command: tuple[str, ...]) -> None:
     made = []
     for name in ("x.tape", "x.tape.zst"):
@@ -82,6 +86,14 @@ def test_copies_of_both_forms_are_the_same(tmp_path: Path, command: tuple[str, .
         new = folder / result.stdout.decode().strip()
         made.append((new.name, new.read_bytes().split(b"\n", 1)[1]))
     assert made[0] == made[1]
+
+
+def test_a_sealed_tape_plays(tmp_path: Path) -> None:
+    path = sealed_copy(FIXED, tmp_path)
+    app = (sys.executable, "-m", "deltatape.demo.app", "--accumulator", "by-index")
+    result = called("replay", path, "--", *app, folder=tmp_path)
+    assert result.returncode == 0
+    assert b"2 played, 0 missed, 0 unplayed" in result.stderr
 
 
 def test_a_folder_is_packed_but_for_what_is_recorded(tmp_path: Path) -> None:
