@@ -18,14 +18,19 @@ TOY = '''
 
 from typing import ClassVar
 
-from deltatape.dialects._base import Hints
+from deltatape.dialects._base import Errors, Hints, Traits
 from deltatape.dialects._chat_request import read_request
 from deltatape.dialects._reply import DialectPolicy
-from deltatape.dialects._table import DialectTable, TableReducer, path
-from deltatape.dialects._table import FinishStep, TextStep, TerminalStep
-from deltatape.dialects._base import Errors, Traits
-from deltatape.model.request_summary import RequestSummary
+from deltatape.dialects._table import (
+    DialectTable,
+    FinishStep,
+    TableReducer,
+    TerminalStep,
+    TextStep,
+    path,
+)
 from deltatape.model.reply import Channel
+from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Format
 
 _TABLE = DialectTable(
@@ -41,6 +46,7 @@ _TABLE = DialectTable(
 
 
 def _error(status: int, message: str) -> dict[str, object]:
+    del status
     return {"toy": "failed", "error": message}
 
 
@@ -61,10 +67,11 @@ class Toy:
         return path.endswith("/toy")
 
     def read_request(self, body: bytes, path: str) -> RequestSummary:
+        del path
         return read_request(body)
 
-    def reducer(self, asked: RequestSummary) -> TableReducer:
-        return TableReducer(_TABLE, asked)
+    def reducer(self, request: RequestSummary) -> TableReducer:
+        return TableReducer(_TABLE, request)
 '''
 PROGRAM = """
 import json, sys
