@@ -82,9 +82,9 @@ def command(
 ) -> int:
     """Answer a question about the exchanges of many tapes, from a dataset of `deltatape scan`.
 
-    DATASET is a folder, or the URL of an object store, of which a copy is kept on this machine.
-    QUESTION is the name of a prepared one; without it, they are listed. --sql takes any SELECT on
-    the tables tapes, exchanges, calls, findings; docs/ask.md describes both.
+    DATASET is a folder, or the URL of an object store, which is copied to this machine. QUESTION is
+    the name of a prepared question; without it, all are listed. --sql takes any SELECT on the
+    tables tapes, exchanges, calls, findings; docs/ask.md describes both.
     """
     if name is not None and sql is not None:
         raise UsageError("--sql and QUESTION are different questions; give one")

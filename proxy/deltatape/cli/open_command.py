@@ -54,10 +54,10 @@ _KEPT_NS = 60 * 86_400_000_000_000
 def command(*, what: str, listen: str, no_browser: bool, until_eof: bool) -> int:
     """Open a page that shows what is on tapes: exchanges, what went wrong, and where.
 
-    Shows the tapes in .deltatape and recordings, of a folder, or a single one; also those that are
-    being recorded, as they grow. URL is the --control address of a recorder: its tapes. DATASET is
-    that of a scan, a folder or the URL of an object store: the page shows its exchanges and trends,
-    and opens those whose tapes are where the scan read them. Ctrl-C ends it. Nothing leaves this
+    Shows the tapes in .deltatape and recordings, in a FOLDER, or a single TAPE, also while they are
+    recorded. With the URL of a recorder's --control address, shows its tapes. With a DATASET of
+    deltatape scan (a folder or the URL of an object store), shows its exchanges and trends, and
+    opens exchanges whose tapes are where the scan read them. Ctrl-C ends it. Nothing leaves this
     machine, and no tape is changed (docs/open.md).
     """
     address = _address(listen)

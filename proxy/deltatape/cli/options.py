@@ -156,13 +156,13 @@ GRACE = duration("--grace", "5s", "How long open streams may continue at the end
 REPLACE = option(
     "--replace",
     is_flag=True,
-    help="Take the place of the recorder that was started so on the same address, without a cut:"
-    " no request is refused, and its streams go on to their ends.",
+    help="Replace the recorder that was started with --replace on the same address: no request is"
+    " refused, and its open streams run to their ends.",
 )
 DRAIN_TIMEOUT = duration(
     "--drain-timeout",
     "10m",
-    "How long streams may go on once another recorder has taken this one's place.",
+    "How long open streams may continue after another recorder has replaced this one.",
 )
 STRICT = option("--strict", is_flag=True, help="Exit with 125 if anything could not be recorded.")
 QUIET = option("--quiet", is_flag=True, help="Print problems only.")
@@ -172,7 +172,7 @@ NO_BODIES = option(
 KEEP = option(
     "--keep",
     metavar="TIME|SIZE",
-    help="Keep the last 2h or 5GB, and what lies around findings; else everything is kept.",
+    help="Keep only the last 2h or 5GB, and the tapes around findings; default: keep everything.",
 )
 SEAL = option(
     "--seal",
@@ -188,19 +188,21 @@ ON_FINDING = option(
 CONTROL = option(
     "--control",
     metavar="HOST:PORT",
-    help="Answer /health, /status and /metrics there.",
+    help="Serve /health, /status and /metrics there.",
 )
 OTLP = option(
     "--otlp",
     is_flag=False,
     flag_value="",
     metavar="[URL]",
-    help="Push metrics to this collector of OpenTelemetry; without URL, where OTEL_EXPORTER_OTLP_*"
-    " say.",
+    help="Push metrics to this OpenTelemetry collector; without URL, to the one that"
+    " OTEL_EXPORTER_OTLP_* name.",
 )
-OPEN = option("--open", is_flag=True, help="Open a page that shows what is recorded, as it comes.")
+OPEN = option(
+    "--open", is_flag=True, help="Open a page that shows exchanges as they come."
+)
 READY_FILE = option(
-    "--ready-file", type=FILE, help="Written once requests can come: JSON with the URL."
+    "--ready-file", type=FILE, help="Write JSON with the URL to FILE once requests are accepted."
 )
 DURABILITY = option(
     "--durability",
@@ -228,7 +230,7 @@ def certificates(command: F) -> F:
 _CERTIFICATES: Sequence[Callable[[F], F]] = (
     option("--ca", type=FILE, help="Certificates to trust in addition to the system's, as PEM."),
     option("--client-cert", type=FILE, help="A certificate to show upstreams, as PEM."),
-    option("--client-key", type=FILE, help="Its key, where it is not in the same file."),
+    option("--client-key", type=FILE, help="The key of the certificate, if it is in another file."),
 )
 
 

@@ -143,7 +143,7 @@ class RecordArguments(TapingArguments):
     type=click.IntRange(1, MAX_WORKERS),
     default=1,
     metavar="N",
-    help="Processes that share the port, where one cannot keep up; without CMD.",
+    help="Number of processes that share the port, if one cannot keep up; not with CMD.",
 )
 @option(
     "--upstream",
@@ -167,10 +167,10 @@ class RecordArguments(TapingArguments):
     "--app-listen",
     default="127.0.0.1:8387",
     metavar="HOST:PORT",
-    help="Where the app's endpoint is listened for.",
+    help="Where to listen for clients of --app.",
 )
 @via_mitm(
-    "Lead CMD through mitmproxy instead of by its base URLs: for one that has none.",
+    "Route CMD through mitmproxy instead of setting its base URLs, for apps without any.",
     "tape this host besides those of LLM providers",
 )
 @option(
@@ -198,7 +198,7 @@ class RecordArguments(TapingArguments):
 @option(
     "--token",
     metavar="TOKEN",
-    help="Where other machines can reach the port: what they have to know.  [default: made up]",
+    help="If other machines can reach the port: the token that they must send.  [default: random]",
 )
 @CONTROL
 @OTLP

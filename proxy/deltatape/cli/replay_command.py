@@ -182,7 +182,7 @@ class ReplayArguments:
     help="Allow CMD to reach providers directly instead of through the player.",
 )
 @via_mitm(
-    "Lead CMD to the player by mitmproxy, if its base URL cannot be set.",
+    "Route CMD to the player through mitmproxy, if its base URL cannot be set.",
     "lead this host there besides those of LLM providers and of the tape",
 )
 @click.pass_context

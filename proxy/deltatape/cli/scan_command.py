@@ -29,22 +29,22 @@ _SHOWN = 20
 
 @click.command("scan")
 @click.argument("source", metavar="FOLDER|URL")
-@option("--out", required=True, metavar="FOLDER|URL", help="The dataset: made if it is missing.")
+@option("--out", required=True, metavar="FOLDER|URL", help="The dataset; created if it is missing.")
 @option(
     "--engine",
     type=click.Choice(["local", "dask"]),
     default="local",
-    help="Processes of this machine, or a cluster of Dask.",
+    help="Read in processes of this machine, or on a Dask cluster.",
 )
 @option(
     "--scheduler",
     metavar="ADDRESS",
-    help="With --engine dask: the cluster's scheduler; without one, a cluster is started here.",
+    help="With --engine dask: the scheduler; without it, a cluster is started on this machine.",
 )
 @option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Processes that read tapes here; default: one per core.",
+    help="Processes on this machine that read tapes; default: one per core.",
 )
 @FORMAT
 def command(
@@ -56,11 +56,11 @@ def command(
     jobs: int | None,
     format: str,  # noqa: A002 - the option's name
 ) -> int:
-    """Read all tapes of a folder or store into a dataset that other programs query.
+    """Read all tapes of a folder or store into a dataset that other programs can query.
 
     The dataset has tables of tapes, exchanges, calls, findings and digests, as Parquet files by
-    day. What is in it already is not read again, unless the rules have changed, or the tape. Tapes
-    that are still being recorded are left for the next scan.
+    day. A tape that it has already is read again only if the tape or the rules have changed. Tapes
+    that are being recorded are left for the next scan.
 
     Needs the extra [fleet].
 
@@ -81,7 +81,7 @@ def command(
 
 
 def _place(text: str) -> str:
-    """Return a folder as seen from anywhere on this machine; a URL as it is."""
+    """Return the absolute path of a folder; a URL unchanged."""
     return text if is_store_url(text) else str(Path(text).absolute())
 
 
@@ -103,7 +103,7 @@ def _engine(name: str, scheduler: str | None, workers: int) -> Iterator["Engine"
 
 
 class _Teller:
-    """Tells how far a scan is: on a terminal by a bar, else by a line from time to time."""
+    """Shows the progress of a scan: a bar on a terminal, else a line now and then."""
 
     def __init__(self) -> None:
         self._bar: Bar | None = None

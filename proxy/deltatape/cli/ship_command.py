@@ -39,20 +39,22 @@ _LEAST = 10 << 20
 @option(
     "--gateway",
     metavar="NAME",
-    help="Who recorded: the part of the keys after the day; default: the name of this host.",
+    help="The name of the recorder, in the keys after the day; default: the name of this host.",
 )
-@option("--no-seal", is_flag=True, help="Send tapes as they are, not sealed (deltatape pack).")
+@option("--no-seal", is_flag=True, help="Send tapes unsealed (see deltatape pack).")
 @option(
     "--delete-shipped",
     is_flag=True,
     help="Delete a local tape once the whole object was read back and is equal to it.",
 )
-@size("--bandwidth", None, "The most that is sent and read back in a second, such as 10MB/s.")
-@size("--memory", "20MiB", "The most that is held of tapes; from 10MiB on.")
+@size("--bandwidth", None, "Send and read back at most so much per second, such as 10MB/s.")
+@size("--memory", "20MiB", "Hold at most so much of tapes in memory; 10MiB or more.")
 @duration(
-    "--patience", None, "How long to try when the store does not answer; default: with --once 5m."
+    "--patience",
+    None,
+    "How long to retry when the store does not answer; default: for ever, with --once 5m.",
 )
-@option("--metrics", metavar="HOST:PORT", help="Answer /metrics there, as Prometheus reads it.")
+@option("--metrics", metavar="HOST:PORT", help="Serve /metrics for Prometheus there.")
 @QUIET
 def command(
     *,
@@ -73,12 +75,11 @@ def command(
     Follows DIR until it is stopped; Ctrl-C and SIGTERM stop it after the current part. URL is
     s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER; credentials
     and endpoints come from the usual variables, such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
-    A tape is sealed, and goes to dt=DAY/gateway=NAME/ID.tape.zst below URL, so that it is stored
-    once, however often and from wherever it is shipped. Tapes that are being written are left
-    alone, and damaged ones are reported.
+    A tape is sealed and stored as dt=DAY/gateway=NAME/ID.tape.zst below URL: once, however often
+    it is shipped. Tapes that are being written are not shipped; damaged ones are reported.
 
-    Exit code: 1 if a tape was left that is damaged, or whose id another tape in the store has; 2
-    if the store refuses, or did not answer for as long as --patience.
+    Exit code: 1 if a tape was not shipped, because it is damaged or another tape in the store has
+    its id; 2 if the store refuses, or does not answer within --patience.
     """
     name = check_gateway(gateway if gateway is not None else socket.gethostname())
     if memory < _LEAST:
