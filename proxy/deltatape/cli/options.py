@@ -198,9 +198,7 @@ OTLP = option(
     help="Push metrics to this OpenTelemetry collector; without URL, to the one that"
     " OTEL_EXPORTER_OTLP_* name.",
 )
-OPEN = option(
-    "--open", is_flag=True, help="Open a page that shows exchanges as they come."
-)
+OPEN = option("--open", is_flag=True, help="Open a page that shows exchanges as they come.")
 READY_FILE = option(
     "--ready-file", type=FILE, help="Write JSON with the URL to FILE once requests are accepted."
 )
