@@ -68,7 +68,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 _SLOWEST = (
-    *("test_bench.py", "clients/test_sdk_table.py", "incidents/test_replayed.py"),
+    *("test_bench.py", "scan/test_many_exchanges.py", "clients/test_sdk_table.py"),
+    *("record/test_handover.py", "clients/test_litellm_proxy.py", "ship/test_shipper.py"),
+    *("record/test_workers.py", "incidents/test_replayed.py", "test_fleet_figures.py"),
+    *("page/test_exchange.py", "page/test_overview.py", "test_secrets.py", "test_soak.py"),
+    *("clients/test_mcp.py", "clients/test_openai.py", "test_recordings.py"),
+    *("scan/test_engine.py", "scan/test_join.py", "clients/test_litellm_log.py"),
+    *("page/test_report.py", "page/test_trends.py", "page/test_bug.py", "scan/test_joined.py"),
+    *("inspector/test_recordings.py", "store/test_packing.py", "clients/test_bedrock.py"),
     *("test_recordings_and_rules.py", "clients/test_sdk_torture.py", "clients/test_sdks.py"),
     *("incidents/test_apps.py", "test_ci_projects.py", "clients/test_suspect_apps.py"),
     *("mitm/test_run.py", "mitm/test_recorder.py", "live/test_killed_analyst.py"),

@@ -1,6 +1,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -234,16 +235,22 @@ CASES = [
 ]
 
 
+@cache
+def _digested(path: Path) -> tuple[list[int], list[Digest]]:
+    """The numbers of the exchanges, and their digests."""
+    exchanges = sorted(open_tape(str(path)).exchanges(), key=lambda each: each.number)
+    made = in_order(digests_of(each) for each in map(analyse, exchanges))
+    return [each.number for each in exchanges], [replace(each, watch=None) for each in made]
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("pattern", ["AB", "AABB", "half"])
 def test_tapes_that_were_cut_in_two_show_together_what_they_showed(pattern: str) -> None:
     withdrawn = 0
     for path in CASES:
-        exchanges = sorted(open_tape(str(path)).exchanges(), key=lambda each: each.number)
-        made = in_order(digests_of(each) for each in map(analyse, exchanges))
-        made = [replace(each, watch=None) for each in made]
-        order = pattern if pattern != "half" else "A" * (len(exchanges) // 2) + "B" * len(exchanges)
-        parts = dict(zip((each.number for each in exchanges), order * len(exchanges), strict=False))
+        numbers, made = _digested(path)
+        order = pattern if pattern != "half" else "A" * (len(numbers) // 2) + "B" * len(numbers)
+        parts = dict(zip(numbers, order * len(numbers), strict=False))
         whole = _counted((parts[each.exchange], each) for each in check_conversation(made))
         cut = [TapeDigest(parts[each.exchange], 0, alone=False, digest=each) for each in made]
         shown = _counted(

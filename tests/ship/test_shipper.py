@@ -343,7 +343,7 @@ def test_killed_at_any_instant_it_loses_nothing_and_doubles_nothing(
     every = dict(put_tape(tapes, f"t{n}", LARGE if n == 1 else 2000 * n) for n in range(4))
     chance = random.Random(20)
     kills = 0
-    for _ in range(16):
+    for _ in range(10):
         options = ["--once", "--delete-shipped", "--gateway", "host-1"]
         most = chance.choice([6_000, 12_000, LARGE + 20_000])
         options += ["--no-seal"] * (most > LARGE or chance.randrange(2))
@@ -364,7 +364,7 @@ def test_killed_at_any_instant_it_loses_nothing_and_doubles_nothing(
     Run(URL, tapes, delete=True).ship()
     assert sorted(stored(URL).values()) == sorted(every.values())
     assert list(tapes.iterdir()) == []
-    assert kills > 5
+    assert kills > 3
 
 
 def test_metrics_tell_backlog_and_lag_while_the_store_is_away(between: Relay, tapes: Path) -> None:
