@@ -12,6 +12,10 @@ def square(number: int) -> int:
     return number * number
 
 
+def process_of(_: int) -> int:
+    return os.getpid()
+
+
 def die(number: int) -> int:
     """Be killed for one of them, each time."""
     if number == 3:

@@ -1,6 +1,7 @@
 """Engines: everything is done once although workers are killed, here and on a cluster of Dask."""
 
 import contextlib
+import multiprocessing
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from deltatape.errors import UsageError
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.scan.engine import LocalEngine, Lost, dask_engine
 from deltatape.scan.scan import scan
-from helpers.engine_work import die, die_once, fail, note, square
+from helpers.engine_work import die, die_once, fail, note, process_of, square
 from helpers.incidents import BROKEN, CUT, FIXED
 from helpers.program import environment
 
@@ -49,6 +50,19 @@ def test_an_item_that_kills_its_process_is_lost_and_the_others_are_not() -> None
 def test_an_error_ends_the_work_and_leaves_no_process() -> None:
     with pytest.raises(UsageError, match="wrong"):
         [*LocalEngine(2).map(fail, range(8))]
+
+
+def test_processes_stay_from_one_step_to_the_next_and_end_with_the_last(tmp_path: Path) -> None:
+    with LocalEngine(2) as engine:
+        found = {pid for _ in range(3) for _, pid in engine.map(process_of, range(8))}
+        assert os.getpid() not in found
+        assert len(found) <= 2
+        assert len([*engine.map(die_once, [(str(tmp_path), each) for each in range(8)])]) == 8
+        assert len(dict(engine.map(square, range(8)))) == 8
+        with pytest.raises(UsageError, match="wrong"):
+            [*engine.map(fail, range(8))]
+        assert dict(engine.map(square, range(8)))[3] == 9
+    assert not multiprocessing.active_children()
 
 
 @contextlib.contextmanager

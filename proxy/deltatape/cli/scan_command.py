@@ -96,10 +96,11 @@ def _engine(name: str, scheduler: str | None, workers: int) -> Iterator["Engine"
     from deltatape.scan.engine import LocalEngine, dask_engine  # noqa: PLC0415 - loads processes
 
     if name == "local":
-        yield LocalEngine(workers)
+        with LocalEngine(workers) as engine:
+            yield engine
         return
-    with dask_engine(scheduler, workers) as engine:
-        yield engine
+    with dask_engine(scheduler, workers) as cluster:
+        yield cluster
 
 
 class _Teller:

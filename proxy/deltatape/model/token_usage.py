@@ -43,8 +43,8 @@ def tokens_in(usage: Mapping[str, object] | None) -> TokenCount | None:
     for holder in (usage, *map(usage.get, _HOLDERS)):
         if not isinstance(holder, Mapping):
             continue
-        for names in _NAMES:
-            asked, replied = (_count(holder.get(name)) for name in names)
+        for of_request, of_reply in _NAMES:
+            asked, replied = _count(holder.get(of_request)), _count(holder.get(of_reply))
             if asked is not None or replied is not None:
                 return TokenCount(
                     input=_with(asked, holder, _CACHED), output=_with(replied, holder, _THOUGHTS)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import MISSING
 from functools import cache, partial
 from itertools import accumulate, pairwise
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -87,9 +88,7 @@ class DigestEncoder:
             "history": digest.history[kept:],
             "prefixes": prefixes[kept:],
         }
-        # Not UTF-8: text of a tape may hold half a surrogate pair.
-        text = json.dumps(fields, default=_fields, separators=(",", ":"))
-        return EncodedDigest(root_of(digest), text.encode("ascii"))
+        return EncodedDigest(root_of(digest), _JSON.encode(fields).encode("ascii"))
 
 
 class DigestDecoder:
@@ -135,10 +134,12 @@ _DEFAULT = object()
 def _fields(value: object, left_out: frozenset[str] = frozenset()) -> dict[str, object]:
     """Return the fields of a dataclass that differ from their defaults."""
     kind: Any = type(value)
+    names, defaults, values_of = _layout(kind, left_out)
     found = {
         name: own
-        for name, default in _defaults(kind)
-        if name not in left_out and (own := getattr(value, name)) != default
+        for name, default, own in zip(names, defaults, values_of(value), strict=True)
+        # Most are the very object that is their default.
+        if own is not default and own != default
     }
     if isinstance(value, DeliveredCall) and "".join(value.fragments) == value.arguments:
         del found["fragments"]
@@ -146,22 +147,30 @@ def _fields(value: object, left_out: frozenset[str] = frozenset()) -> dict[str, 
     return found
 
 
+# Not UTF-8: text of a tape may hold half a surrogate pair. Nothing in a digest holds itself.
+_JSON = json.JSONEncoder(check_circular=False, separators=(",", ":"), default=_fields)
+
+
+class _Layout(NamedTuple):
+    """The fields of a dataclass."""
+
+    names: tuple[str, ...]
+    defaults: tuple[object, ...]
+    """A unique value where there is none."""
+    values_of: Callable[[object], tuple[object, ...]]
+
+
 @cache
-def _defaults(kind: Any) -> tuple[tuple[str, object], ...]:
-    """Return the fields of a dataclass with their defaults; a unique value where there is none."""
-    return tuple(
-        [
-            (
-                each.name,
-                _DEFAULT
-                if each.default is MISSING and each.default_factory is MISSING
-                else each.default
-                if each.default_factory is MISSING
-                else each.default_factory(),
-            )
-            for each in dataclasses.fields(kind)
-        ]
-    )
+def _layout(kind: Any, left_out: frozenset[str]) -> _Layout:
+    fields = [each for each in dataclasses.fields(kind) if each.name not in left_out]
+    names = tuple([each.name for each in fields])
+    defaults = [
+        (each.default if each.default is not MISSING else _DEFAULT)
+        if each.default_factory is MISSING
+        else each.default_factory()
+        for each in fields
+    ]
+    return _Layout(names, tuple(defaults), attrgetter(*names))
 
 
 _Reader: TypeAlias = Callable[[Any], Any]

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
 
 from deltatape.errors import UsageError
 
@@ -51,12 +51,30 @@ class Engine(Protocol):
 class LocalEngine:
     """Processes of this machine; with one, this process itself.
 
+    As a context manager it keeps its processes from one `map` to the next, since each takes half a
+    second to start; otherwise they end with the `map` that started them.
+
     Args:
         processes: how many, >= 1.
     """
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
+        self._keeps = False
+        self._executor: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        self._keeps = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keeps = False
+        self._end()
+
+    def _end(self) -> None:
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(cancel_futures=True)
 
     def map(
         self, function: Callable[[_Item], _Result], items: Iterable[_Item]
@@ -82,10 +100,18 @@ class LocalEngine:
         again: list[_Item],
     ) -> Iterator[tuple[_Item, _Result | Lost]]:
         """Yield results; if a process dies, put the items in progress into `again`."""
-        with _executor(self._processes) as executor:
-            running: dict[Future[_Result], _Item] = {}
-            for item in itertools.islice(items, self._processes * _AHEAD):
+        executor = self._executor = self._executor or _started(self._processes)
+        running: dict[Future[_Result], _Item] = {}
+
+        def submit(item: _Item) -> None:
+            try:
                 running[executor.submit(function, item)] = item
+            except BrokenProcessPool:
+                again.append(item)
+
+        try:
+            for item in itertools.islice(items, self._processes * _AHEAD):
+                submit(item)
             while running:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for each in done:
@@ -97,32 +123,37 @@ class LocalEngine:
                         continue
                     yield item, result
                     for following in itertools.islice(items, 0 if again else 1):
-                        try:
-                            running[executor.submit(function, following)] = following
-                        except BrokenProcessPool:
-                            again.append(following)
+                        submit(following)
+        except BaseException:
+            _terminate()
+            self._end()
+            raise
+        if again or not self._keeps:
+            self._end()
 
 
 def _alone(function: Callable[[_Item], _Result], item: _Item) -> _Result | Lost:
-    with _executor(1) as executor:
-        try:
-            return executor.submit(function, item).result()
-        except BrokenProcessPool:
-            return Lost("the process that read it was ended, twice")
-
-
-@contextlib.contextmanager
-def _executor(processes: int) -> Iterator[ProcessPoolExecutor]:
-    context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(processes, context, initializer=follow_parent)
+    executor = _started(1)
     try:
-        yield executor
+        return executor.submit(function, item).result()
+    except BrokenProcessPool:
+        return Lost("the process that read it was ended, twice")
     except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()
+        _terminate()
         raise
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+def _started(processes: int) -> ProcessPoolExecutor:
+    """Return an executor, which starts its processes as they are needed."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(processes, context, initializer=follow_parent)
+
+
+def _terminate() -> None:
+    for process in multiprocessing.active_children():
+        process.terminate()
 
 
 def follow_parent() -> None:

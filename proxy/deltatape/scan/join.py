@@ -235,28 +235,24 @@ def deal(job: JoinJob, step: Sequence[TapeToDeal]) -> str:
 
 def _of_tape(files: Files, tape: TapeToDeal) -> Iterator[Dealt]:
     stored = tape.digests
-    known = _known(files, tape.findings) if tape.findings is not None else {}
+    known = _known(files, tape.findings) if tape.findings is not None else _Known({}, {})
     decoder = DigestDecoder()
     with files.local(stored.path) as path:
         columns = ["exchange", "root", "recorded_ns", "alone", "digest"]
         place = 0
         for batch in pq.ParquetFile(path).iter_batches(_ROWS, columns=columns):
-            for row in batch.to_pylist():
+            of_columns = [batch.column(name).to_pylist() for name in columns]
+            for exchange, root, recorded_ns, alone, digest in zip(*of_columns, strict=True):
                 place += 1
-                digest = row["digest"]
                 dealt = Dealt(
-                    key=row["root"],
+                    key=root,
                     day=stored.day,
                     tape=stored.tape,
                     place=place,
-                    began_ns=row["recorded_ns"],
-                    alone=row["alone"],
-                    known=[_name(each) for each in known.get(row["exchange"], ())],
-                    refusals=[
-                        json.dumps(each)
-                        for each in known.get(row["exchange"], ())
-                        if each[_PLACES["code"]] == REFUSAL
-                    ],
+                    began_ns=recorded_ns,
+                    alone=alone,
+                    known=known.names.get(exchange, []),
+                    refusals=known.refusals.get(exchange, []),
                     digest=digest,
                 )
                 yield dealt
@@ -265,18 +261,28 @@ def _of_tape(files: Files, tape: TapeToDeal) -> Iterator[Dealt]:
                 # It goes on only from digests of the same dialect, which are all decoded here.
                 kept = decoder.decode(digest)
                 if kept.reply_id is not None and kept.store is not False:
-                    alone = DigestEncoder().encode(kept).digest
-                    yield dealt._replace(key=stored_history(kept.reply_id), digest=alone)
+                    whole = DigestEncoder().encode(kept).digest
+                    yield dealt._replace(key=stored_history(kept.reply_id), digest=whole)
 
 
-def _known(files: Files, path: str) -> dict[int, list[Row]]:
-    """Return what a tape has found by itself, by exchange."""
-    found: dict[int, list[Row]] = {}
+class _Known(NamedTuple):
+    """What a tape has found by itself, by exchange: see `Dealt`."""
+
+    names: dict[int, list[str]]
+    refusals: dict[int, list[str]]
+
+
+def _known(files: Files, path: str) -> _Known:
+    found = _Known({}, {})
     with files.local(path) as local:
         table = pq.ParquetFile(local).read()
-    for row in table.to_pylist():
-        values = tuple(row[name] for name in _PLACES)
-        found.setdefault(row["exchange"], []).append(values)
+    of_columns = [table.column(name).to_pylist() for name in ("exchange", "code", "fingerprint")]
+    for exchange, code, fingerprint in zip(*of_columns, strict=True):
+        found.names.setdefault(exchange, []).append(f"{code} {fingerprint}")
+    refused = pa.array([code == REFUSAL for code in of_columns[1]], pa.bool_())
+    for row in table.filter(refused).to_pylist():
+        text = json.dumps([row[name] for name in _PLACES])
+        found.refusals.setdefault(row["exchange"], []).append(text)
     return found
 
 
@@ -289,26 +295,35 @@ def compare(job: JoinJob, item: tuple[int, tuple[str, ...]]) -> list[FoundRow]:
     """
     part, paths = item
     files = open_files(job.out)
-    rows = [row for path in paths for row in _of_partition(files, path, part)]
+    tables = [each for path in paths if (each := _of_partition(files, path, part)) is not None]
+    if not tables:
+        return []
+    table = pa.concat_tables(tables)
+    # Most conversations are on one tape, whose scan has compared them.
+    of_columns = [table.column(name).to_pylist() for name in ("key", "tape", "alone")]
+    tapes: dict[str, str] = {}
+    joins = set()
+    for key, tape, alone in zip(*of_columns, strict=True):
+        if alone or tapes.setdefault(key, tape) != tape:
+            joins.add(key)
+    chosen = pa.array([key in joins for key in of_columns[0]], pa.bool_())
+    rows = [Dealt(**row) for row in table.filter(chosen).to_pylist()]
     rows.sort(key=attrgetter("key", "tape", "place"))
     found: dict[tuple[object, ...], FoundRow] = {}
     for _, group in groupby(rows, key=attrgetter("key")):
-        own = list(group)
-        if len({each.tape for each in own}) > 1 or any(each.alone for each in own):
-            for each in _compared(job, own):
-                # A reply that the provider keeps is in two groups.
-                found.setdefault((each.day, *each.row), each)
+        for each in _compared(job, list(group)):
+            # A reply that the provider keeps is in two groups.
+            found.setdefault((each.day, *each.row), each)
     return list(found.values())
 
 
-def _of_partition(files: Files, path: str, part: int) -> list[Dealt]:
+def _of_partition(files: Files, path: str, part: int) -> pa.Table | None:
     with files.local(path) as local:
         source = pq.ParquetFile(local)
         parts = json.loads(source.metadata.metadata[b"parts"])
         if part not in parts:
-            return []
-        read = source.read_row_group(parts.index(part))
-    return [Dealt(**row) for row in read.to_pylist()]
+            return None
+        return source.read_row_group(parts.index(part))
 
 
 def _compared(job: JoinJob, rows: Sequence[Dealt]) -> Iterator[FoundRow]:
