@@ -1,7 +1,7 @@
-"""The process that makes the index from a dataset of `deltatape scan`, in place of its tapes.
+"""The process that makes the index from a dataset of `deltatape scan`, instead of from tapes.
 
-No tape is read: a row of the dataset has what the list and the trends show. Where a tape is still
-where the scan has read it, its exchanges can be opened.
+It reads no tape: a row of the dataset has all that the list and the trends show. An exchange can be
+opened if its tape is still where the scan read it.
 """
 
 import json
@@ -23,11 +23,11 @@ from deltatape.rules import RULES
 from deltatape.store.rule_set import rule_set
 
 MOST_EXCHANGES = 1_000_000
-"""The list has the newest; a dataset may have any number."""
+"""The list has only the newest exchanges; a dataset can have any number."""
 _AT_ONCE = 50
 """Tapes whose rows are read by one query."""
 _LOOK_S = 5.0
-"""How often to look whether a scan has changed the dataset."""
+"""The interval of checks whether a scan has changed the dataset."""
 _NAMES = {rule.code: rule.name for rule in RULES}
 _RANKS = {each.value: each.rank for each in Severity}
 _NICENESS = 10
@@ -63,7 +63,7 @@ ORDER BY e.tape, e.exchange
 
 
 class _Tape(NamedTuple):
-    """A tape of the dataset, and what the index is to know of it."""
+    """A tape of the dataset, with its state in the index."""
 
     key: str
     state: TapeState
@@ -71,13 +71,13 @@ class _Tape(NamedTuple):
 
 
 class DatasetIndexing:
-    """Keeps the index as the dataset is.
+    """Keeps the index up to date with the dataset.
 
     Args:
         folder: of the dataset.
         index: the file of the index.
-        rules: what it depends on besides the dataset.
-        most: how many exchanges are listed at most.
+        rules: the version of the rules; the index is made anew if they change.
+        most: the most exchanges to list.
     """
 
     def __init__(self, folder: Path, index: Path, rules: str, most: int = MOST_EXCHANGES) -> None:
@@ -161,7 +161,7 @@ class DatasetIndexing:
                 self._bytes[0] += each.state.bytes
 
     def news(self) -> dict[str, object] | None:
-        """Return what the server is to know; None: nothing is new."""
+        """Return the news for the server; None if there is none."""
         told = (self._writer.revision, self._done, self._of)
         if told == self._told:
             return None
@@ -175,7 +175,7 @@ class DatasetIndexing:
 
 
 def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
-    """Index, and tell the server, until it is gone."""
+    """Index, and report to the server, until the server ends."""
     settings = begin["settings"]
     assert isinstance(settings, Mapping)
     rules = rule_set(Begin(settings=settings).rules())
@@ -210,7 +210,7 @@ def _objects(opened: Dataset, sql: str) -> Iterator[dict[str, Any]]:
 
 
 def _stamp(folder: Path) -> object:
-    """Return what changes when a scan or a join has written."""
+    """Return a value that changes when a scan or a join writes files."""
     days = [*folder.glob("tapes/day=*"), *folder.glob("findings/day=*")]
     return sorted((str(each), each.stat().st_mtime_ns) for each in days if each.is_dir())
 

@@ -1,9 +1,9 @@
 """Makes the documents of an exchange, in a process of their own: see `processes`.
 
 A question is a line of JSON, an answer a line of JSON and then a body. Documents are those of the
-commands (`why --format json`, ...) but for two things: tapes have the names under which the server
-lists them, and what is too long for a page is cut, which the document says: `"cut"` beside the
-members that were cut has `{"bytes": N}` for a text and `{"items": N}` for a list.
+commands (`why --format json`, ...) with two differences: tapes have the names in the server's list,
+and values too long for a page are cut. Beside the members that were cut, `"cut"` has
+`{"bytes": N}` for a text and `{"items": N}` for a list.
 """
 
 import json
@@ -48,7 +48,7 @@ _BYTES = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer with a body; `fields` of its head, without the type."""
+    """An answer with a body; `fields` are the header fields, without the type."""
 
     body: bytes
     type: str = _JSON
@@ -58,7 +58,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class TapePlace:
-    """A tape: its name in the list, and where it is."""
+    """A tape: its name in the list, and its path."""
 
     id: str
     path: str
@@ -72,7 +72,7 @@ class TapePlace:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """An exchange with what it is explained by."""
+    """An exchange with its context, for the explanation."""
 
     exchanges: Sequence[Exchange]
     """In the order of their requests, that one among them."""
@@ -138,7 +138,7 @@ class Documents:
         return steps_object(stepping(_located(explanation, tape), around.exchanges, self._settings))
 
     def _around(self, tape: Tape, number: int) -> _Around:
-        """Return what an exchange is explained by.
+        """Return an exchange with its context.
 
         Raises:
             DeltatapeError: there is no such exchange; the tape is damaged before its end.
@@ -214,7 +214,7 @@ def _exchange(place: TapePlace, number: int) -> Exchange:
 
 
 def _located(explanation: Explanation, tape: Tape) -> Explanation:
-    """Return an explanation whose findings are on the shards that they are on."""
+    """Return an explanation whose findings name the shards that they are on."""
     if not isinstance(tape, ShardedTape):
         return explanation
     return replace(
@@ -226,7 +226,7 @@ def _located(explanation: Explanation, tape: Tape) -> Explanation:
 
 
 class _ForPages:
-    """Makes of a document what a page gets: see the module. Hides secrets, in whole texts."""
+    """Cuts a document for a page, and hides secrets; see the module."""
 
     def __init__(self, place: TapePlace | None, longest: int, most: int) -> None:
         self._place = place
@@ -288,7 +288,7 @@ def _dumped(value: object) -> bytes:
 
 
 def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
-    """Answer the questions that come as lines, until there are no more."""
+    """Answer questions, one a line, until the input ends."""
     documents = Documents(Begin(settings=_mapping(begin["settings"])).rules())
     for line in source:
         answer = documents.answer(json.loads(line))

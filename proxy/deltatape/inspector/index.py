@@ -1,12 +1,12 @@
 """The index: a row of every exchange of the tapes that are shown, in a SQLite file.
 
-`IndexWriter` is used by the indexing process, `IndexReader` by the server, which asks it for pages
-of rows. What is shown without a filter is counted while rows are written, and every order has an
-index of its own, so that a page takes the same work however many rows there are. A filter reads
-an index of what is filtered by, never the rows that it leaves out.
+The indexing process uses `IndexWriter`; the server uses `IndexReader` to get pages of rows. Totals
+without a filter are counted while rows are written, and every order has a database index, so that a
+page takes the same work however many rows there are. A filter reads a database index of its
+columns, never the rows that it leaves out.
 
-The file is a cache: it holds nothing of a request or a response but what a row shows, and it is
-made anew where it is damaged or where the rules have changed.
+The file is a cache: of requests and responses it holds only what a row shows, and it is made anew
+if it is damaged or the rules have changed.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ _FORMAT = 1
 
 
 class TapeState(NamedTuple):
-    """What the index knows of a tape."""
+    """The state of a tape in the index."""
 
     key: int
     id: str
@@ -94,15 +94,15 @@ class TapeState(NamedTuple):
     inode: int
     recording: bool
     indexed: bool
-    """Whether all of it is in the index, as it was when it had this size and time."""
+    """Whether the index has all of it, as of this size and time."""
     starts: int
-    """How often indexing it began without an end: it may be what kills the process."""
+    """How often indexing it began without an end: it may have crashed the process."""
     problem: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which rows are asked for; empty fields ask for all."""
+    """A filter on rows; empty fields match all."""
 
     text: str = ""
     """Parts of what rows show, separated by spaces, in any case; all of them."""
@@ -113,9 +113,9 @@ class Filter:
     providers: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     from_ns: int | None = None
-    """Since 1970; the first moment."""
+    """Since 1970; inclusive."""
     until_ns: int | None = None
-    """The first moment that is too late."""
+    """Since 1970; exclusive."""
     tape: str = ""
     """The id of a tape."""
 
@@ -151,7 +151,7 @@ class Filter:
 
 
 class Page(NamedTuple):
-    """An answer: rows, as JSON, and what they are a part of."""
+    """A page of rows, as JSON, with the totals."""
 
     rows: list[str]
     total: int
@@ -173,7 +173,7 @@ class IndexWriter:
 
     Args:
         path: of the file, made if it is missing.
-        rules: what rows depend on besides their tapes; rows of other rules are dropped.
+        rules: the version of the rules; rows made by others are dropped.
     """
 
     def __init__(self, path: Path, rules: str) -> None:
@@ -204,7 +204,7 @@ class IndexWriter:
         return {each.id: each for each in _tapes(self._connection)}
 
     def put_tape(self, tape: TapeState) -> int:
-        """Write what is known of a tape, by its id; return its key."""
+        """Write the state of a tape, by its id; return its key."""
         fields = (tape.id, os.fsencode(tape.path), *tape[3:], "[]")
         (key,) = self._connection.execute(
             "INSERT INTO tapes VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -217,7 +217,7 @@ class IndexWriter:
         return int(key)
 
     def put_apps(self, tape: int, apps: Iterable[str]) -> None:
-        """Write which apps asked, as far as they said."""
+        """Write the names of the apps that sent requests."""
         self._connection.execute("UPDATE tapes SET apps = ? WHERE key = ?", [_json([*apps]), tape])
 
     def drop_tape(self, tape: int) -> None:
@@ -317,7 +317,7 @@ def _tapes(connection: sqlite3.Connection) -> Iterator[TapeState]:
 
 
 def _insert(connection: sqlite3.Connection, key: int | None, tape: int, row: Row) -> None:
-    """Write a row of a tape that is not there; a key of None takes the next one."""
+    """Insert a new row of a tape; a key of None takes the next one."""
     execute = connection.execute
     key = execute(
         "INSERT INTO exchanges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -1,11 +1,11 @@
 """The indexing process: follows tapes, and keeps a row of every exchange in the index.
 
-It tells the server by lines of JSON what has changed, at most four times a second. Tapes that are
-being recorded come first: they are read on as they grow. All others are read once, the newest
-first, in slices, and are known from then on by their size and time, also by the next process.
+It reports changes to the server as lines of JSON, at most four times a second. Tapes that are being
+recorded come first: they are followed as they grow. All others are read once, the newest first, in
+slices; their size and time are stored, so that the next process does not read them again.
 
-A tape that ends the process, by its size or by a defect of a rule, is left out from the third time
-on, so that it does not keep the others from being seen.
+A tape that crashes the process three times, by its size or by a defect of a rule, is skipped from
+then on, so that the others are shown.
 """
 
 import json
@@ -40,11 +40,11 @@ from deltatape.why.exchange_index import ExchangeIndexer
 from deltatape.why.overview import app_of
 
 TELL_NS = 250_000_000
-"""How often the server is told at most, and how often tapes that grow are looked at."""
+"""The shortest interval of reports to the server, and of looks at tapes that grow."""
 SCAN_NS = 1_000_000_000
-"""How often folders are looked through at most."""
+"""The shortest interval of searches of the folders."""
 _SLICE_NS = 100_000_000
-"""How long other tapes are read before those that grow are looked at again."""
+"""How long other tapes are read before tapes that grow get their turn again."""
 _RUNNING_NS = 50_000_000
 """How long exchanges in progress may be analysed each time."""
 _MOST_RUNNING = 500
@@ -151,7 +151,7 @@ class Indexing:
         self._scan_ns = 0
         self._known = self._writer.tapes()
         self._told: object = None
-        """What the server was told last."""
+        """What was last reported to the server."""
 
     def close(self) -> None:
         for each in self._followed.values():
@@ -442,7 +442,7 @@ class Indexing:
             self._put(state._replace(recording=False, indexed=True, problem=problem))
 
     def running(self) -> list[Row]:
-        """Return rows of the exchanges in progress, some of them as they were a moment ago."""
+        """Return rows of the exchanges in progress; some can be slightly outdated."""
         until_ns = self._clock.now_ns() + _RUNNING_NS
         rows: list[Row] = []
         for follower in self._followed.values():
@@ -467,7 +467,7 @@ class Indexing:
         return sorted(rows, key=lambda row: str(row["at"]), reverse=True)[:_MOST_RUNNING]
 
     def news(self) -> dict[str, object] | None:
-        """Return what the server is to know; None: nothing is new."""
+        """Return the news for the server; None if there is none."""
         reading = sum(tape.position for tape in self._read_now)
         running = self.running()
         told = (self._writer.revision, reading, running)
@@ -558,7 +558,7 @@ _NICENESS = 10
 
 
 def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
-    """Index, and tell the server, until it is gone."""
+    """Index, and report to the server, until the server ends."""
     settings = begin["settings"]
     assert isinstance(settings, Mapping)
     clock = SystemClock()

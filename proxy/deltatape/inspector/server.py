@@ -1,13 +1,13 @@
-"""The server of the page: who may ask, and what is answered.
+"""The server of the page: access control, and the answers.
 
-Whoever can ask can read prompts and answers, so every request has to prove two things. That it
-comes from the user: by a token that only the user has been given, as a cookie or a bearer. And that
-no other page made the browser send it: by `Host`, against DNS names that an attacker lets point to
-this machine, and by `Sec-Fetch-Site`, since a page on another port of this machine is of the same
-site, so that the cookie comes along. Nothing here changes anything: only GET is answered.
+The answers contain prompts and replies, so every request must prove two things. First, that it
+comes from the user: by a token that only the user has, as a cookie or a bearer. Second, that no
+other page made the browser send it: by `Host`, against DNS rebinding, and by `Sec-Fetch-Site`,
+since a page on another port of this machine is same-site, so that the browser sends the cookie.
+Requests change nothing: only GET is answered.
 
-What is answered is text of an attacker, who may have written what the model said: documents are
-JSON, raw bytes are no type that a browser shows, and the policy of the page allows no other script.
+An attacker can control what a model writes, so answers are untrusted: documents are JSON, raw
+bytes have a type that no browser renders, and the policy of the page allows no other script.
 """
 
 import asyncio
@@ -69,13 +69,13 @@ _AT_MOST = 100
 """Rows of an answer that says no limit."""
 _FULL = 200
 _MAX_LISTENERS = 32
-"""Pages that are told what is new."""
+"""The most pages that follow changes."""
 _READY_S = 60.0
 """How long a page waits for the first look at the tapes."""
 _ALIVE_S = 15.0
-"""How often a page is told that nothing is, so that one that is gone is noticed."""
+"""The interval of keep-alives without news, which show when a page is gone."""
 _FAREWELL_S = 0.2
-"""How long answers may take on when the server stops: those of pages that follow never end."""
+"""How long answers may continue when the server stops: those to followers never end."""
 _MAX_TEXT = 200
 _MAX_VALUES = 50
 """How much of a filter counts."""
@@ -84,7 +84,7 @@ _SAME_ORIGIN = ("same-origin", "none")
 
 
 class Refused(Exception):  # noqa: N818 - an answer, no error of ours
-    """A request that is not served: the status, and what to tell."""
+    """A request is refused, with a status and a message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -93,7 +93,7 @@ class Refused(Exception):  # noqa: N818 - an answer, no error of ours
 
 
 class News(TypedDict):
-    """What the indexing process tells."""
+    """A report of the indexing process."""
 
     revision: int
     indexed: Mapping[str, object]
@@ -102,7 +102,7 @@ class News(TypedDict):
 
 
 class Live:
-    """What the indexing process told last, for pages that follow it."""
+    """The last report of the indexing process, for pages that follow it."""
 
     def __init__(self) -> None:
         self.news: News = {

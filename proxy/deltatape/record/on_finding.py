@@ -56,7 +56,7 @@ class OnFinding:
         command: for `sh -c`.
         tell: prints a line for the user.
         environment: of the command; None for our own.
-        limit_s: how long one run may take.
+        limit_s: the longest time of one run.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class _Pipe:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask it and its children to end; then kill them."""
+    """Terminate the command and its children; then kill them."""
     _signal(process, signal.SIGTERM)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), _TERMINATED_S)

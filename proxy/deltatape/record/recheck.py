@@ -268,7 +268,7 @@ def ask_again(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """What is known right after a request."""
+    """The state right after a request."""
 
     recorded: Exchange
     number: int | None = None
@@ -405,7 +405,7 @@ def _rechecked(answer: _Answer, taped: Mapping[int, Exchange], rules: Settings) 
 
 
 def _is_cut(today: Exchange) -> bool:
-    """Return whether the end of the run cut it."""
+    """Check whether the end of the run cut the answer."""
     return today.end is None or today.end.reason in {EndReason.STOPPED, EndReason.CLIENT_CLOSED}
 
 

@@ -1,4 +1,4 @@
-"""What a process records: its listeners, its tapes, and the ring that deletes old ones.
+"""The recording of one process: its listeners, its tapes, and the ring that deletes old ones.
 
 Data flow: a `Gateway` takes a client's request and sends it upstream over a `Connector`; the
 `Recorder` writes request and response to a tape of the `TapeBook` and has them analysed. `Session`
@@ -44,7 +44,7 @@ class RecordOptions:
         upstreams: the user's own.
         to: the folder for tapes.
         app: the application's own endpoint, to be tapped at `app_listen`.
-        token: opens the gateway where others than this machine can reach it.
+        token: that requests must have if other machines can reach the gateway.
         check_keys: refuse a key of one provider that is about to go to another.
         outbound: how upstreams are reached.
         grace_s: how long streams may go on at the end.
@@ -112,7 +112,7 @@ NOT_BOUND: Listening = MappingProxyType({})
 
 
 class RecordingPart(Protocol):
-    """What a session needs of what records: of a `Recording`, or of `Workers`."""
+    """The interface of `Recording` and `Workers` for a session."""
 
     @property
     def tapes(self) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class RecordingPart(Protocol):
 
 
 class RecordingObserver(RecorderObserver, Protocol):
-    """Receives what a recording has to say, on the event loop's thread."""
+    """Receives the reports of a recording, on the event loop's thread."""
 
     def lasting_alarm(self, problem: str) -> None:
         """Taping has a problem that lasts; may be called from another thread."""

@@ -1,4 +1,4 @@
-"""The session of a recording that goes on in another process than its session.
+"""Represents the session in a process that records for it.
 
 Standard library only: mitmproxy's addon uses it, too.
 """

@@ -1,11 +1,11 @@
 """The process that seals finished tapes: `python -m deltatape.record.sealing FOLDER`.
 
-It gets the thresholds of the rules on its standard input, as one line of JSON, and ends with that.
-On its standard output it writes a line for each tape that cannot be sealed.
+It reads the thresholds of the rules from standard input, as one line of JSON, and ends when the
+input ends. It prints a line for each tape that cannot be sealed.
 
-Strategy: it looks through the folder every moment. A tape counts as finished when no recorder holds
-its lock. The ring (`store.ring`) may rename or delete a tape meanwhile: then its sealed form is
-deleted again, unless the tape was still there, and locked, when it was removed.
+Strategy: search the folder at short intervals. A tape is finished when no recorder holds its lock.
+The ring (`store.ring`) may rename or delete a tape while it is sealed; then the sealed form is
+deleted again. So the journal is only removed if it is still there, and under its lock.
 """
 
 import contextlib
@@ -83,7 +83,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def settle(sealed: Sealed) -> None:
-    """Delete the journal of a sealed tape; or its sealed form, if the journal is elsewhere by now.
+    """Delete the journal of a sealed tape; if that was moved meanwhile, delete the sealed form.
 
     Raises:
         UsageError: the journal was changed meanwhile, or cannot be deleted.

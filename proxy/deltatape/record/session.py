@@ -1,7 +1,7 @@
 """One run of `deltatape record`, assembled from its parts.
 
-Data flow: a `Recording` in this process, or the `Workers` in others, writes what it records on
-tapes; the `LiveAnalysis` reads them and reports; the `Reporter` prints. Around that: the
+Data flow: a `Recording` in this process, or `Workers` in others, writes tapes; the
+`LiveAnalysis` reads them and reports; the `Reporter` prints. Around that: the
 application, the tunnel that sees traffic past the gateway, the hook for findings, the health
 listener.
 """

@@ -1,11 +1,12 @@
-"""Tapes what an MCP client and an MCP server say to each other over stdin and stdout.
+"""Tapes the traffic of an MCP client and an MCP server over stdin and stdout.
 
-Strategy: as MCP's own HTTP transport has it. What the client sends is a request, answered by what
-answers it, or with 202 where nothing does: notifications, and answers to the server. What else the
-server says is the response to one GET, of lines. So readers of tapes know a single form of MCP.
+Strategy: tape it like MCP's HTTP transport. A message of the client is a request; its response is
+the server's answer, or 202 if there is none: for notifications, and answers to the server. All
+other messages of the server are the response to one GET, as lines. So tapes have only one form of
+MCP.
 
-Invariant: bodies are the lines as they passed, line feeds included; together they are all that
-passed, but for lines of white space.
+Invariant: bodies are the lines as they passed, line feeds included; together they are all bytes
+that passed, except lines of white space.
 
 Format: recordings/README.md, "MCP over stdin and stdout".
 Source: https://modelcontextprotocol.io/specification/2025-06-18/basic/transports
@@ -164,7 +165,7 @@ class StdioTaping:
             self._cut("the server closed its output")
 
     def end(self, reason: EndReason, detail: str) -> None:
-        """End what is open, with that ending; nothing is taped afterwards."""
+        """End open exchanges with this reason; nothing is taped afterwards."""
         if not self._ended:
             self._end_all(reason, detail)
             self._ended = True
@@ -264,7 +265,7 @@ class StdioTaping:
 
 
 class _Times:
-    """Tells when what is being taped has come."""
+    """A clock that returns the time when the current bytes came."""
 
     def __init__(self, taping: StdioTaping, writer: Writer) -> None:
         self._taping = taping
@@ -272,7 +273,7 @@ class _Times:
         self._last_ns = 0
 
     def now_ns(self) -> int:
-        """Return it, as the tape counts, but never an earlier time than before."""
+        """Return that time on the tape; never earlier than the last one."""
         self._last_ns = max(self._last_ns, self._writer.now_ns() - self._taping.ago_ns)
         return self._last_ns
 

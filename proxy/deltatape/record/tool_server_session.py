@@ -1,12 +1,12 @@
-"""`deltatape record --mcp-stdio`: which tape an MCP server's traffic goes to, and how.
+"""`deltatape record --mcp-stdio`: chooses the tape for the traffic of an MCP server.
 
-Strategy: an MCP client starts the server, and in its place us. Where a recorder is running for the
-same folder, what passes goes to its tapes, so that calls of tools stand beside the replies that ask
-for them, with the times of one clock; it is told over a connection on loopback. Otherwise the
-server has a tape of its own.
+Strategy: an MCP client starts us in place of the server, and we start the server. If a recorder
+runs for the same folder, the traffic goes to its tapes over a connection on loopback, so that tool
+calls are beside the replies that ask for them, with the times of one clock. Otherwise the server
+gets its own tape.
 
-A recorder is found by a file in its folder, readable for its owner only, which a variable names:
-many MCP clients start servers without most of their environment, but in their own folder.
+A recorder is found by a file in its folder, which only its owner can read, or by a variable that
+names that file: many MCP clients start servers in their own folder, but without most variables.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ _RUNNERS = re.compile(r"(?:python|node|deno|bun|npx|bunx|uvx?|pipx|docker|run|ex
 
 
 def server_name(argv: Sequence[str]) -> str:
-    """Return what a server is called whose user gave it no name.
+    """Return the default name of a server, from its command.
 
     >>> server_name(("npx", "-y", "@modelcontextprotocol/server-memory"))
     'server-memory'
@@ -123,7 +123,7 @@ class ToolServerListener:
             self._server = server
 
     async def stop(self, grace_s: float) -> None:
-        """Stop listening; give servers that are about to end `grace_s` to tell so."""
+        """Stop listening; wait up to `grace_s` for servers that are ending to report that."""
         if self._server is None:
             return
         with contextlib.suppress(OSError):
@@ -223,7 +223,7 @@ class _Observer:
     reporter: Reporter
 
     def refused(self, refusal: Refusal) -> None:
-        """Nobody asks us for an upstream."""
+        """Never called: there is no upstream."""
 
     def alarm(self, problem: str) -> None:
         self.reporter.alarm(problem)

@@ -1,8 +1,8 @@
-"""One of the processes that share a port: it records, and leaves everything else to its session.
+"""One of the processes that share a port: it only records; its session does everything else.
 
-It has a `Recording` of its own, and a `RemoteSession` as its analysis and its user: what they are
-told goes to the session, over a pipe on which nothing waits. If the session is gone, it ends its
-tapes.
+It has its own `Recording`, and a `RemoteSession` in place of the analysis and the user interface,
+which sends reports to the session over a pipe that nothing waits for. If the session dies, it ends
+its tapes.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ class Worker:
         }
 
     async def _look(self) -> None:
-        """Tell the session of clients, which nothing else tells of."""
+        """Report clients to the session regularly; no event does."""
         while True:
             await asyncio.sleep(LOOK_S)
             if self._session.has_news:
@@ -169,7 +169,7 @@ def main() -> None:
 
 
 def _read(size: int) -> bytes:
-    """Read from the session, and not a byte more."""
+    """Read `size` bytes from the session and none beyond; fewer only at the end of input."""
     data = b""
     while len(data) < size and (more := os.read(0, size - len(data))):
         data += more

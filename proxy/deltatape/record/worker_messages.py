@@ -1,8 +1,8 @@
-"""What a session and its workers send each other: one JSON object per line.
+"""The messages between a session and its workers: one JSON object per line.
 
-A tape has a number, its `key`, that its worker chooses: it may be renamed while it is recorded.
-Everything here is between processes of one version. Standard library only: mitmproxy's addon,
-which records in another process, too, uses some of them.
+A worker gives each of its tapes a number, the `key`, since a tape can be renamed while it is
+recorded. All processes have the same version. Standard library only: mitmproxy's addon, which also
+records in another process, uses some of them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,11 @@
 """`record --workers N`: several processes share the port, and record as one.
 
-Data flow: the system gives each connection to one of the workers, which writes what it records on
-tapes of its own (`worker`), and tells this process what has ended where. Here is the one analysis
-of all tapes, since the requests of a conversation come to any worker, and whatever the user sees:
-`Session` uses `Workers` like a `Recording` in its own process.
+Data flow: the system gives each connection to one of the workers, which records on its own tapes
+(`worker`), and reports each ended exchange to this process. This process has the only analysis,
+since the requests of a conversation can reach any worker, and the user interface: `Session` uses
+`Workers` like a `Recording` in its own process.
 
-A worker that dies is reported, and another one takes its place: the streams of the others go on.
+A worker that dies is reported and replaced; the streams of the others continue.
 """
 
 import asyncio
