@@ -1,16 +1,27 @@
-"""An S3 server on loopback, a relay before it that can be cut, and tapes to ship."""
+"""Object stores on loopback, a relay before them that can be cut, and tapes to ship."""
 
+import base64
 import contextlib
+import hashlib
+import hmac
 import http.client
+import json
 import os
+import re
+import shutil
 import socket
+import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import urlsplit
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.server import ThreadedMotoServer
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 from deltatape.clock import SystemClock
 from deltatape.model.exchange import EndReason
@@ -81,10 +92,103 @@ def s3_server() -> Iterator[S3Server]:
         server.stop()
 
 
+class _Silent(WSGIRequestHandler):
+    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@contextlib.contextmanager
+def gs_server(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Start a server of Google's XML API, which is that of S3 under other names, and use it.
+
+    Its objects are moto's. obstore asks for nothing else; Google's own server is closed, and
+    the emulators that install from a package registry have the JSON API.
+    """
+    backend = DomainDispatcherApplication(create_backend_app)
+
+    def application(asked: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        for name in [name for name in asked if name.startswith("HTTP_X_GOOG_")]:
+            asked[name.replace("X_GOOG", "X_AMZ")] = asked.pop(name)
+        # moto asks nobody for a key; but who has none gets only what is public.
+        asked["HTTP_AUTHORIZATION"] = "AWS4-HMAC-SHA256 Credential=k/20261121/us-east-1/s3/x"
+
+        def answer(status: str, headers: list[tuple[str, str]], *rest: object) -> object:
+            renamed = [(k.lower().replace("x-amz-", "x-goog-"), v) for k, v in headers]
+            return start(status, renamed, *rest)  # type: ignore[arg-type]
+
+        answered: Iterable[bytes] = backend(asked, answer)
+        return answered
+
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Silent)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        S3Server(server.server_port).reset()
+        account = {"client_email": "", "private_key": "", "private_key_id": ""}
+        key = folder / "account.json"
+        key.write_text(json.dumps({**account, "disable_oauth": True}))
+        _forget("GOOGLE_", patch)
+        patch.setenv("GOOGLE_SERVICE_ACCOUNT", str(key))
+        patch.setenv("GOOGLE_BASE_URL", f"http://127.0.0.1:{server.server_port}")
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+AZURITE = Path(__file__).parents[1] / "objects" / "node_modules" / "azurite"
+_ACCOUNT, _ACCOUNT_KEY = "shipper", base64.b64encode(b"not-a-secret").decode()
+
+
+@contextlib.contextmanager
+def az_server(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Start Azurite, Microsoft's server for developers, and use it; skips where it is missing."""
+    node = shutil.which("node")
+    if (node is None or not AZURITE.is_dir()) and not os.environ.get("CI"):
+        pytest.skip("no Azurite; scripts/setup stores installs it")
+    program = AZURITE / "dist" / "src" / "blob" / "main.js"
+    options = ("--inMemoryPersistence", "--blobPort", "0", "--disableTelemetry")
+    with subprocess.Popen(
+        [str(node), str(program), *options, "--skipApiVersionCheck"],
+        env={**os.environ, "AZURITE_ACCOUNTS": f"{_ACCOUNT}:{_ACCOUNT_KEY}"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            said = (re.search(r"listens on http://127\.0\.0\.1:(\d+)", x) for x in server.stdout)
+            port = int(next(filter(None, said))[1])
+            _make_container(port)
+            _forget("AZURE_", patch)
+            patch.setenv("AZURE_STORAGE_ACCOUNT_NAME", _ACCOUNT)
+            patch.setenv("AZURE_STORAGE_ACCOUNT_KEY", _ACCOUNT_KEY)
+            patch.setenv("AZURE_STORAGE_ENDPOINT", f"http://127.0.0.1:{port}/{_ACCOUNT}")
+            yield
+        finally:
+            server.kill()
+
+
+def _make_container(port: int) -> None:
+    """Make what obstore cannot: it has no request for a container."""
+    said = f"x-ms-date:{formatdate(usegmt=True)}\nx-ms-version:2021-08-06"
+    signed = f"PUT{12 * chr(10)}{said}\n/{_ACCOUNT}/{_ACCOUNT}/{BUCKET}\nrestype:container"
+    code = hmac.digest(base64.b64decode(_ACCOUNT_KEY), signed.encode(), hashlib.sha256)
+    headers = dict(line.split(":", 1) for line in said.splitlines())
+    headers["Authorization"] = f"SharedKey {_ACCOUNT}:{base64.b64encode(code).decode()}"
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+        connection.request("PUT", f"/{_ACCOUNT}/{BUCKET}?restype=container", headers=headers)
+        assert connection.getresponse().status == 201
+
+
+def _forget(prefix: str, patch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(prefix)]:
+        patch.delenv(name)
+
+
 def use(port: int, patch: pytest.MonkeyPatch) -> None:
     """Set the usual variables, for a server at a port of loopback."""
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        patch.delenv(name)
+    _forget("AWS_", patch)
     patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
     patch.setenv("AWS_ACCESS_KEY_ID", "shipper")
     patch.setenv("AWS_SECRET_ACCESS_KEY", "not-a-secret")

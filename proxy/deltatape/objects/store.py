@@ -35,8 +35,12 @@ from deltatape.objects.urls import ACCEPTED
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
 
-_REMOTE = frozenset({"s3", "gs", "az"})
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_ENDPOINTS = {
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "gs": ("GOOGLE_BASE_URL",),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
+"""Variables that name another server, by the scheme of the URLs that go there."""
 _FORBIDDEN = frozenset({"401", "403"})
 _LATER = frozenset({"408", "409", "425", "429"})
 """HTTP statuses after which a retry may succeed."""
@@ -98,8 +102,8 @@ class ObjectStore:
             if not self.folder.is_dir() and not makes:
                 raise UsageError(f"{url}: there is no such folder")
             self._store = self._local(self.folder, makes=makes)
-        elif parts.scheme in _REMOTE and plain and parts.netloc:
-            self._store = self._remote()
+        elif parts.scheme in _ENDPOINTS and plain and parts.netloc:
+            self._store = self._remote(_ENDPOINTS[parts.scheme])
         else:
             raise UsageError(f"{url!r}: not the URL of an object store; use {ACCEPTED}")
 
@@ -109,8 +113,8 @@ class ObjectStore:
         except (exceptions.BaseError, OSError, ValueError) as error:
             raise UsageError(f"{self.url}: {reason_of(error)}") from None
 
-    def _remote(self) -> "store.ObjectStore":
-        http = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+    def _remote(self, endpoints: tuple[str, ...]) -> "store.ObjectStore":
+        http = any(os.environ.get(name, "").startswith("http://") for name in endpoints)
         client: ClientConfig = {"connect_timeout": "5s", "timeout": "2min"}
         if http:
             client["allow_http"] = True
@@ -248,7 +252,7 @@ class ObjectStore:
             text = str(error)
             status = _STATUS.search(text)
             code = status[1][:3] if status else ""
-            if "NoSuchBucket" in text:
+            if _NO_BUCKET.search(text):
                 raise UsageError(f"{self.url}: there is no such bucket") from None
             if code in _FORBIDDEN or (code.startswith("4") and code not in _LATER):
                 raise self._refused(place, error) from None
@@ -334,6 +338,7 @@ class ObjectRanges:
 
 _STATUS = re.compile(r"status code: ([0-9]{3} [A-Za-z ]+)")
 _ANSWER = re.compile(r"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*)</Message>)?")
+_NO_BUCKET = re.compile(r"<Code>(?:NoSuchBucket|ContainerNotFound)<")
 _SYSTEM = re.compile(r'kind: \w+,\s*message: "([^"]*)"')
 _ROLES = re.compile(r"/latest/api/token|//169\.254\.|//metadata\.google\.internal")
 """The URLs at which obstore asks for the machine's role if it finds no credentials."""
