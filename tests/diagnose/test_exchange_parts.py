@@ -19,7 +19,8 @@ OTHER = MaskedCredential(length=4, hash="0b0b0b0b")
 
 
 def values(exchange: Exchange) -> dict[Part, object]:
-    return {part: value_of(part, analyse(exchange)) for part in Part}
+    analysis = analyse(exchange)
+    return {part: value_of(part, analysis) for part in Part}
 
 
 def exchange() -> Exchange:
