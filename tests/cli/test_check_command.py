@@ -48,7 +48,7 @@ def test_findings_are_reported_with_place_blame_evidence_and_fix(tmp_path: Path)
 
 
 def test_the_json_form_has_the_keys_of_the_contract(tmp_path: Path) -> None:
-    result = deltatape("check", CUT, "--format", "json", folder=tmp_path)
+    result = called("check", CUT, "--format", "json", folder=tmp_path)
     told = json.loads(result.stdout)
     assert valid_findings(result.stdout) == told["findings"]
     assert result.returncode == 1
@@ -165,7 +165,7 @@ def test_variables_stand_for_options(tmp_path: Path) -> None:
         "DELTATAPE_CHECK_SELECT": "T",
         "DELTATAPE_CHECK_FAIL_ON": "never",
     }
-    result = deltatape("check", CUT, folder=tmp_path, env=variables)
+    result = called("check", CUT, folder=tmp_path, env=variables)
     assert result.returncode == 0
     assert [each["code"] for each in json.loads(result.stdout)["findings"]] == ["T003"]
     stronger = called("check", CUT, "--fail-on", "error", folder=tmp_path, env=variables)
@@ -182,7 +182,7 @@ def test_a_damaged_tape_is_reported_with_its_line_and_the_others_are_checked(
     tmp_path: Path,
 ) -> None:
     damaged(tmp_path)
-    result = deltatape("check", CUT, "bad.tape", EMPTY, "--format", "json", folder=tmp_path)
+    result = called("check", CUT, "bad.tape", EMPTY, "--format", "json", folder=tmp_path)
     assert result.returncode == 2
     told = json.loads(result.stdout)["findings"]
     assert [finding["code"] for finding in told] == ["W006", "S001", "T003", "T001", "D002"]
@@ -336,7 +336,7 @@ def test_only_what_is_selected_is_accepted(tmp_path: Path) -> None:
 def test_workers_report_in_the_same_order(tmp_path: Path) -> None:
     damaged(tmp_path)
     tapes = (EMPTY, "bad.tape", CUT, FIXED, "missing.tape", BROKEN)
-    one = deltatape("check", *tapes, "--jobs", "1", folder=tmp_path)
+    one = called("check", *tapes, "--jobs", "1", folder=tmp_path)
     many = deltatape("check", *tapes, "--jobs", "2", folder=tmp_path)
     assert (many.returncode, many.stdout, many.stderr) == (2, one.stdout, one.stderr)
     assert b"missing.tape: No such file or directory" in many.stderr

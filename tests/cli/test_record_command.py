@@ -17,7 +17,8 @@ from deltatape.demo.demo import Background
 from deltatape.diagnose.check import check
 from deltatape.model.exchange import EndReason
 from deltatape.store.reader import open_tape
-from helpers.program import deltatape, program
+from helpers.console import called
+from helpers.program import program
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, eventually, post, provider, run
 
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"%04d"}}]}\n\n'
@@ -330,7 +331,7 @@ def test_a_folder_that_cannot_be_made_never_touches_a_stream(tmp_path: Path) -> 
 def test_a_wrong_call_says_what_would_be_accepted(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    result = deltatape("record", *arguments, folder=tmp_path)
+    result = called("record", *arguments, folder=tmp_path)
     assert result.returncode == 2
     assert message in result.stderr.decode()
     assert not (tmp_path / ".deltatape").exists()

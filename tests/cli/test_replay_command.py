@@ -101,7 +101,7 @@ def test_an_ignored_mistake_does_not_fail_the_run(tmp_path: Path) -> None:
         code, told = player.stop()
     assert code == 0
     assert told.endswith("2 played, 0 missed, 0 unplayed\n")
-    refused = deltatape("replay", "--mode", "auto", "--ignore", "C", str(BROKEN), folder=tmp_path)
+    refused = called("replay", "--mode", "auto", "--ignore", "C", str(BROKEN), folder=tmp_path)
     assert refused.returncode == 2
     assert b"--ignore: has no effect with --mode auto" in refused.stderr
 
@@ -175,7 +175,7 @@ def test_parts_of_texts_may_differ_and_what_that_makes_equal_is_told(tmp_path: P
 
 def test_a_mask_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "deltatape.yaml").write_text("replay: {volatile: ['a:day']}")
-    done = deltatape("replay", str(FIXED), folder=tmp_path)
+    done = called("replay", str(FIXED), folder=tmp_path)
     assert done.returncode == 2
     assert b"--volatile 'a:day': 'day' is no mask; use date, hash, home" in done.stderr
 
@@ -264,10 +264,10 @@ def test_a_wrong_call_says_what_would_be_accepted(
 
 
 def test_without_a_tape_and_on_a_taken_port_it_ends(tmp_path: Path) -> None:
-    assert b"Missing argument 'TAPE[#N]...'" in deltatape("replay", folder=tmp_path).stderr
+    assert b"Missing argument 'TAPE[#N]...'" in called("replay", folder=tmp_path).stderr
     with program("replay", *FAST, str(CUT), folder=tmp_path) as player:
         taken = f"127.0.0.1:{player.port}"
-        result = deltatape("replay", "--listen", taken, CUT, folder=tmp_path)
+        result = called("replay", "--listen", taken, CUT, folder=tmp_path)
         assert result.returncode == 2
         assert f"cannot listen on {taken}: ".encode() in result.stderr
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.store.reader import open_tape
+from helpers.console import called
 from helpers.mitm import NEWEST, authority, installed, ran, variables
 from helpers.program import deltatape
 from helpers.pytest_projects import write_tape
@@ -157,6 +158,6 @@ def test_options_that_do_nothing_are_refused(
     options: tuple[str, ...], problem: bytes, tmp_path: Path
 ) -> None:
     write_tape(tmp_path / "x.tape", taped())
-    done = deltatape("replay", "x.tape", *options, folder=tmp_path)
+    done = called("replay", "x.tape", *options, folder=tmp_path)
     assert done.returncode in (2, 125)
     assert problem in done.stderr

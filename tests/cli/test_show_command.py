@@ -208,7 +208,7 @@ def test_one_part_at_a_time(tmp_path: Path) -> None:
 def test_variables_stand_for_options(tmp_path: Path) -> None:
     calls = called("show", CUT, "--calls", folder=tmp_path).stdout
     variable = {"DELTATAPE_SHOW_CALLS": "1"}
-    assert deltatape("show", CUT, folder=tmp_path, env=variable).stdout == calls
+    assert called("show", CUT, folder=tmp_path, env=variable).stdout == calls
 
 
 def test_a_websocket_has_frames_and_no_body(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_the_log_of_a_tape_is_part_of_its_story(tmp_path: Path) -> None:
 
 
 def test_an_unknown_code_is_reported(tmp_path: Path) -> None:
-    result = deltatape("why", "T999", folder=tmp_path)
+    result = called("why", "T999", folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
     assert b"T999: no such code; docs/findings.md lists them" in result.stderr
 

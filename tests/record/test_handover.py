@@ -23,6 +23,7 @@ from deltatape.record.recording import Listening
 from deltatape.store.reader import open_tape
 from helpers.chat import sse
 from helpers.clients import CLIENTS, PYTHON, SDKS, available
+from helpers.console import called
 from helpers.exchanges import TEXT_REPLY, USER, asks
 from helpers.program import deltatape, environment, program
 from helpers.recorded_apps import Provider
@@ -440,7 +441,7 @@ def test_one_that_does_not_give_its_place_away_keeps_it(tmp_path: Path) -> None:
 def test_what_nobody_could_take_over_is_refused(
     tmp_path: Path, arguments: tuple[str, ...], problem: str
 ) -> None:
-    refused = deltatape("record", "--replace", *arguments, folder=tmp_path)
+    refused = called("record", "--replace", *arguments, folder=tmp_path)
     assert refused.returncode in (2, 125)
     assert f"--replace: {problem}" in refused.stderr.decode()
 

@@ -13,6 +13,7 @@ import pytest
 from deltatape.model.exchange import EndReason, Exchange, Framing
 from deltatape.record.tool_server_session import argument_secrets, server_name
 from deltatape.store.reader import open_tape
+from helpers.console import called
 from helpers.mcp_stdio import SERVER, call, command, line, message, running
 from helpers.program import deltatape
 from helpers.recorded_apps import Provider, recorded
@@ -70,8 +71,8 @@ def test_each_request_is_an_exchange_with_its_answer(tmp_path: Path) -> None:
         assert (each.response.status, each.response.framing) == (200, Framing.CLOSE)
         assert each.end is not None
         assert each.end.reason is EndReason.COMPLETE
-    assert deltatape("check", ".deltatape", folder=tmp_path).stdout == b"no findings\n"
-    assert b"MCP tools/call, get_weather answered" in deltatape("show", folder=tmp_path).stdout
+    assert called("check", ".deltatape", folder=tmp_path).stdout == b"no findings\n"
+    assert b"MCP tools/call, get_weather answered" in called("show", folder=tmp_path).stdout
 
 
 def test_messages_without_an_answer_are_accepted_and_the_rest_of_the_server_is_one_stream(
@@ -175,7 +176,7 @@ def test_options_without_effect_are_refused(tmp_path: Path) -> None:
         (("--name", "x", "--", "x"), "--name: has no effect without --mcp-stdio"),
         (("--mcp-stdio",), "--mcp-stdio: needs the server's command after --"),
     ):
-        result = deltatape("record", *options, folder=tmp_path)
+        result = called("record", *options, folder=tmp_path)
         assert result.returncode == 2
         assert told in result.stderr.decode()
 
