@@ -65,7 +65,7 @@ class Part:
         check: by one process.
         scan_one: by one worker.
         scan_two: by two workers.
-        pack: sealing all tapes.
+        pack: sealing all tapes, by two processes.
         sealed_bytes: of the sealed tapes.
         ship: to the store, and verifying.
         scan: of the store, by two workers, of what is new in it.
@@ -231,7 +231,7 @@ def _part(
         os.link(path, beside)
     check, scan_one, scan_two = _compare(folders.compared, number)
     compared_bytes = sum(path.stat().st_size for path in chosen)
-    pack = run(folders.work, "pack", str(folders.journals))
+    pack = run(folders.work, "pack", "--jobs", "2", str(folders.journals))
     sealed = sum(path.stat().st_size for path in folders.journals.rglob("*.zst"))
     shipped = [
         run(

@@ -2,17 +2,22 @@
 
 import fcntl
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deltatape.clock import SystemClock
 from deltatape.store.reader import open_tape
 from deltatape.store.sealed import SealedTape
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, FIXED
+from helpers.program import environment
 from helpers.sealing import sealed_copy, table_of
 from helpers.shards import sharded
 
@@ -139,6 +144,58 @@ def test_what_cannot_be_packed_is_told_and_the_rest_is_packed(tmp_path: Path) ->
     result = called("pack", "--unpack", "x.tape.zst", folder=tmp_path)
     assert result.returncode == 2
     assert b"x.tape: is there already; a tape is never overwritten" in result.stderr
+
+
+def test_several_processes_pack_as_one_does(tmp_path: Path) -> None:
+    found = []
+    for jobs in ("1", "2"):
+        folder = tmp_path / jobs
+        folder.mkdir()
+        for at, path in enumerate([*SAMPLES, *SAMPLES]):
+            shutil.copy(path, folder / f"{at}.tape")
+        (folder / "2.tape").write_bytes(b"no tape\n")
+        names = [f"{at}.tape" for at in range(6)]
+        result = called("pack", "--jobs", jobs, *names, "elsewhere/x.tape", folder=folder)
+        sealed = {each.name: each.read_bytes() for each in folder.glob("*.zst")}
+        assert (folder / "2.tape").exists()
+        found.append((result.returncode, result.stdout, result.stderr, sealed))
+        names = [f"{at}.tape.zst" for at in (5, 4, 3)]
+        unpacked = called("pack", "--unpack", "--jobs", jobs, *names, folder=folder)
+        assert unpacked.stdout == b"5.tape\n4.tape\n3.tape\n"
+        assert (folder / "3.tape").read_bytes() == BROKEN.read_bytes()
+    assert found[0] == found[1]
+    assert found[0][:2] == (2, b"0.tape.zst\n1.tape.zst\n3.tape.zst\n4.tape.zst\n5.tape.zst\n")
+    assert b"packed 5 tapes: " in found[0][2]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_leaves_whole_tapes_and_no_process(tmp_path: Path, jobs: str) -> None:
+    head, _, rest = CUT.read_bytes().partition(b"\n")
+    records = b"".join(
+        rest.replace(b",1,", b",%d," % at).rpartition(b"[")[0] for at in range(1, 2000)
+    )
+    for name in range(8):
+        (tmp_path / f"{name}.tape").write_bytes(head + b"\n" + records)
+    with subprocess.Popen(
+        [sys.executable, "-m", "deltatape", "pack", "--jobs", jobs, "."],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        until = SystemClock.now_ns() + 120_000_000_000
+        while not [*tmp_path.glob(".*.part")]:
+            assert SystemClock.now_ns() < until, "nothing is packed"
+        os.killpg(process.pid, signal.SIGINT)
+        # Workers have these pipes, too: nothing goes on once they are closed.
+        printed, said = process.communicate(timeout=300)
+        assert (process.returncode, said.strip()) == (130, b"")
+    assert not [*tmp_path.glob(".*")]
+    for name in range(8):
+        sealed = tmp_path / f"{name}.tape.zst"
+        assert sealed.exists() is not (tmp_path / f"{name}.tape").exists()
+        assert f"{name}.tape.zst".encode() not in printed or sealed.exists()
 
 
 def listed(folder: Path, *options: str) -> dict[str, Any]:

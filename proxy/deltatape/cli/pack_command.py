@@ -1,13 +1,17 @@
 """`deltatape pack`: seals tapes, and unpacks sealed ones."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from deltatape.cli.options import option
 from deltatape.cli.terminal import Bar, say, write
+from deltatape.cli.workers import in_order, worthwhile
 from deltatape.errors import DeltatapeError
+from deltatape.model.rule_settings import Settings
 from deltatape.printable import count
 from deltatape.render.numbers import size
 from deltatape.settings.defaults import current_rules
@@ -23,7 +27,12 @@ from deltatape.store.reader import open_tape
 )
 @option("--unpack", is_flag=True, help="Restore the tapes from sealed ones.")
 @option("--keep", is_flag=True, help="Keep the originals of packed or unpacked tapes.")
-def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool) -> int:
+@option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes that pack tapes; default: one per core, where tapes are large.",
+)
+def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool, jobs: int | None) -> int:
     """Seal tapes: NAME.tape becomes NAME.tape.zst, compressed by conversation, with an index.
 
     Every command reads sealed tapes, and finds single exchanges in them faster. The original tape
@@ -36,20 +45,18 @@ def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool) -> int:
     paths = [path for named in tapes for path in _below(named, unpack=unpack)]
     failed = False
     before = after = done = 0
+    pack = partial(_packed, unpack=unpack, keep=keep, settings=current_rules())
+    processes = min(jobs or worthwhile(paths), len(paths))
     with Bar("tapes", len(paths)) as bar:
-        for path in paths:
-            try:
-                made, was, now = _unpack(path, keep=keep) if unpack else _pack(path, keep=keep)
-            except DeltatapeError as error:
-                failed = True
-                with bar.aside():
-                    say(f"deltatape: {error}")
-                continue
-            finally:
-                bar.step()
-            before, after, done = before + was, after + now, done + 1
+        for made in in_order(pack, paths, processes, doing="packs tapes"):
+            bar.step()
             with bar.aside():
-                write(f"{made}\n")
+                if isinstance(made, str):
+                    failed = True
+                    say(f"deltatape: {made}")
+                    continue
+                write(f"{made.path}\n")
+            before, after, done = before + made.before, after + made.after, done + 1
     verb = "unpacked" if unpack else "packed"
     if done:
         say(f"{verb} {count(done, 'tape')}: {size(before)} became {size(after)}")
@@ -79,15 +86,25 @@ def _is_recorded(path: Path) -> bool:
         return False
 
 
-def _pack(path: Path, *, keep: bool) -> tuple[Path, int, int]:
-    sealed = packing.seal(path, settings=current_rules())
-    if not keep:
-        sealed.remove_journal()
-    return sealed.path, sealed.journal_bytes, sealed.bytes
+class _Packed(NamedTuple):
+    """A new file, its size, and that of the one that it was made of."""
+
+    path: Path
+    before: int
+    after: int
 
 
-def _unpack(path: Path, *, keep: bool) -> tuple[Path, int, int]:
-    unpacked = packing.unpack(path)
-    if not keep:
-        unpacked.remove_sealed()
-    return unpacked.path, unpacked.stamp[1], unpacked.path.stat().st_size
+def _packed(path: Path, *, unpack: bool, keep: bool, settings: Settings) -> _Packed | str:
+    """Pack or unpack a tape; return why that cannot be done, if so."""
+    try:
+        if unpack:
+            unpacked = packing.unpack(path)
+            if not keep:
+                unpacked.remove_sealed()
+            return _Packed(unpacked.path, unpacked.stamp[1], unpacked.path.stat().st_size)
+        sealed = packing.seal(path, settings=settings)
+        if not keep:
+            sealed.remove_journal()
+        return _Packed(sealed.path, sealed.journal_bytes, sealed.bytes)
+    except DeltatapeError as error:
+        return str(error)

@@ -1,7 +1,6 @@
 """`deltatape scan`: reads any number of tapes into tables."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -10,6 +9,7 @@ import click
 
 from deltatape.cli.options import FORMAT, option
 from deltatape.cli.terminal import Bar, say, write
+from deltatape.cli.workers import cores
 from deltatape.errors import DeltatapeError, UsageError
 from deltatape.objects.urls import is_store_url
 from deltatape.printable import count
@@ -74,7 +74,7 @@ def command(
         from deltatape.scan.scan import scan  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise UsageError(f'scan needs {error.name}: pip install "deltatape[fleet]"') from None
-    with _engine(engine, scheduler, jobs or _cores()) as chosen, _Teller() as teller:
+    with _engine(engine, scheduler, jobs or cores()) as chosen, _Teller() as teller:
         summary = scan(_place(source), _place(out), chosen, current_rules(), teller.tell)
     _print(summary, out, format)
     return DeltatapeError.exit_code if summary.problems else 0
@@ -83,12 +83,6 @@ def command(
 def _place(text: str) -> str:
     """Return the absolute path of a folder; a URL unchanged."""
     return text if is_store_url(text) else str(Path(text).absolute())
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextlib.contextmanager
