@@ -1,1 +1,1 @@
-"""What a fleet of recorders is measured with: its tapes, a simulation of it, and its figures."""
+"""Measures a fleet of recorders: makes its tapes, simulates it, and writes docs/fleet.md."""

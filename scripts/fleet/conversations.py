@@ -1,10 +1,10 @@
 """Conversations to make tapes of: those of recordings, and of the corpus where it is.
 
-A conversation is kept as lines of a tape, cut where each copy has another value: the first letters
-of what the user says become a number, so that no copy continues another; the ids of requests,
-responses and calls get new ends, so that no two copies share one; the hash of a body follows. All
-have the lengths that they had, so that everything else stays true: Content-Length, spans,
-boundaries of chunks. A conversation of which that cannot be done is left out.
+A conversation is held as lines of a tape, cut at the places where copies differ: a number replaces
+the first letters of the user's text, so that no copy continues another; the ids of requests,
+responses and calls get new ends, so that no two copies share one; hashes of bodies change
+accordingly. Lengths stay the same, so that Content-Length, spans and boundaries of chunks stay
+valid. A conversation that cannot be changed in this way is left out.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ MOST = 200_000
 """Bytes of the tapes that are taken."""
 _MS = 1_000_000
 _FIRST_NS, _APART_NS, _BETWEEN_NS = 400 * _MS, 20 * _MS, 2_000 * _MS
-"""Times of the corpus, which has none: to the response, between events, between requests."""
+"""Times for streams of the corpus: to the response, between events, between requests."""
 _RECORD = re.compile(rb'\[([0-9]+),([0-9]+),("([a-z-]+)".*)', re.DOTALL)
 _SAID = re.compile(r"[A-Za-z][A-Za-z0-9 ,.']{8,31}")
 """Of what the user says: what stands on the tape as it is, however often it is escaped."""
@@ -53,12 +53,12 @@ _VARIED = 4
 """Different characters in the end of an id that nobody counted up."""
 
 Pieces = Sequence[bytes]
-"""A text, cut around what differs between copies."""
+"""A text, cut at the places where copies differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A record: when, of which exchange (from 1), and the rest of its line."""
+    """A record: its time, its exchange (from 1), and the rest of its line."""
 
     t_ns: int
     exchange: int
@@ -67,14 +67,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """The lines of a conversation, and what differs in its copies.
+    """The lines of a conversation, and the places where copies differ.
 
     Attributes:
         name: of the recording or the stream.
         kind: one of the constants above.
         lines: in order.
         exchanges: how many.
-        cuts: after how many exchanges another recorder can go on: all have ended, none has begun.
+        cuts: numbers of exchanges after which another recorder can continue: no exchange is open.
         said: what the user says.
         ids: of responses and calls.
         requests: the ids of exchanges.
@@ -93,11 +93,11 @@ class Conversation:
 
     @property
     def length_ns(self) -> int:
-        """How long it lasts."""
+        """Its duration."""
         return self.lines[-1].t_ns
 
     def values(self, choose: random.Random, ids: Iterator[bytes]) -> Mapping[bytes, bytes]:
-        """Return what stands in a copy in the place of what differs.
+        """Return the values of a copy at the places where copies differ.
 
         Args:
             choose: decides.
@@ -114,7 +114,7 @@ class Conversation:
 
 
 def filled(pieces: Pieces, values: Mapping[bytes, bytes]) -> bytes:
-    """Return a text with values."""
+    """Return the text of a copy, with its values."""
     get = values.get
     return b"".join([get(piece, piece) for piece in pieces])
 
@@ -149,7 +149,7 @@ def _lines(tape: bytes) -> Sequence[bytes]:
 
 
 def _captured() -> Iterator[tuple[str, str, Sequence[bytes]]]:
-    """Yield the streams of the corpus; those of which one answers the other, as conversations."""
+    """Yield the streams of the corpus; streams that continue each other as one conversation."""
     cases = dict(corpus_cases())
     pairs = json.loads((CORPUS / "echo_pairs.json").read_text()) if cases else []
     following = {first: then for first, then in pairs if first in cases and then in cases}
@@ -228,7 +228,7 @@ def _record(line: bytes) -> _Record | None:
 
 
 def _codes(records: Iterable[_Record]) -> Iterable[AbstractSet[bytes]]:
-    """Return which records each exchange has."""
+    """Return the codes of the records of each exchange."""
     found = defaultdict(set)
     for each in records:
         found[each.exchange].add(each.code)
@@ -258,7 +258,7 @@ def _exchanges(lines: Sequence[bytes]) -> Iterator[Exchange]:
 def _bodies(
     records: Sequence[_Record], values: AbstractSet[bytes]
 ) -> Iterator[tuple[bytes, Pieces]]:
-    """Yield the hash and the pieces of each response in which one of `values` stands."""
+    """Yield the hash and the pieces of each response that contains one of `values`."""
     cut = _cutter(values)
     bodies: dict[int, list[bytes]] = defaultdict(list)
     for each in records:
@@ -273,7 +273,7 @@ def _bodies(
 
 
 def _is_unique(one: bytes) -> bool:
-    """Return whether an id looks like one that no other message has."""
+    """Check whether an id looks unique."""
     ending = set(one[-_ENDING:])
     return len(ending) >= _VARIED and not ending.isdisjoint(b"0123456789")
 
@@ -287,7 +287,7 @@ def _cutter(values: Iterable[bytes]) -> Callable[[bytes], Pieces]:
 
 
 def _cuts(records: Sequence[_Record]) -> Sequence[int]:
-    """Return after how many exchanges all have ended and none of the others has begun."""
+    """Return the numbers of exchanges after which none is open."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for place, each in enumerate(records):

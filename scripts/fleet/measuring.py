@@ -1,10 +1,10 @@
 """Measures a fleet's tapes through what deltatape does with them, part by part.
 
-Each part is made, compared (`check`, `scan` by one worker and by two, in turn, over the same
-tapes), sealed, shipped to one store, and scanned into one dataset; then its journals go. What was
-measured of a part is written at once, so that a run goes on where it was stopped, and needs the
-disk of a part, the store and the dataset. CPU time is that of a command and all its processes, from
-its start to its end.
+For each part: make its tapes; run `check`, `scan` by one worker and `scan` by two, in turn, over
+the same tapes; seal them, ship them to one store, and scan that into one dataset; delete the
+journals. The results of a part are written at once, so that an interrupted run can continue, and
+the disk holds one part, the store and the dataset. CPU time is that of a command and all its
+processes, from start to end.
 """
 
 import json
@@ -26,22 +26,22 @@ from fleet.tapes import Maker, Plan, write
 
 _DELTATAPE = (sys.executable, "-m", "deltatape")
 _FOUND = 1
-"""The exit code of what works, and has found defects."""
+"""The exit code of a command that worked and found defects."""
 _NS = 1e9
 
 
 class MeasuringError(Exception):
-    """A command did not do what is measured."""
+    """A measured command failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A command: what it took.
+    """The cost of a command.
 
     Attributes:
         cpu_s: of all its processes.
         wall_s: from its start to its end.
-        kib: resident memory of the process that had most.
+        kib: resident memory of its largest process.
     """
 
     cpu_s: float
@@ -51,16 +51,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What was measured of a part.
+    """The measurements of a part.
 
     Attributes:
         number: from 1.
         exchanges: on its tapes.
         tapes: how many.
         journal_bytes: of its tapes.
-        load: how many programs wanted a processor when it began.
-        made: writing the tapes; the memory is not known.
-        compared: exchanges of the tapes on which `check` and `scan` are compared.
+        load: the load average at its start.
+        made: writing the tapes, without memory.
+        compared: exchanges on the tapes on which `check` and `scan` are compared.
         compared_bytes: of these tapes.
         check: by one process.
         scan_one: by one worker.
@@ -68,7 +68,7 @@ class Part:
         pack: sealing all tapes, by two processes.
         sealed_bytes: of the sealed tapes.
         ship: to the store, and verifying.
-        scan: of the store, by two workers, of what is new in it.
+        scan: of the tapes new in the store, by two workers.
     """
 
     number: int
@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table of the dataset: its files, and their bytes."""
+    """The number and the bytes of the files of a table."""
 
     files: int
     bytes: int
@@ -98,10 +98,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A run.
+    """The measurements of a run.
 
     Attributes:
-        exchanges: that were asked for.
+        exchanges: the number requested.
         seed: of the tapes.
         machine: and its system.
         versions: of programs and libraries.
@@ -111,8 +111,8 @@ class Measured:
         objects: in the store.
         store_bytes: of them.
         tables: of the dataset, by name.
-        nothing_new: a scan of the whole store, all of which is in the dataset.
-        joined: what only joining tapes has found.
+        nothing_new: a scan of the whole store without any new tape.
+        joined: number of findings from joining tapes.
     """
 
     exchanges: int
@@ -163,16 +163,16 @@ def measure(
     corpus: bool,
     log: Callable[[str], None],
 ) -> Measured:
-    """Measure what is not measured yet, and return all of it.
+    """Measure the parts that are missing, and return all.
 
     Args:
-        work: a folder for everything; what is in it of an earlier run stays.
+        work: a folder for all files; an earlier run in it is continued.
         maker: of the tapes.
         plan: of the tapes.
-        parts: in how many parts.
-        compared: how many tapes of each part are compared.
-        corpus: whether there is one.
-        log: is told how far it is.
+        parts: number of parts.
+        compared: number of tapes of each part to compare.
+        corpus: whether the corpus is there.
+        log: gets lines about the progress.
 
     Raises:
         MeasuringError: a command failed.
@@ -267,7 +267,7 @@ def _part(
 
 
 def _compare(folder: Path, number: int) -> tuple[Step, Step, Step]:
-    """Return what `check` and `scan` by one and by two workers take, one after the other."""
+    """Run `check`, and `scan` by one and by two workers, in turn; return their costs."""
     tapes = str(folder / "tapes")
 
     def scan(workers: int) -> Step:
@@ -293,7 +293,7 @@ def run(folder: Path, *arguments: str) -> Step:
     """Run `deltatape` with arguments in a folder.
 
     Raises:
-        MeasuringError: it failed; that it has found defects is none.
+        MeasuringError: it failed; finding defects is no failure.
     """
     clock = SystemClock()
     began_ns = clock.now_ns()
@@ -331,7 +331,7 @@ def _tables(dataset: Path) -> Iterator[tuple[str, Table]]:
 
 
 def _joined(dataset: Path) -> int:
-    """Count what only joining tapes has found."""
+    """Count the findings from joining tapes."""
     import duckdb  # noqa: PLC0415 - an extra
 
     if not any(dataset.glob("findings/*/*.parquet")):

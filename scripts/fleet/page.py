@@ -1,4 +1,4 @@
-"""docs/fleet.md: what a fleet costs, measured and worked out. Every figure is computed here."""
+"""Writes docs/fleet.md: the cost of a fleet. Every figure on it is computed here."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ _MILLION = 1e6
 _GOAL_SCAN, _GOAL_TWO = 0.8, 1.8
 _PER_LIST = 1_000
 _QUIET = 1.0
-"""Up to so many programs that want a processor, times by the clock mean something."""
+"""The highest load average at which wall times are meaningful."""
 _LIST_S = 0.1
 _LARGE, _LARGER_TAPES = 10, 4
 _KINDS = {
@@ -25,21 +25,21 @@ _KINDS = {
     HEALTHY: "recordings in order",
     DEFECTIVE: "recordings of defects",
 }
-"""What the kinds of conversations are."""
+"""A description of each kind of conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """Assumed prices in US dollars, and what is bought.
+    """Assumed prices in US dollars, and assumed amounts.
 
     Attributes:
-        core_hour: of a core that is rented by the hour.
+        core_hour: of a rented core.
         gb_month: of 10^9 bytes in the store for a month.
-        writes: of 1,000 requests that write or list.
-        reads: of 1,000 requests that read.
+        writes: of 1,000 writing or listing requests.
+        reads: of 1,000 reading requests.
         kept_days: how long tapes and dataset are kept.
         machine_cores: of a machine.
-        night_h: in which a day, or all that is kept, is to be scanned.
+        night_h: hours in which to scan a day, or all kept tapes.
     """
 
     core_hour: float = 0.04
@@ -53,7 +53,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What an exchange costs, by what was measured of all parts."""
+    """The mean costs of an exchange over all parts."""
 
     measured: Measured
 
@@ -62,7 +62,7 @@ class Costs:
 
     @property
     def exchanges(self) -> float:
-        """How many were measured."""
+        """The number measured."""
         return self._sum(lambda part: part.exchanges)
 
     @property
@@ -101,7 +101,7 @@ class Costs:
         return self.journal_bytes / self.pack_s
 
     def fleet(self) -> Fleet:
-        """Return the fleet that is simulated."""
+        """Return the fleet to simulate."""
         return Fleet(
             exchanges_per_day=_DAILY,
             exchange_bytes=round(self.journal_bytes),
@@ -115,8 +115,8 @@ def page(measured: Measured, simulated: Callable[[Fleet], Simulated], prices: Pr
 
     Args:
         measured: a run.
-        simulated: what comes of a fleet.
-        prices: that are assumed.
+        simulated: the result of the simulation.
+        prices: assumed.
     """
     costs = Costs(measured)
     fleet = costs.fleet()

@@ -87,7 +87,7 @@ class Fleet:
 
 
 class Reason(Enum):
-    """Why a tape ended."""
+    """The reason why a tape ended."""
 
     SIZE = "size"
     AGE = "age"
@@ -106,7 +106,7 @@ class Quantiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """What came of it.
+    """The result of a simulation.
 
     Attributes:
         tapes: by why they ended.
@@ -121,7 +121,7 @@ class Simulated:
         backlog_bytes: the most that waited at once, on all recorders.
         backlog_tapes: the same in tapes.
         caught_up_s: from the end of the outage until all that had ended by then was shipped.
-        begun_again: uploads that the outage broke off.
+        begun_again: uploads that the outage interrupted.
         requests: to the store, of all shippers.
         listing: requests to list one day.
     """
@@ -193,13 +193,13 @@ class _Course:
         self._sums = [0.0, *itertools.accumulate(load * _STEP_S for load in loads)]
 
     def until(self, at_s: float) -> float:
-        """Return what is recorded until then."""
+        """Return the bytes recorded by then."""
         step = min(int(at_s / _STEP_S), len(self._sums) - 2)
         before, after = self._sums[step : step + 2]
         return before + (after - before) * (at_s / _STEP_S - step)
 
     def when(self, recorded: float) -> float:
-        """Return until when that much is recorded; never, if it is not."""
+        """Return the time at which that much is recorded; infinite if it never is."""
         step = bisect_right(self._sums, recorded) - 1
         if step >= len(self._sums) - 1:
             return math.inf
@@ -208,7 +208,7 @@ class _Course:
 
 
 def simulate(fleet: Fleet) -> Simulated:
-    """Return what comes of a fleet."""
+    """Simulate a fleet."""
     return _Simulation(fleet).run()
 
 
@@ -285,7 +285,7 @@ class _Simulation:
             recorder.restart_s = at_s + after_s
 
     def _begin(self, number: int, at_s: float) -> None:
-        """Begin a tape: when and why it will end is known at once."""
+        """Begin a tape, and compute when and why it ends."""
         recorder, fleet, course = self._recorders[number], self._fleet, self._course
         before = course.until(at_s)
         ends_s, recorder.reason = min(
@@ -403,7 +403,7 @@ def quantiles(figures: Sequence[float]) -> Quantiles:
 
 
 def rows(fleet: Fleet, found: Simulated) -> Sequence[tuple[str, str]]:
-    """Return the figures of a simulation, each with what it is."""
+    """Return the figures of a simulation, each with its description."""
     tapes = ", ".join(f"{reason.value}: {number:,}" for reason, number in found.tapes.items())
     return (
         ("exchanges", f"{fleet.exchanges_per_day * fleet.days:,.0f}"),
@@ -428,7 +428,7 @@ def rows(fleet: Fleet, found: Simulated) -> Sequence[tuple[str, str]]:
 
 
 def size(amount: float) -> str:
-    """Return bytes for people."""
+    """Format a number of bytes."""
     for unit in ("B", "kB", "MB", "GB"):
         if amount < _THOUSAND:
             return f"{amount:.3g} {unit}"
@@ -437,7 +437,7 @@ def size(amount: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time for people."""
+    """Format a duration."""
     if seconds < _MINUTES_FROM_S:
         return f"{seconds:.0f} s"
     if seconds < _HOURS_FROM_S:

@@ -1,9 +1,9 @@
-"""Tapes of a fleet of recorders, written as fast as a disk takes them, the same for the same seed.
+"""Writes the tapes of a fleet of recorders, fast, and the same for the same seed.
 
 Each tape is a function of the plan, its number and the conversations, so that a run holds one tape
-at a time and can go on where it stopped. Conversations run beside each other; some begin on one
-tape and go on, after a restart or another choice of the load balancer, on a later tape of the same
-or another recorder. Both tapes find these by the seed of the earlier one.
+at a time and an interrupted run can continue. Conversations run in parallel; some begin on one
+tape and continue, after a restart or another choice of the load balancer, on a later tape of the
+same or another recorder. Both tapes find these by the seed of the earlier one.
 """
 
 import random
@@ -19,7 +19,7 @@ from fleet.conversations import CAPTURED, DEFECTIVE, HEALTHY, Conversation, fill
 SHARES = {CAPTURED: 0.6, HEALTHY: 0.3, DEFECTIVE: 0.1}
 """Of the exchanges, by the kind of their conversations; those that there are."""
 _GOING_OVER = 0.01
-"""The share of the exchanges of a tape whose conversation goes on elsewhere."""
+"""The share of the exchanges of a tape whose conversation continues on another tape."""
 _FIRST_NS = parse_rfc3339("2026-11-01T00:00:00.000000000Z")
 _NS = 1_000_000_000
 _DAY_NS = 86_400 * _NS
@@ -33,7 +33,7 @@ _SOURCE = '"source":"gateway"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is made.
+    """The tapes to make.
 
     Attributes:
         exchanges: on all tapes.
@@ -101,7 +101,7 @@ class _Run(NamedTuple):
 
 
 class _GoingOver(NamedTuple):
-    """A conversation that begins on one tape and goes on on another one."""
+    """A conversation that begins on one tape and continues on another."""
 
     run: _Run
     rest: _Run
@@ -155,7 +155,7 @@ class Maker:
         return random.Random(f"{self._plan.seed} {tape} {purpose}")  # noqa: S311 - not for secrets
 
     def _going_over(self, tape: int) -> Sequence[_GoingOver]:
-        """Return the conversations that begin on a tape and go on on a later one."""
+        """Return the conversations that begin on a tape and continue on a later one."""
         plan, choose = self._plan, self._random(tape, "over")
         turn = tape // plan.gateways + 1
         following = range(turn * plan.gateways, min((turn + 1) * plan.gateways, plan.tapes))
@@ -174,7 +174,7 @@ class Maker:
         return found
 
     def _arriving(self, tape: int) -> Iterator[_Run]:
-        """Yield what goes on on a tape."""
+        """Yield the conversations that continue on a tape."""
         gateways = self._plan.gateways
         before = tape // gateways - 1
         for earlier in range(before * gateways, (before + 1) * gateways) if before >= 0 else ():
@@ -193,7 +193,7 @@ class Maker:
         return when + _in_base32(self._random(tape, "id").getrandbits(5 * _RANDOM), _RANDOM)
 
     def _ids(self, tape: int, series: str) -> Iterator[bytes]:
-        """Yield ids of exchanges that nothing else has."""
+        """Yield unique ids of exchanges."""
         prefix, number = f"{self._ulid(tape)}{series}", 0
         while True:
             number += 1
@@ -227,7 +227,7 @@ def _merged(runs: Sequence[_Run]) -> Iterator[bytes]:
 
 
 class Written(NamedTuple):
-    """What was written."""
+    """The totals written."""
 
     tapes: int
     exchanges: int
@@ -235,7 +235,7 @@ class Written(NamedTuple):
 
 
 def write(maker: Maker, plan: Plan, folder: Path, tapes: Sequence[int]) -> Written:
-    """Write tapes into the folders of their recorders; those that are there stay as they are."""
+    """Write tapes into the folders of their recorders; keep those that exist."""
     exchanges = size = 0
     for tape in tapes:
         path = plan.path(folder, tape)
