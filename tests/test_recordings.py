@@ -241,29 +241,42 @@ def unmasked_target() -> bytes:
 NOTE = encode.payload_record(1, 1, RemarkRecord(text="x"))
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (whole_tape()[:-5], "x.tape: the last line is torn"),
-        (tape_of(NOTE).rpartition(b"[")[0], "x.tape: does not end with a stop record"),
-        (tape_of(b"[1,1,]\n"), "x.tape:2: no JSON at character"),
-        (b"hello\n", "x.tape:1: no tape"),
-        (tape_of(NOTE.replace(b",1,", b", 1,")), "x.tape:2: not canonical at byte 3"),
-        (tape_of(b'[1,1,"read",{"b64":"YQ=="}]\n'), "x.tape:2: not canonical at byte 12"),
-        (tape_of(b'[1,0,"read","a"]\n'), "x.tape:2: not in the schema: $[1]: 0 is less than"),
-        (tape_of(NOTE * 12_000), "bytes, at most 262144"),
-        (exchange_of(split_secret), "x.tape#1: the response body holds a secret: "),
-        (exchange_of(coded_secret), "x.tape#1: the response body holds a secret: "),
-        (exchange_of(sent_secret), "x.tape:2: holds a secret: bearer token"),
-        (exchange_of(sent_secret), "x.tape#1: the request body holds a secret: bearer"),
-        (tape_of(unmasked_head()), "x.tape:2: holds a secret: an unmasked X-Api-Key"),
-        (tape_of(unmasked_target()), "x.tape:2: holds a secret: an unmasked credential"),
-    ],
-)
-def test_what_a_recording_must_not_be_is_reported_with_file_and_line(
-    tmp_path: Path, content: bytes, problem: str
-) -> None:
-    write_tape(tmp_path, content)
-    done = check(tmp_path)
-    assert problem in done.stderr
+WRONG = [
+    (whole_tape()[:-5], "x.tape: the last line is torn"),
+    (tape_of(NOTE).rpartition(b"[")[0], "x.tape: does not end with a stop record"),
+    (tape_of(b"[1,1,]\n"), "x.tape:2: no JSON at character"),
+    (b"hello\n", "x.tape:1: no tape"),
+    (tape_of(NOTE.replace(b",1,", b", 1,")), "x.tape:2: not canonical at byte 3"),
+    (tape_of(b'[1,1,"read",{"b64":"YQ=="}]\n'), "x.tape:2: not canonical at byte 12"),
+    (tape_of(b'[1,0,"read","a"]\n'), "x.tape:2: not in the schema: $[1]: 0 is less than"),
+    (tape_of(NOTE * 12_000), "bytes, at most 262144"),
+    (exchange_of(split_secret), "x.tape#1: the response body holds a secret: "),
+    (exchange_of(coded_secret), "x.tape#1: the response body holds a secret: "),
+    (exchange_of(sent_secret), "x.tape:2: holds a secret: bearer token"),
+    (exchange_of(sent_secret), "x.tape#1: the request body holds a secret: bearer"),
+    (tape_of(unmasked_head()), "x.tape:2: holds a secret: an unmasked X-Api-Key"),
+    (tape_of(unmasked_target()), "x.tape:2: holds a secret: an unmasked credential"),
+]
+"""What a recording must not be, and what is reported of it."""
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
+    """Check all of `WRONG` at once; return what is reported of each."""
+    folder = tmp_path_factory.mktemp("wrong")
+    folders = [folder / f"{number:02}" for number in range(len(WRONG))]
+    for each, (content, _) in zip(folders, WRONG, strict=True):
+        each.mkdir()
+        write_tape(each, content)
+    done = check(folder)
     assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    return [[line for line in lines if line.startswith(f"{each}/")] for each in folders]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)), ids=[problem for _, problem in WRONG])
+def test_what_a_recording_must_not_be_is_reported_with_file_and_line(
+    reported: list[list[str]], number: int
+) -> None:
+    _, problem = WRONG[number]
+    assert any(problem in line for line in reported[number])
