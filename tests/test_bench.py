@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.__main__ import main
 from benchmarks.goals import goals_section
 from benchmarks.measure import Sample
 from benchmarks.proxies import find_nginx
@@ -318,11 +319,16 @@ def assert_is_a_table(text: str, rows: int) -> None:
     ],
 )
 def test_parts_and_sizes_that_are_none_are_refused(
-    tmp_path: Path, arguments: tuple[str, ...], said: str
+    arguments: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    result = bench(tmp_path, *arguments)
-    assert result.returncode == 2
-    assert said in result.stderr
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--proxies", "--scenarios"])
