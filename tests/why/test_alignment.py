@@ -1,4 +1,6 @@
-from deltatape.why.alignment import DeliveredFragment, edits, segments
+import pytest
+
+from deltatape.why.alignment import DeliveredFragment, DeliveredFragments, edits, segments
 
 TRIP, FLIGHT = 0, 1
 ARRIVED = [
@@ -13,8 +15,8 @@ ARRIVED = [
 """Two calls whose fragments come in turns: call, event, text."""
 
 
-def delivered(*fragments: tuple[int, int, str]) -> list[DeliveredFragment]:
-    return [DeliveredFragment(*each) for each in fragments]
+def delivered(*fragments: tuple[int, int, str]) -> DeliveredFragments:
+    return DeliveredFragments(DeliveredFragment(*each) for each in fragments)
 
 
 def told(
@@ -156,3 +158,24 @@ def test_long_texts_are_compared_word_by_word_and_longer_ones_as_a_whole() -> No
         long = "x y " * times
         assert [op for op, _, _ in steps(f"a{long}b", f"c{long}d")] == ["delete", "insert"]
         assert steps(f"a{long}b", f"a{long}cb")[1] == ("insert", "", "c")
+
+
+def test_what_says_the_same_as_its_own_call_comes_from_no_other_one() -> None:
+    arrived = delivered((0, 1, '{"a":1}'), (1, 2, '{"a"'), (1, 3, ": 1}"))
+    sent = '{"a": 1}'
+    assert {each.source and each.source.call for each in segments(sent, arrived, 0)} == {1}
+    found = segments(sent, arrived, 0, alike=True)
+    assert [(sent[each.start : each.end], each.source and each.source.call) for each in found] == [
+        ('{"a":', 0),
+        (" 1}", None),
+    ]
+
+
+def test_other_calls_are_not_looked_through_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("deltatape.why.alignment._MOST_LOOKS", 4)
+    arrived = delivered((0, 1, "mine"), (1, 2, "other"))
+    sources = [segments("other", arrived, 0)[0].source for _ in range(3)]
+    assert [each and each.text for each in sources] == ["other", "other", None]
+    assert segments("mine", arrived, 0)[0].source == arrived.all[0]

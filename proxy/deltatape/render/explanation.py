@@ -54,7 +54,13 @@ from deltatape.render.lines import (
 from deltatape.render.numbers import NO_TIMES, duration, seconds, since_request, size
 from deltatape.render.show import axis_object, call_cells, call_lists, shown_fragments
 from deltatape.secret_text.search import without_secrets
-from deltatape.why.alignment import DeliveredFragment, common_start, edits, segments
+from deltatape.why.alignment import (
+    DeliveredFragment,
+    DeliveredFragments,
+    common_start,
+    edits,
+    segments,
+)
 from deltatape.why.reproduction import mistakes
 from deltatape.why.verdict import LOSS
 
@@ -583,7 +589,8 @@ def _json_repetition(
                 "differs": each.differs,
                 "different": _different(each),
                 "edits": _edits(each),
-                "segments": origins.of(each.repetition, each.index) if each.repetition else None,
+                "segments": each.repetition
+                and origins.of(each.repetition, each.index, alike=not each.differs),
             }
             for each in repetition.calls
         ],
@@ -609,12 +616,20 @@ class _Origins:
             for place in self._calls
             for each in shown_fragments(place)
         ]
-        self._fragments = sorted(found, key=lambda each: each.event)
-        self._known: dict[tuple[str, int | None], list[dict[str, object]]] = {}
+        self._fragments = DeliveredFragments(sorted(found, key=lambda each: each.event))
+        self._known: dict[tuple[str, int | None, bool], list[dict[str, object]]] = {}
 
-    def of(self, made: RepeatedCall, own: int | None) -> list[dict[str, object]]:
-        """Return the segments of the arguments of a call; `own` is the delivered one that it is."""
-        key = made.arguments, own
+    def of(
+        self, made: RepeatedCall, own: int | None, *, alike: bool = False
+    ) -> list[dict[str, object]]:
+        """Return the segments of the arguments of a call.
+
+        Args:
+            made: the call.
+            own: the delivered one that it is.
+            alike: whether it says the same as that one.
+        """
+        key = made.arguments, own, alike
         if key not in self._known:
             self._known[key] = [
                 {
@@ -622,7 +637,9 @@ class _Origins:
                     "call": each.source.call if each.source else None,
                     "event": each.source.event if each.source else None,
                 }
-                for each in segments(without_secrets(made.arguments), self._fragments, own)
+                for each in segments(
+                    without_secrets(made.arguments), self._fragments, own, alike=alike
+                )
             ]
         return self._known[key]
 

@@ -6,12 +6,13 @@ the text is made of such a row of fragments, the last one perhaps cut, each char
 to its fragment. Otherwise only what also stands in the delivered text, in the same order, is.
 Nothing is guessed: characters whose origin is unknown have none.
 
-Work is bounded, since arguments may have megabytes: what is too long to be aligned differs as a
-whole between its common beginning and its common end.
+Work is bounded, since arguments may have megabytes and replies thousands of calls: what is too long
+to be aligned differs as a whole between its common beginning and its common end, and once fragments
+of other calls were looked at often, only those of the call itself are.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ _MOST_STEPS = 200_000
 """Comparisons after which a text counts as made of something else."""
 _MOST_PAIRS = 400_000
 """Pairs of characters, or of words, that are compared to find a difference."""
+_MOST_LOOKS = 2_000_000
+"""Fragments of other calls that are looked at for all texts of a reply."""
 _TELLING = 3
 """Characters of a text whose origin can be told: `{}` may come from anywhere."""
 _WORD = re.compile(r"\w+|\W")
@@ -30,6 +33,35 @@ class DeliveredFragment(NamedTuple):
     call: int
     event: int
     text: str
+
+
+class DeliveredFragments:
+    """The fragments of a reply.
+
+    Args:
+        fragments: of all calls, in the order in which they arrived.
+    """
+
+    def __init__(self, fragments: Iterable[DeliveredFragment]) -> None:
+        self.all = tuple(fragments)
+        self._of: dict[int | None, list[DeliveredFragment]] = {}
+        for each in self.all:
+            self._of.setdefault(each.call, []).append(each)
+        self._looks = 0
+
+    def of(self, call: int | None) -> Sequence[DeliveredFragment]:
+        """Return those of one call."""
+        return self._of.get(call, ())
+
+    def rows_with_others(self, own: int | None) -> Iterator[Sequence[DeliveredFragment]]:
+        """Yield all of them in the orders in which they may be joined, until that is too much."""
+        mine = self.of(own)
+        for at in range(3):
+            self._looks += len(self.all)
+            if self._looks > _MOST_LOOKS:
+                return
+            others = [each for each in self.all if each.call != own] if at else ()
+            yield (self.all, [*mine, *others], [*others, *mine])[at]
 
 
 class Segment(NamedTuple):
@@ -50,28 +82,28 @@ class Edit(NamedTuple):
 
 
 def segments(
-    sent: str, fragments: Sequence[DeliveredFragment], own: int | None
+    sent: str, fragments: DeliveredFragments, own: int | None, *, alike: bool = False
 ) -> tuple[Segment, ...]:
     """Return the parts of `sent`, in order and without gaps, with the fragments they come from.
 
     Args:
         sent: the arguments that the app sent.
-        fragments: of all calls, in the order in which they arrived.
+        fragments: of the reply.
         own: the call that the app means; None if there is none.
+        alike: whether it says the same as that call, and so comes from no other one.
     """
-    mine = [each for each in fragments if each.call == own]
-    others = [each for each in fragments if each.call != own]
+    mine = fragments.of(own)
     twice = [each for each in mine for _ in range(2)]
     rows: tuple[Sequence[DeliveredFragment], ...] = (mine, twice, [*mine, *mine])
     for row in rows:
         found = _made_of(sent, row)
         if found is not None:
             return found
-    rows = (fragments, [*mine, *others], [*others, *mine]) if len(sent) >= _TELLING else ()
-    for row in rows:
-        found = _made_of(sent, row)
-        if found is not None and _is_complete(found, row):
-            return found
+    if len(sent) >= _TELLING and not alike:
+        for row in fragments.rows_with_others(own):
+            found = _made_of(sent, row)
+            if found is not None and _is_complete(found, row):
+                return found
     return tuple(_common_parts(sent, mine))
 
 
